@@ -1,0 +1,105 @@
+"""What planning hands to checking and dispatch: picklable, since it crosses from the planner processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from shared.plan.fragment import SubPlan
+from shared.plan.nodes import PlanNode
+from shared.spi.plan_checker import PrestoWarning
+from shared.spi.plan_converter import PlanFormat
+from shared.spi.procedure import ProcedureKind, TableTarget
+
+QueryType = Literal[
+    "SELECT", "EXPLAIN", "DESCRIBE", "CONTROL", "DATA_DEFINITION", "CALL_DISTRIBUTED_PROCEDURE", "INSERT", "DELETE"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A result column; ``type`` is Presto type text."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionChange:
+    """What the client must change in its session, sent as X-Presto-Set-… headers on executing responses."""
+
+    set_catalog: str | None = None
+    set_schema: str | None = None
+    set_session: Mapping[str, str] = field(default_factory=dict)
+    clear_session: tuple[str, ...] = ()
+    set_role: Mapping[str, str] = field(default_factory=dict)
+    added_prepare: Mapping[str, str] = field(default_factory=dict)
+    deallocated_prepare: tuple[str, ...] = ()
+    started_transaction_id: str | None = None
+    clear_transaction_id: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnRows:
+    """The result is already known: EXPLAIN text, SHOW output, the fake row of DDL. Row values are Python values."""
+
+    rows: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunLocally:
+    """SQL in DuckDB's dialect over values only; answered without Spark."""
+
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunOnSpark:
+    """SQL in Spark's dialect, snapshots pinned."""
+
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallProcedure:
+    """A bound call; ``target`` is set for procedures of kind TABLE_DATA_REWRITE."""
+
+    catalog: str
+    procedure: str
+    kind: ProcedureKind
+    arguments: Mapping[str, Any]
+    target: TableTarget | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainNative:
+    """Convert every worker fragment of ``subplan`` and return the plans (EXPLAIN (TYPE NATIVE))."""
+
+    subplan: SubPlan
+    plan_format: PlanFormat
+
+
+Work = ReturnRows | RunLocally | RunOnSpark | CallProcedure | ExplainNative
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStatement:
+    """A statement ready to be checked and queued.
+
+    ``verb_seconds`` holds parse, analyze, plan, optimize and fragment. ``logical_plan`` and ``subplan`` are None for
+    statements without a plan (SET SESSION, USE). ``update_type`` is the protocol's updateType.
+    """
+
+    query_type: QueryType
+    columns: tuple[Column, ...]
+    work: Work
+    update_type: str | None = None
+    initial_plan: PlanNode | None = None
+    logical_plan: PlanNode | None = None
+    subplan: SubPlan | None = None
+    session_change: SessionChange = field(default_factory=SessionChange)
+    warnings: tuple[PrestoWarning, ...] = ()
+    verb_seconds: Mapping[str, float] = field(default_factory=dict)
+    prepared_sql: str | None = None
+    inputs: tuple[str, ...] = ()

@@ -1,0 +1,72 @@
+"""What the planner and dispatcher know of a source of tables. Connectors describe; engines read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from shared.plan.nodes import TableHandle
+from shared.spi.procedure import Procedure
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMetadata:
+    """A column; ``handle`` is the connector's wire object for it (an IcebergColumnHandle and so on)."""
+
+    name: str
+    type: str
+    handle: dict[str, Any]
+    nullable: bool = True
+    comment: str | None = None
+    hidden: bool = False
+    is_partition_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableMetadata:
+    """A resolved table at one version, picklable.
+
+    ``handle`` is what TableScan nodes carry; it pins ``snapshot_id`` so that one query sees one version.
+    ``row_count`` and ``size_bytes`` are exact or None.
+    """
+
+    catalog: str
+    schema: str
+    name: str
+    columns: tuple[ColumnMetadata, ...]
+    handle: TableHandle
+    snapshot_id: int | None = None
+    row_count: int | None = None
+    size_bytes: int | None = None
+    comment: str | None = None
+
+    def column(self, name: str) -> ColumnMetadata | None:
+        """The column of that name, compared without case as Presto does."""
+        folded = name.lower()
+        return next((c for c in self.columns if c.name.lower() == folded), None)
+
+
+class Connector(Protocol):
+    """One configured catalog. Methods block; planner processes each hold an instance of their own."""
+
+    catalog: str
+    """The name of the catalog, from the file name in etc/catalog."""
+
+    def schemas(self) -> Sequence[str]:
+        """Names of all schemas, lower case, sorted."""
+        ...
+
+    def tables(self, schema: str) -> Sequence[str]:
+        """Names of the tables of a schema, sorted; empty for an unknown one."""
+        ...
+
+    def schema_exists(self, schema: str) -> bool: ...
+
+    def table(self, schema: str, name: str, version: Any = None) -> TableMetadata | None:
+        """The table at its current (or given) version, or None; raises ProcessionError for unreadable metadata."""
+        ...
+
+    def procedures(self) -> Sequence[Procedure]:
+        """The procedures callable as ``catalog.system.name``."""
+        ...

@@ -1,0 +1,51 @@
+"""PlanChecker: plans may be warned about or vetoed in three phases before a statement queues (Presto RFC-0008)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from shared.plan.fragment import SimplePlanFragment
+from shared.plan.nodes import PlanNode
+from shared.spi.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class PrestoWarning:
+    """A warning as clients receive it: ``{"warningCode": {"code", "name"}, "message"}``."""
+
+    code: int
+    name: str
+    message: str
+
+
+WarningCollector = Callable[[PrestoWarning], None]
+
+
+class PlanChecker(Protocol):
+    """Veto by raising ProcessionError; warn through the collector. Each method may do nothing."""
+
+    name: str
+
+    def validate_intermediate(self, plan: PlanNode, session: Session, warn: WarningCollector) -> None:
+        """After planning, before optimization."""
+        ...
+
+    def validate_final(self, plan: PlanNode, session: Session, warn: WarningCollector) -> None:
+        """After optimization."""
+        ...
+
+    async def validate_fragment(self, fragment: SimplePlanFragment, session: Session, warn: WarningCollector) -> None:
+        """For each fragment; fragments of one plan are checked concurrently."""
+        ...
+
+
+class PlanCheckerProvider(Protocol):
+    """A named factory found through the entry point group ``procession.plan_checker_providers``."""
+
+    name: str
+
+    def create(self, properties: Mapping[str, str]) -> Sequence[PlanChecker]:
+        """The checkers of one ``etc/plan-checker-providers/*.properties`` file; raises ConfigurationError."""
+        ...

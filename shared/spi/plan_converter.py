@@ -1,0 +1,31 @@
+"""PlanConverter: turns a fragment into the plan that a worker would run, as text for EXPLAIN (TYPE NATIVE)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from shared.plan.fragment import SimplePlanFragment
+
+
+class PlanFormat(Enum):
+    """EXPLAIN's formats and the media type that each asks the sidecar for."""
+
+    TEXT = "text/plain"
+    JSON = "application/json"
+    GRAPHVIZ = "text/vnd.graphviz"
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedPlan:
+    """Either the converted plan in the asked format, or why there is none."""
+
+    text: str | None = None
+    failure: str | None = None
+
+
+class PlanConverter(Protocol):
+    async def convert(self, fragment: SimplePlanFragment, plan_format: PlanFormat) -> ConvertedPlan:
+        """Raises ProcessionError only when no answer can be had at all."""
+        ...

@@ -1,0 +1,167 @@
+"""Table procedures called with ``CALL catalog.system.name(…)``: declarations and the three kinds.
+
+A declaration is data; CALL binding, ``help``, docs/procedures.md, ``system.jdbc.procedures`` and error texts all
+derive from it. Sources: Presto RFC-0021 (distributed procedures), Iceberg's Spark procedures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any, Protocol
+
+from shared.plan.expressions import RowExpression
+from shared.spi.session import Session
+from shared.spi.workers import WorkerRuntime
+
+
+class ProcedureKind(Enum):
+    """How a procedure runs: in the coordinator, as a distributed rewrite of a table, or once on every worker."""
+
+    COORDINATOR = "COORDINATOR"
+    TABLE_DATA_REWRITE = "TABLE_DATA_REWRITE"
+    MAINTENANCE = "MAINTENANCE"
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One declared argument; ``type`` is Presto type text, ``default`` the bound Python value when it is left out."""
+
+    name: str
+    type: str
+    doc: str
+    required: bool = False
+    default: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputColumn:
+    """One column of the result rows; ``type`` is Presto type text."""
+
+    name: str
+    type: str
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcedureDeclaration:
+    """Everything that is said about a procedure, once.
+
+    When the first two arguments are ``schema`` and ``table_name``, callers may give Iceberg's single
+    ``table => 'schema.table'`` instead; the binder splits it.
+    """
+
+    name: str
+    kind: ProcedureKind
+    summary: str
+    arguments: tuple[Argument, ...]
+    output: tuple[OutputColumn, ...]
+    example: str = ""
+    notes: str = ""
+
+    @property
+    def takes_table(self) -> bool:
+        return tuple(a.name for a in self.arguments[:2]) == ("schema", "table_name")
+
+
+Arguments = Mapping[str, Any]
+"""Bound values by argument name, every declared name present. Python values: bigint and integer int, double float,
+decimal Decimal, varchar str, boolean bool, date date, timestamp naive datetime in the session zone, timestamp with
+time zone aware datetime, array tuple, map dict, row tuple, null None."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcedureResult:
+    """Rows in the order of the declared output columns; ``update_count`` feeds the protocol's updateCount."""
+
+    rows: Sequence[Sequence[Any]]
+    update_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcedureProgress:
+    """How far a long procedure is: counts for the client's progress bar and a phrase for the query page."""
+
+    completed: int
+    total: int
+    phase: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcedureContext:
+    """What a procedure may use while it runs; ``check_cancelled`` raises USER_CANCELED once the query was cancelled."""
+
+    session: Session
+    catalog: str
+    workers: WorkerRuntime
+    now: datetime
+    report: Callable[[ProcedureProgress], None] = lambda _progress: None
+    check_cancelled: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class TableTarget:
+    """The table that a rewrite works on, as planned: pinned snapshot and the filter over its columns.
+
+    ``snapshot_id`` is None for a table without a snapshot. ``filter`` selects files that may hold matching rows;
+    rows of a selected file are all rewritten. ``filter_text`` is what the user wrote.
+    """
+
+    schema: str
+    table: str
+    snapshot_id: int | None
+    filter: RowExpression | None = None
+    filter_text: str | None = None
+
+
+class CoordinatorProcedure(Protocol):
+    """Runs inside the coordinator, on a thread of its own."""
+
+    declaration: ProcedureDeclaration
+
+    def call(self, context: ProcedureContext, arguments: Arguments) -> ProcedureResult: ...
+
+
+class TableDataRewriteProcedure(Protocol):
+    """Begin and finish in the coordinator, writing on workers (RFC-0021)."""
+
+    declaration: ProcedureDeclaration
+
+    def validate(self, arguments: Arguments) -> None:
+        """Refuse wrong argument values before the statement queues; raises ProcessionError."""
+        ...
+
+    def begin(self, context: ProcedureContext, target: TableTarget, arguments: Arguments) -> Any:
+        """Pin the snapshot, plan and journal the work; the returned handle is the procedure's own."""
+        ...
+
+    def write(self, context: ProcedureContext, handle: Any) -> Sequence[bytes]:
+        """Run the kernels on ``context.workers``; the returned fragments describe what was written."""
+        ...
+
+    def finish(self, context: ProcedureContext, handle: Any, fragments: Sequence[bytes]) -> ProcedureResult:
+        """Validate against concurrent commits, commit, and return the result rows."""
+        ...
+
+    def abort(self, context: ProcedureContext, handle: Any) -> None:
+        """Remove exactly what this call wrote; called once when write or finish raised. Never raises."""
+        ...
+
+
+class MaintenanceProcedure(Protocol):
+    """Runs a kernel once on every worker, then finishes in the coordinator."""
+
+    declaration: ProcedureDeclaration
+
+    def payload(self, context: ProcedureContext, arguments: Arguments) -> tuple[str, bytes]:
+        """The kernel and what each worker gets."""
+        ...
+
+    def finish(
+        self, context: ProcedureContext, arguments: Arguments, results: Sequence[tuple[str, bytes]]
+    ) -> ProcedureResult: ...
+
+
+Procedure = CoordinatorProcedure | TableDataRewriteProcedure | MaintenanceProcedure

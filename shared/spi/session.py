@@ -1,0 +1,36 @@
+"""Who sent a statement and under which settings: frozen, picklable, passed to every step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What the request headers say. ``catalog_properties`` is keyed by catalog, then property."""
+
+    user: str
+    query_id: str = ""
+    source: str | None = None
+    catalog: str | None = None
+    schema: str | None = None
+    time_zone: str = "UTC"
+    language: str = "en-US"
+    trace_token: str | None = None
+    client_info: str | None = None
+    client_tags: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    catalog_properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    prepared_statements: Mapping[str, str] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)
+    extra_credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    resource_estimates: Mapping[str, str] = field(default_factory=dict)
+    transaction_id: str | None = None
+    client_transaction_support: bool = False
+    protocol: Literal["Presto", "Trino"] = "Presto"
+    remote_address: str | None = None
+    user_agent: str | None = None
+    start: datetime = field(default_factory=lambda: datetime.now(UTC))
