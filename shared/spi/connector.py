@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from shared.plan.nodes import TableHandle
+from shared.properties import Property
 from shared.spi.procedure import Procedure
 
 
@@ -69,4 +70,16 @@ class Connector(Protocol):
 
     def procedures(self) -> Sequence[Procedure]:
         """The procedures callable as ``catalog.system.name``."""
+        ...
+
+
+class ConnectorFactory(Protocol):
+    """What the entry point group ``procession.connectors`` holds under the value of ``connector.name``."""
+
+    def create(self, catalog: str, properties: Mapping[str, Property]) -> Connector:
+        """A connector for one catalog file; raises ConfigurationError naming file and line for unknown keys."""
+        ...
+
+    def spark_conf(self, catalog: str, properties: Mapping[str, Property]) -> dict[str, str]:
+        """Spark settings that make the same catalog visible to Spark under the same name; empty when it is not."""
         ...

@@ -1,0 +1,79 @@
+"""The configured catalogs of etc/catalog, each a connector made on first use."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from shared.errors import ErrorCode, ProcessionError
+from shared.properties import ConfigurationError, Property, read_properties
+from shared.spi.connector import Connector, ConnectorFactory
+
+ENTRY_POINTS = "procession.connectors"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogConfig:
+    """One ``etc/catalog/<name>.properties``; picklable, so planner processes make connectors of their own."""
+
+    name: str
+    connector_name: str
+    properties: Mapping[str, Property]
+
+
+def read_catalogs(directory: Path) -> tuple[CatalogConfig, ...]:
+    """The catalogs of a directory in order of name; raises ConfigurationError naming file and line."""
+    return tuple(read_catalog(file) for file in sorted(directory.glob("*.properties")))
+
+
+def read_catalog(file: Path) -> CatalogConfig:
+    """One catalog file: its stem is the catalog's name, ``connector.name`` its connector."""
+    properties = read_properties(file)
+    connector = properties.pop("connector.name", None)
+    if connector is None:
+        raise ConfigurationError(f"{file}: connector.name is missing")
+    factories = connector_factories()
+    if connector.value not in factories:
+        known = ", ".join(sorted(factories))
+        raise connector.error(f"no connector is named '{connector.value}' (known: {known})")
+    return CatalogConfig(file.stem.lower(), connector.value, properties)
+
+
+def connector_factories() -> dict[str, ConnectorFactory]:
+    """Every installed factory by connector name, from the entry point group ``procession.connectors``."""
+    return {point.name: point.load() for point in entry_points(group=ENTRY_POINTS)}
+
+
+class Catalogs:
+    """The connectors of one process. Thread-safe; a connector is made when it is first asked for."""
+
+    def __init__(self, configs: Sequence[CatalogConfig]) -> None:
+        self._configs = {config.name: config for config in configs}
+        self._factories = connector_factories()
+        self._connectors: dict[str, Connector] = {}
+        self._lock = threading.Lock()
+
+    def names(self) -> tuple[str, ...]:
+        """Catalog names, sorted."""
+        return tuple(sorted(self._configs))
+
+    def connector(self, name: str) -> Connector:
+        """The connector of catalog ``name``; raises ProcessionError when there is no such catalog."""
+        config = self._configs.get(name.lower())
+        if config is None:
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Catalog {name} does not exist")
+        with self._lock:
+            if config.name not in self._connectors:
+                factory = self._factories[config.connector_name]
+                self._connectors[config.name] = factory.create(config.name, config.properties)
+            return self._connectors[config.name]
+
+    def spark_conf(self) -> dict[str, str]:
+        """What Spark needs to see the same catalogs under the same names."""
+        conf: dict[str, str] = {}
+        for config in self._configs.values():
+            conf |= self._factories[config.connector_name].spark_conf(config.name, config.properties)
+        return conf
