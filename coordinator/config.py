@@ -1,0 +1,205 @@
+"""Typed settings of a coordinator, read from Presto's own configuration files with Presto's names and units.
+
+``etc/config.properties``, ``etc/node.properties``, ``etc/log.properties``, ``etc/catalog/*.properties`` and
+``etc/plan-checker-providers/*.properties``. An unknown key, a wrong value or a missing file stops the start with a
+ConfigurationError that names file and line. docs/configuration.md is generated from the models below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from coordinator.connectors.registry import CatalogConfig, read_catalogs
+from shared.properties import ConfigurationError, Property, read_properties
+from shared.units import parse_data_size, parse_duration
+
+Seconds = Annotated[float, BeforeValidator(lambda v: parse_duration(v) if isinstance(v, str) else v)]
+Bytes = Annotated[int, BeforeValidator(lambda v: parse_data_size(v) if isinstance(v, str) else v)]
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda v: _split(v) if isinstance(v, str) else v)]
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+S = TypeVar("S", bound=_Settings)
+
+
+class NodeSettings(_Settings):
+    """etc/node.properties"""
+
+    environment: str = Field(
+        "production",
+        alias="node.environment",
+        pattern=r"[a-z0-9][_a-z0-9]*",
+        description="Name of the environment, shown in /v1/info.",
+    )
+    node_id: str = Field("procession-coordinator", alias="node.id", description="Stable id of this node.")
+    data_dir: Path = Field(
+        Path("var"),
+        alias="node.data-dir",
+        description="Where journal, logs, embedded catalogs and Spark's working files live.",
+    )
+
+
+class CoordinatorSettings(_Settings):
+    """etc/config.properties"""
+
+    http_host: str = Field("127.0.0.1", alias="http-server.http.host", description="Address to listen on.")
+    http_port: int = Field(
+        8080, alias="http-server.http.port", ge=0, le=65535, description="Port to listen on; 0 takes a free one."
+    )
+    max_query_length: int = Field(
+        1_000_000,
+        alias="query.max-length",
+        ge=1,
+        le=1_000_000_000,
+        description="Longest statement text in characters; a longer one fails with QUERY_TEXT_TOO_LARGE.",
+    )
+    client_timeout: Seconds = Field(
+        300.0, alias="query.client.timeout", gt=0, description="A query that is not polled for this long is abandoned."
+    )
+    min_expire_age: Seconds = Field(
+        900.0, alias="query.min-expire-age", gt=0, description="How long a finished query stays visible."
+    )
+    max_history: int = Field(
+        100,
+        alias="query.max-history",
+        ge=0,
+        description="How many finished queries stay visible past query.min-expire-age at most.",
+    )
+    max_run_time: Seconds = Field(
+        parse_duration("100d"),
+        alias="query.max-run-time",
+        gt=0,
+        description="A query that runs longer fails with EXCEEDED_TIME_LIMIT.",
+    )
+    max_concurrent_queries: int = Field(
+        100, alias="query.max-concurrent-queries", ge=1, description="Statements that run at the same time."
+    )
+    max_queued_queries: int = Field(
+        1000,
+        alias="query.max-queued-queries",
+        ge=0,
+        description="Statements that may wait; one more fails with QUERY_QUEUE_FULL.",
+    )
+    nested_data_serialization: bool = Field(
+        False,
+        alias="nested-data-serialization-enabled",
+        description="Send arrays, maps and rows as text, as Presto does by default, in place of real JSON.",
+    )
+    compression: bool = Field(
+        True,
+        alias="query-results.compression-enabled",
+        description="Let proxies compress results; false forces Content-Encoding: identity.",
+    )
+    shutdown_grace_period: Seconds = Field(
+        120.0,
+        alias="shutdown.grace-period",
+        ge=0,
+        description="How long running queries may finish after shutdown was asked for.",
+    )
+    eager_validation: bool = Field(
+        True, alias="eager-plan-validation-enabled", description="Plan and check a statement before it queues."
+    )
+    validation_pool_size: int = Field(
+        2, alias="eager-plan-validation-thread-pool-size", ge=1, le=64, description="Planner processes."
+    )
+    validation_queue_size: int = Field(
+        200, alias="eager-plan-validation-max-queued", ge=0, description="Statements that may wait for a planner."
+    )
+    planning_timeout: Seconds = Field(
+        30.0,
+        alias="eager-plan-validation-timeout",
+        gt=0,
+        description="A statement that plans longer fails with QUERY_PLANNING_TIMEOUT.",
+    )
+    sidecar_url: str | None = Field(
+        None,
+        alias="sidecar.uri",
+        description="Base address of the sidecar; `procession up` starts one and fills this in.",
+    )
+    spark_remote: str | None = Field(
+        None,
+        alias="spark.remote",
+        description="sc://host:port of a Spark Connect server; without it one is started as a child.",
+    )
+    spark_warm_up: bool = Field(False, alias="spark.warm-up", description="Start Spark on boot and run a first task.")
+    spark_driver_memory: str = Field(
+        "2g", alias="spark.driver-memory", pattern=r"\d+[mg]", description="Heap of the embedded Spark server."
+    )
+    spark_master: str = Field("local[*]", alias="spark.master", description="Master of the embedded Spark server.")
+    spark_packages: Names = Field(
+        (
+            "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",
+            "org.xerial:sqlite-jdbc:3.50.3.0",
+            "org.postgresql:postgresql:42.7.8",
+        ),
+        alias="spark.packages",
+        description="Maven coordinates of the embedded Spark server's jars.",
+    )
+    spark_jars: Names = Field((), alias="spark.jars", description="Paths of further jars.")
+
+
+class LogSettings(_Settings):
+    """etc/log.properties"""
+
+    level: Literal["DEBUG", "INFO", "WARN", "ERROR"] = Field(
+        "INFO", alias="log.level", description="Least level that is logged."
+    )
+    format: Literal["auto", "json", "console"] = Field(
+        "auto", alias="log.format", description="json in containers, console on a terminal; auto chooses."
+    )
+
+
+class CoordinatorConfig(_Settings):
+    """Everything that a coordinator starts from."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    etc: Path
+    node: NodeSettings
+    coordinator: CoordinatorSettings
+    log: LogSettings
+    catalogs: tuple[CatalogConfig, ...]
+
+
+def read_config(etc: Path) -> CoordinatorConfig:
+    """The configuration under ``etc``; raises ConfigurationError. Only config.properties must exist."""
+    if not etc.is_dir():
+        raise ConfigurationError(f"{etc}: no such configuration directory")
+    if not (etc / "config.properties").is_file():
+        raise ConfigurationError(f"{etc / 'config.properties'}: no such file")
+    return CoordinatorConfig(
+        etc=etc,
+        node=_read(NodeSettings, etc / "node.properties"),
+        coordinator=_read(CoordinatorSettings, etc / "config.properties"),
+        log=_read(LogSettings, etc / "log.properties"),
+        catalogs=read_catalogs(etc / "catalog"),
+    )
+
+
+def _read(model: type[S], file: Path) -> S:
+    return parse_settings(model, read_properties(file) if file.is_file() else {})
+
+
+def parse_settings(model: type[S], properties: Mapping[str, Property]) -> S:
+    """Typed settings of ``properties``; raises ConfigurationError at the entry that is wrong."""
+    known = {field.alias for field in model.model_fields.values()}
+    for entry in properties.values():
+        if entry.name not in known:
+            raise entry.error(f"unknown property '{entry.name}'")
+    try:
+        return model.model_validate({entry.name: entry.value for entry in properties.values()})
+    except ValidationError as error:
+        problem = error.errors()[0]
+        entry = properties[str(problem["loc"][0])]
+        raise entry.error(f"invalid value '{entry.value}' for '{entry.name}': {problem['msg']}") from error
