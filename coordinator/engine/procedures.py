@@ -1,0 +1,48 @@
+"""How a bound CALL runs, by the kind of its procedure (RFC-0021: begin and finish here, writing on workers)."""
+
+from __future__ import annotations
+
+from typing import assert_never, cast
+
+from coordinator.planner.planned_statement import CallProcedure
+from shared.spi.procedure import (
+    CoordinatorProcedure,
+    MaintenanceProcedure,
+    Procedure,
+    ProcedureContext,
+    ProcedureKind,
+    ProcedureResult,
+    TableDataRewriteProcedure,
+)
+
+
+def run_procedure(procedure: Procedure, work: CallProcedure, context: ProcedureContext) -> ProcedureResult:
+    """The result rows of the call; blocks. A rewrite that fails or is cancelled is aborted before the error goes on."""
+    match work.kind:
+        case ProcedureKind.COORDINATOR:
+            return cast(CoordinatorProcedure, procedure).call(context, work.arguments)
+        case ProcedureKind.TABLE_DATA_REWRITE:
+            return _rewrite(cast(TableDataRewriteProcedure, procedure), work, context)
+        case ProcedureKind.MAINTENANCE:
+            return _maintain(cast(MaintenanceProcedure, procedure), work, context)
+        case _:
+            assert_never(work.kind)
+
+
+def _rewrite(procedure: TableDataRewriteProcedure, work: CallProcedure, context: ProcedureContext) -> ProcedureResult:
+    assert work.target is not None, "the planner resolves the table of every rewrite"
+    context.check_cancelled()
+    handle = procedure.begin(context, work.target, work.arguments)
+    try:
+        fragments = procedure.write(context, handle)
+        context.check_cancelled()
+        return procedure.finish(context, handle, fragments)
+    except BaseException:
+        procedure.abort(context, handle)
+        raise
+
+
+def _maintain(procedure: MaintenanceProcedure, work: CallProcedure, context: ProcedureContext) -> ProcedureResult:
+    kernel, payload = procedure.payload(context, work.arguments)
+    results = list(context.workers.run_on_all_workers(kernel, payload, description=work.procedure))
+    return procedure.finish(context, work.arguments, results)
