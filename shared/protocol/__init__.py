@@ -1,0 +1,1 @@
+"""The wire of the statement protocol and of the sidecar: names and shapes, no framework."""
