@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coordinator.config import CoordinatorSettings, LogSettings, NodeSettings
+from shared.units import format_duration
 
 _MODELS = (CoordinatorSettings, NodeSettings, LogSettings)
 
@@ -13,8 +14,20 @@ def configuration_reference() -> str:
     for model in _MODELS:
         lines += [f"## {model.__doc__}", "", "| property | default | meaning |", "|---|---|---|"]
         for field in model.model_fields.values():
-            default = ", ".join(field.default) if isinstance(field.default, tuple) else field.default
-            shown = "" if default in (None, "") else f"`{default}`"
-            lines.append(f"| `{field.alias}` | {shown} | {field.description} |")
+            lines.append(f"| `{field.alias}` | {_shown(field.default)} | {field.description} |")
         lines.append("")
     return "\n".join(lines)
+
+
+def _shown(default: object) -> str:
+    match default:
+        case None | "" | ():
+            return ""
+        case bool():
+            return f"`{str(default).lower()}`"
+        case float():
+            return f"`{format_duration(default)}`"
+        case tuple():
+            return ", ".join(f"`{part}`" for part in default)
+        case _:
+            return f"`{default}`"

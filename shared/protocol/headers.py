@@ -1,0 +1,59 @@
+"""Names of the statement protocol's headers in both families: ``X-Presto-*`` and ``X-Trino-*``.
+
+Which family a response uses is decided by the request. Source: PrestoHeaders, and Trino's ProtocolHeaders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+from urllib.parse import quote_plus
+
+Family = Literal["Presto", "Trino"]
+
+USER = "User"
+SOURCE = "Source"
+CATALOG = "Catalog"
+SCHEMA = "Schema"
+TIME_ZONE = "Time-Zone"
+LANGUAGE = "Language"
+TRACE_TOKEN = "Trace-Token"  # noqa: S105 - a header name
+SESSION = "Session"
+ROLE = "Role"
+PREPARED_STATEMENT = "Prepared-Statement"
+TRANSACTION_ID = "Transaction-Id"
+CLIENT_INFO = "Client-Info"
+CLIENT_TAGS = "Client-Tags"
+RESOURCE_ESTIMATE = "Resource-Estimate"
+EXTRA_CREDENTIAL = "Extra-Credential"
+SESSION_FUNCTION = "Session-Function"
+RETRY_QUERY = "Retry-Query"
+PREFIX_URL = "Prefix-Url"
+
+SET_CATALOG = "Set-Catalog"
+SET_SCHEMA = "Set-Schema"
+SET_SESSION = "Set-Session"
+CLEAR_SESSION = "Clear-Session"
+SET_ROLE = "Set-Role"
+ADDED_PREPARE = "Added-Prepare"
+DEALLOCATED_PREPARE = "Deallocated-Prepare"
+STARTED_TRANSACTION_ID = "Started-Transaction-Id"
+CLEAR_TRANSACTION_ID = "Clear-Transaction-Id"
+
+
+def header_name(family: Family, name: str) -> str:
+    """``X-Presto-User`` of ``("Presto", "User")``."""
+    return f"X-{family}-{name}"
+
+
+def family_of(header_names: Iterable[str]) -> Family:
+    """Trino when only Trino's headers were used; everything else is Presto."""
+    lowered = {name.lower() for name in header_names}
+    if any(name.startswith("x-presto-") for name in lowered):
+        return "Presto"
+    return "Trino" if any(name.startswith("x-trino-") for name in lowered) else "Presto"
+
+
+def url_encode(value: str) -> str:
+    """As Java's URLEncoder, which both client families decode: a blank is ``+``."""
+    return quote_plus(value, safe="*-._")
