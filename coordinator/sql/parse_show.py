@@ -1,0 +1,77 @@
+"""SHOW in the forms that clients send, and DESCRIBE."""
+
+from __future__ import annotations
+
+from coordinator.sql.statements import (
+    DescribeInput,
+    DescribeOutput,
+    Like,
+    OtherStatement,
+    ShowCatalogs,
+    ShowColumns,
+    ShowCreateTable,
+    ShowFunctions,
+    ShowSchemas,
+    ShowSession,
+    ShowTables,
+    Statement,
+)
+from coordinator.sql.tokens import Cursor
+
+_SHOWN = ("CATALOGS", "COLUMNS", "CREATE", "CURRENT", "FUNCTIONS", "GRANTS", "ROLES", "SCHEMAS", "SESSION", "STATS")
+
+
+def parse_show(cursor: Cursor) -> Statement:
+    """A SHOW from its keyword on."""
+    location = cursor.location
+    cursor.expect("SHOW")
+    match cursor.expect(*_SHOWN, "TABLES"):
+        case "CATALOGS":
+            return ShowCatalogs(_like(cursor))
+        case "SCHEMAS":
+            catalog = cursor.identifier() if _from(cursor) else None
+            return ShowSchemas(catalog, _like(cursor), location)
+        case "TABLES":
+            schema = cursor.qualified_name() if _from(cursor) else ()
+            if len(schema) > 2:
+                raise cursor.mismatch("'LIKE'", "<EOF>")
+            return ShowTables(schema, _like(cursor), location)
+        case "COLUMNS":
+            cursor.expect("FROM", "IN")
+            return ShowColumns(cursor.qualified_name(), location)
+        case "FUNCTIONS":
+            return ShowFunctions(_like(cursor))
+        case "SESSION":
+            return ShowSession(_like(cursor))
+        case "CREATE" if cursor.accept("TABLE"):
+            return ShowCreateTable(cursor.qualified_name(), location)
+        case kind:
+            second = f" {cursor.keyword()}" if kind in {"CREATE", "CURRENT"} else ""
+            cursor.position = len(cursor.tokens)
+            return OtherStatement(f"SHOW {kind}{second}", location)
+
+
+def parse_describe(cursor: Cursor) -> Statement:
+    """``DESCRIBE t``, ``DESCRIBE INPUT name``, ``DESCRIBE OUTPUT name``."""
+    location = cursor.location
+    cursor.expect("DESC", "DESCRIBE")
+    if (
+        cursor.keyword() in {"INPUT", "OUTPUT"}
+        and cursor.position + 1 < len(cursor.tokens)
+        and cursor.keyword(1) != "."
+    ):
+        input_wanted = cursor.expect("INPUT", "OUTPUT") == "INPUT"
+        name = cursor.identifier()
+        return DescribeInput(name, location) if input_wanted else DescribeOutput(name, location)
+    return ShowColumns(cursor.qualified_name(), location)
+
+
+def _from(cursor: Cursor) -> bool:
+    return cursor.accept("FROM") or cursor.accept("IN")
+
+
+def _like(cursor: Cursor) -> Like | None:
+    if not cursor.accept("LIKE"):
+        return None
+    pattern = cursor.string()
+    return Like(pattern, cursor.string() if cursor.accept("ESCAPE") else None)
