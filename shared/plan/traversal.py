@@ -1,0 +1,253 @@
+"""Generic walks over plans and expressions, so that a step says only what it does with the nodes that it knows.
+
+Plans are trees of frozen Structs; every function here is pure and keeps identity where nothing changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, assert_never, get_args
+
+from msgspec.structs import replace
+
+from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, Variable
+from shared.plan.nodes import (
+    AggregationNode,
+    AssignUniqueId,
+    CallDistributedProcedureNode,
+    DeleteNode,
+    DistinctLimitNode,
+    DistributedMaintenanceNode,
+    EnforceSingleRowNode,
+    ExchangeNode,
+    FilterNode,
+    GroupIdNode,
+    IndexJoinNode,
+    IndexSourceNode,
+    JoinNode,
+    LimitNode,
+    MarkDistinctNode,
+    MergeJoinNode,
+    MetadataDeleteNode,
+    OffsetNode,
+    OutputNode,
+    PlanNode,
+    ProcedureFinishNode,
+    ProjectNode,
+    RemoteSourceNode,
+    RowNumberNode,
+    SampleNode,
+    SemiJoinNode,
+    SortNode,
+    SpatialJoinNode,
+    SpiTopNRowNumberNode,
+    StatisticsWriterNode,
+    TableFinishNode,
+    TableScanNode,
+    TableWriterMergeNode,
+    TableWriterNode,
+    TopNNode,
+    TopNRowNumberNode,
+    UnnestNode,
+    UpdateNode,
+    ValuesNode,
+    WindowNode,
+)
+
+_CHILD_NAMES = ("source", "left", "right", "filteringSource", "probeSource", "indexSource", "sources")
+_CHILD_FIELDS: Mapping[type, tuple[str, ...]] = {
+    node: tuple(name for name in node.__struct_fields__ if name in _CHILD_NAMES) for node in get_args(PlanNode)
+}
+
+
+def sources(node: PlanNode) -> tuple[PlanNode, ...]:
+    """The inputs of ``node`` in Presto's order: left before right, source before filteringSource."""
+    if isinstance(node, ExchangeNode):
+        return node.sources
+    return tuple(getattr(node, name) for name in _CHILD_FIELDS[type(node)])
+
+
+def with_sources(node: PlanNode, new: Sequence[PlanNode]) -> PlanNode:
+    """``node`` over other inputs, the same object when they are its own; raises ValueError for a wrong count."""
+    old = sources(node)
+    if len(old) != len(new):
+        raise ValueError(f"{node_name(node)} has {len(old)} sources, not {len(new)}")
+    if all(a is b for a, b in zip(old, new, strict=True)):
+        return node
+    if isinstance(node, ExchangeNode):
+        return replace(node, sources=tuple(new))
+    return replace(node, **dict(zip(_CHILD_FIELDS[type(node)], new, strict=True)))
+
+
+def walk(node: PlanNode) -> Iterator[PlanNode]:
+    """``node`` and all nodes below it, parents first, left to right."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack.extend(reversed(sources(current)))
+
+
+def rewrite_bottom_up(node: PlanNode, function: Callable[[PlanNode], PlanNode]) -> PlanNode:
+    """The plan with ``function`` applied to every node after its inputs; unchanged subtrees stay the same objects."""
+    return function(with_sources(node, [rewrite_bottom_up(source, function) for source in sources(node)]))
+
+
+def node_name(node: PlanNode) -> str:
+    """The short name of a node's class in Presto's spelling, as in ``FilterNode``."""
+    return str(node.__struct_config__.tag).rpartition(".")[2]
+
+
+def variable_of_key(key: str) -> Variable:
+    """Inverse of ``Variable.key``: ``name<type>`` to a variable; raises ValueError."""
+    name, bracket, rest = key.partition("<")
+    if not bracket or not rest.endswith(">"):
+        raise ValueError(f"Not a variable: {key}")
+    return Variable(name=name, type=rest[:-1])
+
+
+def output_variables(node: PlanNode) -> tuple[Variable, ...]:  # noqa: C901  (one case a kind of node)
+    """What ``node`` produces, in order, as Presto's ``PlanNode.getOutputVariables``."""
+    match node:
+        case (
+            TableScanNode()
+            | IndexSourceNode()
+            | ValuesNode()
+            | OutputNode()
+            | RemoteSourceNode()
+            | JoinNode()
+            | MergeJoinNode()
+            | SpatialJoinNode()
+            | DeleteNode()
+            | UpdateNode()
+            | DistributedMaintenanceNode()
+            | ProcedureFinishNode()
+        ):
+            return node.outputVariables
+        case (
+            FilterNode() | TopNNode() | SortNode() | LimitNode() | EnforceSingleRowNode() | SampleNode() | OffsetNode()
+        ):
+            return output_variables(node.source)
+        case ProjectNode():
+            return _keys(node.assignments.assignments)
+        case AggregationNode():
+            keys = node.groupingSets.groupingKeys + _optional(node.hashVariable)
+            return keys + _keys(node.aggregations)
+        case DistinctLimitNode():
+            return node.distinctVariables + _optional(node.hashVariable)
+        case SemiJoinNode():
+            return (*output_variables(node.source), node.semiJoinOutput)
+        case IndexJoinNode():
+            return output_variables(node.probeSource) + output_variables(node.indexSource)
+        case WindowNode():
+            return output_variables(node.source) + _keys(node.windowFunctions)
+        case RowNumberNode() | TopNRowNumberNode() | SpiTopNRowNumberNode():
+            below = output_variables(node.source)
+            return below if node.partial else (*below, node.rowNumberVariable)
+        case UnnestNode():
+            unnested = tuple(v for group in node.unnestVariables.values() for v in group)
+            return node.replicateVariables + unnested + _optional(node.ordinalityVariable)
+        case MarkDistinctNode():
+            return (*output_variables(node.source), node.markerVariable)
+        case AssignUniqueId():
+            return (*output_variables(node.source), node.idVariable)
+        case GroupIdNode():
+            columns = dict.fromkeys(v for grouping in node.groupingSets for v in grouping)
+            return (*columns, *node.aggregationArguments, node.groupIdVariable)
+        case ExchangeNode():
+            return node.partitioningScheme.outputLayout
+        case TableWriterNode() | TableWriterMergeNode():
+            written = (node.rowCountVariable, node.fragmentVariable, node.tableCommitContextVariable)
+            return written + _statistics_outputs(node.statisticsAggregation)
+        case CallDistributedProcedureNode():
+            return (node.rowCountVariable, node.fragmentVariable, node.tableCommitContextVariable)
+        case TableFinishNode() | StatisticsWriterNode():
+            return (node.rowCountVariable,)
+        case MetadataDeleteNode():
+            return (node.output,)
+        case _:
+            assert_never(node)
+
+
+def expressions(node: PlanNode) -> tuple[RowExpression, ...]:
+    """The expressions that ``node`` itself evaluates, those of exchanges' partitioning included."""
+    match node:
+        case FilterNode():
+            return (node.predicate,)
+        case ProjectNode():
+            return tuple(node.assignments.assignments.values())
+        case AggregationNode():
+            calls: list[RowExpression] = []
+            for aggregation in node.aggregations.values():
+                calls.append(aggregation.call)
+                if aggregation.filter is not None:
+                    calls.append(aggregation.filter)
+            return tuple(calls)
+        case JoinNode() | MergeJoinNode() | IndexJoinNode():
+            return () if node.filter is None else (node.filter,)
+        case SpatialJoinNode():
+            return (node.filter,)
+        case ValuesNode():
+            return tuple(cell for row in node.rows for cell in row)
+        case WindowNode():
+            return tuple(function.functionCall for function in node.windowFunctions.values())
+        case ExchangeNode():
+            return node.partitioningScheme.partitioning.arguments
+        case _:
+            return ()
+
+
+def walk_expression(expression: RowExpression) -> Iterator[RowExpression]:
+    """``expression`` and all expressions inside it, parents first."""
+    stack: list[RowExpression] = [expression]
+    while stack:
+        current = stack.pop()
+        yield current
+        match current:
+            case Call() | SpecialForm():
+                stack.extend(reversed(current.arguments))
+            case Lambda():
+                stack.append(current.body)
+            case Variable() | Constant():
+                pass
+            case _:
+                assert_never(current)
+
+
+def free_variables(expression: RowExpression) -> tuple[Variable, ...]:
+    """The variables that ``expression`` reads from its input, each once; arguments of lambdas are not among them."""
+    found: dict[str, Variable] = {}
+    _collect_free(expression, frozenset(), found)
+    return tuple(found.values())
+
+
+def _collect_free(expression: RowExpression, bound: frozenset[str], found: dict[str, Variable]) -> None:
+    match expression:
+        case Variable():
+            if expression.name not in bound:
+                found.setdefault(expression.key, expression)
+        case Call() | SpecialForm():
+            for argument in expression.arguments:
+                _collect_free(argument, bound, found)
+        case Lambda():
+            _collect_free(expression.body, bound | frozenset(expression.arguments), found)
+        case Constant():
+            pass
+        case _:
+            assert_never(expression)
+
+
+def _keys(by_variable: Mapping[str, Any]) -> tuple[Variable, ...]:
+    return tuple(variable_of_key(key) for key in by_variable)
+
+
+def _optional(variable: Variable | None) -> tuple[Variable, ...]:
+    return () if variable is None else (variable,)
+
+
+def _statistics_outputs(aggregation: Any) -> tuple[Variable, ...]:
+    # Presto's StatisticAggregations, kept as JSON: {"aggregations": {"name<type>": …}, "groupingVariables": […]}
+    if not isinstance(aggregation, Mapping):
+        return ()
+    grouping = tuple(Variable(name=v["name"], type=v["type"]) for v in aggregation.get("groupingVariables", ()))
+    return grouping + _keys(aggregation.get("aggregations", {}))
