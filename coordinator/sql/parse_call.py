@@ -35,7 +35,7 @@ def _argument(cursor: Cursor) -> CallArgument:
     location = cursor.location
     name = None
     if cursor.keyword(1) == "=>":
-        name = cursor.identifier()
+        name = cursor.word()
         cursor.expect("=>")
     return CallArgument(name, read_expression(cursor), location)
 

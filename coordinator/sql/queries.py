@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -74,7 +74,7 @@ def _refuse_reserved(text: str, tokens: Sequence[Token], tree: exp.Expression) -
 
 def _syntax_error(text: str, tokens: Sequence[Token], error: ParseError) -> ProcessionError:
     """sqlglot reports line and end column of the token it stood at; find that token, or the end of the input."""
-    details = next((e for e in error.errors if e.get("line") is not None), {})
+    details: dict[str, Any] = next((e for e in error.errors if e.get("line") is not None), {})
     line, column = details.get("line"), details.get("col")
     index = next((i for i, t in enumerate(tokens) if (t.line, t.col) == (line, column)), None)
     if index is None:

@@ -32,13 +32,14 @@ _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
 _PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE}
 
-RESERVED = frozenset(
-    "ALTER AND AS BETWEEN BY CASE CAST CONSTRAINT CREATE CROSS CUBE CURRENT_DATE CURRENT_ROLE CURRENT_TIME "
-    "CURRENT_TIMESTAMP CURRENT_USER DEALLOCATE DELETE DESCRIBE DISTINCT DROP ELSE END ESCAPE EXCEPT EXECUTE EXISTS "
-    "EXTRACT FALSE FOR FROM FULL GROUP GROUPING HAVING IN INNER INSERT INTERSECT INTO IS JOIN LEFT LIKE LOCALTIME "
-    "LOCALTIMESTAMP NATURAL NORMALIZE NOT NULL ON OR ORDER OUTER PREPARE RECURSIVE RIGHT ROLLUP SELECT TABLE THEN "
-    "TRUE UESCAPE UNION UNNEST USING VALUES WHEN WHERE WITH".split()
-)
+_RESERVED_WORDS = """
+ALTER AND AS BETWEEN BY CASE CAST CONSTRAINT CREATE CROSS CUBE CURRENT_DATE CURRENT_ROLE CURRENT_TIME
+CURRENT_TIMESTAMP CURRENT_USER DEALLOCATE DELETE DESCRIBE DISTINCT DROP ELSE END ESCAPE EXCEPT EXECUTE EXISTS
+EXTRACT FALSE FOR FROM FULL GROUP GROUPING HAVING IN INNER INSERT INTERSECT INTO IS JOIN LEFT LIKE LOCALTIME
+LOCALTIMESTAMP NATURAL NORMALIZE NOT NULL ON OR ORDER OUTER PREPARE RECURSIVE RIGHT ROLLUP SELECT TABLE THEN
+TRUE UESCAPE UNION UNNEST USING VALUES WHEN WHERE WITH
+"""
+RESERVED = frozenset(_RESERVED_WORDS.split())
 """Words that are no identifiers unless quoted (Presto's SqlBase grammar without its nonReserved rule)."""
 
 
@@ -221,6 +222,14 @@ class Cursor:
         while self.accept("."):
             parts.append(self.identifier())
         return tuple(parts)
+
+    def word(self) -> str:
+        """The next word as a lower case name, reserved or not: names of arguments, where nothing else can stand."""
+        token = self.current
+        if token is not None and not is_quoted(token) and token.text.upper() in RESERVED:
+            self.position += 1
+            return str(token.text).lower()
+        return self.identifier()
 
     def string(self) -> str:
         """The value of a string literal."""
