@@ -1,0 +1,158 @@
+"""Hands a query's results to its client page by page, under the protocol's token rules."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Literal
+
+from coordinator.dispatch.query import Query
+from coordinator.dispatch.settings import DispatchSettings
+from coordinator.dispatch.states import QueryState
+from coordinator.dispatch.stats import statement_stats
+from coordinator.planner.planned_statement import Column, SessionChange
+from shared.errors import ProcessionError
+from shared.protocol.statement import Stats
+from shared.spi.plan_checker import PrestoWarning
+
+LINGER = 0.005
+"""Seconds that a page waits for more rows, or for the end, once it has its first rows: saves a round trip."""
+
+
+class TokenError(Exception):
+    """A token that the protocol does not allow: 410 (already passed) or 404 (not there)."""
+
+    def __init__(self, status: Literal[404, 410], text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A frozen answer: the same token always gets the same page. ``data`` is JSON (an array of rows) or None.
+
+    ``kind`` and ``next_token`` say where the client goes next; no ``next_token`` ends the conversation.
+    ``retry_url`` replaces both when a gateway shall run the statement elsewhere.
+    """
+
+    kind: Literal["queued", "executing"]
+    next_token: int | None
+    stats: Stats
+    warnings: tuple[PrestoWarning, ...] = ()
+    columns: tuple[Column, ...] | None = None
+    data: bytes | None = None
+    error: ProcessionError | None = None
+    update_type: str | None = None
+    update_count: int | None = None
+    session_change: SessionChange | None = None
+    retry_url: str | None = None
+
+
+class Delivery:
+    """The conversation about one query. Polls of one query are answered one after another."""
+
+    def __init__(self, query: Query, settings: DispatchSettings) -> None:
+        self.query = query
+        self._settings = settings
+        self._queued_token = 0
+        self._executing_token = -1
+        self._last: Page | None = None
+        self._sent_rows = False
+        self._over = False
+        self._turn = asyncio.Lock()
+
+    @property
+    def begun(self) -> bool:
+        """A client has polled."""
+        return self._queued_token > 0
+
+    def initial_page(self) -> Page:
+        """The answer to the POST; nothing has happened yet."""
+        return Page("queued", 1, self._stats())
+
+    async def queued_page(self, token: int, wait: float, target_size: int) -> Page:
+        """The answer to a queued poll: executing page 0 once the query has been dispatched or has failed.
+
+        Raises TokenError.
+        """
+        async with self._turn:
+            if token not in (self._queued_token, self._queued_token + 1):
+                raise TokenError(410, "Gone")
+            self._queued_token = token
+            self.query.touch()
+            if not await self.query.wait_until(lambda: self.query.state.dispatched, wait):
+                return Page("queued", token + 1, self._stats(), self.query.warnings)
+            return await self._executing(0, wait, target_size)
+
+    async def executing_page(self, token: int, wait: float, target_size: int) -> Page:
+        """The answer to an executing poll; waits for rows up to ``wait`` seconds. Raises TokenError."""
+        async with self._turn:
+            self.query.touch()
+            return await self._executing(token, wait, target_size)
+
+    async def _executing(self, token: int, wait: float, target_size: int) -> Page:
+        if token == self._executing_token and self._last is not None:
+            return self._last
+        if token < self._executing_token:
+            raise TokenError(410, "Gone")
+        if token != self._executing_token + 1 or self._over or not self.query.state.dispatched:
+            raise TokenError(404, "Query not found")
+        if self.query.results_dropped:
+            raise TokenError(410, "Results of the query are gone: no client asked for them in time")
+        await self._wait_for_rows(wait, target_size)
+        self._last = self._next_page(token, target_size)
+        self._executing_token = token
+        return self._last
+
+    async def _wait_for_rows(self, wait: float, target_size: int) -> None:
+        query, buffer = self.query, self.query.buffer
+        await query.wait_until(lambda: bool(buffer.size) or buffer.finished or query.state.done, wait)
+        if buffer.size < target_size and not query.state.done:
+            await query.wait_until(lambda: query.state.done or buffer.size >= target_size, min(wait, LINGER))
+
+    def _next_page(self, token: int, target_size: int) -> Page:
+        query = self.query
+        chunks = [] if query.state is QueryState.FAILED else query.buffer.take(target_size)
+        settle(query, self._settings)
+        over = query.state is QueryState.FAILED or (query.state is QueryState.FINISHED and query.buffer.drained)
+        if over:
+            self._over = query.results_delivered = True
+            query.timeline.stop("deliver")
+        retry = self._retry_url() if over else None
+        self._sent_rows = self._sent_rows or bool(chunks)
+        planned = query.planned
+        return Page(
+            "executing",
+            None if over else token + 1,
+            self._stats(),
+            query.warnings,
+            columns=planned.columns if planned is not None and query.entered(QueryState.DISPATCHING) else None,
+            data=b"[" + b",".join(chunk.json for chunk in chunks) + b"]" if chunks else None,
+            error=None if retry else query.error,
+            update_type=planned.update_type if planned is not None else None,
+            update_count=query.update_count,
+            session_change=planned.session_change if planned is not None and query.error is None else None,
+            retry_url=retry,
+        )
+
+    def _retry_url(self) -> str | None:
+        """Where another cluster takes over: only before any row was sent, and while the gateway remembers."""
+        order, error = self.query.retry_order, self.query.error
+        if order is None or error is None or not error.retriable or self._sent_rows or order.expired():
+            return None
+        return order.url
+
+    def _stats(self) -> Stats:
+        return statement_stats(self.query, trino=self.query.session.protocol == "Trino")
+
+    def release(self) -> None:
+        """Forget the last page, which only a client that asks again soon needs."""
+        if self._last is not None and self._last.data is not None:
+            self._last = None
+
+
+def settle(query: Query, settings: DispatchSettings) -> None:
+    """FINISHING becomes FINISHED once the engine has ended and few bytes wait for the client."""
+    if query.state is QueryState.FINISHING and query.buffer.size <= settings.release_size:
+        query.transition(QueryState.FINISHED)

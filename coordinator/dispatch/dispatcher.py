@@ -1,0 +1,218 @@
+"""Takes statements in and sees each through its life: plan, check, queue, execute, deliver, forget."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from coordinator.dispatch.clock import Clock, SystemClock
+from coordinator.dispatch.delivery import Delivery, settle
+from coordinator.dispatch.execution import start_execution
+from coordinator.dispatch.failures import internal_error, text_too_large
+from coordinator.dispatch.ports import StatementChecker, StatementExecutor, StatementPlanner
+from coordinator.dispatch.query import Query, RetryOrder
+from coordinator.dispatch.registry import KEPT_TEXT, QueryRegistry
+from coordinator.dispatch.settings import DispatchSettings
+from coordinator.dispatch.states import QueryState
+from coordinator.planner.planned_statement import PlannedStatement
+from coordinator.resource_groups.group import ResourceGroups
+from shared.errors import ProcessionError
+from shared.ids import QueryIdGenerator, new_slug
+from shared.spi.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A statement as received. ``length`` counts its characters, also those beyond ``text`` when it was cut.
+
+    ``error`` is what receiving found wrong: the query is registered and fails with it when it starts.
+    """
+
+    text: str
+    session: Session
+    length: int
+    query_id: str | None = None
+    slug: str | None = None
+    retry_url: str | None = None
+    retry_seconds: float = 0.0
+    error: ProcessionError | None = None
+    received_at: float | None = None
+
+
+class Dispatcher:
+    """Belongs to the event loop that runs it."""
+
+    def __init__(
+        self,
+        planner: StatementPlanner,
+        checker: StatementChecker,
+        executor: StatementExecutor,
+        groups: ResourceGroups,
+        settings: DispatchSettings | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.settings = settings if settings is not None else DispatchSettings()
+        self.clock = clock if clock is not None else SystemClock()
+        self.groups = groups
+        self.registry = QueryRegistry(self.settings, self.clock)
+        self.refusal: ProcessionError | None = None
+        self._planner = planner
+        self._checker = checker
+        self._executor = executor
+        self._ids = QueryIdGenerator(self.clock.now)
+        self._deliveries: dict[str, Delivery] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Sweep the registry meanwhile; on leaving, cancel what still runs."""
+        sweeper = asyncio.create_task(self._sweep_forever(), name="query-sweeper")
+        try:
+            yield
+        finally:
+            sweeper.cancel()
+            for query in self.registry:
+                query.cancel()
+            tasks = [sweeper, *self._tasks.values()]
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _sweep_forever(self) -> None:
+        while True:
+            await asyncio.sleep(self.settings.sweep_interval)
+            try:
+                self.sweep()
+            except Exception as error:
+                internal_error(error)
+
+    def sweep(self) -> None:
+        """Abandon, drop and forget, as the clock says."""
+        self.registry.sweep()
+        for query_id in tuple(self._deliveries):
+            query = self.registry.get(query_id)
+            if query is None:
+                del self._deliveries[query_id]
+            elif query.idle_seconds > self.settings.client_timeout:
+                self._deliveries[query_id].release()
+
+    def submit(self, submission: Submission, *, shown_text: str | None = None, attempt: int = 0) -> Query:
+        """Register a statement. It starts with its first poll, or with ``start``."""
+        now = self.clock.monotonic()
+        query_id = submission.query_id or self._ids.next()
+        limit = self.settings.max_query_length
+        too_large = text_too_large(submission.length, limit) if submission.length > limit else None
+        retry = None
+        if submission.retry_url is not None:
+            retry = RetryOrder(submission.retry_url, now + submission.retry_seconds, self.clock)
+        query = Query(
+            session=replace(submission.session, query_id=query_id),
+            text=submission.text[:KEPT_TEXT] if too_large else submission.text,
+            slug=submission.slug or new_slug(),
+            settings=self.settings,
+            clock=self.clock,
+            shown_text=shown_text,
+            retry_order=retry,
+            attempt=attempt,
+        )
+        received = now if submission.received_at is None else submission.received_at
+        query.timeline.record({"receive": now - received})
+        self.registry.add(query)
+        self._deliveries[query_id] = Delivery(query, self.settings)
+        error = self.refusal or submission.error or too_large
+        if error is not None:
+            query.fail(error)
+        return query
+
+    def start(self, query: Query) -> None:
+        """Begin planning; starting again, or after the end, changes nothing."""
+        if query.id in self._tasks or query.state is not QueryState.WAITING_FOR_PREREQUISITES:
+            return
+        task = asyncio.create_task(self._run(query), name=f"query-{query.id}")
+        self._tasks[query.id] = task
+        task.add_done_callback(lambda _: self._tasks.pop(query.id, None))
+        query.on_done(lambda _: _cancel_from_outside(task))
+
+    def delivery(self, query: Query) -> Delivery:
+        """The conversation about ``query``."""
+        return self._deliveries[query.id]
+
+    def cancel(self, query: Query) -> None:
+        """Stop a running query; drop the rows of one that has ended but was not read."""
+        if not query.cancel() and query.active:
+            query.drop_results()
+
+    def retry(self, query: Query) -> Query:
+        """Run the failed ``query`` again under a new id; started at once."""
+        attempt = query.attempt + 1
+        again = self.submit(
+            Submission(query.text, replace(query.session, start=self.clock.now()), len(query.text)),
+            shown_text=f"-- retry query {query.id}; attempt: {attempt}\n{query.text}",
+            attempt=attempt,
+        )
+        self.start(again)
+        return again
+
+    async def _run(self, query: Query) -> None:
+        """Until the engine's thread has begun; whatever goes wrong becomes the query's error."""
+        try:
+            planned = await self._plan(query)
+            await self._queue(query)
+            self._execute(query, planned)
+        except asyncio.CancelledError:
+            # The query has ended (cancelled, killed, abandoned), or the server stops.
+            query.cancel()
+        except ProcessionError as error:
+            query.fail(error)
+        except Exception as error:
+            query.fail(internal_error(error, query_id=query.id))
+
+    async def _plan(self, query: Query) -> PlannedStatement:
+        planned = await self._planner.plan(query.text, query.session)
+        query.timeline.record(planned.verb_seconds)
+        query.planned = planned
+        query.warnings = planned.warnings
+        with query.timeline.measure("check"):
+            query.warnings += await self._checker.check(planned, query.session)
+        return planned
+
+    async def _queue(self, query: Query) -> None:
+        group = self.groups.select(query.session)
+        query.resource_group = group.id
+        query.transition(QueryState.QUEUED)
+        with query.timeline.measure("queue"):
+            await group.acquire(query.id)
+        query.on_done(lambda _: group.release(query.id))
+        query.transition(QueryState.DISPATCHING)
+
+    def _execute(self, query: Query, planned: PlannedStatement) -> None:
+        query.timeline.start("dispatch")
+        query.transition(QueryState.STARTING)
+
+        def started() -> None:
+            if query.state is QueryState.STARTING:
+                query.transition(QueryState.RUNNING)
+                query.timeline.start("deliver")
+
+        def ended(error: ProcessionError | None) -> None:
+            query.timeline.stop("dispatch")
+            if query.state.done:
+                return
+            if error is not None:
+                query.fail(error)
+                return
+            query.timeline.start("deliver")
+            query.transition(QueryState.FINISHING)
+            settle(query, self.settings)
+
+        start_execution(query, planned, self._executor, self.settings, started=started, ended=ended)
+
+    async def drained(self, poll_interval: float = 0.05) -> None:
+        """Return once no query runs and no rows wait for a client."""
+        while self.registry.active():
+            await asyncio.sleep(poll_interval)
+
+
+def _cancel_from_outside(task: asyncio.Task[None]) -> None:
+    if task is not asyncio.current_task():
+        task.cancel()

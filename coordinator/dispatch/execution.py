@@ -1,0 +1,131 @@
+"""Runs one planned statement on a thread: engine batches in, encoded chunks into the query's buffer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from coordinator.dispatch.failures import canceled, internal_error
+from coordinator.dispatch.pages import encode_batch
+from coordinator.dispatch.ports import QueryProgress, StatementExecutor
+from coordinator.dispatch.query import Query
+from coordinator.dispatch.settings import DispatchSettings
+from coordinator.planner.planned_statement import PlannedStatement
+from shared.errors import ProcessionError
+from shared.plan.types import Type, parse_type
+from shared.spi.session import Session
+
+
+class QueryExecution:
+    """What the executor sees of its query (the port ``Execution``)."""
+
+    def __init__(self, query: Query, started: Callable[[], None]) -> None:
+        self._query = query
+        self._started = started
+
+    @property
+    def query_id(self) -> str:
+        return self._query.id
+
+    @property
+    def session(self) -> Session:
+        return self._query.session
+
+    def report_progress(self, progress: QueryProgress) -> None:
+        self._query.progress = progress
+        self._started()
+
+    def set_update_count(self, count: int) -> None:
+        self._query.update_count = count
+
+    def check_cancelled(self) -> None:
+        if self._query.state.done:
+            raise self._query.error or canceled()
+
+    def on_cancel(self, callback: Callable[[], None]) -> None:
+        self._query.on_cancel(callback)
+
+
+def start_execution(
+    query: Query,
+    planned: PlannedStatement,
+    executor: StatementExecutor,
+    settings: DispatchSettings,
+    *,
+    started: Callable[[], None],
+    ended: Callable[[ProcessionError | None], None],
+) -> None:
+    """Run on a new thread. ``started`` and ``ended`` are called on the query's loop, the first at most once."""
+
+    def run() -> None:
+        started_once = _once(lambda: query.call_on_loop(started))
+        error: ProcessionError | None = None
+        try:
+            _deliver_batches(query, planned, executor, settings, started_once)
+        except ProcessionError as raised:
+            error = raised
+        except BaseException as raised:
+            error = internal_error(raised, query_id=query.id)
+        query.buffer.finish()
+        query.call_on_loop(lambda: ended(error))
+
+    threading.Thread(target=run, name=f"query-{query.id}", daemon=True).start()
+
+
+def _once(action: Callable[[], None]) -> Callable[[], None]:
+    called = False
+
+    def call() -> None:
+        nonlocal called
+        if not called:
+            called = True
+            action()
+
+    return call
+
+
+def _deliver_batches(
+    query: Query,
+    planned: PlannedStatement,
+    executor: StatementExecutor,
+    settings: DispatchSettings,
+    started: Callable[[], None],
+) -> None:
+    execution = QueryExecution(query, started)
+    types = tuple(parse_type(column.type) for column in planned.columns)
+    counts_rows = planned.update_type is not None and [t.base for t in types] == ["bigint"]
+    as_text = settings.nested_data_serialization and query.session.protocol == "Presto"
+    batches = executor.execute(planned, execution)
+    try:
+        for batch in batches:
+            execution.check_cancelled()
+            started()
+            if counts_rows and batch.num_rows and query.update_count is None:
+                query.update_count = batch.column(0)[0].as_py()
+            if not _buffer(query, batch, types, settings, as_text):
+                execution.check_cancelled()
+                return
+    finally:
+        _close(batches)
+
+
+def _buffer(
+    query: Query, batch: pa.RecordBatch, types: tuple[Type, ...], settings: DispatchSettings, as_text: bool
+) -> bool:
+    chunks = encode_batch(
+        batch, types, max_rows=settings.chunk_rows, max_size=settings.chunk_size, nested_as_text=as_text
+    )
+    for chunk in chunks:
+        if not query.buffer.put(chunk):
+            return False
+        query.output_rows += chunk.rows
+        query.output_bytes += len(chunk.json)
+    return True
+
+
+def _close(batches: Iterator[pa.RecordBatch]) -> None:
+    close = getattr(batches, "close", None)
+    if close is not None:
+        close()

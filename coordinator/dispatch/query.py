@@ -1,0 +1,225 @@
+"""One query: its identity and its life cycle."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from coordinator.dispatch.buffer import PageBuffer
+from coordinator.dispatch.clock import Clock
+from coordinator.dispatch.failures import canceled
+from coordinator.dispatch.ports import QueryProgress
+from coordinator.dispatch.settings import DispatchSettings
+from coordinator.dispatch.states import QueryState, check_transition
+from coordinator.dispatch.timeline import Timeline
+from coordinator.planner.planned_statement import PlannedStatement
+from shared.errors import ProcessionError
+from shared.spi.plan_checker import PrestoWarning
+from shared.spi.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class RetryOrder:
+    """What a gateway asked for when it sent the statement: where a client goes if a retriable error ends it."""
+
+    url: str
+    expires_at: float
+    clock: Clock
+
+    def expired(self) -> bool:
+        """The gateway has forgotten the statement by now."""
+        return self.clock.monotonic() >= self.expires_at
+
+
+class Query:
+    """Belongs to one event loop: everything is called there, except where a method says otherwise.
+
+    ``text`` is what the planner gets; ``shown_text`` what people see (a retry carries a comment line in front).
+    """
+
+    def __init__(
+        self,
+        *,
+        session: Session,
+        text: str,
+        slug: str,
+        settings: DispatchSettings,
+        clock: Clock,
+        shown_text: str | None = None,
+        retry_order: RetryOrder | None = None,
+        attempt: int = 0,
+    ) -> None:
+        self.session = session
+        self.text = text
+        self.shown_text = text if shown_text is None else shown_text
+        self.slug = slug
+        self.retry_order = retry_order
+        self.attempt = attempt
+        self.created: datetime = clock.now()
+        self.ended: datetime | None = None
+        self.timeline = Timeline(clock)
+        self.planned: PlannedStatement | None = None
+        self.warnings: tuple[PrestoWarning, ...] = ()
+        self.error: ProcessionError | None = None
+        self.progress = QueryProgress(nodes=0)
+        self.update_count: int | None = None
+        self.output_rows = 0
+        self.output_bytes = 0
+        self.resource_group: tuple[str, ...] = ()
+        self.results_dropped = False
+        self.results_delivered = False
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._state = QueryState.WAITING_FOR_PREREQUISITES
+        self._entered = {self._state: clock.monotonic()}
+        self._last_access = clock.monotonic()
+        self.last_access_time = self.created
+        self._waiters: set[asyncio.Future[None]] = set()
+        self._cancel_lock = threading.Lock()
+        self._cancel_callbacks: list[Callable[[], None]] | None = []
+        self._done_callbacks: list[Callable[[Query], None]] = []
+        self._wake_pending = False
+        self.buffer = PageBuffer(settings.max_buffer_size, self._notify_from_thread)
+
+    @property
+    def id(self) -> str:
+        return self.session.query_id
+
+    @property
+    def state(self) -> QueryState:
+        return self._state
+
+    @property
+    def active(self) -> bool:
+        """Still running, or rows wait that a client may come for."""
+        if not self._state.done:
+            return True
+        return self._state is QueryState.FINISHED and not (self.results_delivered or self.results_dropped)
+
+    def seconds_between(self, start: QueryState, ends: tuple[QueryState, ...]) -> float:
+        """Seconds from entering ``start`` until entering the first of ``ends`` or the end, or now; 0 if not begun."""
+        begun = self._entered.get(start)
+        if begun is None:
+            return 0.0
+        candidates = (*ends, QueryState.FINISHED, QueryState.FAILED)
+        ended = min((self._entered[s] for s in candidates if s in self._entered), default=self._clock.monotonic())
+        return max(0.0, ended - begun)
+
+    def entered(self, state: QueryState) -> bool:
+        """The query has been in ``state``."""
+        return state in self._entered
+
+    def transition(self, new: QueryState) -> None:
+        """Step to ``new``; raises IllegalTransitionError."""
+        check_transition(self._state, new)
+        self._state = new
+        self._entered[new] = self._clock.monotonic()
+        if new.done:
+            self.ended = self._clock.now()
+            if new is QueryState.FAILED:
+                self.timeline.stop_all()
+            callbacks, self._done_callbacks = self._done_callbacks, []
+            for callback in callbacks:
+                callback(self)
+        self.notify()
+
+    def on_done(self, callback: Callable[[Query], None]) -> None:
+        """Call back once when the query has ended; at once if it already has."""
+        if self._state.done:
+            callback(self)
+        else:
+            self._done_callbacks.append(callback)
+
+    def fail(self, error: ProcessionError) -> bool:
+        """End with ``error`` and stop whatever runs; False when the query had already ended."""
+        if self._state.done:
+            return False
+        self.error = error
+        self.transition(QueryState.FAILED)
+        self.buffer.close()
+        with self._cancel_lock:
+            callbacks, self._cancel_callbacks = self._cancel_callbacks or [], None
+        for callback in callbacks:
+            self._start_callback(callback)
+        return True
+
+    def cancel(self) -> bool:
+        """End as the user's wish; False when the query had already ended."""
+        return self.fail(canceled())
+
+    def touch(self) -> None:
+        """A client asked for the query."""
+        self._last_access = self._clock.monotonic()
+        self.last_access_time = self._clock.now()
+
+    @property
+    def idle_seconds(self) -> float:
+        """Since a client last asked."""
+        return self._clock.monotonic() - self._last_access
+
+    @property
+    def ended_seconds(self) -> float:
+        """Since the end; 0 before."""
+        entered = self._entered.get(QueryState.FINISHED, self._entered.get(QueryState.FAILED))
+        return 0.0 if entered is None else self._clock.monotonic() - entered
+
+    def drop_results(self) -> None:
+        """Forget rows that nobody came for."""
+        self.results_dropped = True
+        self.timeline.stop_all()
+        self.buffer.close()
+
+    def shrink(self, text_length: int) -> None:
+        """Free what only a recent query needs: its plan, and the end of a long text."""
+        self.shown_text = self.shown_text[:text_length]
+        if len(self.text) > text_length:
+            self.text = ""
+        if self.planned is not None and self.planned.subplan is not None:
+            self.planned = replace(self.planned, initial_plan=None, logical_plan=None, subplan=None)
+
+    def on_cancel(self, callback: Callable[[], None]) -> None:
+        """Call back on a thread of its own if the query fails; at once if it has ended. From any thread."""
+        with self._cancel_lock:
+            if self._cancel_callbacks is not None:
+                self._cancel_callbacks.append(callback)
+                return
+        self._start_callback(callback)
+
+    def _start_callback(self, callback: Callable[[], None]) -> None:
+        threading.Thread(target=callback, name=f"cancel-{self.id}", daemon=True).start()
+
+    def notify(self) -> None:
+        """Wake everyone who waits for a change."""
+        self._wake_pending = False
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _notify_from_thread(self) -> None:
+        if self._wake_pending:
+            return
+        self._wake_pending = True
+        self.call_on_loop(self.notify)
+
+    def call_on_loop(self, callback: Callable[[], None]) -> None:
+        """Run ``callback`` on the query's event loop. From any thread; nothing happens once the loop is closed."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(callback)
+
+    async def wait_until(self, ready: Callable[[], bool], timeout: float) -> bool:
+        """Wait until ``ready()`` or ``timeout`` real seconds; tells which."""
+        deadline = self._loop.time() + timeout
+        while not ready():
+            remaining = deadline - self._loop.time()
+            if remaining <= 0:
+                return False
+            waiter: asyncio.Future[None] = self._loop.create_future()
+            self._waiters.add(waiter)
+            try:
+                await asyncio.wait((waiter,), timeout=remaining)
+            finally:
+                self._waiters.discard(waiter)
+        return True

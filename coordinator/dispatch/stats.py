@@ -1,0 +1,75 @@
+"""Statement statistics as clients see them with every page."""
+
+from __future__ import annotations
+
+import msgspec
+
+from coordinator.dispatch.query import Query
+from coordinator.dispatch.states import QueryState
+from shared.protocol.statement import Stats
+
+_SCHEDULED = frozenset({QueryState.RUNNING, QueryState.FINISHING, QueryState.FINISHED})
+_LEFT_QUEUE = (QueryState.DISPATCHING,)
+
+
+def elapsed_seconds(query: Query) -> float:
+    """From the creation to the end, or to now."""
+    return query.seconds_between(QueryState.WAITING_FOR_PREREQUISITES, ())
+
+
+def queued_seconds(query: Query) -> float:
+    """In line of the resource group."""
+    return query.seconds_between(QueryState.QUEUED, _LEFT_QUEUE)
+
+
+def waiting_seconds(query: Query) -> float:
+    """Before queueing: planned and checked."""
+    return query.seconds_between(QueryState.WAITING_FOR_PREREQUISITES, (QueryState.QUEUED,))
+
+
+def execution_seconds(query: Query) -> float:
+    """From dispatch to the end."""
+    return query.seconds_between(QueryState.DISPATCHING, ())
+
+
+def progress_percentage(query: Query) -> float | None:
+    """Completed splits of all; None while their number is unknown. A finished query is at 100."""
+    if query.state is QueryState.FINISHED:
+        return 100.0
+    total = query.progress.total_splits
+    if not total or not query.state.dispatched:
+        return None
+    return min(100.0, query.progress.completed_splits * 100.0 / total)
+
+
+def statement_stats(query: Query, *, trino: bool = False) -> Stats:
+    """The ``stats`` of QueryResults; Trino knows no WAITING_FOR_PREREQUISITES."""
+    state, progress = query.state, query.progress
+    waiting = state is QueryState.WAITING_FOR_PREREQUISITES
+    percentage = progress_percentage(query)
+    ended = state.done or state is QueryState.FINISHING
+    running = 0 if ended else progress.running_splits
+    left = max(0, progress.total_splits - progress.completed_splits - running)
+    wall = int(execution_seconds(query) * 1000)
+    return Stats(
+        state=QueryState.QUEUED.value if waiting and trino else state.value,
+        waitingForPrerequisites=waiting,
+        queued=state is QueryState.QUEUED,
+        scheduled=state in _SCHEDULED or query.entered(QueryState.RUNNING),
+        nodes=progress.nodes,
+        totalSplits=progress.total_splits,
+        queuedSplits=0 if ended else left,
+        runningSplits=running,
+        completedSplits=progress.completed_splits,
+        cpuTimeMillis=int(progress.cpu_seconds * 1000),
+        wallTimeMillis=wall,
+        waitingForPrerequisitesTimeMillis=int(waiting_seconds(query) * 1000),
+        queuedTimeMillis=int(queued_seconds(query) * 1000),
+        elapsedTimeMillis=int(elapsed_seconds(query) * 1000),
+        processedRows=progress.processed_rows,
+        processedBytes=progress.processed_bytes,
+        peakMemoryBytes=progress.peak_memory_bytes,
+        peakTotalMemoryBytes=progress.peak_memory_bytes,
+        peakTaskTotalMemoryBytes=progress.peak_memory_bytes,
+        progressPercentage=msgspec.UNSET if percentage is None else percentage,
+    )

@@ -1,0 +1,1 @@
+"""Admission: how many statements run at once, and how many may wait."""
