@@ -1,0 +1,1 @@
+"""The sidecar: Presto plan fragments in, real Velox plans or refusals out."""

@@ -1,7 +1,7 @@
 """The sidecar's HTTP wire: paths, media types and the failure answer of ``POST /v1/velox/plan``.
 
-Source: presto_cpp ``PlanConversionResponse`` as a Presto 0.296 coordinator's native plan checker reads it: ``type``,
-``suppressed`` and ``stack`` must be there; unknown fields are ignored, so ``errorLocation`` and ``planNodeId`` may stay.
+Source: presto_cpp ``PlanConversionResponse`` as a Presto 0.296 coordinator reads it: ``type``,
+``suppressed`` and ``stack`` must be there; unknown fields are ignored, so ours may stay.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Everything that knows Velox; runs only in converter processes."""

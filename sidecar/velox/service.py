@@ -1,0 +1,93 @@
+"""What a converter process does with one request body: decode, convert, compile, render."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+
+from shared.plan.fragment import SimplePlanFragment
+from shared.plan.nodes import NODE_TYPES
+from shared.protocol.sidecar import Failure, PlanConversionResponse
+from sidecar.messages import Format, PlanRequest, Reply
+from sidecar.velox import compile_check, convert, render, runtime
+from sidecar.velox.pieces import pieces
+from sidecar.velox.refusal import STD, RefusalError, user_error
+from sidecar.velox.types import Json
+
+_DECODER = msgspec.json.Decoder(SimplePlanFragment)
+_BAD_TAG = re.compile(r"^Invalid value '(?P<tag>[^']*)'")
+_ACCEPTED = msgspec.json.encode(PlanConversionResponse())
+
+
+def answer(request: PlanRequest) -> Reply:
+    """Never raises: whatever is wrong with the fragment becomes a failure."""
+    try:
+        return Reply(ok=True, body=_convert(request))
+    except RefusalError as e:
+        return refused(e.failure())
+    except RecursionError:
+        return refused(user_error("Plan fragment is nested too deeply").failure())
+    except Exception as e:
+        # A hole in our own checks: the client learns the kind of it, the message carries no trace.
+        return refused(RefusalError(f"Conversion failed: {type(e).__name__}: {e}"[:500], kind=STD).failure())
+
+
+def refused(failure: Failure) -> Reply:
+    """A refusal's answer."""
+    return Reply(ok=False, body=msgspec.json.encode(PlanConversionResponse(failures=(failure,))))
+
+
+def _convert(request: PlanRequest) -> bytes:
+    fragment = decode(request.body)
+    converted = convert.convert(fragment, resolve=request.compile_check)
+    plan = converted.root.node
+    columns = {relation.node["id"]: dict(relation.columns) for relation in converted.relations.values()}
+    parsed: list[tuple[Json, Any]] = [(piece, runtime.to_plan(piece)) for piece in pieces(plan, columns)]
+    if request.compile_check:
+        for piece, _ in parsed:
+            compile_check.compile_check(piece)
+    match request.format:
+        case Format.NONE:
+            return _ACCEPTED
+        case Format.TEXT:
+            return render.text(parsed, converted.values).encode()
+        case Format.JSON:
+            return render.json(parsed)
+        case Format.GRAPHVIZ:
+            return render.graphviz(parsed, converted.values, f"fragment {fragment.id}").encode()
+
+
+def decode(body: bytes) -> SimplePlanFragment:
+    """Raises RefusalError for what is no fragment; an unknown node is named as Presto C++ names it."""
+    try:
+        return _DECODER.decode(body)
+    except msgspec.ValidationError as e:
+        tag = _BAD_TAG.match(str(e))
+        if tag and (unknown := _unknown_node(body)):
+            raise convert.unknown_node(unknown) from e
+        raise RefusalError(f"Malformed plan fragment: {e}", kind=STD) from e
+    except (msgspec.DecodeError, UnicodeDecodeError) as e:
+        raise RefusalError(f"Plan fragment is not JSON: {e}", kind=STD) from e
+
+
+def _unknown_node(body: bytes) -> str | None:
+    """The first ``@type`` in the tree of plan nodes that is none of Presto's."""
+    plan = msgspec.json.decode(body)
+    pending = [plan.get("root")] if isinstance(plan, dict) else []
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, dict):
+            continue
+        tag = node.get("@type")
+        if isinstance(tag, str) and tag not in NODE_TYPES:
+            return tag
+        for key in ("source", "left", "right", "filteringSource", "probeSource", "indexSource"):
+            pending.append(node.get(key))
+        if isinstance(node.get("sources"), list):
+            pending.extend(node["sources"])
+    return None
+
+
