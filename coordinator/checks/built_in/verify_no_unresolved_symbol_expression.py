@@ -1,0 +1,29 @@
+"""VerifyNoUnresolvedSymbolExpression: every variable, constant and call has a type that can be read."""
+
+from __future__ import annotations
+
+from coordinator.checks.built_in.failure import invalid_plan
+from shared.plan.expressions import Lambda, RowExpression, Variable, type_of
+from shared.plan.nodes import PlanNode
+from shared.plan.traversal import expressions, output_variables, walk, walk_expression
+from shared.plan.types import parse_type
+
+
+def check(plan: PlanNode) -> None:
+    """Raises INVALID_PLAN_ERROR naming the first expression whose type is no Presto type."""
+    for node in walk(plan):
+        for variable in output_variables(node):
+            _check_type(variable)
+        for expression in expressions(node):
+            for inner in walk_expression(expression):
+                if not isinstance(inner, Lambda):
+                    _check_type(inner)
+
+
+def _check_type(expression: RowExpression) -> None:
+    try:
+        parse_type(type_of(expression))
+    except ValueError as error:
+        name = expression.name if isinstance(expression, Variable) else type(expression).__name__.lower()
+        message = f"Unresolved symbol {name}: {error}"
+        raise invalid_plan(message, expression.sourceLocation) from error

@@ -1,0 +1,181 @@
+"""PlanCheckers: the checks of the three phases in their fixed order, built-ins first, then the providers' checkers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from time import perf_counter
+
+from coordinator.checks.built_in import (
+    call_distributed_procedure_validator,
+    check_unsupported_prestissimo_types,
+    no_duplicate_plan_node_ids,
+    type_validator,
+    validate_aggregations_with_default_values,
+    validate_dependencies,
+    validate_streaming_aggregations,
+    validate_streaming_joins,
+    verify_no_filtered_aggregations,
+    verify_no_intermediate_form_expression,
+    verify_no_unresolved_symbol_expression,
+    verify_only_one_output_node,
+)
+from coordinator.planner.planned_statement import PlannedStatement
+from shared.errors import ErrorCode, ProcessionError
+from shared.plan.fragment import SimplePlanFragment, SubPlan
+from shared.plan.nodes import PlanNode
+from shared.spi.plan_checker import PlanChecker, PrestoWarning, WarningCollector
+from shared.spi.session import Session
+
+BuiltIn = tuple[str, Callable[[PlanNode], None]]
+Observer = Callable[[str, str, float], None]
+"""Called with phase, checker's name and seconds after each check, failed ones included; for metrics and spans."""
+
+_EVERY_PLAN: tuple[BuiltIn, ...] = (
+    ("ValidateDependenciesChecker", validate_dependencies.check),
+    ("NoDuplicatePlanNodeIdsChecker", no_duplicate_plan_node_ids.check),
+    ("TypeValidator", type_validator.check),
+)
+_INTERMEDIATE: tuple[BuiltIn, ...] = (
+    *_EVERY_PLAN,
+    ("VerifyOnlyOneOutputNode", verify_only_one_output_node.check),
+    ("VerifyNoUnresolvedSymbolExpression", verify_no_unresolved_symbol_expression.check),
+)
+_NATIVE_INTERMEDIATE: tuple[BuiltIn, ...] = (
+    *_INTERMEDIATE,
+    ("CheckUnsupportedPrestissimoTypes", check_unsupported_prestissimo_types.check),
+)
+_FINAL: tuple[BuiltIn, ...] = (
+    *_EVERY_PLAN,
+    ("VerifyOnlyOneOutputNode", verify_only_one_output_node.check),
+    (
+        "CallDistributedProcedureValidator",
+        lambda plan: call_distributed_procedure_validator.check((plan,), "FINAL"),
+    ),
+)
+_FRAGMENT: tuple[BuiltIn, ...] = (
+    *_EVERY_PLAN,
+    ("VerifyNoFilteredAggregations", verify_no_filtered_aggregations.check),
+    ("VerifyNoIntermediateFormExpression", verify_no_intermediate_form_expression.check),
+    ("ValidateStreamingAggregations", validate_streaming_aggregations.check),
+    ("ValidateStreamingJoins", validate_streaming_joins.check),
+)
+_SUBPLAN: tuple[tuple[str, Callable[[SubPlan], None]], ...] = (
+    ("ValidateAggregationsWithDefaultValues", validate_aggregations_with_default_values.check),
+    (
+        "CallDistributedProcedureValidator",
+        lambda subplan: call_distributed_procedure_validator.check(
+            (fragment.root for fragment in subplan.fragments()), "FRAGMENT"
+        ),
+    ),
+)
+
+
+def _observe_nothing(_phase: str, _name: str, _seconds: float) -> None:
+    return
+
+
+class PlanCheckers:
+    """The checks of one process. Stateless but for what the providers' checkers hold; ``aclose`` closes those."""
+
+    def __init__(self, providers: Sequence[PlanChecker] = (), observe: Observer = _observe_nothing) -> None:
+        self._providers = tuple(providers)
+        self._observe = observe
+
+    @property
+    def providers(self) -> tuple[PlanChecker, ...]:
+        """The checkers after the built-ins, in order."""
+        return self._providers
+
+    def validate_intermediate(self, plan: PlanNode, session: Session, warn: WarningCollector) -> None:
+        """After planning, before optimization; raises the first checker's ProcessionError."""
+        native = session.properties.get("native_execution_enabled", "").lower() == "true"
+        for name, check in _NATIVE_INTERMEDIATE if native else _INTERMEDIATE:
+            self._run("INTERMEDIATE", name, partial(check, plan))
+        for provider in self._providers:
+            self._run("INTERMEDIATE", provider.name, partial(provider.validate_intermediate, plan, session, warn))
+
+    def validate_final(self, plan: PlanNode, session: Session, warn: WarningCollector) -> None:
+        """After optimization; raises the first checker's ProcessionError."""
+        for name, check in _FINAL:
+            self._run("FINAL", name, partial(check, plan))
+        for provider in self._providers:
+            self._run("FINAL", provider.name, partial(provider.validate_final, plan, session, warn))
+
+    def validate_built_in_fragments(self, subplan: SubPlan) -> None:
+        """The built-in part of the fragment phase: pure, so it may run where the plan was made."""
+        for fragment in subplan.fragments():
+            for name, check in _FRAGMENT:
+                self._run("FRAGMENT", name, partial(check, fragment.root))
+        for name, check_subplan in _SUBPLAN:
+            self._run("FRAGMENT", name, partial(check_subplan, subplan))
+
+    async def validate_fragments(self, subplan: SubPlan, session: Session, warn: WarningCollector) -> None:
+        """All fragments at the same time; warnings and the error come in the order of the fragments.
+
+        Raises ProcessionError: the failure of the first fragment that failed, after which the rest is cancelled.
+        """
+        self.validate_built_in_fragments(subplan)
+        if not self._providers:
+            return
+        tasks = [asyncio.ensure_future(self._validate_fragment(fragment, session)) for fragment in subplan.fragments()]
+        try:
+            for task in tasks:
+                warnings, failure = await task
+                for warning in warnings:
+                    warn(warning)
+                if failure is not None:
+                    raise failure
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def check(self, planned: PlannedStatement, session: Session) -> tuple[PrestoWarning, ...]:
+        """The fragment phase of a planned statement: the warnings; raises ProcessionError when a checker vetoes."""
+        if planned.subplan is None:
+            return ()
+        warnings: list[PrestoWarning] = []
+        await self.validate_fragments(planned.subplan, session, warnings.append)
+        return tuple(warnings)
+
+    async def aclose(self) -> None:
+        """Close what providers' checkers hold open, such as connections."""
+        for provider in self._providers:
+            close = getattr(provider, "aclose", None)
+            if close is not None:
+                await close()
+
+    async def _validate_fragment(
+        self, fragment: SimplePlanFragment, session: Session
+    ) -> tuple[list[PrestoWarning], ProcessionError | None]:
+        warnings: list[PrestoWarning] = []
+        for provider in self._providers:
+            start = perf_counter()
+            try:
+                await provider.validate_fragment(fragment, session, warnings.append)
+            except ProcessionError as error:
+                return warnings, error
+            except Exception as error:  # a third party's checker may raise anything
+                return warnings, _checker_failed(provider.name, error)
+            finally:
+                self._observe("FRAGMENT", provider.name, perf_counter() - start)
+        return warnings, None
+
+    def _run(self, phase: str, name: str, check: Callable[[], None]) -> None:
+        start = perf_counter()
+        try:
+            check()
+        except ProcessionError:
+            raise
+        except Exception as error:
+            raise _checker_failed(name, error) from error
+        finally:
+            self._observe(phase, name, perf_counter() - start)
+
+
+def _checker_failed(name: str, error: Exception) -> ProcessionError:
+    return ProcessionError(
+        ErrorCode.GENERIC_INTERNAL_ERROR, f"Plan checker {name} failed: {type(error).__name__}: {error}"
+    )

@@ -1,0 +1,65 @@
+"""Captured fragments, small plans and a session for the checkers' tests."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from shared.plan.expressions import Variable
+from shared.plan.fragment import UNGROUPED_EXECUTION, SimplePlanFragment
+from shared.plan.nodes import Partitioning, PartitioningHandle, PartitioningScheme, PlanNode
+from shared.plan.traversal import output_variables
+from shared.spi.session import Session
+
+FRAGMENTS = Path(__file__).parent.parent / "data" / "presto_fragments" / "fragments.jsonl.gz"
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def captured() -> list[dict[str, Any]]:
+    """Lines of the captured file, each with ``fragment`` decoded from its ``body``."""
+    with gzip.open(FRAGMENTS, "rt", encoding="utf-8") as lines:
+        entries = [json.loads(line) for line in lines]
+    for entry in entries:
+        entry["fragment"] = msgspec.convert(entry["body"], SimplePlanFragment)
+    return entries
+
+
+@pytest.fixture
+def session() -> Session:
+    return Session(user="tester", query_id="20260101_000000_00000_abcde")
+
+
+def system_handle(partitioning: str, function: str) -> PartitioningHandle:
+    return PartitioningHandle(connectorHandle={"@type": "$remote", "partitioning": partitioning, "function": function})
+
+
+@pytest.fixture
+def make_fragment() -> Callable[..., SimplePlanFragment]:
+    def make(root: PlanNode, fragment_id: str = "0", partitioning: str = "SINGLE") -> SimplePlanFragment:
+        single = system_handle("SINGLE", "SINGLE")
+        outputs: Sequence[Variable] = output_variables(root)
+        return SimplePlanFragment(
+            id=fragment_id,
+            root=root,
+            variables=tuple(outputs),
+            partitioning=system_handle(partitioning, "SINGLE"),
+            tableScanSchedulingOrder=(),
+            partitioningScheme=PartitioningScheme(
+                partitioning=Partitioning(handle=single, arguments=()), outputLayout=tuple(outputs)
+            ),
+            stageExecutionDescriptor=UNGROUPED_EXECUTION,
+            outputTableWriterFragment=False,
+        )
+
+    return make
