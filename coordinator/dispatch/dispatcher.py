@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -41,6 +42,19 @@ class Submission:
     received_at: float | None = None
 
 
+class Totals:
+    """Since the start: how queries ended (error name, or FINISHED), and the seconds of each verb."""
+
+    def __init__(self) -> None:
+        self.ended: Counter[str] = Counter()
+        self.verb_seconds: dict[str, float] = {}
+
+    def add(self, query: Query) -> None:
+        self.ended["FINISHED" if query.error is None else query.error.code.name] += 1
+        for verb, seconds in query.timeline.seconds().items():
+            self.verb_seconds[verb] = self.verb_seconds.get(verb, 0.0) + seconds
+
+
 class Dispatcher:
     """Belongs to the event loop that runs it."""
 
@@ -57,6 +71,7 @@ class Dispatcher:
         self.clock = clock if clock is not None else SystemClock()
         self.groups = groups
         self.registry = QueryRegistry(self.settings, self.clock)
+        self.totals = Totals()
         self.refusal: ProcessionError | None = None
         self._planner = planner
         self._checker = checker
@@ -119,6 +134,7 @@ class Dispatcher:
         query.timeline.record({"receive": now - received})
         self.registry.add(query)
         self._deliveries[query_id] = Delivery(query, self.settings)
+        query.on_done(self.totals.add)
         error = self.refusal or submission.error or too_large
         if error is not None:
             query.fail(error)

@@ -1,0 +1,1 @@
+"""HTTP: Presto's statement protocol, the information endpoints around it, and nothing of the engine."""

@@ -1,0 +1,63 @@
+"""Assembles the HTTP side of the coordinator."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from prometheus_client import CollectorRegistry
+
+from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.server.lifecycle import NodeLifecycle
+from coordinator.server.metrics import metrics_router
+from coordinator.server.node import NodeRoutes
+from coordinator.server.problems import ErrorBoundary, ProblemError, answer_problem, text_response
+from coordinator.server.queries import QueryRoutes
+from coordinator.server.session import ParseStatement
+from coordinator.server.settings import NodeInfo, ServerSettings
+from coordinator.server.statement import StatementRoutes
+from coordinator.server.ui import UiRoutes
+
+
+def create_server(
+    dispatcher: Dispatcher,
+    settings: ServerSettings,
+    node: NodeInfo,
+    *,
+    parse_statement: ParseStatement | None = None,
+    stop: Callable[[], None] | None = None,
+    around: Callable[[], AbstractAsyncContextManager[None]] | None = None,
+    metrics: CollectorRegistry | None = None,
+) -> FastAPI:
+    """The ASGI application over ``dispatcher``.
+
+    ``parse_statement`` validates prepared statements that come in headers. ``stop`` is called when a graceful
+    shutdown has drained the node. ``around`` is entered before the dispatcher runs and left after it: pools and
+    engines. ``metrics`` may hold collectors of other rooms.
+    """
+    lifecycle = NodeLifecycle(dispatcher, settings.shutdown_grace_period, stop)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with around() if around is not None else nullcontext(), dispatcher.running():
+            lifecycle.starting = False
+            yield
+
+    app = FastAPI(title="Procession", version=node.version, lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.add_exception_handler(ProblemError, answer_problem)
+    app.add_exception_handler(RequestValidationError, _answer_invalid)
+    app.include_router(StatementRoutes(dispatcher, settings, parse_statement).router())
+    app.include_router(QueryRoutes(dispatcher).router())
+    app.include_router(NodeRoutes(dispatcher, node, lifecycle).router())
+    app.include_router(metrics_router(dispatcher, metrics if metrics is not None else CollectorRegistry()))
+    app.include_router(UiRoutes(dispatcher).router())
+    app.add_middleware(ErrorBoundary)
+    return app
+
+
+async def _answer_invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    problems = (f"{'.'.join(map(str, e['loc'][1:]))}: {e['msg']}" for e in error.errors())
+    return text_response(400, "Invalid request: " + "; ".join(problems))

@@ -1,0 +1,56 @@
+"""``/metrics`` for Prometheus, from a registry of this server's own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.dispatch.states import QueryState
+
+
+class QueryCollector(Collector):
+    """Reads the dispatcher when scraped, so that serving statements pays nothing."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    def collect(self) -> Iterator[Metric]:
+        queries = list(self._dispatcher.registry)
+        states = Counter(query.state for query in queries)
+        by_state = GaugeMetricFamily("procession_queries", "Remembered queries by state", labels=["state"])
+        for state in QueryState:
+            by_state.add_metric([state.value], states[state])
+        yield by_state
+        waiting = sum(query.buffer.size for query in queries)
+        yield GaugeMetricFamily("procession_result_buffer_bytes", "Encoded rows that wait for clients", waiting)
+        slots = GaugeMetricFamily("procession_resource_group_queries", "Queries admitted", labels=["group", "kind"])
+        for group in self._dispatcher.groups.roots:
+            slots.add_metric([group.settings.name, "running"], len(group.running))
+            slots.add_metric([group.settings.name, "queued"], len(group.queued))
+        yield slots
+        ended = CounterMetricFamily("procession_queries_ended", "Queries by how they ended", labels=["error"])
+        for name, count in self._dispatcher.totals.ended.items():
+            ended.add_metric([name], count)
+        yield ended
+        verbs = CounterMetricFamily("procession_verb_seconds", "Seconds of ended queries by verb", labels=["verb"])
+        for verb, seconds in self._dispatcher.totals.verb_seconds.items():
+            verbs.add_metric([verb], seconds)
+        yield verbs
+
+
+def metrics_router(dispatcher: Dispatcher, registry: CollectorRegistry) -> APIRouter:
+    """``GET /metrics``; other rooms may register more in ``registry``."""
+    registry.register(QueryCollector(dispatcher))
+    router = APIRouter(default_response_class=Response)
+
+    async def metrics() -> Response:
+        return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    router.add_api_route("/metrics", metrics, methods=["GET"])
+    return router

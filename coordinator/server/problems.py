@@ -1,0 +1,58 @@
+"""Answers that are not QueryResults: short plain text, as Presto's own."""
+
+from __future__ import annotations
+
+from fastapi import Request, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from coordinator.dispatch.failures import internal_error
+
+NOT_FOUND = "Query not found"
+
+
+class ProblemError(Exception):
+    """Ends a request with ``status`` and ``text``."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+
+
+def bad_request(text: str) -> ProblemError:
+    return ProblemError(400, text)
+
+
+def text_response(status: int, text: str) -> Response:
+    return Response(text, status, media_type="text/plain", headers={"X-Content-Type-Options": "nosniff"})
+
+
+async def answer_problem(_: Request, error: Exception) -> Response:
+    """Exception handler of ProblemError."""
+    assert isinstance(error, ProblemError)
+    return text_response(error.status, error.text)
+
+
+class ErrorBoundary:
+    """Outermost ASGI layer: a defect in a route is a text 500 with an error id; the stack goes to the log only."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def observe(message: Message) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, observe)
+        except Exception as error:
+            problem = internal_error(error, path=scope["path"])
+            if not begun:
+                await text_response(500, problem.message)(scope, receive, send)

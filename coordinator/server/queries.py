@@ -1,0 +1,115 @@
+"""``/v1/query``, ``/v1/queryState``, ``/v1/resourceGroupState``: what runs, what ran, and killing it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.dispatch.failures import killed, preempted
+from coordinator.dispatch.info import basic_query_info, query_info, query_state_info
+from coordinator.dispatch.query import Query as StatementQuery
+from coordinator.dispatch.states import QueryState
+from coordinator.resource_groups.group import ResourceGroup
+from coordinator.server.node import json_response
+from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
+from coordinator.server.uris import uris_of
+from shared.errors import ProcessionError
+
+_MESSAGE_LIMIT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRoutes:
+    """Views on the registry."""
+
+    dispatcher: Dispatcher
+
+    def router(self) -> APIRouter:
+        router = APIRouter(prefix="/v1", default_response_class=Response)
+        router.add_api_route("/query", self.list, methods=["GET"])
+        router.add_api_route("/query/{query_id}", self.one, methods=["GET"])
+        router.add_api_route("/query/{query_id}", self.delete, methods=["DELETE"], status_code=204)
+        router.add_api_route("/query/{query_id}/killed", self.kill, methods=["PUT"])
+        router.add_api_route("/query/{query_id}/preempted", self.preempt, methods=["PUT"])
+        router.add_api_route("/queryState", self.states, methods=["GET"])
+        router.add_api_route("/resourceGroupState/{group_id}", self.group, methods=["GET"])
+        return router
+
+    def _query(self, query_id: str) -> StatementQuery:
+        query = self.dispatcher.registry.get(query_id)
+        if query is None:
+            raise ProblemError(410, NOT_FOUND)
+        return query
+
+    async def list(
+        self, request: Request, state: str | None = None, limit: Annotated[int | None, Query(ge=1)] = None
+    ) -> Response:
+        """Newest first; ``state`` and ``limit`` narrow."""
+        queries = list(self.dispatcher.registry)[::-1]
+        if state is not None:
+            if state.upper() not in QueryState.__members__:
+                raise bad_request(f"Unknown query state: {state}")
+            queries = [query for query in queries if query.state.value == state.upper()]
+        base = uris_of(request).base
+        return json_response([basic_query_info(query, base) for query in queries[:limit]])
+
+    async def one(self, request: Request, query_id: str) -> Response:
+        """Everything known, the timeline of the ten verbs included; 410 once forgotten."""
+        return json_response(query_info(self._query(query_id), uris_of(request).base))
+
+    async def delete(self, query_id: str) -> Response:
+        self.dispatcher.cancel(self._query(query_id))
+        return Response(status_code=204)
+
+    async def kill(self, request: Request, query_id: str) -> Response:
+        """The body is the reason that the query's owner reads; 409 if it has ended."""
+        return await self._end(request, query_id, killed)
+
+    async def preempt(self, request: Request, query_id: str) -> Response:
+        """As ``kill``, with the code that tells the owner to come again."""
+        return await self._end(request, query_id, preempted)
+
+    async def _end(self, request: Request, query_id: str, error: Callable[[str], ProcessionError]) -> Response:
+        query = self._query(query_id)
+        message = (await request.body())[:_MESSAGE_LIMIT].decode("utf-8", "replace").strip()
+        if not query.fail(error(message)):
+            raise ProblemError(409, "Query is already finished")
+        return Response(status_code=200)
+
+    async def states(self) -> Response:
+        """The short form of every query that runs."""
+        return json_response([query_state_info(q) for q in self.dispatcher.registry if not q.state.done])
+
+    async def group(self, group_id: str) -> Response:
+        """One resource group with its running queries; 404 for an unknown one."""
+        group = self.dispatcher.groups.find(group_id)
+        if group is None:
+            raise ProblemError(404, f"Resource group not found: {group_id}")
+        return json_response(self._group_info(group))
+
+    def _group_info(self, group: ResourceGroup) -> dict[str, Any]:
+        registry = self.dispatcher.registry
+        running = [query for query_id in group.running if (query := registry.get(query_id)) is not None]
+        return {
+            "id": list(group.id),
+            "state": group.state,
+            "schedulingPolicy": "FAIR",
+            "schedulingWeight": 1,
+            "softMemoryLimit": "8192PB",
+            "softConcurrencyLimit": 0,
+            "hardConcurrencyLimit": group.settings.hard_concurrency_limit,
+            "maxQueuedQueries": group.settings.max_queued,
+            "memoryUsage": "0B",
+            "numQueuedQueries": len(group.queued),
+            "numRunningQueries": len(group.running),
+            "numEligibleSubGroups": 0,
+            "subGroups": [],
+            "runningQueries": [query_state_info(query) for query in running],
+            "workersPerQueryLimit": 0,
+            "numAggregatedQueuedQueries": len(group.queued),
+            "numAggregatedRunningQueries": len(group.running),
+        }

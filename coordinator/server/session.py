@@ -1,0 +1,134 @@
+"""Request headers to a Session, in either header family. Source: Presto's HttpRequestSessionContext."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import NoReturn
+from urllib.parse import unquote_plus
+
+from starlette.datastructures import Headers
+
+from coordinator.server.problems import bad_request
+from shared.errors import ProcessionError
+from shared.protocol import headers as names
+from shared.protocol.headers import Family, family_of, header_name
+from shared.spi.session import Session
+
+ParseStatement = Callable[[str], None]
+"""Raises ProcessionError for text that is no statement."""
+
+_ESTIMATES = frozenset({"EXECUTION_TIME", "CPU_TIME", "PEAK_MEMORY", "PEAK_TASK_MEMORY"})
+
+
+class RequestHeaders:
+    """The session headers of one request, whichever family it speaks."""
+
+    def __init__(self, headers: Headers) -> None:
+        self._headers = headers
+        self.family: Family = family_of(headers.keys())
+
+    def text(self, name: str) -> str | None:
+        """The trimmed value; None when absent or blank."""
+        value = self._headers.get(header_name(self.family, name))
+        return (value.strip() or None) if value is not None else None
+
+    def items(self, name: str) -> list[str]:
+        """Comma-separated values of every occurrence."""
+        found = self._headers.getlist(header_name(self.family, name))
+        return [item.strip() for value in found for item in value.split(",") if item.strip()]
+
+    def pairs(self, name: str) -> list[tuple[str, str]]:
+        """``key=value`` items, still encoded; a 400 for anything else."""
+        pairs = []
+        for item in self.items(name):
+            key, separator, value = item.partition("=")
+            if not separator or not key.strip():
+                self.invalid(name)
+            pairs.append((key.strip(), value.strip()))
+        return pairs
+
+    def invalid(self, name: str, reason: str = "") -> NoReturn:
+        raise bad_request(f"Invalid {header_name(self.family, name)} header{': ' + reason if reason else ''}")
+
+
+def session_of(
+    headers: Headers, client: str | None, start: datetime, parse_statement: ParseStatement | None = None
+) -> Session:
+    """The session that a request asks for. Raises ProblemError (400) with Presto's texts."""
+    request = RequestHeaders(headers)
+    user = request.text(names.USER)
+    if user is None:
+        raise bad_request("User must be set")
+    catalog, schema = request.text(names.CATALOG), request.text(names.SCHEMA)
+    if schema is not None and catalog is None:
+        raise bad_request("Schema is set but catalog is not")
+    properties, catalog_properties = _session_properties(request)
+    transaction = request.text(names.TRANSACTION_ID)
+    return Session(
+        user=user,
+        source=request.text(names.SOURCE),
+        catalog=catalog,
+        schema=schema,
+        time_zone=request.text(names.TIME_ZONE) or "UTC",
+        language=request.text(names.LANGUAGE) or "en-US",
+        trace_token=request.text(names.TRACE_TOKEN),
+        client_info=request.text(names.CLIENT_INFO),
+        client_tags=tuple(dict.fromkeys(request.items(names.CLIENT_TAGS))),
+        properties=properties,
+        catalog_properties=catalog_properties,
+        prepared_statements=_prepared_statements(request, parse_statement),
+        roles={key: unquote_plus(value) for key, value in request.pairs(names.ROLE)},
+        extra_credentials={key: unquote_plus(value) for key, value in request.pairs(names.EXTRA_CREDENTIAL)},
+        resource_estimates=_resource_estimates(request),
+        transaction_id=None if transaction is None or transaction.upper() == "NONE" else transaction,
+        client_transaction_support=transaction is not None,
+        protocol=request.family,
+        remote_address=_remote_address(headers, client),
+        user_agent=headers.get("user-agent"),
+        start=start,
+    )
+
+
+def _session_properties(request: RequestHeaders) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    system: dict[str, str] = {}
+    by_catalog: dict[str, dict[str, str]] = {}
+    for key, encoded in request.pairs(names.SESSION):
+        value = unquote_plus(encoded)
+        match key.split("."):
+            case [name]:
+                system[name] = value
+            case [catalog, name] if catalog and name:
+                by_catalog.setdefault(catalog, {})[name] = value
+            case _:
+                request.invalid(names.SESSION)
+    return system, by_catalog
+
+
+def _prepared_statements(request: RequestHeaders, parse_statement: ParseStatement | None) -> dict[str, str]:
+    prepared: dict[str, str] = {}
+    for key, encoded in request.pairs(names.PREPARED_STATEMENT):
+        name, sql = unquote_plus(key), unquote_plus(encoded)
+        if not name or not sql:
+            request.invalid(names.PREPARED_STATEMENT)
+        if parse_statement is not None:
+            try:
+                parse_statement(sql)
+            except ProcessionError as error:
+                request.invalid(names.PREPARED_STATEMENT, error.wire_message)
+        prepared[name] = sql
+    return prepared
+
+
+def _resource_estimates(request: RequestHeaders) -> dict[str, str]:
+    estimates: dict[str, str] = {}
+    for key, value in request.pairs(names.RESOURCE_ESTIMATE):
+        if key.upper() not in _ESTIMATES:
+            request.invalid(names.RESOURCE_ESTIMATE, f"Unsupported resource name {key}")
+        estimates[key.upper()] = unquote_plus(value)
+    return estimates
+
+
+def _remote_address(headers: Headers, client: str | None) -> str | None:
+    forwarded = headers.get("x-forwarded-for", "").split(",")[0].strip()
+    return forwarded or client

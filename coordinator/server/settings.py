@@ -1,0 +1,35 @@
+"""Settings of the HTTP side; the composition root maps Presto's property names to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Seconds and bytes.
+
+    ``compression_enabled`` (query-results.compression-enabled): off sends ``Content-Encoding: identity`` with every
+    result, so that no proxy compresses either. ``max_request_size`` bounds how much of a body is read at all.
+    ``shutdown_grace_period`` (shutdown.grace-period): load balancers notice within it that the node is leaving.
+    """
+
+    compression_enabled: bool = True
+    compression_threshold: int = 64 << 10
+    max_wait: float = 1.0
+    default_target_size: int = 1 << 20
+    max_target_size: int = 128 << 20
+    max_request_size: int = 64 << 20
+    initial_max_age: int = 60
+    shutdown_grace_period: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """Who this coordinator is, as ``/v1/info`` and ``/v1/status`` say."""
+
+    node_id: str
+    version: str
+    environment: str
+    external_address: str = "127.0.0.1"
+    internal_address: str = "127.0.0.1"

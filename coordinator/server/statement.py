@@ -1,0 +1,223 @@
+"""``/v1/statement``: submit, poll, cancel, retry. Source: Presto's QueuedStatementResource and Executing….
+
+The POST only registers the statement; its first poll starts it, so that a client that is gone starts nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from secrets import compare_digest
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from coordinator.dispatch.delivery import Delivery, Page, TokenError
+from coordinator.dispatch.dispatcher import Dispatcher, Submission
+from coordinator.dispatch.query import Query as StatementQuery
+from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
+from coordinator.server.results import Answer, results_response
+from coordinator.server.session import ParseStatement, session_of
+from coordinator.server.settings import ServerSettings
+from coordinator.server.uris import uris_of
+from shared.errors import ErrorCode, ProcessionError
+from shared.units import parse_data_size, parse_duration
+
+_QUERY_ID = re.compile(r"[_a-z0-9]{1,64}")
+_SLUG = re.compile(r"[A-Za-z0-9]{1,64}")
+
+Slug = Annotated[str, Query()]
+BinaryResults = Annotated[bool, Query(alias="binaryResults")]
+MaxWait = Annotated[str | None, Query(alias="maxWait")]
+TargetSize = Annotated[str | None, Query(alias="targetResultSize")]
+RetryUrl = Annotated[str | None, Query(alias="retryUrl")]
+RetryExpiration = Annotated[int | None, Query(alias="retryExpirationInSeconds")]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementRoutes:
+    """The protocol over one dispatcher."""
+
+    dispatcher: Dispatcher
+    settings: ServerSettings
+    parse_statement: ParseStatement | None = None
+
+    def router(self) -> APIRouter:
+        """All routes of ``/v1/statement``."""
+        router = APIRouter(prefix="/v1/statement", default_response_class=Response)
+        page = "/{kind}/{query_id}/{token}"
+        router.add_api_route("", self.post, methods=["POST"])
+        router.add_api_route("/{query_id}", self.put, methods=["PUT"])
+        router.add_api_route("/queued/retry/{query_id}", self.retry, methods=["GET"])
+        router.add_api_route(page, self.poll, methods=["GET"])
+        router.add_api_route(page, self.delete, methods=["DELETE"], status_code=204)
+        return router
+
+    async def post(
+        self,
+        request: Request,
+        binary_results: BinaryResults = False,
+        retry_url: RetryUrl = None,
+        retry_seconds: RetryExpiration = None,
+    ) -> Response:
+        """Register a statement; 400 for headers that are wrong, everything else is the query's own failure."""
+        submission = await self._submission(request, binary_results, retry_url, retry_seconds)
+        return await self._submitted(request, self.dispatcher.submit(submission))
+
+    async def put(
+        self,
+        request: Request,
+        query_id: str,
+        slug: Slug = "",
+        binary_results: BinaryResults = False,
+        retry_url: RetryUrl = None,
+        retry_seconds: RetryExpiration = None,
+    ) -> Response:
+        """Register a statement under an id and slug that the client minted; repeating it before polling is safe."""
+        if not _QUERY_ID.fullmatch(query_id):
+            raise bad_request(f"Invalid queryId {query_id}")
+        if not _SLUG.fullmatch(slug):
+            raise bad_request("Slug must be set")
+        known = self.dispatcher.registry.get(query_id)
+        if known is not None:
+            if not compare_digest(known.slug, slug) or self.dispatcher.delivery(known).begun:
+                raise ProblemError(409, "Query already exists")
+            return await self._submitted(request, known)
+        submission = await self._submission(request, binary_results, retry_url, retry_seconds, query_id, slug)
+        if query_id in self.dispatcher.registry:
+            raise ProblemError(409, "Query already exists")
+        return await self._submitted(request, self.dispatcher.submit(submission))
+
+    async def poll(
+        self,
+        request: Request,
+        kind: str,
+        query_id: str,
+        token: str,
+        slug: Slug = "",
+        max_wait: MaxWait = None,
+        target_size: TargetSize = None,
+    ) -> Response:
+        """The next page of a query. 404 unknown query, slug or token; 410 a token that has passed."""
+        query, delivery = self._conversation(kind, query_id, slug)
+        number = _token(token)
+        wait = self._wait(max_wait)
+        size_text = target_size or query.session.properties.get("target_result_size")
+        size = self._target_size(size_text)
+        try:
+            page = await self._page(delivery, query, kind, number, wait, size)
+        except TokenError as error:
+            raise ProblemError(error.status, error.text) from error
+        max_age = int(self.dispatcher.settings.client_timeout)
+        return await self._respond(request, page, query, max_age, size_text)
+
+    async def delete(self, kind: str, query_id: str, token: str, slug: Slug = "") -> Response:
+        """Cancel, at any moment of the query's life; repeating it is safe."""
+        query, _ = self._conversation(kind, query_id, slug)
+        _token(token)
+        self.dispatcher.cancel(query)
+        return Response(status_code=204)
+
+    async def retry(self, request: Request, query_id: str) -> Response:
+        """Run a failed query again as a new one; 409 unless it has failed."""
+        query = self.dispatcher.registry.get(query_id)
+        if query is None or (query.error is not None and not query.text):
+            raise ProblemError(404, NOT_FOUND)
+        if query.error is None:
+            raise ProblemError(409, "Query has not failed and cannot be retried")
+        return await self._submitted(request, self.dispatcher.retry(query))
+
+    async def _page(
+        self, delivery: Delivery, query: StatementQuery, kind: str, token: int, wait: float, size: int
+    ) -> Page:
+        if kind == "executing":
+            return await delivery.executing_page(token, wait, size)
+        self.dispatcher.start(query)
+        return await delivery.queued_page(token, wait, size)
+
+    async def _submitted(self, request: Request, query: StatementQuery) -> Response:
+        page = self.dispatcher.delivery(query).initial_page()
+        return await self._respond(request, page, query, self.settings.initial_max_age, None)
+
+    async def _respond(
+        self, request: Request, page: Page, query: StatementQuery, max_age: int, target_size: str | None
+    ) -> Response:
+        answer = Answer(query, uris_of(request), max_age, target_size)
+        return await results_response(request, page, answer, self.settings)
+
+    async def _submission(
+        self,
+        request: Request,
+        binary_results: bool,
+        retry_url: str | None,
+        retry_seconds: int | None,
+        query_id: str | None = None,
+        slug: str | None = None,
+    ) -> Submission:
+        clock = self.dispatcher.clock
+        received_at = clock.monotonic()
+        if (retry_url is None) != (retry_seconds is None) or (retry_seconds is not None and retry_seconds < 1):
+            raise bad_request("retryUrl and retryExpirationInSeconds must be given together, the latter at least 1")
+        uris_of(request)
+        client = request.client.host if request.client is not None else None
+        text, length = await self._text(request)
+        if not text:
+            raise bad_request("SQL statement is empty")
+        session = session_of(request.headers, client, clock.now(), self.parse_statement)
+        error = None
+        if binary_results:
+            error = ProcessionError(ErrorCode.NOT_SUPPORTED, "Binary results are not supported")
+        return Submission(
+            text=text,
+            session=session,
+            length=length,
+            query_id=query_id,
+            slug=slug,
+            retry_url=retry_url,
+            retry_seconds=float(retry_seconds or 0),
+            error=error,
+            received_at=received_at,
+        )
+
+    async def _text(self, request: Request) -> tuple[str, int]:
+        """The statement, and its length in characters; a text far over the limit is read but not kept."""
+        kept_bytes = 4 * self.dispatcher.settings.max_query_length + 4
+        kept, total = bytearray(), 0
+        async for part in request.stream():
+            total += len(part)
+            if total > self.settings.max_request_size:
+                raise ProblemError(413, f"Request body exceeds {self.settings.max_request_size} bytes")
+            if len(kept) < kept_bytes:
+                kept += part
+        text = kept.decode("utf-8", "replace")
+        return text, max(len(text), total // 4 if total > len(kept) else 0)
+
+    def _conversation(self, kind: str, query_id: str, slug: str) -> tuple[StatementQuery, Delivery]:
+        query = self.dispatcher.registry.get(query_id)
+        if query is None or kind not in ("queued", "executing"):
+            raise ProblemError(404, NOT_FOUND)
+        if not compare_digest(query.slug.encode(), slug.encode()):
+            raise ProblemError(404, NOT_FOUND)
+        return query, self.dispatcher.delivery(query)
+
+    def _wait(self, text: str | None) -> float:
+        if text is None:
+            return self.settings.max_wait
+        try:
+            return min(parse_duration(text), self.settings.max_wait)
+        except ValueError as error:
+            raise bad_request(f"Invalid maxWait: {text}") from error
+
+    def _target_size(self, text: str | None) -> int:
+        if text is None:
+            return self.settings.default_target_size
+        try:
+            return max(1, min(parse_data_size(text), self.settings.max_target_size))
+        except ValueError as error:
+            raise bad_request(f"Invalid targetResultSize: {text}") from error
+
+
+def _token(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise ProblemError(404, NOT_FOUND)
+    return int(text)
