@@ -1,0 +1,128 @@
+"""PyIceberg's catalog behind one Presto catalog: names, tables, and metadata cached by its immutable location."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from pathlib import Path
+
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.table import Table
+from sqlalchemy import select
+
+from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg_properties
+
+_CACHED_TABLES = 256
+
+
+class TableCatalog:
+    """One catalog of one process; connects on first use, thread-safe. Every method raises ProcessionError only.
+
+    ``load`` gives a table whose metadata may be shared: it is for reading. ``open`` gives a fresh one to commit on.
+    """
+
+    def __init__(self, settings: IcebergSettings) -> None:
+        self.settings = settings
+        self._catalog: Catalog | None = None
+        self._tables: OrderedDict[str, Table] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def schemas(self) -> list[str]:
+        """Every namespace, nested ones dotted, sorted."""
+        with mapped(self.settings.catalog):
+            found: list[str] = []
+            waiting: list[tuple[str, ...]] = [()]
+            while waiting:
+                parent = waiting.pop()
+                for namespace in self._connected().list_namespaces(parent):
+                    if ".".join(namespace) not in found and namespace != parent:
+                        found.append(".".join(namespace))
+                        waiting.append(namespace)
+            return sorted(found)
+
+    def tables(self, schema: str) -> list[str]:
+        """Names of the tables of ``schema``, sorted; empty for an unknown schema."""
+        with mapped(f"{self.settings.catalog}.{schema}"):
+            try:
+                found = self._connected().list_tables(tuple(schema.split(".")))
+            except NoSuchNamespaceError:
+                return []
+            return sorted(identifier[-1] for identifier in found)
+
+    def schema_exists(self, schema: str) -> bool:
+        """Whether the namespace exists."""
+        with mapped(f"{self.settings.catalog}.{schema}"):
+            try:
+                self._connected().load_namespace_properties(tuple(schema.split(".")))
+            except NoSuchNamespaceError:
+                return False
+            return True
+
+    def load(self, schema: str, name: str) -> Table | None:
+        """The table at its current metadata, parsed at most once a location; None when there is no such table."""
+        with mapped(f"{schema}.{name}"):
+            catalog = self._connected()
+            location = _current_location(catalog, schema, name)
+            if location is not None:
+                with self._lock:
+                    if location in self._tables:
+                        self._tables.move_to_end(location)
+                        return self._tables[location]
+            table = self._open(catalog, schema, name)
+            if table is None:
+                return None
+            with self._lock:
+                self._tables[table.metadata_location] = table
+                while len(self._tables) > _CACHED_TABLES:
+                    self._tables.popitem(last=False)
+            return table
+
+    def open(self, schema: str, name: str) -> Table:
+        """A table of the caller's own at its newest metadata; raises ProcessionError NOT_FOUND."""
+        with mapped(f"{schema}.{name}"):
+            table = self._open(self._connected(), schema, name)
+            if table is None:
+                raise NoSuchTableError(name)
+            return table
+
+    def _open(self, catalog: Catalog, schema: str, name: str) -> Table | None:
+        namespace = tuple(schema.split("."))
+        try:
+            return catalog.load_table((*namespace, name))
+        except NoSuchTableError:
+            pass
+        try:
+            listed = catalog.list_tables(namespace)
+        except NoSuchNamespaceError:
+            return None
+        same = next((i for i in listed if i[-1] != name and i[-1].lower() == name.lower()), None)
+        return None if same is None else catalog.load_table(same)
+
+    def _connected(self) -> Catalog:
+        with self._lock:
+            if self._catalog is None:
+                self._catalog = _connect(self.settings)
+            return self._catalog
+
+
+def _connect(settings: IcebergSettings) -> Catalog:
+    if settings.uri is not None and settings.uri.startswith("sqlite:///"):
+        Path(settings.uri.removeprefix("sqlite:///")).absolute().parent.mkdir(parents=True, exist_ok=True)
+    return load_catalog(settings.catalog, **pyiceberg_properties(settings))
+
+
+def _current_location(catalog: Catalog, schema: str, name: str) -> str | None:
+    """Where the table's metadata is, without reading it; only SQL catalogs can say."""
+    if not isinstance(catalog, SqlCatalog):
+        return None
+    statement = select(IcebergTables.metadata_location).where(
+        IcebergTables.catalog_name == catalog.name,
+        IcebergTables.table_namespace == schema,
+        IcebergTables.table_name == name,
+    )
+    with catalog.engine.connect() as connection:
+        location: str | None = connection.execute(statement).scalar()
+        return location

@@ -1,0 +1,123 @@
+"""The Iceberg connector: what the planner learns of schemas and tables, and the procedures of ``catalog.system``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.handles import column_handle, partition_key_ids, table_handle
+from coordinator.connectors.iceberg.journal import Journal
+from coordinator.connectors.iceberg.procedures import iceberg_procedures
+from coordinator.connectors.iceberg.properties import read_settings, spark_properties
+from coordinator.connectors.iceberg.types import presto_type
+from shared.errors import ErrorCode, ProcessionError
+from shared.properties import Property
+from shared.spi.connector import ColumnMetadata, TableMetadata
+from shared.spi.procedure import Procedure
+
+
+class IcebergConnector:
+    """One Iceberg catalog in one process. Making one opens nothing; the catalog is reached on first use."""
+
+    def __init__(self, catalog: str, properties: Mapping[str, Property]) -> None:
+        self.catalog = catalog
+        self.settings = read_settings(catalog, properties)
+        self.tables_of = TableCatalog(self.settings)
+        self.journal = Journal(self.settings.journal_file)
+
+    def schemas(self) -> Sequence[str]:
+        return self.tables_of.schemas()
+
+    def tables(self, schema: str) -> Sequence[str]:
+        return self.tables_of.tables(schema)
+
+    def schema_exists(self, schema: str) -> bool:
+        return self.tables_of.schema_exists(schema)
+
+    def table(self, schema: str, name: str, version: Any = None) -> TableMetadata | None:
+        """The table at its current snapshot, or at ``version``: a snapshot id, or the name of a branch or tag."""
+        table = self.tables_of.load(schema, name)
+        if table is None:
+            return None
+        snapshot = _snapshot(table, version)
+        return describe(self.catalog, schema, name, table, snapshot, pinned=version is not None)
+
+    def procedures(self) -> Sequence[Procedure]:
+        return iceberg_procedures(self.tables_of, self.journal)
+
+
+class IcebergConnectorFactory:
+    """``connector.name=iceberg``"""
+
+    def create(self, catalog: str, properties: Mapping[str, Property]) -> IcebergConnector:
+        return IcebergConnector(catalog, properties)
+
+    def spark_conf(self, catalog: str, properties: Mapping[str, Property]) -> dict[str, str]:
+        return spark_properties(read_settings(catalog, properties))
+
+
+def describe(
+    catalog: str, schema: str, name: str, table: Table, snapshot: Snapshot | None, *, pinned: bool
+) -> TableMetadata:
+    """What the planner knows of ``table`` at ``snapshot``; ``pinned`` takes the snapshot's schema, as time travel does."""
+    iceberg_schema = _schema_at(table, snapshot) if pinned else table.schema()
+    keys = partition_key_ids(table.spec())
+    columns = tuple(
+        ColumnMetadata(
+            name=field.name.lower(),
+            type=str(presto_type(field.field_type)),
+            handle=column_handle(field, partition_key=field.field_id in keys),
+            nullable=field.optional,
+            comment=field.doc,
+            is_partition_key=field.field_id in keys,
+        )
+        for field in iceberg_schema.fields
+    )
+    snapshot_id = None if snapshot is None else snapshot.snapshot_id
+    return TableMetadata(
+        catalog=catalog,
+        schema=schema,
+        name=name,
+        columns=columns,
+        handle=table_handle(catalog, schema, name, table.metadata, iceberg_schema, snapshot_id),
+        snapshot_id=snapshot_id,
+        row_count=_exact_rows(snapshot),
+        size_bytes=_total(snapshot, "total-files-size"),
+        comment=table.properties.get("comment"),
+    )
+
+
+def _snapshot(table: Table, version: Any) -> Snapshot | None:
+    if version is None:
+        return table.current_snapshot()
+    found = table.snapshot_by_id(version) if isinstance(version, int) else table.snapshot_by_name(str(version))
+    if found is None:
+        raise ProcessionError(ErrorCode.ICEBERG_INVALID_SNAPSHOT_ID, f"Iceberg snapshot ID does not exists: {version}")
+    return found
+
+
+def _schema_at(table: Table, snapshot: Snapshot | None) -> Schema:
+    if snapshot is None or snapshot.schema_id is None:
+        return table.schema()
+    return table.schemas().get(snapshot.schema_id, table.schema())
+
+
+def _exact_rows(snapshot: Snapshot | None) -> int | None:
+    """Rows of a snapshot without deletes; with deletes only reading them would tell."""
+    if snapshot is None:
+        return 0
+    return _total(snapshot, "total-records") if _total(snapshot, "total-delete-files") == 0 else None
+
+
+def _total(snapshot: Snapshot | None, key: str) -> int | None:
+    if snapshot is None:
+        return 0
+    if snapshot.summary is None:
+        return None
+    value = snapshot.summary.additional_properties.get(key)
+    return int(value) if value is not None and value.isdigit() else None

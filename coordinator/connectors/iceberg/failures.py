@@ -1,0 +1,57 @@
+"""What catalogs and storage raise, as errors for the person who sent the statement; mapped once, here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pydantic
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    NoSuchTableError,
+    RESTError,
+    ValidationException,
+)
+from requests.exceptions import RequestException
+from sqlalchemy.exc import SQLAlchemyError
+
+from shared.errors import ErrorCode, ProcessionError
+
+
+class CommitOutcomeUnknownError(ProcessionError):
+    """The catalog did not say whether a commit landed: nothing that it may refer to can be deleted."""
+
+
+@contextmanager
+def mapped(subject: str) -> Iterator[None]:
+    """Turn every expected failure of work on ``subject`` (a table or catalog) into a ProcessionError."""
+    try:
+        yield
+    except ProcessionError:
+        raise
+    except NoSuchTableError as error:
+        raise ProcessionError(ErrorCode.NOT_FOUND, f"Table {subject} does not exist") from error
+    except (CommitFailedException, ValidationException) as error:
+        raise ProcessionError(
+            ErrorCode.TRANSACTION_CONFLICT, f"{subject}: {_first_line(error)}", retriable=True
+        ) from error
+    except CommitStateUnknownException as error:
+        raise CommitOutcomeUnknownError(
+            ErrorCode.PROCEDURE_CALL_FAILED, f"Commit to {subject} has an unknown outcome: {_first_line(error)}"
+        ) from error
+    except FileNotFoundError as error:
+        raise ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, f"{subject}: file is missing: {error}") from error
+    except (pydantic.ValidationError, KeyError, ValueError, NotImplementedError) as error:
+        raise ProcessionError(
+            ErrorCode.ICEBERG_INVALID_METADATA, f"Metadata of {subject} cannot be used: {_first_line(error)}"
+        ) from error
+    except (OSError, SQLAlchemyError, RESTError, RequestException) as error:
+        raise ProcessionError(
+            ErrorCode.ICEBERG_FILESYSTEM_ERROR, f"Catalog or storage of {subject} failed: {_first_line(error)}"
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__

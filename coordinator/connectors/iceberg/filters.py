@@ -1,0 +1,201 @@
+"""A filter over a table's columns, decided for whole files by partition values and column statistics.
+
+Only what surely excludes a file does so: a conjunct that we cannot read selects every file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyiceberg.expressions import (
+    AlwaysFalse,
+    AlwaysTrue,
+    And,
+    BooleanExpression,
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    NotEqualTo,
+    NotIn,
+    NotNull,
+    Or,
+)
+from pyiceberg.expressions.visitors import (
+    _InclusiveMetricsEvaluator,
+    bind,
+    expression_evaluator,
+    inclusive_projection,
+)
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+
+from coordinator.connectors.iceberg.manifests import LiveFile
+from shared.plan.blocks import decode_constant
+from shared.plan.expressions import Call, Constant, RowExpression, SpecialForm, Variable
+from shared.plan.types import parse_type
+
+FileFilter = Callable[[LiveFile], bool]
+
+_COMPARISONS: dict[str, tuple[type[Any], type[Any], type[Any]]] = {
+    # operator: itself, its negation, itself with swapped sides
+    "equal": (EqualTo, NotEqualTo, EqualTo),
+    "not_equal": (NotEqualTo, EqualTo, NotEqualTo),
+    "less_than": (LessThan, GreaterThanOrEqual, GreaterThan),
+    "less_than_or_equal": (LessThanOrEqual, GreaterThan, GreaterThanOrEqual),
+    "greater_than": (GreaterThan, LessThanOrEqual, LessThan),
+    "greater_than_or_equal": (GreaterThanOrEqual, LessThan, LessThanOrEqual),
+}
+_NEGATED_SWAP = {EqualTo: NotEqualTo, NotEqualTo: EqualTo}
+_INTEGERS = ("tinyint", "smallint", "integer", "bigint")
+
+
+def file_filter(expression: RowExpression | None, table: Table) -> FileFilter:
+    """Whether a file may hold a row for which ``expression`` is true."""
+    if expression is None:
+        return lambda _file: True
+    schema = table.schema()
+    predicate = iceberg_predicate(expression, schema)
+    if isinstance(predicate, AlwaysTrue):
+        return lambda _file: True
+    if isinstance(predicate, AlwaysFalse):
+        return lambda _file: False
+    by_metrics = _InclusiveMetricsEvaluator(schema, predicate, case_sensitive=True).eval
+    by_partition: dict[int, FileFilter] = {}
+
+    def may_match(file: LiveFile) -> bool:
+        spec_id = file.file.spec_id
+        if spec_id not in by_partition:
+            by_partition[spec_id] = _partition_filter(table, schema, spec_id, predicate)
+        return by_partition[spec_id](file) and bool(by_metrics(file.file))
+
+    return may_match
+
+
+def _partition_filter(table: Table, schema: Schema, spec_id: int, predicate: BooleanExpression) -> FileFilter:
+    spec = table.specs()[spec_id]
+    if spec.is_unpartitioned():
+        return lambda _file: True
+    try:
+        projected = inclusive_projection(schema, spec)(predicate)
+        evaluate = expression_evaluator(Schema(*spec.partition_type(schema).fields), projected, case_sensitive=True)
+    except (ValueError, TypeError, KeyError):
+        # An old spec over a dropped column says nothing about today's columns.
+        return lambda _file: True
+    return lambda file: bool(evaluate(file.file.partition))
+
+
+def iceberg_predicate(expression: RowExpression, schema: Schema, *, negated: bool = False) -> BooleanExpression:
+    """``expression`` (or its negation) as an Iceberg predicate that is true for at least the same rows."""
+    match expression:
+        case Constant():
+            value = decode_constant(expression.valueBlock, expression.type)
+            return AlwaysTrue() if value is not None and bool(value) != negated else AlwaysFalse()
+        case SpecialForm(form="AND" | "OR" as form):
+            parts = [iceberg_predicate(argument, schema, negated=negated) for argument in expression.arguments]
+            combine = And if (form == "AND") != negated else Or
+            return combine(parts[0], parts[1], *parts[2:]) if len(parts) > 1 else parts[0]
+        case SpecialForm(form="IS_NULL"):
+            return _bound(schema, expression.arguments[0], NotNull if negated else IsNull)
+        case SpecialForm(form="IN"):
+            return _in(expression, schema, negated)
+        case Call():
+            return _call(expression, schema, negated)
+        case Variable() if expression.type == "boolean":
+            return _bound(schema, expression, EqualTo, not negated)
+        case _:
+            return AlwaysTrue()
+
+
+def _call(call: Call, schema: Schema, negated: bool) -> BooleanExpression:
+    name = _function(call)
+    if name == "not":
+        return iceberg_predicate(call.arguments[0], schema, negated=not negated)
+    if name == "between":
+        value, low, high = call.arguments
+        if negated:
+            return Or(_compare(LessThan, schema, value, low), _compare(GreaterThan, schema, value, high))
+        return And(
+            _compare(GreaterThanOrEqual, schema, value, low), _compare(LessThanOrEqual, schema, value, high)
+        )
+    if name not in _COMPARISONS:
+        return AlwaysTrue()
+    left, right = call.arguments
+    plain, negation, swapped = _COMPARISONS[name]
+    if isinstance(_unwrapped(left), Constant):
+        operator = _COMPARISONS[_name_of(swapped)][1] if negated else swapped
+        return _compare(operator, schema, right, left)
+    return _compare(negation if negated else plain, schema, left, right)
+
+
+def _name_of(operator: type[Any]) -> str:
+    return next(name for name, forms in _COMPARISONS.items() if forms[0] is operator)
+
+
+def _compare(operator: type[Any], schema: Schema, column: RowExpression, constant: RowExpression) -> BooleanExpression:
+    inner = _unwrapped(constant)
+    if not isinstance(inner, Constant):
+        return AlwaysTrue()
+    value = decode_constant(inner.valueBlock, inner.type)
+    return AlwaysFalse() if value is None else _bound(schema, column, operator, value)
+
+
+def _in(form: SpecialForm, schema: Schema, negated: bool) -> BooleanExpression:
+    values = []
+    for argument in form.arguments[1:]:
+        inner = _unwrapped(argument)
+        if not isinstance(inner, Constant):
+            return AlwaysTrue()
+        values.append(decode_constant(inner.valueBlock, inner.type))
+    present = {value for value in values if value is not None}
+    if negated:
+        return AlwaysFalse() if None in values else _bound(schema, form.arguments[0], NotIn, present)
+    return _bound(schema, form.arguments[0], In, present) if present else AlwaysFalse()
+
+
+def _bound(schema: Schema, column: RowExpression, operator: type[Any], *operands: Any) -> BooleanExpression:
+    """A predicate on a top-level column; always true when the column or the value does not fit the table's types."""
+    inner = _unwrapped(column)
+    if not isinstance(inner, Variable):
+        return AlwaysTrue()
+    field = next((f for f in schema.fields if f.name.lower() == inner.name.lower()), None)
+    if field is None:
+        return AlwaysTrue()
+    try:
+        predicate: BooleanExpression = operator(field.name, *operands)
+        bind(schema, predicate, case_sensitive=True)
+    except (ValueError, TypeError, NotImplementedError):
+        return AlwaysTrue()
+    return predicate
+
+
+def _unwrapped(expression: RowExpression) -> RowExpression:
+    """The operand of casts that keep values and their order: between integers, and between lengths of varchar."""
+    while isinstance(expression, Call) and _function(expression) == "cast":
+        source, target = parse_type(_type(expression.arguments[0])).base, parse_type(expression.returnType).base
+        widening = source in _INTEGERS and target in _INTEGERS and _INTEGERS.index(source) <= _INTEGERS.index(target)
+        if not widening and not source == target == "varchar":
+            return expression
+        expression = expression.arguments[0]
+    return expression
+
+
+def _type(expression: RowExpression) -> str:
+    match expression:
+        case Variable() | Constant():
+            return expression.type
+        case Call() | SpecialForm():
+            return expression.returnType
+        case _:
+            return "unknown"
+
+
+def _function(call: Call) -> str:
+    """The bare lower-case name: ``equal`` of ``presto.default.$operator$equal``."""
+    signature = getattr(call.functionHandle, "signature", None)
+    name = call.displayName if signature is None else signature.name
+    return str(name).rpartition(".")[2].removeprefix("$operator$").lower()

@@ -1,0 +1,187 @@
+"""Options of ``rewrite_data_files``: Iceberg's names and defaults, every value checked, no name ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+from shared.errors import ErrorCode, ProcessionError
+
+JobOrder = Literal["none", "bytes-asc", "bytes-desc", "files-asc", "files-desc"]
+_NAMES = frozenset(
+    {
+        "target-file-size-bytes",
+        "min-file-size-bytes",
+        "max-file-size-bytes",
+        "min-input-files",
+        "rewrite-all",
+        "max-file-group-size-bytes",
+        "max-file-group-input-files",
+        "max-files-to-rewrite",
+        "max-concurrent-file-group-rewrites",
+        "delete-file-threshold",
+        "delete-ratio-threshold",
+        "rewrite-job-order",
+        "remove-dangling-deletes",
+        "output-spec-id",
+        "use-starting-sequence-number",
+        "partial-progress.enabled",
+        "partial-progress.max-commits",
+        "partial-progress.max-failed-commits",
+    }
+)
+_TARGET_PROPERTY = "write.target-file-size-bytes"
+_DEFAULT_TARGET = 512 << 20
+_NO_LIMIT = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteOptions:
+    """What to rewrite and into which sizes (bytes)."""
+
+    target_file_size: int
+    min_file_size: int
+    max_file_size: int
+    min_input_files: int = 5
+    rewrite_all: bool = False
+    max_group_size: int = 100 << 30
+    max_group_files: int = _NO_LIMIT
+    max_files: int = _NO_LIMIT
+    max_concurrent_groups: int | None = None
+    delete_file_threshold: int = 2147483647
+    delete_ratio_threshold: float = 0.3
+    job_order: JobOrder = "none"
+    remove_dangling_deletes: bool = False
+    output_spec_id: int | None = None
+
+
+def parse_options(options: Mapping[str, str] | None, table_properties: Mapping[str, str] | None = None) -> RewriteOptions:
+    """The options of a call over the defaults of its table; raises ProcessionError INVALID_PROCEDURE_ARGUMENT."""
+    given = dict(options or {})
+    unknown = sorted(set(given) - _NAMES)
+    if unknown:
+        raise _invalid(
+            f"Cannot use options [{', '.join(unknown)}], they are not supported by the action or the rewriter BIN-PACK"
+        )
+    _refuse_unsupported(given)
+    target, least, most = _sizes(given, table_properties or {})
+    order = given.get("rewrite-job-order", "none").lower()
+    if order not in get_args(JobOrder):
+        raise _invalid(f"Invalid rewrite job order name: {given['rewrite-job-order']}")
+    return RewriteOptions(
+        target_file_size=target,
+        min_file_size=least,
+        max_file_size=most,
+        min_input_files=_integer(given, "min-input-files", 5, least=1),
+        rewrite_all=_boolean(given, "rewrite-all"),
+        max_group_size=_long(given, "max-file-group-size-bytes", 100 << 30, least=1),
+        max_group_files=_long(given, "max-file-group-input-files", _NO_LIMIT, least=1),
+        max_files=_long(given, "max-files-to-rewrite", _NO_LIMIT, least=1),
+        max_concurrent_groups=_optional(given, "max-concurrent-file-group-rewrites", least=1),
+        delete_file_threshold=_integer(given, "delete-file-threshold", 2147483647, least=0),
+        delete_ratio_threshold=_ratio(given, "delete-ratio-threshold", 0.3),
+        job_order=cast(JobOrder, order),
+        remove_dangling_deletes=_boolean(given, "remove-dangling-deletes"),
+        output_spec_id=_optional(given, "output-spec-id", least=0),
+    )
+
+
+def _refuse_unsupported(given: Mapping[str, str]) -> None:
+    if _boolean(given, "partial-progress.enabled"):
+        raise ProcessionError(
+            ErrorCode.NOT_SUPPORTED, "partial-progress.enabled is not supported: all file groups are committed together"
+        )
+    for name in ("partial-progress.max-commits", "partial-progress.max-failed-commits"):
+        if name in given:
+            raise _invalid(f"{name} has no meaning without partial-progress.enabled")
+    if "use-starting-sequence-number" in given and not _boolean(given, "use-starting-sequence-number"):
+        raise ProcessionError(
+            ErrorCode.NOT_SUPPORTED,
+            "use-starting-sequence-number=false is not supported: concurrent equality deletes would be lost",
+        )
+
+
+def _sizes(given: Mapping[str, str], properties: Mapping[str, str]) -> tuple[int, int, int]:
+    """Target, least and greatest size. 0 switches a bound off, as in Presto; a bound without target moves the target."""
+    minimum = _long(given, "min-file-size-bytes", -1, least=0)
+    maximum = _long(given, "max-file-size-bytes", -1, least=0)
+    most = _NO_LIMIT if maximum == 0 else maximum
+    if "target-file-size-bytes" in given:
+        target = _long(given, "target-file-size-bytes", 0, least=1)
+    else:
+        target = _default_target(properties)
+        if most > 0 and most <= target:
+            target = max(1, most * 5 // 9)
+        elif minimum >= target:
+            target = minimum * 4 // 3 + 1
+    least = target * 3 // 4 if minimum < 0 else minimum
+    most = target * 9 // 5 if most < 0 else most
+    if target <= least and minimum > 0:
+        raise _invalid(
+            f"'target-file-size-bytes' ({target}) must be > 'min-file-size-bytes' ({least}), "
+            "all new files will be smaller than the min threshold"
+        )
+    if target >= most:
+        raise _invalid(
+            f"'target-file-size-bytes' ({target}) must be < 'max-file-size-bytes' ({most}), "
+            "all new files will be larger than the max threshold"
+        )
+    return target, least, most
+
+
+def _default_target(properties: Mapping[str, str]) -> int:
+    text = properties.get(_TARGET_PROPERTY, "")
+    return int(text) if text.isdigit() and int(text) > 0 else _DEFAULT_TARGET
+
+
+def _integer(given: Mapping[str, str], name: str, default: int, *, least: int) -> int:
+    return _number(given, name, default, least, "integer", 2147483647)
+
+
+def _long(given: Mapping[str, str], name: str, default: int, *, least: int) -> int:
+    return _number(given, name, default, least, "long", _NO_LIMIT)
+
+
+def _optional(given: Mapping[str, str], name: str, *, least: int) -> int | None:
+    return _integer(given, name, 0, least=least) if name in given else None
+
+
+def _number(given: Mapping[str, str], name: str, default: int, least: int, kind: str, greatest: int) -> int:
+    text = given.get(name)
+    if text is None:
+        return default
+    try:
+        value = int(text)
+    except (TypeError, ValueError):
+        raise _invalid(f"{name} must be a valid {kind}, got: {text}") from None
+    if not -greatest - 1 <= value <= greatest:
+        raise _invalid(f"{name} must be a valid {kind}, got: {text}")
+    if value < least:
+        wanted = "must be non-negative" if least == 0 else f"must be at least {least}"
+        raise _invalid(f"{name} {wanted}, got: {text}")
+    return value
+
+
+def _ratio(given: Mapping[str, str], name: str, default: float) -> float:
+    text = given.get(name)
+    if text is None:
+        return default
+    try:
+        value = float(text)
+    except (TypeError, ValueError):
+        raise _invalid(f"{name} must be a valid double, got: {text}") from None
+    if not 0 < value <= 1:
+        raise _invalid(f"{name} must be > 0 and <= 1, got: {text}")
+    return value
+
+
+def _boolean(given: Mapping[str, str], name: str) -> bool:
+    text = given.get(name, "false")
+    if str(text).lower() not in ("true", "false"):
+        raise _invalid(f"{name} must be true or false, got: {text}")
+    return str(text).lower() == "true"
+
+
+def _invalid(message: str) -> ProcessionError:
+    return ProcessionError(ErrorCode.INVALID_PROCEDURE_ARGUMENT, message)

@@ -1,0 +1,219 @@
+"""``etc/catalog/<name>.properties`` with ``connector.name=iceberg``: checked once, given to PyIceberg and to Spark.
+
+Names are Presto's (``iceberg.catalog.type``, ``iceberg.rest.uri``, ``hive.metastore.uri``) and, for storage,
+PyIceberg's (``s3.endpoint``, ``gcs.project-id``), which Iceberg's Java FileIO shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, assert_never, cast
+from urllib.parse import urlsplit
+
+import pyiceberg.io as storage_names
+
+from shared.properties import Property
+
+CatalogType = Literal["sql", "rest", "hive", "glue"]
+
+_TYPES: Mapping[str, CatalogType] = {"sql": "sql", "jdbc": "sql", "rest": "rest", "hive": "hive", "glue": "glue"}
+_OWN = frozenset(
+    {
+        "iceberg.catalog.type",
+        "iceberg.catalog.uri",
+        "iceberg.catalog.user",
+        "iceberg.catalog.password",
+        "iceberg.catalog.warehouse",
+        "iceberg.rest.uri",
+        "iceberg.rest.auth.type",
+        "iceberg.rest.auth.oauth2.uri",
+        "iceberg.rest.auth.oauth2.token",
+        "iceberg.rest.auth.oauth2.credential",
+        "iceberg.rest.auth.oauth2.scope",
+        "hive.metastore.uri",
+        "iceberg.journal.file",
+    }
+)
+_STORAGE_PREFIXES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "hf.", "glue.")
+_SPARK = "org.apache.iceberg.spark.SparkCatalog"
+_OAUTH = {"uri": "oauth2-server-uri", "token": "token", "credential": "credential", "scope": "scope"}
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergSettings:
+    """A checked catalog file. ``uri`` is an SQLAlchemy URL for ``sql``; ``storage`` goes to every FileIO."""
+
+    catalog: str
+    type: CatalogType
+    uri: str | None
+    warehouse: str | None
+    journal_file: Path
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    rest_auth: Mapping[str, str] = field(default_factory=dict, repr=False)
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def read_settings(catalog: str, properties: Mapping[str, Property]) -> IcebergSettings:
+    """The settings of one catalog file; raises ConfigurationError naming file and line for a wrong entry."""
+    for entry in properties.values():
+        if entry.name not in _OWN and entry.name not in _storage_keys():
+            raise entry.error(f"unknown property '{entry.name}'")
+    kind = _catalog_type(properties)
+    home = Path("var", catalog).absolute()
+    uri = _uri(kind, properties, home)
+    warehouse = _value(properties, "iceberg.catalog.warehouse")
+    if warehouse is None and kind == "sql":
+        warehouse = f"file://{home / 'warehouse'}"
+    journal = _value(properties, "iceberg.journal.file")
+    return IcebergSettings(
+        catalog=catalog,
+        type=kind,
+        uri=uri,
+        warehouse=warehouse,
+        journal_file=Path(journal).absolute() if journal else _journal_file(catalog, uri, home),
+        user=_value(properties, "iceberg.catalog.user"),
+        password=_value(properties, "iceberg.catalog.password"),
+        rest_auth=_rest_auth(kind, properties),
+        storage={e.name: e.value for e in properties.values() if e.name.startswith(_STORAGE_PREFIXES)},
+    )
+
+
+def pyiceberg_properties(settings: IcebergSettings) -> dict[str, str]:
+    """What ``pyiceberg.catalog.load_catalog`` takes for the catalog of the same name."""
+    properties = {"type": settings.type, **settings.rest_auth, **settings.storage}
+    if settings.uri is not None:
+        properties["uri"] = _with_login(settings)
+    if settings.warehouse is not None:
+        properties["warehouse"] = settings.warehouse
+    return properties
+
+
+def spark_properties(settings: IcebergSettings) -> dict[str, str]:
+    """Spark settings for the catalog under the same name, uncached so that Spark sees our commits at once."""
+    prefix = f"spark.sql.catalog.{settings.catalog}"
+    conf = {prefix: _SPARK, f"{prefix}.cache-enabled": "false"}
+    for name, value in _spark_catalog(settings).items():
+        conf[f"{prefix}.{name}"] = value
+    return conf
+
+
+def _spark_catalog(settings: IcebergSettings) -> dict[str, str]:
+    options = {**settings.rest_auth, **settings.storage}
+    if settings.warehouse is not None:
+        options["warehouse"] = settings.warehouse
+    if any(name.startswith("s3.") for name in settings.storage):
+        options["io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
+        options.setdefault("s3.path-style-access", "true" if "s3.endpoint" in settings.storage else "false")
+        if region := settings.storage.get("s3.region"):
+            options.setdefault("client.region", region)
+    match settings.type:
+        case "sql":
+            assert settings.uri is not None
+            options |= {"type": "jdbc", "uri": jdbc_url(settings.uri), "jdbc.schema-version": "V1"}
+            user, password = _login(settings)
+            options |= {k: v for k, v in (("jdbc.user", user), ("jdbc.password", password)) if v is not None}
+        case "rest" | "hive" | "glue":
+            options["type"] = settings.type
+            if settings.uri is not None:
+                options["uri"] = settings.uri
+        case _:
+            assert_never(settings.type)
+    return options
+
+
+def jdbc_url(uri: str) -> str:
+    """The JDBC form of an SQLAlchemy URL, without its login.
+
+    >>> jdbc_url("postgresql+psycopg2://u:p@host:5432/db")
+    'jdbc:postgresql://host:5432/db'
+    """
+    dialect, _, rest = uri.partition("://")
+    if dialect.startswith("sqlite"):
+        return f"jdbc:sqlite:{rest.removeprefix('/')}"
+    return f"jdbc:{dialect.partition('+')[0]}://{rest.rpartition('@')[2]}"
+
+
+def sqlalchemy_url(uri: str) -> str:
+    """The SQLAlchemy form of a JDBC URL; anything else unchanged.
+
+    >>> sqlalchemy_url("jdbc:sqlite:/data/c.db")
+    'sqlite:////data/c.db'
+    """
+    if not uri.startswith("jdbc:"):
+        return uri.replace("postgresql://", "postgresql+psycopg2://", 1)
+    plain = uri.removeprefix("jdbc:")
+    if plain.startswith("sqlite:"):
+        return f"sqlite:///{plain.removeprefix('sqlite:')}"
+    return plain.replace("postgresql://", "postgresql+psycopg2://", 1)
+
+
+def _storage_keys() -> frozenset[str]:
+    names = {v for v in vars(storage_names).values() if isinstance(v, str) and v.startswith(_STORAGE_PREFIXES)}
+    return frozenset(names | {"s3.path-style-access", "glue.id", "glue.region", "glue.endpoint", "glue.skip-archive"})
+
+
+def _catalog_type(properties: Mapping[str, Property]) -> CatalogType:
+    entry = properties.get("iceberg.catalog.type")
+    if entry is None:
+        return "sql"
+    kind = _TYPES.get(entry.value.lower())
+    if kind is None:
+        raise entry.error(f"invalid value '{entry.value}' for 'iceberg.catalog.type' (one of {', '.join(_TYPES)})")
+    return kind
+
+
+def _uri(kind: CatalogType, properties: Mapping[str, Property], home: Path) -> str | None:
+    names = {"sql": "iceberg.catalog.uri", "rest": "iceberg.rest.uri", "hive": "hive.metastore.uri", "glue": None}
+    wanted = names[kind]
+    for name in ("iceberg.catalog.uri", "iceberg.rest.uri", "hive.metastore.uri"):
+        if name in properties and name != wanted:
+            raise properties[name].error(f"'{name}' does not apply to iceberg.catalog.type={kind}")
+    value = None if wanted is None else _value(properties, wanted)
+    if kind == "sql":
+        return sqlalchemy_url(value or f"sqlite:///{home / 'catalog.db'}")
+    if value is None and wanted is not None:
+        raise properties["iceberg.catalog.type"].error(f"'{wanted}' is missing")
+    return value
+
+
+def _rest_auth(kind: CatalogType, properties: Mapping[str, Property]) -> dict[str, str]:
+    auth = {}
+    for name, entry in properties.items():
+        if not name.startswith("iceberg.rest.auth."):
+            continue
+        if kind != "rest":
+            raise entry.error(f"'{name}' does not apply to iceberg.catalog.type={kind}")
+        if name == "iceberg.rest.auth.type":
+            if entry.value.upper() not in ("NONE", "OAUTH2"):
+                raise entry.error(f"invalid value '{entry.value}' for '{name}' (one of NONE, OAUTH2)")
+            continue
+        auth[_OAUTH[name.removeprefix("iceberg.rest.auth.oauth2.")]] = entry.value
+    return auth
+
+
+def _journal_file(catalog: str, uri: str | None, home: Path) -> Path:
+    if uri is not None and uri.startswith("sqlite:///"):
+        return Path(uri.removeprefix("sqlite:///")).absolute().with_name(f"{catalog}.journal.db")
+    return home / "journal.db"
+
+
+def _value(properties: Mapping[str, Property], name: str) -> str | None:
+    entry = properties.get(name)
+    return None if entry is None else entry.value
+
+
+def _login(settings: IcebergSettings) -> tuple[str | None, str | None]:
+    parts = urlsplit(cast(str, settings.uri))
+    return settings.user or parts.username, settings.password or parts.password
+
+
+def _with_login(settings: IcebergSettings) -> str:
+    uri = cast(str, settings.uri)
+    if settings.type != "sql" or settings.user is None or uri.startswith("sqlite"):
+        return uri
+    dialect, _, rest = uri.partition("://")
+    login = settings.user if settings.password is None else f"{settings.user}:{settings.password}"
+    return f"{dialect}://{login}@{rest.rpartition('@')[2]}"

@@ -1,0 +1,1 @@
+"""The built-in catalog ``system``: procedures that belong to no table format, and what they print."""

@@ -1,0 +1,58 @@
+"""docs/procedures.md, written from the declarations: ``python -m coordinator.connectors.system.procedure_reference``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+
+from coordinator.connectors.system.procedures.help import default_text
+from shared.spi.procedure import Procedure, ProcedureDeclaration, ProcedureKind
+
+_KINDS = {
+    ProcedureKind.COORDINATOR: "Runs in the coordinator.",
+    ProcedureKind.TABLE_DATA_REWRITE: "Runs on the executors and commits once, in the coordinator.",
+    ProcedureKind.MAINTENANCE: "Runs once on every executor.",
+}
+
+_HEAD = """# Procedures
+
+Generated from the declarations by `python -m coordinator.connectors.system.procedure_reference`. The same text is at
+hand in any client: `CALL system.help()`, `CALL system.help(procedure => 'rewrite_data_files')`.
+
+Arguments go by name (`name => value`) or by position, not both; names are compared without case. Values are constant
+expressions. Where a table is named, `table => 'schema.table'` stands for `schema` and `table_name`, and `where` for
+`filter`.
+"""
+
+
+def reference(procedures: Iterable[tuple[str, Procedure]]) -> str:
+    """The page for ``(catalog, procedure)`` pairs, by name; a catalog's procedures are shown once a connector."""
+    sections = {_heading(catalog, p.declaration): p.declaration for catalog, p in procedures}
+    return _HEAD + "".join(_section(name, sections[name]) for name in sorted(sections))
+
+
+def _heading(catalog: str, declaration: ProcedureDeclaration) -> str:
+    return f"system.{declaration.name}" if catalog == "system" else f"{catalog}.system.{declaration.name}"
+
+
+def _section(name: str, declaration: ProcedureDeclaration) -> str:
+    parts = [f"\n## {name}\n\n{declaration.summary} {_KINDS[declaration.kind]}\n"]
+    if declaration.arguments:
+        rows = [
+            (a.name, a.type, "required" if a.required else f"`{default_text(a.default)}`", a.doc)
+            for a in declaration.arguments
+        ]
+        parts.append("\n" + _table(("argument", "type", "default", "meaning"), rows))
+    parts.append(
+        "\n" + _table(("result column", "type", "meaning"), [(c.name, c.type, c.doc) for c in declaration.output])
+    )
+    if declaration.example:
+        parts.append(f"\n```sql\n{declaration.example}\n```\n")
+    if declaration.notes:
+        parts.append(f"\n{declaration.notes.strip()}\n")
+    return "".join(parts)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)

@@ -1,0 +1,52 @@
+"""``CALL catalog.system.clean_data_cache('ALL_WORKERS')``"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.procedure import (
+    Argument,
+    Arguments,
+    OutputColumn,
+    ProcedureContext,
+    ProcedureDeclaration,
+    ProcedureKind,
+    ProcedureResult,
+)
+
+DECLARATION = ProcedureDeclaration(
+    name="clean_data_cache",
+    kind=ProcedureKind.MAINTENANCE,
+    summary="Drop what the executors cache of data files (Parquet footers).",
+    arguments=(Argument("scope", "varchar", "Which executors; only ALL_WORKERS.", default="ALL_WORKERS"),),
+    output=(
+        OutputColumn("worker", "varchar", "Executor that was cleaned."),
+        OutputColumn("entries", "bigint", "Cache entries that were dropped."),
+        OutputColumn("bytes", "bigint", "Bytes that these entries held."),
+    ),
+    example="CALL iceberg.system.clean_data_cache('ALL_WORKERS')",
+)
+
+
+class CleanDataCache:
+    """Runs the kernel ``cache:clear`` once on every executor: one result row an executor."""
+
+    declaration = DECLARATION
+
+    def payload(self, context: ProcedureContext, arguments: Arguments) -> tuple[str, bytes]:
+        """Raises ProcessionError for a scope other than ALL_WORKERS."""
+        scope = arguments["scope"]
+        if not isinstance(scope, str) or scope.upper() != "ALL_WORKERS":
+            raise ProcessionError(
+                ErrorCode.INVALID_PROCEDURE_ARGUMENT, f"Invalid scope: {scope}. Valid values are 'ALL_WORKERS'."
+            )
+        return "cache:clear", b""
+
+    def finish(
+        self, context: ProcedureContext, arguments: Arguments, results: Sequence[tuple[str, bytes]]
+    ) -> ProcedureResult:
+        """One row an executor, by name."""
+        cleared = [(worker, json.loads(result)) for worker, result in sorted(results)]
+        return ProcedureResult(rows=[(worker, found["entries"], found["bytes"]) for worker, found in cleared])

@@ -1,0 +1,57 @@
+"""Which procedures can be called: those of every catalog, and the built-in ones of the catalog ``system``."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Protocol
+
+from coordinator.connectors.system.procedures.clean_data_cache import CleanDataCache
+from coordinator.connectors.system.procedures.help import Help
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.connector import Connector
+from shared.spi.procedure import Procedure
+
+SYSTEM_CATALOG = "system"
+PROCEDURE_SCHEMA = "system"
+
+
+class CatalogLookup(Protocol):
+    """What this module needs of ``coordinator.connectors.registry.Catalogs``."""
+
+    def names(self) -> tuple[str, ...]: ...
+
+    def connector(self, name: str) -> Connector: ...
+
+
+def registered_procedures(catalogs: CatalogLookup, catalog: str) -> tuple[Procedure, ...]:
+    """The procedures of one catalog; raises ProcessionError when there is no such catalog."""
+    if catalog == SYSTEM_CATALOG:
+        return (CleanDataCache(), Help(lambda: all_procedures(catalogs)))
+    return tuple(catalogs.connector(catalog).procedures())
+
+
+def all_procedures(catalogs: CatalogLookup) -> tuple[tuple[str, Procedure], ...]:
+    """``(catalog, procedure)`` of everything that can be called, built-in ones first."""
+    names = (SYSTEM_CATALOG, *(name for name in catalogs.names() if name != SYSTEM_CATALOG))
+    return tuple((name, procedure) for name in names for procedure in registered_procedures(catalogs, name))
+
+
+def find_procedure(catalogs: CatalogLookup, catalog: str, name: str) -> Procedure:
+    """The procedure ``catalog.system.name``.
+
+    Raises ProcessionError: the catalog does not exist, or PROCEDURE_NOT_FOUND with the nearest names at its end.
+    """
+    procedures = {p.declaration.name: p for p in registered_procedures(catalogs, catalog)}
+    procedure = procedures.get(name)
+    if procedure is None:
+        raise procedure_not_found(PROCEDURE_SCHEMA, name, tuple(procedures))
+    return procedure
+
+
+def procedure_not_found(schema: str, name: str, known: tuple[str, ...]) -> ProcessionError:
+    """Presto's text, then what was probably meant."""
+    message = f"Procedure not registered: {schema}.{name}"
+    near = get_close_matches(name, known, n=2, cutoff=0.6)
+    if near:
+        message += f". Did you mean {' or '.join(near)}?"
+    return ProcessionError(ErrorCode.PROCEDURE_NOT_FOUND, message)

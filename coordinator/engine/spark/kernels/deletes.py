@@ -1,0 +1,122 @@
+"""Deleted rows of data files: position deletes and equality deletes, read once a task and applied to whole batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from .errors import reading
+from .schema import FieldJson, aligner, arrow_type, field_id
+from .storage import normalize, resolve
+from .tasks import DeleteFile
+
+Positions = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+_BATCH_ROWS = 131_072
+
+
+def read_positions(files: Sequence[DeleteFile], wanted: Iterable[str], storage: Mapping[str, str]) -> list[dict[str, Positions]]:
+    """Per delete file: the deleted positions of each data file of ``wanted`` (normalized paths), sorted."""
+    names = set(wanted)
+    return [_positions_of(file, names, storage) for file in files]
+
+
+def _positions_of(file: DeleteFile, wanted: set[str], storage: Mapping[str, str]) -> dict[str, Positions]:
+    found: dict[str, list[Positions]] = {}
+    with reading(file.path):
+        filesystem, path = resolve(file.path, storage)
+        with filesystem.open_input_file(path) as source:
+            reader = pq.ParquetFile(source, read_dictionary=["file_path"], pre_buffer=False, buffer_size=1 << 20)
+            for batch in reader.iter_batches(_BATCH_ROWS, columns=["file_path", "pos"], use_threads=False):
+                _collect(batch, wanted, found)
+    return {path: np.sort(np.concatenate(parts)) for path, parts in found.items()}
+
+
+def _collect(batch: Any, wanted: set[str], found: dict[str, list[Positions]]) -> None:
+    paths = batch.column(0)
+    codes = paths.indices.to_numpy(zero_copy_only=False)
+    positions = batch.column(1).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    for code, name in enumerate(paths.dictionary.to_pylist()):
+        normalized = normalize(name)
+        if normalized in wanted:
+            found.setdefault(normalized, []).append(positions[codes == code])
+
+
+def keep_mask(deleted: Positions, start: int, length: int) -> Mask | None:
+    """Which of ``length`` rows from position ``start`` on are kept; None when all are."""
+    low, high = np.searchsorted(deleted, (start, start + length))
+    if low == high:
+        return None
+    keep = np.ones(length, dtype=np.bool_)
+    keep[deleted[low:high] - start] = False
+    return keep
+
+
+class EqualityDeletes:
+    """The union of some equality delete files over the same columns.
+
+    Rows are compared as tuples of small integers: each column's value is looked up among the deleted ones, NULL
+    being equal to NULL, and the numbers are folded column by column. Memory grows with the deleted keys alone.
+    """
+
+    def __init__(self, fields: Sequence[FieldJson], keys: Any) -> None:
+        self.ids = tuple(field["id"] for field in fields)
+        self._values = [pc.unique(_plain(keys.column(i))) for i in range(keys.num_columns)]
+        self._folds: list[npt.NDArray[np.int64]] = []
+        codes = self._codes(0, keys.column(0))
+        for i in range(1, keys.num_columns):
+            pairs = codes * (len(self._values[i]) + 1) + self._codes(i, keys.column(i))
+            fold = np.unique(pairs)
+            self._folds.append(fold)
+            codes = np.searchsorted(fold, pairs)
+
+    def keep_mask(self, columns: Sequence[Any]) -> Mask | None:
+        """Which rows of ``columns`` (arrays in the order of ``ids``) are kept; None when all are."""
+        codes = self._codes(0, columns[0])
+        for i, fold in enumerate(self._folds, start=1):
+            other = self._codes(i, columns[i])
+            pairs = np.where((codes < 0) | (other < 0), -1, codes * (len(self._values[i]) + 1) + other)
+            at = np.minimum(np.searchsorted(fold, pairs), len(fold) - 1)
+            codes = np.where(fold[at] == pairs, at, -1)
+        keep = codes < 0
+        return None if bool(keep.all()) else keep
+
+    def _codes(self, column: int, array: Any) -> npt.NDArray[np.int64]:
+        found = pc.index_in(_plain(array), value_set=self._values[column], skip_nulls=False)
+        codes: npt.NDArray[np.int64] = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        return codes
+
+
+def _plain(array: Any) -> Any:
+    whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    if isinstance(whole, pa.ChunkedArray):
+        whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)
+    if isinstance(whole, pa.ExtensionArray):
+        return whole.storage
+    return whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
+
+
+def read_keys(file: DeleteFile, storage: Mapping[str, str]) -> Any:
+    """The deleted keys of one equality delete file as a table of its fields' current types."""
+    with reading(file.path):
+        filesystem, path = resolve(file.path, storage)
+        with filesystem.open_input_file(path) as source:
+            table = pq.ParquetFile(source, pre_buffer=False).read(use_threads=False)
+    by_id = {field_id(field): i for i, field in enumerate(table.schema)}
+    arrays = []
+    for field in file.fields:
+        index = by_id.get(field["id"])
+        if index is None:
+            arrays.append(pa.nulls(table.num_rows, arrow_type(field["type"])))
+            continue
+        align = aligner(table.schema.field(index), field)
+        column = table.column(index).combine_chunks()
+        chunk = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+        arrays.append(align(chunk) if align else chunk)
+    return pa.table(arrays, names=[str(field["id"]) for field in file.fields])

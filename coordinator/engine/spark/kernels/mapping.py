@@ -1,0 +1,58 @@
+"""Field ids for files that carry none (imported from Hive), by the table's name mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from .errors import KernelError
+from .schema import FIELD_ID, field_id
+
+NameMapping = Sequence[Mapping[str, Any]]
+
+
+def with_ids(schema: Any, mapping: NameMapping | None, path: str) -> Any:
+    """The Arrow schema of a file with field ids; raises KernelError when neither file nor table gives them."""
+    if any(_has_id(field) for field in schema):
+        return schema
+    if mapping is None:
+        raise KernelError("ICEBERG_BAD_DATA", f"File has no field ids and its table no name mapping: {path}")
+    return pa.schema([_named(field, mapping) for field in schema])
+
+
+def _has_id(field: Any) -> bool:
+    return field_id(field) is not None or any(_has_id(child) for child in _children(field.type))
+
+
+def _children(kind: Any) -> list[Any]:
+    if pa.types.is_struct(kind):
+        return [kind.field(i) for i in range(kind.num_fields)]
+    if pa.types.is_list(kind):
+        return [kind.value_field]
+    return [kind.key_field, kind.item_field] if pa.types.is_map(kind) else []
+
+
+def _named(field: Any, mapping: NameMapping) -> Any:
+    entry = next((item for item in mapping if field.name in item["names"]), None)
+    if entry is None or "field-id" not in entry:
+        return field
+    return _with(field, entry, field.name)
+
+
+def _with(field: Any, entry: Mapping[str, Any], name: str) -> Any:
+    kind, inner = field.type, entry.get("fields", [])
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_named(child, inner) for child in _children(kind)])
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_renamed(kind.value_field, inner, "element"))
+    elif pa.types.is_map(kind):
+        kind = pa.map_(_renamed(kind.key_field, inner, "key"), _renamed(kind.item_field, inner, "value"))
+    return pa.field(name, kind, field.nullable, metadata={FIELD_ID: str(entry["field-id"]).encode()})
+
+
+def _renamed(field: Any, mapping: NameMapping, name: str) -> Any:
+    """An element, key or value: its mapping entry goes by Iceberg's name, whatever the file calls it."""
+    entry = next((item for item in mapping if name in item["names"]), None)
+    return field if entry is None or "field-id" not in entry else _with(field, entry, field.name)

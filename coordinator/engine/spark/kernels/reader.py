@@ -1,0 +1,162 @@
+"""Data files as batches of the table's schema, streaming, with deleted rows left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .cache import FOOTERS
+from .deletes import EqualityDeletes, Mask, Positions, keep_mask
+from .errors import KernelError
+from .mapping import NameMapping, with_ids
+from .schema import Align, FieldJson, aligner, constant, field_id
+from .storage import is_local, resolve
+from .tasks import Input
+
+_WHOLE_BYTES = 48 << 20
+"""Row groups that decode to less are read in one piece, which costs less than a stream of batches."""
+_BATCH_BYTES = 8 << 20
+_FETCH_BYTES = 32 << 20
+
+
+class FileReader:
+    """One open data file; a context manager. ``rows`` counts what was read, deleted rows included."""
+
+    def __init__(self, item: Input, storage: Mapping[str, str], dictionary: Sequence[str]) -> None:
+        self._item = item
+        known = FOOTERS.get(item.path, item.size)
+        source, mapped = _open(item, storage)
+        self._file = pq.ParquetFile(
+            source,
+            metadata=known,
+            memory_map=mapped,
+            pre_buffer=False,
+            buffer_size=0 if mapped else 1 << 20,
+            read_dictionary=list(dictionary),
+        )
+        if known is None:
+            FOOTERS.put(item.path, item.size, self._file.metadata)
+        self.rows = 0
+
+    def __enter__(self) -> FileReader:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._file.close(force=True)
+
+    def batches(
+        self,
+        fields: Sequence[FieldJson],
+        mapping: NameMapping | None,
+        positions: Sequence[Positions],
+        equality: Sequence[EqualityDeletes],
+    ) -> Iterator[list[Any]]:
+        """One array a field, in order, for the rows of the input that are not deleted."""
+        schema = with_ids(self._file.schema_arrow, mapping, self._item.path)
+        plan = ColumnPlan(schema, fields, self._item.constants)
+        place = {field["id"]: i for i, field in enumerate(fields)}
+        for start, batch in self._stream(schema, plan):
+            self.rows += batch.num_rows
+            arrays = plan.arrays(batch)
+            masks = [keep_mask(deleted, start, batch.num_rows) for deleted in positions]
+            masks += [deleted.keep_mask([arrays[place[i]] for i in deleted.ids]) for deleted in equality]
+            yield _kept(arrays, masks)
+
+    def _stream(self, schema: Any, plan: ColumnPlan) -> Iterator[tuple[int, Any]]:
+        """Batches with the position of their first row in the file."""
+        metadata = self._file.metadata
+        first, last = self._item.groups or (0, metadata.num_row_groups)
+        if last > metadata.num_row_groups:
+            raise KernelError("ICEBERG_BAD_DATA", f"Split offsets of {self._item.path} do not fit its row groups")
+        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+        start = sum(group.num_rows for group in groups[:first])
+        chosen = groups[first:last]
+        size, rows = sum(g.total_byte_size for g in chosen), sum(g.num_rows for g in chosen)
+        if rows == 0:
+            return
+        columns = [schema.field(i).name for i in plan.indices]
+        wanted = list(range(first, last))
+        if size <= _WHOLE_BYTES:
+            source = self._file.read_row_groups(wanted, columns=columns, use_threads=False).to_batches()
+        else:
+            batch_rows = max(1, min(131_072, _BATCH_BYTES * rows // size))
+            source = self._file.iter_batches(batch_rows, row_groups=wanted, columns=columns, use_threads=False)
+        for batch in source:
+            yield start, batch
+            start += batch.num_rows
+
+
+class ColumnPlan:
+    """Which top-level columns of a file to read, and how each becomes the table's."""
+
+    def __init__(self, schema: Any, fields: Sequence[FieldJson], constants: Mapping[str, Any]) -> None:
+        found = {field_id(field): i for i, field in enumerate(schema)}
+        self.indices = sorted(found[f["id"]] for f in fields if f["id"] in found)
+        self._names = [schema.field(i).name for i in self.indices]
+        self._schema = schema
+        self._steps: list[tuple[str | None, Align | None, FieldJson]] = []
+        for field in fields:
+            index = found.get(field["id"])
+            source = None if index is None else schema.field(index)
+            step = None if source is None else aligner(source, field)
+            self._steps.append((None if source is None else source.name, step, field))
+        self._constants = constants
+
+    def arrays(self, batch: Any) -> list[Any]:
+        """The columns of ``batch`` as the table has them."""
+        return [self._array(batch, *step) for step in self._steps]
+
+    def _array(self, batch: Any, name: str | None, step: Align | None, field: FieldJson) -> Any:
+        if name is None:
+            value = self._constants.get(str(field["id"]), field.get("initial-default"))
+            return constant(value, field, batch.num_rows)
+        array = batch.column(batch.schema.get_field_index(name))
+        return step(array) if step else array
+
+
+def _kept(arrays: list[Any], masks: Sequence[Mask | None]) -> list[Any]:
+    found = [mask for mask in masks if mask is not None]
+    if not found:
+        return arrays
+    keep = pa.array(np.logical_and.reduce(found))
+    return [array.filter(keep) for array in arrays]
+
+
+def _open(item: Input, storage: Mapping[str, str]) -> tuple[Any, bool]:
+    """The file, and whether it is mapped into memory: mapped pages of large files would count as the worker's."""
+    filesystem, path = resolve(item.path, storage)
+    if is_local(item.path):
+        mapped = item.size <= _FETCH_BYTES
+        return (pa.memory_map(path) if mapped else pa.OSFile(path)), mapped
+    source = filesystem.open_input_file(path)
+    if item.size > _FETCH_BYTES:
+        return source, False
+    with source:
+        return pa.BufferReader(source.read()), False
+
+
+def dictionary_columns(item: Input, storage: Mapping[str, str]) -> tuple[set[str], set[str]]:
+    """What a first file tells of its columns: paths worth a dictionary, and those of them that are text.
+
+    A dictionary that takes more than a third of its column chunk has mostly distinct values: writing one would cost
+    time and be given up at its size limit. The names are the file's.
+    """
+    with FileReader(item, storage, ()) as reader:
+        metadata = reader._file.metadata
+        if metadata.num_row_groups == 0:
+            return set(), set()
+        group = metadata.row_group(0)
+        chunks = [group.column(i) for i in range(group.num_columns)]
+    worth = {c.path_in_schema for c in chunks if _repeats(c)}
+    text = {c.path_in_schema for c in chunks if c.physical_type == "BYTE_ARRAY" and c.path_in_schema in worth}
+    return worth, text
+
+
+def _repeats(chunk: Any) -> bool:
+    if not chunk.has_dictionary_page or not chunk.total_compressed_size:
+        return False
+    return bool((chunk.data_page_offset - chunk.dictionary_page_offset) / chunk.total_compressed_size < 0.34)

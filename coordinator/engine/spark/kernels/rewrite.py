@@ -1,0 +1,227 @@
+"""Kernel ``rewrite:run``: read the data files of a task in a stream, drop deleted rows, write one Parquet file."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from .deletes import EqualityDeletes, read_keys, read_positions
+from .errors import reading, writing
+from .footer import metrics, nan_columns, read_footer
+from .reader import FileReader, dictionary_columns
+from .schema import FieldJson, Leaf, arrow_field, leaves
+from .storage import normalize, resolve
+from .tasks import Fragment, Input, Metrics, Output, WriteTask, answer, write_task
+
+
+def run(payload: bytes) -> bytes:
+    """The Fragment of a WriteTask, both as JSON; raises KernelError. A failed task leaves no file behind."""
+    task = write_task(payload)
+    try:
+        return answer(_rewrite(task))
+    finally:
+        # Workers are reused: what this task needed must not count against the next.
+        pa.default_memory_pool().release_unused()
+
+
+def _rewrite(task: WriteTask) -> Fragment:
+    fields = leaves(task.fields)
+    worth, text = _dictionaries(task)
+    writer = FileWriter(task, fields, worth, text)
+    read = 0
+    try:
+        for item, arrays, rows in _batches(task, sorted(text)):
+            del item
+            read += rows
+            writer.write(arrays[: len(task.fields)])
+        path, size = writer.close()
+    except BaseException:
+        writer.discard()
+        raise
+    if path is None:
+        return Fragment(task.tag, None, read_rows=read)
+    found = read_metrics(path, size, fields, task.modes, writer.nan_counts, task.storage) if task.final else None
+    return Fragment(task.tag, path, writer.rows, size, read, writer.nan_counts, found)
+
+
+def _batches(task: WriteTask, dictionary: Sequence[str]) -> Iterator[tuple[Input, list[Any], int]]:
+    """The rows that are kept, file after file, with how many rows each step read."""
+    wanted = {normalize(item.path) for item in task.inputs if item.positions}
+    positions = read_positions(task.position_deletes, wanted, task.storage)
+    equality = EqualityCache(task)
+    extra = equality.extra_fields()
+    for item in task.inputs:
+        name = normalize(item.path)
+        deleted = [positions[i][name] for i in item.positions if name in positions[i]]
+        with reading(item.path), FileReader(item, task.storage, dictionary) as reader:
+            before = 0
+            for arrays in reader.batches(
+                [*task.fields, *extra], task.name_mapping, deleted, equality.of(item.equality)
+            ):
+                yield item, arrays, reader.rows - before
+                before = reader.rows
+
+
+class EqualityCache:
+    """The equality deletes of a task: files over the same columns that apply together are merged once."""
+
+    def __init__(self, task: WriteTask) -> None:
+        self._task = task
+        self._merged: dict[tuple[int, ...], list[EqualityDeletes]] = {}
+
+    def extra_fields(self) -> list[FieldJson]:
+        """Columns that deletes compare and the table no longer has."""
+        known = {field["id"] for field in self._task.fields}
+        files = self._task.equality_deletes
+        return list({f["id"]: f for file in files for f in file.fields if f["id"] not in known}.values())
+
+    def of(self, indices: Sequence[int]) -> list[EqualityDeletes]:
+        """The deletes of the given files, merged by their columns."""
+        key = tuple(indices)
+        if key not in self._merged:
+            groups: dict[tuple[int, ...], list[int]] = {}
+            for i in key:
+                groups.setdefault(tuple(f["id"] for f in self._task.equality_deletes[i].fields), []).append(i)
+            self._merged[key] = [self._merge(group) for group in groups.values()]
+        return self._merged[key]
+
+    def _merge(self, indices: Sequence[int]) -> EqualityDeletes:
+        files = [self._task.equality_deletes[i] for i in indices]
+        keys = pa.concat_tables([read_keys(file, self._task.storage) for file in files])
+        return EqualityDeletes(files[0].fields, keys)
+
+
+class FileWriter:
+    """One output file, opened at the first row. Rows gather until they make a row group, which bounds memory."""
+
+    def __init__(self, task: WriteTask, fields: Sequence[Leaf], worth: set[str], text: set[str]) -> None:
+        self._output = task.output
+        self._storage = task.storage
+        self._schema = pa.schema([_writer_field(field, text) for field in task.fields])
+        self._options = _options(task.output, [leaf.path for leaf in fields if leaf.path in worth])
+        self._nan_leaves = [leaf for leaf in nan_columns(fields) if leaf.names]
+        self._pending: list[Any] = []
+        self._pending_bytes = 0
+        self._writer: Any = None
+        self._sink: Any = None
+        self._path: str | None = None
+        self.rows = 0
+        self.nan_counts = {str(leaf.id): 0 for leaf in self._nan_leaves}
+
+    def write(self, arrays: Sequence[Any]) -> None:
+        """Add rows: one array a column."""
+        if len(arrays[0]) == 0:
+            return
+        batch = pa.RecordBatch.from_arrays([_fit(a, f) for a, f in zip(arrays, self._schema, strict=True)], schema=self._schema)
+        self._pending.append(batch)
+        self._pending_bytes += batch.nbytes
+        self.rows += batch.num_rows
+        if self._pending_bytes >= self._output.row_group_bytes:
+            self._flush()
+
+    def close(self) -> tuple[str | None, int]:
+        """Finish the file: its location and size, or (None, 0) when there was no row."""
+        if self._pending:
+            self._flush()
+        if self._path is None:
+            return None, 0
+        with writing(self._path):
+            self._writer.close()
+            size = self._sink.tell()
+            self._sink.close()
+        return self._path, size
+
+    def discard(self) -> None:
+        """Remove what was written; best effort, since the coordinator sweeps by name as well."""
+        if self._path is None:
+            return
+        filesystem, path = resolve(self._path, self._storage)
+        try:
+            self._sink.close()
+            filesystem.delete_file(path)
+        except (OSError, pa.ArrowException):
+            return
+
+    def _flush(self) -> None:
+        table = pa.Table.from_batches(self._pending, schema=self._schema).unify_dictionaries()
+        self._pending, self._pending_bytes = [], 0
+        for leaf in self._nan_leaves:
+            assert leaf.names is not None
+            column = table.column(leaf.names[0])
+            if len(leaf.names) > 1:
+                column = pc.struct_field(column, list(leaf.names[1:]))
+            self.nan_counts[str(leaf.id)] += pc.sum(pc.is_nan(column)).as_py() or 0
+        if self._writer is None:
+            self._path, self._sink = open_output(self._output, self._storage)
+            self._writer = pq.ParquetWriter(self._sink, self._schema, **self._options)
+        assert self._path is not None
+        with writing(self._path):
+            self._writer.write_table(table, row_group_size=table.num_rows)
+
+
+def open_output(output: Output, storage: Mapping[str, str]) -> tuple[str, Any]:
+    """A new file for an output and its location, under a name that no other attempt uses."""
+    location = f"{output.directory}/{output.name}-{secrets.token_hex(4)}.parquet"
+    filesystem, path = resolve(location, storage)
+    with writing(location):
+        filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+        return location, filesystem.open_output_stream(path)
+
+
+def read_metrics(
+    location: str,
+    size: int,
+    fields: Sequence[Leaf],
+    modes: Mapping[str, str],
+    nan_counts: Mapping[str, int],
+    storage: Mapping[str, str],
+) -> Metrics:
+    """Iceberg's metrics of a file that was just written."""
+    filesystem, path = resolve(location, storage)
+    with reading(location), filesystem.open_input_file(path) as source:
+        return metrics(read_footer(source, size), fields, modes, nan_counts)
+
+
+def _dictionaries(task: WriteTask) -> tuple[set[str], set[str]]:
+    """Paths worth a dictionary, and the top-level text columns among them that can stay dictionaries in memory."""
+    if not task.inputs:
+        return set(), set()
+    first = task.inputs[0]
+    with reading(first.path):
+        worth, text = dictionary_columns(first, task.storage)
+    columns = {field["name"] for field in task.fields if field["type"] == "string"}
+    return worth, text & columns
+
+
+def _writer_field(field: FieldJson, text: set[str]) -> Any:
+    made = arrow_field(field)
+    return made.with_type(pa.dictionary(pa.int32(), pa.string())) if field["name"] in text else made
+
+
+def _fit(array: Any, field: Any) -> Any:
+    """Dictionary or plain as the file's writer wants it; files may differ in names and so in what was kept."""
+    is_dictionary = pa.types.is_dictionary(array.type)
+    if pa.types.is_dictionary(field.type) == is_dictionary:
+        return array
+    return array.dictionary_decode() if is_dictionary else array.dictionary_encode()
+
+
+def _options(output: Output, worth: list[str]) -> dict[str, Any]:
+    return {
+        "compression": None if output.codec in ("none", "uncompressed") else output.codec,
+        "compression_level": output.level,
+        "use_dictionary": worth or False,
+        "dictionary_pagesize_limit": output.dictionary_bytes,
+        "data_page_size": output.page_bytes,
+        "max_rows_per_page": output.page_rows,
+        "write_page_index": True,
+        "write_statistics": True,
+        "store_schema": False,
+        "store_decimal_as_integer": True,
+        "version": "2.6",
+    }

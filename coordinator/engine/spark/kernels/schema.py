@@ -1,0 +1,224 @@
+"""Iceberg schemas as Arrow schemas with field ids, and columns of old files brought to today's schema by field id.
+
+A field is Iceberg's JSON: ``{"id", "name", "required", "type"}``; a type is text or an object of kind struct, list, map.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .errors import KernelError
+
+FieldJson = Mapping[str, Any]
+Align = Callable[[Any], Any]
+FIELD_ID = b"PARQUET:field_id"
+
+_PLAIN: Mapping[str, Any] = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", tz="UTC"),
+    "string": pa.string(),
+    "uuid": pa.uuid(),
+    "binary": pa.binary(),
+}
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_FIXED = re.compile(r"fixed\[(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A primitive column of a file: its Parquet path, and the names that lead to it when no list or map is above."""
+
+    path: str
+    id: int
+    type: str
+    names: tuple[str, ...] | None
+
+
+def arrow_type(iceberg: Any) -> Any:
+    """The Arrow type that is written for an Iceberg type; raises KernelError for types that we cannot write."""
+    if isinstance(iceberg, str):
+        if iceberg in _PLAIN:
+            return _PLAIN[iceberg]
+        if match := _DECIMAL.fullmatch(iceberg):
+            return pa.decimal128(int(match[1]), int(match[2]))
+        if match := _FIXED.fullmatch(iceberg):
+            return pa.binary(int(match[1]))
+        raise KernelError("NOT_SUPPORTED", f"Iceberg type {iceberg} cannot be written")
+    match iceberg["type"]:
+        case "struct":
+            return pa.struct([arrow_field(f) for f in iceberg["fields"]])
+        case "list":
+            return pa.list_(arrow_field(list_element(iceberg)))
+        case "map":
+            key, value = map_entry(iceberg)
+            return pa.map_(arrow_field(key), arrow_field(value))
+        case kind:
+            raise KernelError("NOT_SUPPORTED", f"Iceberg type {kind} cannot be written")
+
+
+def arrow_field(field: FieldJson) -> Any:
+    """The Arrow field of an Iceberg field, with its id."""
+    metadata = {FIELD_ID: str(field["id"]).encode()}
+    return pa.field(field["name"], arrow_type(field["type"]), nullable=not field["required"], metadata=metadata)
+
+
+def list_element(iceberg: Mapping[str, Any]) -> dict[str, Any]:
+    """The element of a list type, as a field."""
+    required = iceberg["element-required"]
+    return {"id": iceberg["element-id"], "name": "element", "required": required, "type": iceberg["element"]}
+
+
+def map_entry(iceberg: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Key and value of a map type, as fields."""
+    key = {"id": iceberg["key-id"], "name": "key", "required": True, "type": iceberg["key"]}
+    required = iceberg["value-required"]
+    return key, {"id": iceberg["value-id"], "name": "value", "required": required, "type": iceberg["value"]}
+
+
+def leaves(fields: Sequence[FieldJson]) -> list[Leaf]:
+    """The primitive columns in the order of a Parquet file's column chunks."""
+    return [leaf for field in fields for leaf in _leaves(field, "", ())]
+
+
+def _leaves(field: FieldJson, prefix: str, above: tuple[str, ...] | None) -> Iterator[Leaf]:
+    path = prefix + field["name"]
+    names = None if above is None else (*above, field["name"])
+    iceberg = field["type"]
+    if isinstance(iceberg, str):
+        yield Leaf(path, field["id"], iceberg, names)
+    elif iceberg["type"] == "struct":
+        for child in iceberg["fields"]:
+            yield from _leaves(child, f"{path}.", names)
+    elif iceberg["type"] == "list":
+        yield from _leaves(list_element(iceberg), f"{path}.list.", None)
+    else:
+        for child in map_entry(iceberg):
+            yield from _leaves(child, f"{path}.key_value.", None)
+
+
+def field_id(field: Any) -> int | None:
+    """The field id that a Parquet file gives an Arrow field."""
+    metadata = field.metadata or {}
+    return int(metadata[FIELD_ID]) if FIELD_ID in metadata else None
+
+
+def aligner(source: Any, target: FieldJson) -> Align | None:
+    """How a file's array of Arrow field ``source`` becomes ``target``; None when it is that already."""
+    wanted = arrow_type(target["type"])
+    iceberg = target["type"]
+    if isinstance(iceberg, str):
+        return _primitive(source.type, wanted)
+    kind = iceberg["type"]
+    if kind == "struct" and pa.types.is_struct(source.type):
+        return _struct(source.type, iceberg["fields"], wanted)
+    if kind == "list" and pa.types.is_list(source.type):
+        inner = aligner(source.type.value_field, list_element(iceberg))
+        return lambda array: _relist(array, wanted, inner)
+    if kind == "map" and pa.types.is_map(source.type):
+        key, value = map_entry(iceberg)
+        align_key, align_value = aligner(source.type.key_field, key), aligner(source.type.item_field, value)
+        return lambda array: _remap(array, wanted, align_key, align_value)
+    raise KernelError("ICEBERG_BAD_DATA", f"Column {target['name']} is {source.type} in the file and {kind} in the table")
+
+
+def _primitive(source: Any, wanted: Any) -> Align | None:
+    if source == wanted:
+        return None
+    if pa.types.is_dictionary(source):
+        return None if source.value_type == wanted else lambda array: _cast(array.dictionary_decode(), wanted)
+    return lambda array: _cast(array, wanted)
+
+
+def _cast(array: Any, wanted: Any) -> Any:
+    storage = array.storage if isinstance(array, pa.ExtensionArray) else array
+    if isinstance(wanted, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(wanted, storage.cast(wanted.storage_type))
+    if pa.types.is_timestamp(storage.type) and pa.types.is_timestamp(wanted) and storage.type.tz != wanted.tz:
+        # Iceberg reads the stored instant as it is; Arrow would shift it between zones.
+        storage = storage.cast(pa.int64(), safe=False).cast(pa.timestamp(storage.type.unit, tz=wanted.tz))
+    return storage.cast(wanted, safe=not pa.types.is_timestamp(wanted))
+
+
+def _struct(source: Any, fields: Sequence[FieldJson], wanted: Any) -> Align | None:
+    found = {field_id(source.field(i)): i for i in range(source.num_fields)}
+    steps: list[tuple[int | None, Align | None]] = []
+    for field in fields:
+        index = found.get(field["id"])
+        steps.append((index, None if index is None else aligner(source.field(index), field)))
+    if source.equals(wanted):
+        return None
+
+    def align(array: Any) -> Any:
+        children = array.flatten()
+        columns = [
+            pa.nulls(len(array), wanted.field(i).type)
+            if index is None
+            else (step(children[index]) if step else children[index])
+            for i, (index, step) in enumerate(steps)
+        ]
+        if not columns:
+            return pa.array([{}] * len(array), type=wanted)
+        return pa.StructArray.from_arrays(columns, fields=list(wanted), mask=array.is_null())
+
+    return align
+
+
+def _relist(array: Any, wanted: Any, inner: Align | None) -> Any:
+    values = array.flatten()
+    offsets = _offsets(array)
+    return pa.ListArray.from_arrays(offsets, inner(values) if inner else values, type=wanted, mask=_mask(array))
+
+
+def _remap(array: Any, wanted: Any, align_key: Align | None, align_value: Align | None) -> Any:
+    # keys and items ignore a slice's offset, and null maps may hide entries: rebuild from a compact copy.
+    compact = pa.concat_arrays([array]) if array.offset else array
+    first, last = compact.offsets[0].as_py(), compact.offsets[-1].as_py()
+    keys, items = compact.keys.slice(first, last - first), compact.items.slice(first, last - first)
+    offsets = pc.subtract(compact.offsets, first).cast(pa.int32())
+    if align_key:
+        keys = align_key(keys)
+    if align_value:
+        items = align_value(items)
+    return pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=_mask(compact))
+
+
+def _offsets(array: Any) -> Any:
+    """Offsets into ``array.flatten()``, which leaves out what null lists hide."""
+    lengths = pc.fill_null(pc.list_value_length(array), 0)
+    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+
+
+def _mask(array: Any) -> Any:
+    return array.is_null() if array.null_count else None
+
+
+def constant(value: Any, field: FieldJson, length: int) -> Any:
+    """``length`` copies of a JSON value: integers for dates and times, text for decimals, hex for binary types."""
+    wanted = arrow_type(field["type"])
+    if value is None:
+        return pa.nulls(length, wanted)
+    storage = wanted.storage_type if isinstance(wanted, pa.BaseExtensionType) else wanted
+    if pa.types.is_binary(storage) or pa.types.is_fixed_size_binary(storage):
+        scalar = pa.scalar(bytes.fromhex(value), storage)
+    elif pa.types.is_temporal(storage):
+        width = pa.int32() if storage.bit_width == 32 else pa.int64()
+        scalar = pa.scalar(value, width).cast(storage)
+    elif pa.types.is_decimal(storage):
+        scalar = pa.scalar(value, pa.string()).cast(storage)
+    else:
+        scalar = pa.scalar(value, storage)
+    array = pa.repeat(scalar, length)
+    return pa.ExtensionArray.from_storage(wanted, array) if isinstance(wanted, pa.BaseExtensionType) else array
