@@ -9,23 +9,16 @@ from typing import Any
 
 from sidecar.velox import runtime
 from sidecar.velox.constants import boolean_constant, from_variant, null
-from sidecar.velox.refusal import RefusalError
-from sidecar.velox.types import Json
+from sidecar.velox.types import BIGINT, Json
 
 _LEAVES = frozenset({"TableScanNode", "ExchangeNode", "MergeExchangeNode", "ValuesNode"})
-_SINKS = frozenset({"PartitionedOutputNode", "TableWriteNode", "TableWriteMergeNode"})
+_TRANSPARENT = frozenset({"PartitionedOutputNode", "TableWriteNode", "TableWriteMergeNode", "EnforceSingleRowNode"})
 _NESTED = ("ARRAY", "MAP", "ROW")
 
 
 def compile_check(piece: Json) -> None:
     """Raises RefusalError with what Velox finds."""
-    try:
-        runtime.compile_plan(_wrapped(_leafless(piece, opaque=False)))
-    except RefusalError as e:
-        if "expected VARBINARY" not in e.message or "Unexpected result type for an aggregation" not in e.message:
-            raise
-        # A coordinator without native signatures writes every Java state as varbinary; the worker decides by itself.
-        runtime.compile_plan(_wrapped(_leafless(piece, opaque=True)))
+    runtime.compile_plan(_wrapped(_leafless(piece)))
 
 
 def _wrapped(plan: Json) -> Json:
@@ -39,9 +32,14 @@ def _wrapped(plan: Json) -> Json:
     }
 
 
-def _leafless(node: Json, *, opaque: bool) -> Json:
-    if node["name"] in _SINKS:
-        return _leafless(node["sources"][0], opaque=opaque)
+def _leafless(node: Json) -> Json:
+    """The plan without tables, exchanges and sinks, so made that no operator ever sees a row.
+
+    EnforceSingleRow and a global aggregation would each make one: evaluating on it proves nothing, and extracting a
+    state into a column of another type crashes this Velox.
+    """
+    if node["name"] in _TRANSPARENT:
+        return _leafless(node["sources"][0])
     node_id = "p" + node["id"]
     if node["name"] in _LEAVES:
         row = node.get("outputType")
@@ -49,9 +47,26 @@ def _leafless(node: Json, *, opaque: bool) -> Json:
         return _project(node_id, leaf, row["names"], [null(t) for t in row["cTypes"]]) if row else leaf
     made = {k: v if k in ("name", "sources") else _computed(v) for k, v in node.items()}
     made["id"] = node_id
-    made["sources"] = [_leafless(s, opaque=opaque) for s in node["sources"]]
-    if opaque and node["name"] == "AggregationNode" and node["step"] in ("PARTIAL", "INTERMEDIATE"):
-        return _without_opaque_states(made)
+    made["sources"] = [_leafless(s) for s in node["sources"]]
+    return _grouped(made) if node["name"] == "AggregationNode" else made
+
+
+def _grouped(node: Json) -> Json:
+    """The aggregation with at least one key and without global grouping sets: no input rows, no output rows."""
+    made = {k: v for k, v in node.items() if k != "groupId"} | {"globalGroupingSets": []}
+    if made["groupingKeys"] or not made["aggregates"]:
+        return made
+    key = "dry$key"
+    made["sources"] = [
+        {
+            "name": "AssignUniqueIdNode",
+            "id": node["id"] + ".key",
+            "idName": key,
+            "taskUniqueId": 0,
+            "sources": node["sources"],
+        }
+    ]
+    made["groupingKeys"] = [{"name": "FieldAccessTypedExpr", "type": BIGINT, "fieldName": key}]
     return made
 
 
@@ -70,26 +85,3 @@ def _computed(value: Any) -> Any:
     if isinstance(value, list):
         return [_computed(v) for v in value]
     return value
-
-
-def _without_opaque_states(node: Json) -> Json:
-    pairs = list(zip(node["aggregateNames"], node["aggregates"], strict=True))
-    known = runtime.aggregate_names()
-    for _, aggregate in pairs:
-        name = aggregate["call"]["functionName"]
-        if name not in known:
-            raise RefusalError(f"Aggregate function not registered: {name}")
-    kept = [(n, a) for n, a in pairs if a["call"]["type"]["type"] != "VARBINARY"]
-    made = {**node, "id": node["id"] + ".kept", "aggregateNames": [n for n, _ in kept], "aggregates": [a for _, a in kept]}
-    keys = [(k["fieldName"], k) for k in node["groupingKeys"]]
-    if not kept and not keys:
-        made = {"name": "EnforceSingleRowNode", "id": node["id"] + ".kept", "sources": node["sources"]}
-    states = [
-        (n, _field(n, a["call"]["type"]) if (n, a) in kept else null(a["call"]["type"])) for n, a in pairs
-    ]
-    columns = [*keys, *states]
-    return _project(node["id"], made, [n for n, _ in columns], [e for _, e in columns])
-
-
-def _field(name: str, velox: Json) -> Json:
-    return {"name": "FieldAccessTypedExpr", "type": velox, "fieldName": name}

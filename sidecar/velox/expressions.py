@@ -10,7 +10,7 @@ from shared.plan.expressions import Call, Constant, Lambda, RowExpression, Speci
 from sidecar.velox.constants import constant, is_true
 from sidecar.velox.functions import presto_name, velox_name
 from sidecar.velox.refusal import located, unsupported, user_error
-from sidecar.velox.types import BOOLEAN, Json, parse, same_type, type_text, velox_type
+from sidecar.velox.types import BIGINT, BOOLEAN, VARCHAR, Json, parse, same_type, type_text, velox_type
 
 # Casts to these Java-only types carry a pattern to a function that takes plain text here.
 _PATTERN_TYPES = frozenset({"re2jregexp", "joniregexp", "jsonpath", "codepoints", "likepattern"})
@@ -123,6 +123,17 @@ def _try(e: Call, scope: Scope) -> Json:
 
 def _json_cast(e: Call, scope: Scope) -> Json:
     return cast(call("json_parse", velox_type("json"), [_one(e, scope)]), velox_type(e.returnType))
+
+
+def _hash_code(e: Call, scope: Scope) -> Json:
+    """Java's hash_code, by the one hash that Velox has: integers as bigint, what it cannot read as text."""
+    value = _one(e, scope)
+    kind = value["type"]["type"]
+    if kind in ("TINYINT", "SMALLINT", "INTEGER"):
+        value = cast(value, BIGINT)
+    elif kind not in ("BIGINT", "VARCHAR", "DATE"):
+        value = cast(value, VARCHAR)
+    return call("xxhash64_internal", BIGINT, [value])
 
 
 def _like(e: Call, scope: Scope) -> Json:
@@ -267,6 +278,7 @@ _CALLS: dict[str, Callable[[Call, Scope], Json]] = {
     "try_cast": _cast,
     "$operator$try_cast": _cast,
     "date": _date,
+    "$operator$hash_code": _hash_code,
     "$internal$try": _try,
     "like": _like,
     _JSON_CASTS[0]: _json_cast,

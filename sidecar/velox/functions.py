@@ -32,7 +32,6 @@ _OPERATORS = {
     "is_distinct_from": "distinct_from",
     "subscript": "subscript",
     "xx_hash_64": "xxhash64_internal",
-    "hash_code": "xxhash64_internal",
 }
 _RENAMED = {
     "combine_hash": "combine_hash_internal",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -132,9 +131,3 @@ def refusal(error: Exception) -> RefusalError:
     unsupported = parts.get("Error Code") == "UNSUPPORTED"
     code = ErrorCode.NOT_SUPPORTED if unsupported else ErrorCode.GENERIC_USER_ERROR
     return RefusalError(message, kind=USER, code=code)
-
-
-@lru_cache(maxsize=1)
-def aggregate_names() -> frozenset[str]:
-    """Names of all aggregate functions."""
-    return frozenset(legacy.get_aggregate_function_signatures())

@@ -15,7 +15,10 @@ from sidecar.velox.types import Json, velox_type
 def aggregation(plan: AggregationNode, source: Relation, context: Conversion) -> Relation:
     scope = context.scope(source)
     sets = plan.groupingSets
-    columns = columns_of(sets.groupingKeys)
+    grouping = sets.groupingKeys
+    if plan.hashVariable is not None and grouping:
+        grouping = (*grouping, plan.hashVariable)  # a function of the keys; nodes above read it
+    columns = columns_of(grouping)
     aggregates: list[Json] = []
     names: list[str] = []
     for key, entry in plan.aggregations.items():
@@ -31,7 +34,7 @@ def aggregation(plan: AggregationNode, source: Relation, context: Conversion) ->
         plan.id,
         [source],
         step=plan.step,
-        groupingKeys=fields(sets.groupingKeys, scope),
+        groupingKeys=fields(grouping, scope),
         preGroupedKeys=fields(pre_grouped, scope) if streams else [],
         aggregateNames=names,
         aggregates=aggregates,

@@ -61,7 +61,10 @@ def limit(plan: LimitNode, source: Relation) -> Relation:
 
 
 def distinct_limit(plan: DistinctLimitNode, source: Relation, context: Conversion) -> Relation:
-    keys = fields(plan.distinctVariables, context.scope(source))
+    variables = plan.distinctVariables
+    if plan.hashVariable is not None and plan.hashVariable not in variables:
+        variables = (*variables, plan.hashVariable)
+    keys = fields(variables, context.scope(source))
     distinct = node(
         "AggregationNode",
         plan.id,
@@ -74,7 +77,7 @@ def distinct_limit(plan: DistinctLimitNode, source: Relation, context: Conversio
         globalGroupingSets=[],
         ignoreNullKeys=False,
     )
-    columns = columns_of(plan.distinctVariables)
+    columns = columns_of(variables)
     made = node(
         "LimitNode",
         f"{plan.id}.limit",
