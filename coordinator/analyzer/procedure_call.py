@@ -1,0 +1,159 @@
+"""CALL arguments to Python values, by the procedure's declaration.
+
+Error texts and codes are those of Presto's CallTask; names are compared without case, unlike there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot.expressions import Literal
+
+from coordinator.analyzer.constants import evaluate_constant
+from coordinator.analyzer.procedure_resolution import resolve_procedure
+from coordinator.connectors.registry import Catalogs
+from coordinator.sql.statements import Call, CallArgument
+from coordinator.sql.tokens import is_identifier, tokenize
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.spi.procedure import Argument, Procedure, ProcedureDeclaration
+from shared.spi.session import Session
+
+TABLE_ALIAS = "table"
+FILTER_ALIAS = "where"
+
+
+@dataclass(frozen=True, slots=True)
+class BoundCall:
+    """A call whose every declared argument has a value; ``locations`` holds those that were written."""
+
+    catalog: str
+    procedure: Procedure
+    arguments: Mapping[str, Any]
+    location: ErrorLocation
+    locations: Mapping[str, ErrorLocation] = field(default_factory=dict)
+    literals: Mapping[str, Literal] = field(default_factory=dict)
+
+    @property
+    def declaration(self) -> ProcedureDeclaration:
+        return self.procedure.declaration
+
+
+def bind_call(call: Call, session: Session, catalogs: Catalogs) -> BoundCall:
+    """The procedure with all arguments evaluated, defaults filled in.
+
+    Raises ProcessionError with Presto's texts, located at the argument or the CALL.
+    """
+    if session.transaction_id is not None:
+        message = "Procedures cannot be called within a transaction (use autocommit mode)"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+    resolved = resolve_procedure(call, session, catalogs)
+    declaration = resolved.procedure.declaration
+    given = _match(call, declaration)
+    given |= _split_table(given.pop(TABLE_ALIAS, None), declaration, resolved.catalog, session)
+    values: dict[str, Any] = {}
+    for argument in declaration.arguments:
+        written = given.get(argument.name)
+        if written is None and argument.required:
+            message = f"Required procedure argument '{argument.name}' is missing"
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=call.location)
+        if isinstance(written, CallArgument):
+            values[argument.name] = _evaluate(argument, written, session)
+        else:
+            values[argument.name] = argument.default if written is None else written
+    written_arguments = {name: a for name, a in given.items() if isinstance(a, CallArgument)}
+    return BoundCall(
+        resolved.catalog,
+        resolved.procedure,
+        values,
+        call.location,
+        {name: a.location for name, a in written_arguments.items()},
+        {name: a.value for name, a in written_arguments.items() if isinstance(a.value, Literal)},
+    )
+
+
+def _match(call: Call, declaration: ProcedureDeclaration) -> dict[str, CallArgument | str]:
+    """Arguments by declared name; ``table`` under its own name where the procedure takes a table."""
+    named = [a for a in call.arguments if a.name is not None]
+    if named and len(named) != len(call.arguments):
+        message = "Named and positional arguments cannot be mixed"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=call.location)
+    if not named:
+        if len(call.arguments) > len(declaration.arguments):
+            message = "Too many arguments for procedure"
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=call.location)
+        return {d.name: a for d, a in zip(declaration.arguments, call.arguments, strict=False)}
+    return _match_named(named, declaration)
+
+
+def _match_named(named: Sequence[CallArgument], declaration: ProcedureDeclaration) -> dict[str, CallArgument | str]:
+    names = {a.name.lower(): a.name for a in declaration.arguments}
+    if declaration.takes_table:
+        names.setdefault(TABLE_ALIAS, TABLE_ALIAS)
+    if "filter" in names:
+        names.setdefault(FILTER_ALIAS, "filter")
+    matched: dict[str, CallArgument | str] = {}
+    for argument in named:
+        written = argument.name or ""
+        name = names.get(written.lower())
+        if name is None:
+            raise _located(argument, f"Unknown argument name: {written}")
+        clash = name in matched or (name == TABLE_ALIAS and {"schema", "table_name"} & matched.keys())
+        clash = clash or (declaration.takes_table and name in {"schema", "table_name"} and TABLE_ALIAS in matched)
+        if clash:
+            raise _located(argument, f"Duplicate procedure argument: {written}")
+        matched[name] = argument
+    return matched
+
+
+def _split_table(
+    written: CallArgument | str | None, declaration: ProcedureDeclaration, catalog: str, session: Session
+) -> dict[str, CallArgument | str]:
+    """``table => 'schema.table'``, with a catalog in front or with the session's schema where it has none."""
+    if not isinstance(written, CallArgument):
+        return {}
+    if not declaration.takes_table:
+        return {TABLE_ALIAS: written}  # a declared argument that happens to be called so
+    text = _evaluate(Argument(TABLE_ALIAS, "varchar", "", required=True), written, session)
+    parts = _name_parts(text, written)
+    if len(parts) == 3:
+        if parts[0].lower() != catalog:
+            raise _located(written, f"Table {text} is not in catalog {catalog}, where the procedure was called")
+        parts = parts[1:]
+    if len(parts) == 1:
+        if session.schema is None or session.catalog != catalog:
+            raise _located(written, "Schema must be specified when session schema is not set")
+        parts = (session.schema, *parts)
+    return {"schema": parts[0], "table_name": parts[1]}
+
+
+def _name_parts(text: str, written: CallArgument) -> tuple[str, ...]:
+    if not text.strip():
+        raise _located(written, "Table name is empty", ErrorCode.INVALID_PROCEDURE_ARGUMENT)
+    try:
+        tokens = tokenize(text)
+    except ProcessionError as error:
+        raise _located(written, f"Invalid table name: {text}") from error
+    names, dots = tokens[0::2], tokens[1::2]
+    plain = len(names) == len(dots) + 1 and len(names) <= 3 and all(dot.text == "." for dot in dots)
+    if not plain or not all(is_identifier(name) for name in names):
+        raise _located(written, f"Invalid table name: {text}")
+    return tuple(name.text for name in names)
+
+
+def _evaluate(argument: Argument, written: CallArgument, session: Session) -> Any:
+    try:
+        value = evaluate_constant(written.value, argument.type, session)
+    except ProcessionError as error:
+        if error.location is not None:
+            raise
+        raise ProcessionError(error.code, error.message, location=written.location) from error
+    if value is None and (argument.required or argument.default is not None):
+        message = f"Procedure argument cannot be null: {argument.name}"
+        raise _located(written, message, ErrorCode.INVALID_PROCEDURE_ARGUMENT)
+    return value
+
+
+def _located(argument: CallArgument, message: str, code: ErrorCode = ErrorCode.SYNTAX_ERROR) -> ProcessionError:
+    return ProcessionError(code, message, location=argument.location)

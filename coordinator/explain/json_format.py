@@ -1,0 +1,52 @@
+"""FORMAT JSON, laid out as Jackson's pretty printer does: ``"key" : value``, ``[ ]``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from coordinator.explain.describe import describe
+from shared.plan.fragment import SubPlan
+from shared.plan.nodes import PlanNode
+
+
+def logical_json(plan: PlanNode) -> str:
+    """The tree of ``{id, name, identifier, details, children, remoteSources, estimates}``."""
+    return pretty(_node(plan, distributed=False))
+
+
+def distributed_json(subplan: SubPlan) -> str:
+    """``{"0": {"plan": …}, …}`` by fragment number."""
+    fragments = sorted(subplan.fragments(), key=lambda fragment: int(fragment.id))
+    return pretty({fragment.id: {"plan": _node(fragment.root, distributed=True)} for fragment in fragments})
+
+
+def _node(node: PlanNode, *, distributed: bool) -> dict[str, Any]:
+    described = describe(node, distributed=distributed)
+    return {
+        "id": described.ids[-1],
+        "name": described.name,
+        "identifier": described.identifier,
+        "details": "".join(f"{detail}\n" for detail in described.details),
+        "children": [_node(source, distributed=distributed) for source in described.sources],
+        "remoteSources": list(described.remote_sources),
+        "estimates": [],
+    }
+
+
+def pretty(value: Any, level: int = 0) -> str:
+    """JSON text in Jackson's layout."""
+    match value:
+        case Mapping():
+            if not value:
+                return "{ }"
+            inner = "  " * (level + 1)
+            entries = (f"{inner}{json.dumps(k)} : {pretty(v, level + 1)}" for k, v in value.items())
+            return "{\n" + ",\n".join(entries) + "\n" + "  " * level + "}"
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case Sequence():
+            return f"[ {', '.join(pretty(v, level) for v in value)} ]" if value else "[ ]"
+        case _:
+            return json.dumps(value)

@@ -1,0 +1,98 @@
+"""Tables, columns and their domains as EXPLAIN prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from coordinator.explain.expressions import plain_text, type_text
+from shared.plan.blocks import decode_constant
+from shared.plan.expressions import SourceLocation
+from shared.plan.nodes import TableHandle, TableScanNode
+from shared.plan.traversal import variable_of_key
+
+
+def table_text(table: TableHandle) -> str:
+    """``TableHandle {connectorId='iceberg', connectorHandle='orders$data@715…', layout='Optional[…]'}``"""
+    name = _handle_text(table.connectorHandle)
+    layout = "Optional.empty" if table.connectorTableLayout is None else f"Optional[{name}]"
+    return f"TableHandle {{connectorId='{table.connectorId}', connectorHandle='{name}', layout='{layout}'}}"
+
+
+def _handle_text(handle: Mapping[str, Any]) -> str:
+    iceberg = handle.get("icebergTableName")
+    if isinstance(iceberg, Mapping):
+        snapshot = f"@{iceberg['snapshotId']}" if "snapshotId" in iceberg else ""
+        return f"{iceberg.get('tableName')}${str(iceberg.get('tableType', 'DATA')).lower()}{snapshot}"
+    schema, table = handle.get("schemaName"), handle.get("tableName") or handle.get("table")
+    return str(table) if schema is None else f"{schema}.{table}"
+
+
+def scan_lines(scan: TableScanNode) -> list[str]:
+    """A line a column, then what the table layout knows of it; columns that are only filtered on come last."""
+    domains = column_domains(scan.table)
+    locations = {v.key: v.sourceLocation for v in scan.outputVariables}
+    lines: list[str] = []
+    for key, handle in scan.assignments.items():
+        lines.append(f"{variable_of_key(key).name} := {_column_text(scan, handle, key)}{_place(locations.get(key))}")
+        lines.extend(_domain_lines(domains.pop(_column_name(handle), None)))
+    layout = scan.table.connectorTableLayout or {}
+    for name, domain in domains.items():
+        handle = layout.get("predicateColumns", {}).get(name, {"name": name})
+        lines.append(_column_text(scan, handle, None))
+        lines.extend(_domain_lines(domain))
+    return lines
+
+
+def _place(location: SourceLocation | None) -> str:
+    return "" if location is None else f" ({location.line}:{location.column})"
+
+
+def _column_name(handle: Mapping[str, Any]) -> str:
+    return str(handle.get("columnIdentity", handle).get("name", ""))
+
+
+def _column_text(scan: TableScanNode, handle: Mapping[str, Any], key: str | None) -> str:
+    identity = handle.get("columnIdentity")
+    if isinstance(identity, Mapping):
+        return f"{identity.get('id')}:{identity.get('name')}:{type_text(str(handle.get('type', 'unknown')))}"
+    name = handle.get("name") or handle.get("columnName") or ("" if key is None else variable_of_key(key).name)
+    return f"{scan.table.connectorId}:{name}"
+
+
+def column_domains(table: TableHandle) -> dict[str, Mapping[str, Any]]:
+    """The domains that a layout carries, by column name."""
+    predicate = (table.connectorTableLayout or {}).get("domainPredicate") or {}
+    return {str(entry["column"]): entry["domain"] for entry in predicate.get("columnDomains", ())}
+
+
+def _domain_lines(domain: Mapping[str, Any] | None) -> list[str]:
+    if domain is None:
+        return []
+    shown = [_range_text(r) for r in domain_ranges(domain)]
+    if domain.get("nullAllowed"):
+        shown.insert(0, "NULL")
+    return [f"    :: [{', '.join(shown)}]"]
+
+
+def domain_ranges(domain: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The ranges of a sortable value set."""
+    ranges: Sequence[Mapping[str, Any]] = domain["values"].get("ranges", ())
+    return ranges
+
+
+def marker_value(marker: Mapping[str, Any]) -> str | None:
+    """The text of a range's end, None when it is open."""
+    block = marker.get("valueBlock")
+    return None if block is None else plain_text(decode_constant(block, marker["type"]))
+
+
+def _range_text(bounds: Mapping[str, Any]) -> str:
+    low, high = marker_value(bounds["low"]), marker_value(bounds["high"])
+    if low is not None and low == high:
+        return f'["{low}"]'
+    left = "[" if bounds["low"]["bound"] == "EXACTLY" else "("
+    right = "]" if bounds["high"]["bound"] == "EXACTLY" else ")"
+    shown_low = "<min>" if low is None else f'"{low}"'
+    shown_high = "<max>" if high is None else f'"{high}"'
+    return f"{left}{shown_low}, {shown_high}{right}"

@@ -1,0 +1,1 @@
+"""Optimized logical plan to SubPlan: physical choices, exchanges, fragments with Presto's partitioning handles."""

@@ -1,0 +1,1 @@
+"""One ordered list of rules over plans; types are asserted after each."""

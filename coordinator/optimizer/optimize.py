@@ -1,0 +1,69 @@
+"""Runs the rules in their order and remembers which of them changed the plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coordinator.optimizer.rule import Rule, RuleContext, node_rule
+from coordinator.optimizer.rules import push_predicate_into_table_layout, remove_trivial_filters
+from coordinator.planner.identifiers import PlanNodeIds
+from coordinator.planner.session_properties import session_flag
+from shared.errors import ErrorCode, ProcessionError
+from shared.plan.nodes import PlanNode
+from shared.plan.traversal import output_variables
+from shared.spi.session import Session
+
+RULES: tuple[Rule, ...] = (
+    # First: what is always true or never so must not reach the connector as a domain.
+    node_rule("remove_trivial_filters", remove_trivial_filters.rewrite),
+    # Last: the filters directly over scans are final, and the layout must say what they say.
+    node_rule("push_predicate_into_table_layout", push_predicate_into_table_layout.rewrite),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FiredRule:
+    """A rule that changed the plan, and the plan after it."""
+
+    name: str
+    plan: PlanNode
+
+
+def optimize(
+    plan: PlanNode, session: Session, rules: tuple[Rule, ...] = RULES
+) -> tuple[PlanNode, tuple[FiredRule, ...]]:
+    """The optimized plan and the rules that fired, in order.
+
+    Raises ProcessionError INVALID_PLAN_ERROR naming a rule that changed the output, GENERIC_INTERNAL_ERROR naming one
+    that failed.
+    """
+    context = RuleContext(session, PlanNodeIds.after(plan))
+    wanted = _output_types(plan)
+    fired: list[FiredRule] = []
+    for rule in rules:
+        if not session_flag(session, f"optimizer_rule_{rule.name}"):
+            continue
+        rewritten = _apply(rule, plan, context)
+        if rewritten is plan or rewritten == plan:
+            continue
+        found = _output_types(rewritten)
+        if found != wanted:
+            message = f"Optimizer rule {rule.name} changed the output of the plan from {wanted} to {found}"
+            raise ProcessionError(ErrorCode.INVALID_PLAN_ERROR, message)
+        plan = rewritten
+        fired.append(FiredRule(rule.name, plan))
+    return plan, tuple(fired)
+
+
+def _apply(rule: Rule, plan: PlanNode, context: RuleContext) -> PlanNode:
+    try:
+        return rule.apply(plan, context)
+    except ProcessionError:
+        raise
+    except Exception as error:
+        message = f"Optimizer rule {rule.name} failed: {type(error).__name__}: {error}"
+        raise ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, message) from error
+
+
+def _output_types(plan: PlanNode) -> str:
+    return f"[{', '.join(variable.type for variable in output_variables(plan))}]"

@@ -1,0 +1,56 @@
+"""Writes what a filter says of single columns into the layout of the scan below it, so that files can be skipped.
+
+The Filter stays: a layout's domains select files (and row groups), not rows. Shape: IcebergTableLayoutHandle as
+Presto 0.296 sends it with filter pushdown disabled; ``remainingPredicate`` stays TRUE, since a reader applies that to
+rows, which for a distributed procedure would lose data (docs/adr/0003).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from coordinator.optimizer.rule import RuleContext
+from coordinator.optimizer.tuple_domain import Domain, column_domains
+from shared.plan.expressions import Variable
+from shared.plan.nodes import FilterNode, PlanNode, TableScanNode
+
+
+def rewrite(node: PlanNode, context: RuleContext) -> PlanNode:
+    """The filter over a scan whose layout carries the filter's domains; connectors without such a layout keep theirs."""
+    match node:
+        case FilterNode(source=TableScanNode() as scan):
+            layout = scan.table.connectorTableLayout
+            if layout is None or "domainPredicate" not in layout:
+                return node
+            domains = column_domains(node.predicate)
+            if not domains:
+                return node
+            table = replace(scan.table, connectorTableLayout=_with_domains(layout, scan, domains))
+            return replace(node, source=replace(scan, table=table))
+        case _:
+            return node
+
+
+def _with_domains(layout: dict[str, Any], scan: TableScanNode, domains: dict[Variable, Domain]) -> dict[str, Any]:
+    handles = {variable: scan.assignments.get(variable.key) for variable in domains}
+    known = {variable: handle for variable, handle in handles.items() if handle is not None}
+    keys = {_column_name(handle): handle for handle in layout.get("partitionColumns", ())}
+    by_name = {_column_name(handle): domains[variable] for variable, handle in known.items()}
+    return {
+        **layout,
+        "domainPredicate": {
+            "columnDomains": [{"column": name, "domain": domain.wire()} for name, domain in by_name.items()]
+        },
+        "predicateColumns": {_column_name(handle): handle for handle in known.values()},
+        "partitionColumnPredicate": {
+            "columnDomains": [
+                {"column": keys[name], "domain": domain.wire()} for name, domain in by_name.items() if name in keys
+            ]
+        },
+    }
+
+
+def _column_name(handle: dict[str, Any]) -> str:
+    return str(handle.get("columnIdentity", handle).get("name", ""))

@@ -1,0 +1,191 @@
+"""Bound CALLs to plans.
+
+A rewrite of table data is ``TableScan → [Filter] → CallDistributedProcedure → TableFinish → Output``, maintenance is
+``DistributedMaintenance → ProcedureFinish → Output`` (Presto RFC-0021); what runs in the coordinator has no plan.
+The plan says what is read and written; how the call runs is the CallProcedure beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, assert_never, cast
+
+from sqlglot import exp
+
+from coordinator.analyzer.constants import evaluate_constant
+from coordinator.analyzer.expressions import analyze_predicate
+from coordinator.analyzer.procedure_call import BoundCall
+from coordinator.connectors.registry import Catalogs
+from coordinator.planner.identifiers import PlanNodeIds, Variables
+from coordinator.planner.planned_statement import CallProcedure, Column
+from coordinator.sql.queries import parse_expression_text
+from coordinator.sql.tokens import location_of
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.plan.blocks import encode_constant
+from shared.plan.expressions import Constant, RowExpression, SourceLocation
+from shared.plan.nodes import (
+    CallDistributedProcedureNode,
+    DistributedMaintenanceNode,
+    FilterNode,
+    OutputNode,
+    PlanNode,
+    ProcedureFinishNode,
+    TableFinishNode,
+    TableScanNode,
+)
+from shared.plan.traversal import free_variables
+from shared.spi.connector import TableMetadata
+from shared.spi.procedure import ProcedureKind, TableDataRewriteProcedure, TableTarget
+from shared.spi.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """``plan`` is None for a procedure of the coordinator alone; ``inputs`` are qualified table names."""
+
+    work: CallProcedure
+    columns: tuple[Column, ...]
+    plan: PlanNode | None = None
+    inputs: tuple[str, ...] = ()
+
+
+def plan_call(bound: BoundCall, text: str, session: Session, catalogs: Catalogs) -> PlannedCall:
+    """The plan and the work of a call; ``text`` is the statement, for locations inside the filter.
+
+    Raises ProcessionError: the schema or table does not exist, the filter does not parse or is not boolean, or what
+    the procedure's own ``validate`` refuses.
+    """
+    declaration = bound.declaration
+    columns = tuple(Column(column.name, column.type) for column in declaration.output)
+    work = CallProcedure(bound.catalog, declaration.name, declaration.kind, dict(bound.arguments))
+    match declaration.kind:
+        case ProcedureKind.COORDINATOR:
+            return PlannedCall(work, columns)
+        case ProcedureKind.MAINTENANCE:
+            return PlannedCall(work, columns, _maintenance_plan(bound))
+        case ProcedureKind.TABLE_DATA_REWRITE:
+            return _plan_rewrite(bound, text, session, catalogs, PlannedCall(work, columns))
+        case _:
+            assert_never(declaration.kind)
+
+
+def _plan_rewrite(
+    bound: BoundCall, text: str, session: Session, catalogs: Catalogs, planned: PlannedCall
+) -> PlannedCall:
+    cast(TableDataRewriteProcedure, bound.procedure).validate(bound.arguments)
+    table = _resolve_table(bound, catalogs)
+    filter_text = bound.arguments.get("filter")
+    predicate = None if filter_text is None else _analyze_filter(bound, filter_text, table, text, session)
+    target = TableTarget(table.schema, table.name, table.snapshot_id, predicate, filter_text)
+    arguments = {**planned.work.arguments, "schema": table.schema, "table_name": table.name}
+    return replace(
+        planned,
+        work=replace(planned.work, arguments=arguments, target=target),
+        plan=rewrite_plan(table, predicate, _source_location(bound.location)),
+        inputs=(f"{table.catalog}.{table.schema}.{table.name}",),
+    )
+
+
+def _resolve_table(bound: BoundCall, catalogs: Catalogs) -> TableMetadata:
+    schema, name = bound.arguments["schema"], bound.arguments["table_name"]
+    location = bound.locations.get("table_name", bound.location)
+    if not name:
+        raise ProcessionError(ErrorCode.INVALID_PROCEDURE_ARGUMENT, "Table name is empty", location=location)
+    connector = catalogs.connector(bound.catalog)
+    for candidate in dict.fromkeys((schema, schema.lower())):
+        if connector.schema_exists(candidate):
+            table = connector.table(candidate, name) or connector.table(candidate, name.lower())
+            if table is not None:
+                return table
+            message = f"Table {bound.catalog}.{schema}.{name} does not exist"
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message)
+    raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema {schema} does not exist")
+
+
+def _analyze_filter(
+    bound: BoundCall, filter_text: str, table: TableMetadata, text: str, session: Session
+) -> RowExpression | None:
+    """The predicate, None for one that is always true, and a constant for one that is never so."""
+    try:
+        predicate = analyze_predicate(filter_text, table, session)
+        if free_variables(predicate):
+            return predicate
+        value = evaluate_constant(parse_expression_text(filter_text), "boolean", session)
+    except ProcessionError as error:
+        location = _in_statement(bound, filter_text, error.location, text)
+        raise ProcessionError(error.code, error.message, location=location) from error
+    return None if value is True else boolean_constant(value=False)
+
+
+def _in_statement(bound: BoundCall, filter_text: str, inside: ErrorLocation | None, text: str) -> ErrorLocation | None:
+    """Where in the statement a place of the filter's text stands, when that was written as a plain literal."""
+    written: exp.Literal | None = bound.literals.get("filter")
+    start = None if written is None else written.meta.get("start")
+    if inside is None or start is None or not text.startswith("'", start):
+        return bound.locations.get("filter", bound.location)
+    lines = filter_text.split("\n")
+    offset = sum(len(line) + 1 for line in lines[: inside.line - 1]) + inside.column - 1
+    position = start + 1
+    for character in filter_text[:offset]:
+        position += 2 if character == "'" else 1
+    return location_of(text, position)
+
+
+def boolean_constant(*, value: bool) -> Constant:
+    """A boolean literal as the wire has it."""
+    return Constant(valueBlock=encode_constant(value, "boolean"), type="boolean")
+
+
+def rewrite_plan(table: TableMetadata, predicate: RowExpression | None, location: SourceLocation | None) -> PlanNode:
+    """The plan of a TABLE_DATA_REWRITE over the visible columns of ``table``."""
+    ids, variables = PlanNodeIds(), Variables()
+    visible = [column for column in table.columns if not column.hidden]
+    scanned = tuple(variables.new(column.name, column.type, location) for column in visible)
+    handles: dict[str, dict[str, Any]] = {v.key: c.handle for v, c in zip(scanned, visible, strict=True)}
+    plan: PlanNode = TableScanNode(
+        id=ids.next(), sourceLocation=location, table=table.handle, outputVariables=scanned, assignments=handles
+    )
+    if predicate is not None:
+        plan = FilterNode(id=ids.next(), sourceLocation=location, source=plan, predicate=predicate)
+    plan = CallDistributedProcedureNode(
+        id=ids.next(),
+        sourceLocation=location,
+        source=plan,
+        rowCountVariable=variables.new("rows", "bigint"),
+        fragmentVariable=variables.new("fragments", "varbinary"),
+        tableCommitContextVariable=variables.new("commitcontext", "varbinary"),
+        columns=scanned,
+        columnNames=tuple(column.name for column in visible),
+        notNullColumnVariables=(),
+    )
+    rows = variables.new("rows", "bigint")
+    plan = TableFinishNode(id=ids.next(), sourceLocation=location, source=plan, rowCountVariable=rows)
+    return OutputNode(
+        id=ids.next(), sourceLocation=location, source=plan, columnNames=("rows",), outputVariables=(rows,)
+    )
+
+
+def _maintenance_plan(bound: BoundCall) -> PlanNode:
+    ids, variables, location = PlanNodeIds(), Variables(), _source_location(bound.location)
+    name = f"{bound.catalog}.system.{bound.declaration.name}"
+    plan: PlanNode = DistributedMaintenanceNode(
+        id=ids.next(),
+        sourceLocation=location,
+        procedureName=name,
+        outputVariables=(variables.new("worker", "varchar"), variables.new("fragments", "varbinary")),
+    )
+    outputs = tuple(variables.new(column.name, column.type) for column in bound.declaration.output)
+    plan = ProcedureFinishNode(
+        id=ids.next(), sourceLocation=location, source=plan, procedureName=name, outputVariables=outputs
+    )
+    return OutputNode(
+        id=ids.next(),
+        sourceLocation=location,
+        source=plan,
+        columnNames=tuple(column.name for column in bound.declaration.output),
+        outputVariables=outputs,
+    )
+
+
+def _source_location(location: ErrorLocation) -> SourceLocation:
+    return SourceLocation(line=location.line, column=location.column)

@@ -1,0 +1,104 @@
+"""The session properties that SET SESSION and X-Presto-Session accept: declared once, as data.
+
+``SHOW SESSION``, validation of names and values, and the readers of the settings all come from here. Names and
+meanings are Presto's where Presto has the setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.session import Session
+from shared.units import parse_data_size, parse_duration
+
+PropertyType = Literal["boolean", "integer", "bigint", "double", "varchar", "duration", "data size"]
+
+RULES = (
+    ("remove_trivial_filters", "drop filters that are always true, and rows that are never wanted"),
+    ("push_predicate_into_table_layout", "hand what a filter says of columns to the connector, to skip files"),
+)
+"""Optimizer rules by name, in their order; ``coordinator.optimizer`` has the functions."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionProperty:
+    """``default`` is text, as SHOW SESSION prints it; ``values`` restricts a varchar."""
+
+    name: str
+    type: PropertyType
+    default: str
+    description: str
+    values: tuple[str, ...] = ()
+    hidden: bool = False
+
+
+DECLARED: tuple[SessionProperty, ...] = (
+    SessionProperty("eager_plan_validation_enabled", "boolean", "true", "Plan and check statements before they queue"),
+    SessionProperty(
+        "join_distribution_type",
+        "varchar",
+        "AUTOMATIC",
+        "The join method to use. Options are BROADCAST, PARTITIONED, AUTOMATIC",
+        ("BROADCAST", "PARTITIONED", "AUTOMATIC"),
+    ),
+    SessionProperty("join_max_broadcast_table_size", "data size", "100MB", "Largest table that a join broadcasts"),
+    SessionProperty("query_max_execution_time", "duration", "100.00d", "Maximum execution time of a query"),
+    SessionProperty("query_max_run_time", "duration", "100.00d", "Maximum run time of a query, queueing included"),
+    SessionProperty("query_max_stage_count", "integer", "100", "Maximum number of stages a query can have"),
+    SessionProperty("query_priority", "integer", "1", "The priority of queries. Larger numbers are higher priority"),
+    SessionProperty("task_partitioned_writer_count", "integer", "1", "Number of writers a task of a partitioned write"),
+    *(SessionProperty(f"optimizer_rule_{name}", "boolean", "true", f"Optimizer rule: {what}") for name, what in RULES),
+)
+
+PROPERTIES: Mapping[str, SessionProperty] = {declared.name: declared for declared in DECLARED}
+
+
+def session_value(session: Session, name: str) -> str:
+    """The value of a declared property in a session, or its default."""
+    return session.properties.get(name, PROPERTIES[name].default)
+
+
+def session_flag(session: Session, name: str) -> bool:
+    """A declared boolean."""
+    return session_value(session, name).lower() == "true"
+
+
+def check_session(session: Session) -> None:
+    """Raises INVALID_SESSION_PROPERTY for a name or value of X-Presto-Session that cannot be."""
+    for name, value in session.properties.items():
+        declared = PROPERTIES.get(name)
+        if declared is None:
+            raise ProcessionError(ErrorCode.INVALID_SESSION_PROPERTY, f"Unknown session property {name}")
+        check_value(declared, value)
+
+
+def check_value(declared: SessionProperty, value: str) -> None:
+    """Raises INVALID_SESSION_PROPERTY unless ``value`` is one of the property's type."""
+    problem = _problem(declared, value)
+    if problem is not None:
+        raise ProcessionError(ErrorCode.INVALID_SESSION_PROPERTY, f"{declared.name} {problem}, got: {value}")
+
+
+def _problem(declared: SessionProperty, value: str) -> str | None:
+    if declared.values and value.upper() not in declared.values:
+        return f"must be one of {', '.join(declared.values)}"
+    try:
+        match declared.type:
+            case "boolean":
+                return None if value.lower() in {"true", "false"} else "must be true or false"
+            case "integer" | "bigint":
+                int(value)
+            case "double":
+                float(value)
+            case "duration":
+                parse_duration(value)
+            case "data size":
+                parse_data_size(value)
+            case "varchar":
+                return None
+    except ValueError:
+        return f"must be a valid {declared.type}"
+    return None
