@@ -1,0 +1,162 @@
+"""Provider ``native``: every fragment that workers will run is converted by the sidecar's Velox before it may queue."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from coordinator.checks.built_in.failure import located
+from coordinator.checks.canonical_form import canonical_key
+from coordinator.checks.circuit_breaker import BreakerState
+from coordinator.checks.native_settings import Mode, NativeSettings, policy
+from coordinator.checks.settings import parse_provider_settings
+from coordinator.checks.sidecar_client import SidecarClient, SidecarUnavailableError, refusal_error
+from coordinator.checks.verdict_cache import VerdictCache
+from coordinator.checks.worker_form import why_not_checked, worker_form
+from shared.errors import ErrorLocation, ProcessionError
+from shared.plan.expressions import Call
+from shared.plan.fragment import SimplePlanFragment, encode_fragment
+from shared.plan.nodes import PlanNode
+from shared.plan.traversal import expressions, walk, walk_expression
+from shared.protocol.sidecar import Failure
+from shared.spi.plan_checker import PlanChecker, PrestoWarning, WarningCollector
+from shared.spi.session import Session
+
+_LOG = logging.getLogger(__name__)
+WARNING_REFUSED = (0x0519_0001, "NATIVE_PLAN_CHECKER_REFUSED")
+WARNING_UNAVAILABLE = (0x0519_0000, "NATIVE_PLAN_CHECKER_UNAVAILABLE")
+
+
+class NativePlanCheckerProvider:
+    """Makes the checker of one ``native`` file."""
+
+    name = "native"
+
+    def create(self, properties: Mapping[str, str]) -> Sequence[PlanChecker]:
+        """Raises ConfigurationError for an unknown property, a wrong value or a missing sidecar address."""
+        return (NativePlanChecker(parse_provider_settings(NativeSettings, properties)),)
+
+
+@dataclass(slots=True)
+class NativeStats:
+    """Counters since the start and the breaker's state, for metrics. ``skipped``: fragments no worker runs."""
+
+    sent: int = 0
+    skipped: int = 0
+    cache_hits: int = 0
+    refused: int = 0
+    unavailable: int = 0
+    breaker: BreakerState = BreakerState.CLOSED
+
+
+class NativePlanChecker:
+    """Contributes to the fragment phase only. Belongs to one event loop; ``aclose`` closes its connections."""
+
+    name = "native"
+
+    def __init__(self, settings: NativeSettings, client: SidecarClient | None = None) -> None:
+        self._settings = settings
+        self._client = client or SidecarClient(settings)
+        self._cache = VerdictCache(settings.cache_size, settings.cache_ttl)
+        self._stats = NativeStats()
+
+    def validate_intermediate(self, plan: PlanNode, session: Session, warn: WarningCollector) -> None:
+        """Nothing: what workers run is known only of fragments."""
+
+    def validate_final(self, plan: PlanNode, session: Session, warn: WarningCollector) -> None:
+        """Nothing: what workers run is known only of fragments."""
+
+    async def validate_fragment(self, fragment: SimplePlanFragment, session: Session, warn: WarningCollector) -> None:
+        """Raises the sidecar's refusal, or its absence where that is told to count, by mode and policy."""
+        chosen = policy(self._settings, session)
+        if not chosen.enabled:
+            return
+        if why_not_checked(fragment) is not None:
+            self._stats.skipped += 1
+            return
+        sent = worker_form(fragment)
+        key = canonical_key(sent)
+        if self._cache.is_accepted(key):
+            self._stats.cache_hits += 1
+            return
+        try:
+            failure = await self._convert(sent)
+        except SidecarUnavailableError as error:
+            self._unavailable(error, chosen.unavailable == "fail-open", warn)
+            return
+        if failure is None:
+            self._cache.accept(key)
+            return
+        self._stats.refused += 1
+        _refuse(refusal_error(failure, location_of(failure, fragment)), chosen.mode, fragment, session, warn)
+
+    def stats(self) -> NativeStats:
+        """A copy of the counters."""
+        counted = self._stats
+        return NativeStats(
+            counted.sent,
+            counted.skipped,
+            counted.cache_hits,
+            counted.refused,
+            counted.unavailable,
+            self._client.state,
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections to the sidecar."""
+        await self._client.aclose()
+
+    async def _convert(self, fragment: SimplePlanFragment) -> Failure | None:
+        self._stats.sent += 1
+        answer = await self._client.post(encode_fragment(fragment))
+        return answer.failure
+
+    def _unavailable(self, error: SidecarUnavailableError, fail_open: bool, warn: WarningCollector) -> None:
+        self._stats.unavailable += 1
+        self._cache.clear()
+        if not fail_open:
+            raise error
+        warn(PrestoWarning(*WARNING_UNAVAILABLE, f"Not checked by native plan checker: {error.message}"))
+
+
+def _refuse(
+    error: ProcessionError, mode: Mode, fragment: SimplePlanFragment, session: Session, warn: WarningCollector
+) -> None:
+    match mode:
+        case "veto":
+            raise error
+        case "warn":
+            warn(PrestoWarning(*WARNING_REFUSED, error.wire_message))
+        case "log":
+            _LOG.warning("query %s fragment %s: %s", session.query_id, fragment.id, error.wire_message)
+
+
+def location_of(failure: Failure, fragment: SimplePlanFragment) -> ErrorLocation | None:
+    """Where in the statement the refused part stands: as the sidecar says, else the node or function that it names."""
+    if failure.errorLocation:
+        return ErrorLocation(failure.errorLocation.lineNumber, failure.errorLocation.columnNumber)
+    if failure.planNodeId:
+        at = next((node.sourceLocation for node in walk(fragment.root) if node.id == failure.planNodeId), None)
+        if at is not None:
+            return located(at)
+    return _location_of_named_function(failure.message or "", fragment)
+
+
+def _location_of_named_function(message: str, fragment: SimplePlanFragment) -> ErrorLocation | None:
+    words = set(re.findall(r"[\w$.]+", message))
+    for node in walk(fragment.root):
+        for expression in expressions(node):
+            for inner in walk_expression(expression):
+                if isinstance(inner, Call) and inner.sourceLocation is not None and _names(inner) & words:
+                    return located(inner.sourceLocation)
+    return None
+
+
+def _names(call: Call) -> set[str]:
+    signature = getattr(call.functionHandle, "signature", None)
+    qualified = signature.name if signature is not None else call.displayName
+    unqualified = qualified.rpartition(".")[2]
+    # A one-word operator such as "and" may stand in any sentence; functions of three letters up are telling enough.
+    return {qualified} | ({unqualified} if len(unqualified) > 2 else set())

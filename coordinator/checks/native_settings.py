@@ -1,0 +1,70 @@
+"""Settings of the native plan checker: its provider file, and what a session may choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from coordinator.checks.settings import ProviderSettings, Seconds
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.session import Session
+
+Mode = Literal["veto", "warn", "log"]
+Unavailable = Literal["fail-open", "fail-closed"]
+
+ENABLED_PROPERTY = "native_plan_checker_enabled"
+MODE_PROPERTY = "native_plan_checker_mode"
+UNAVAILABLE_PROPERTY = "native_plan_checker_unavailable"
+SESSION_PROPERTIES = {
+    ENABLED_PROPERTY: "Convert every fragment to a Velox plan before the statement queues (true, false).",
+    MODE_PROPERTY: "What a refused fragment does to the statement (veto, warn, log).",
+    UNAVAILABLE_PROPERTY: "What happens when no sidecar answers (fail-open, fail-closed).",
+}
+
+
+class NativeSettings(ProviderSettings):
+    """Properties of a ``native`` file."""
+
+    enabled: bool = Field(True, alias="native-plan-checker.plan-validation-enabled")
+    sidecar_uri: str = Field(alias="native-plan-checker.sidecar-uri", pattern=r"https?://.+")
+    mode: Mode = Field("veto", alias="native-plan-checker.mode")
+    unavailable: Unavailable = Field("fail-closed", alias="native-plan-checker.unavailable")
+    request_timeout: Seconds = Field(10.0, alias="native-plan-checker.request-timeout", gt=0)
+    connect_timeout: Seconds = Field(1.0, alias="native-plan-checker.connect-timeout", gt=0)
+    max_retries: int = Field(2, alias="native-plan-checker.max-retries", ge=0, le=10)
+    max_connections: int = Field(16, alias="native-plan-checker.max-connections", ge=1)
+    breaker_threshold: int = Field(5, alias="native-plan-checker.circuit-breaker.failures", ge=1)
+    breaker_reset: Seconds = Field(5.0, alias="native-plan-checker.circuit-breaker.reset-interval", gt=0)
+    cache_size: int = Field(10_000, alias="native-plan-checker.verdict-cache.max-entries", ge=0)
+    cache_ttl: Seconds = Field(600.0, alias="native-plan-checker.verdict-cache.ttl", gt=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What holds for one statement: the file's settings under the session's."""
+
+    enabled: bool
+    mode: Mode
+    unavailable: Unavailable
+
+
+def policy(settings: NativeSettings, session: Session) -> Policy:
+    """Raises INVALID_SESSION_PROPERTY for a value that is none of the allowed ones."""
+    enabled = _chosen(session, ENABLED_PROPERTY, ("true", "false"), str(settings.enabled).lower())
+    mode = _chosen(session, MODE_PROPERTY, ("veto", "warn", "log"), settings.mode)
+    unavailable = _chosen(session, UNAVAILABLE_PROPERTY, ("fail-open", "fail-closed"), settings.unavailable)
+    return Policy(enabled == "true", mode, unavailable)  # type: ignore[arg-type]  # _chosen gives one of the allowed
+
+
+def _chosen(session: Session, name: str, allowed: tuple[str, ...], default: str) -> str:
+    value = session.properties.get(name)
+    if value is None:
+        return default
+    folded = value.strip().lower()
+    if folded not in allowed:
+        raise ProcessionError(
+            ErrorCode.INVALID_SESSION_PROPERTY, f"{name} must be one of {', '.join(allowed)}, got: {value}"
+        )
+    return folded

@@ -1,0 +1,38 @@
+"""Typed settings of a provider file: every key known, every value checked, errors that name the key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from shared.properties import ConfigurationError
+from shared.units import parse_duration
+
+Seconds = Annotated[float, BeforeValidator(lambda v: parse_duration(v) if isinstance(v, str) else v)]
+
+
+class ProviderSettings(BaseModel):
+    """Base of a provider's settings; aliases are the property names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+S = TypeVar("S", bound=ProviderSettings)
+
+
+def parse_provider_settings(model: type[S], properties: Mapping[str, str]) -> S:
+    """Typed settings; raises ConfigurationError quoting the wrong property in single quotes."""
+    known = {field.alias for field in model.model_fields.values()}
+    for name in properties:
+        if name not in known:
+            raise ConfigurationError(f"unknown property '{name}'")
+    try:
+        return model.model_validate(dict(properties))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        name = str(problem["loc"][0]) if problem["loc"] else ""
+        if name not in properties:
+            raise ConfigurationError(f"property '{name}' is missing" if name else problem["msg"]) from error
+        raise ConfigurationError(f"invalid value '{properties[name]}' for '{name}': {problem['msg']}") from error

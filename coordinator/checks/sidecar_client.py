@@ -1,0 +1,155 @@
+"""The connection to the sidecar: one pooled HTTP client, retries of lost connections, a circuit breaker in front."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass
+
+import httpx
+
+from coordinator.checks.circuit_breaker import BreakerState, CircuitBreaker
+from coordinator.checks.native_settings import NativeSettings
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError, WireErrorCode
+from shared.protocol.sidecar import PLAN_PATH, Failure, decode_response
+
+_FIRST_BACKOFF_SECONDS = 0.02
+_TIMEOUTS = (httpx.ReadTimeout, httpx.WriteTimeout, httpx.PoolTimeout)
+
+
+class SidecarUnavailableError(ProcessionError):
+    """No verdict could be had: nobody answered, or the answer came from something that is broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the sidecar said: ``failure`` is None for an accepted fragment."""
+
+    body: bytes
+    content_type: str
+    failure: Failure | None = None
+
+
+class SidecarClient:
+    """Posts fragments. The HTTP client is made on first use in the running loop and closed by ``aclose``."""
+
+    def __init__(self, settings: NativeSettings, breaker: CircuitBreaker | None = None) -> None:
+        self._settings = settings
+        self._url = settings.sidecar_uri.rstrip("/") + PLAN_PATH
+        self._breaker = breaker or CircuitBreaker(settings.breaker_threshold, settings.breaker_reset)
+        self._client: httpx.AsyncClient | None = None
+
+    @property
+    def state(self) -> BreakerState:
+        return self._breaker.state
+
+    async def post(self, fragment_json: bytes, accept: str | None = None) -> Answer:
+        """One fragment; without ``accept`` only the verdict is asked for, as Presto's checker does.
+
+        Raises SidecarUnavailableError.
+        """
+        if not self._breaker.allow():
+            raise SidecarUnavailableError(
+                ErrorCode.NATIVEPLANCHECKER_CONNECTION_ERROR,
+                "I/O error getting native plan checker response: the sidecar has not been answering; trying again soon",
+            )
+        try:
+            async with asyncio.timeout(self._settings.request_timeout):
+                response = await self._send(fragment_json, accept)
+            answer = _read(response)
+        except SidecarUnavailableError:
+            self._breaker.failed()
+            raise
+        except (httpx.HTTPError, TimeoutError) as error:
+            self._breaker.failed()
+            raise SidecarUnavailableError(
+                ErrorCode.NATIVEPLANCHECKER_CONNECTION_ERROR,
+                f"I/O error getting native plan checker response: {self._reason(error)}",
+            ) from error
+        self._breaker.succeeded()
+        return answer
+
+    async def aclose(self) -> None:
+        """Close all connections; the client may be used again afterwards."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def _send(self, fragment_json: bytes, accept: str | None) -> httpx.Response:
+        client = self._client = self._client or self._new_client()
+        headers = {"Content-Type": "application/json; charset=utf-8"}
+        if accept is not None:
+            headers["Accept"] = accept
+        attempt = 0
+        while True:
+            try:
+                return await client.post(self._url, content=fragment_json, headers=headers)
+            except httpx.TransportError as error:
+                # A conversion has no effect, so it may be sent twice; waiting out a second time-out helps nobody.
+                if isinstance(error, _TIMEOUTS) or attempt == self._settings.max_retries:
+                    raise
+            await asyncio.sleep(_FIRST_BACKOFF_SECONDS * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311
+            attempt += 1
+
+    def _new_client(self) -> httpx.AsyncClient:
+        settings = self._settings
+        client = httpx.AsyncClient(
+            timeout=httpx.Timeout(settings.request_timeout, connect=settings.connect_timeout),
+            limits=httpx.Limits(
+                max_connections=settings.max_connections, max_keepalive_connections=settings.max_connections
+            ),
+            trust_env=False,
+        )
+        del client.headers["Accept"]
+        return client
+
+    def _reason(self, error: Exception) -> str:
+        match error:
+            case httpx.ConnectTimeout():
+                return f"{self._url}: no connection within {self._settings.connect_timeout:g} s"
+            case httpx.TimeoutException() | TimeoutError():
+                return f"{self._url}: no answer within {self._settings.request_timeout:g} s"
+            case _:
+                return f"{self._url}: {error or type(error).__name__}"
+
+
+def _read(response: httpx.Response) -> Answer:
+    """The verdict in a response. Status decides, as in Presto: a 2xx is an acceptance whatever its body says.
+
+    Raises SidecarUnavailableError for what is no verdict: no failure in it, or a server error.
+    """
+    content_type = response.headers.get("Content-Type", "")
+    if response.is_success:
+        return Answer(response.content, content_type)
+    try:
+        failures = decode_response(response.content).failures
+    except ValueError as error:
+        raise SidecarUnavailableError(
+            ErrorCode.GENERIC_INTERNAL_ERROR,
+            f"Invalid JSON bytes for PlanConversionResponse from native plan checker with code: {response.status_code}",
+        ) from error
+    if not failures:
+        raise SidecarUnavailableError(
+            ErrorCode.NATIVEPLANCHECKER_UNKNOWN_CONVERSION_FAILURE,
+            f"Error response without failure from native plan checker with code: {response.status_code}",
+        )
+    if response.status_code >= 500:
+        refusal = refusal_error(failures[0])
+        raise SidecarUnavailableError(refusal.code, refusal.message)
+    return Answer(response.content, content_type, failures[0])
+
+
+def refusal_error(failure: Failure, location: ErrorLocation | None = None) -> ProcessionError:
+    """A failure in Presto's words: its own error code, and GENERIC_INTERNAL_ERROR when it has none."""
+    message = "Internal error" if failure.message is None else failure.message
+    return ProcessionError(_code(failure), f"Error from native plan checker: {message}", location=location)
+
+
+def _code(failure: Failure) -> ErrorCode | WireErrorCode:
+    sent = failure.errorCode
+    if sent is None:
+        return ErrorCode.GENERIC_INTERNAL_ERROR
+    known = ErrorCode.__members__.get(sent.name)
+    if known is not None and known.code == sent.code:
+        return known
+    return WireErrorCode(sent.name, sent.code, sent.type, sent.retriable)

@@ -1,0 +1,78 @@
+"""Which fragments workers run, and in which form the native checker sees them.
+
+Source: Presto's NativePlanChecker and 504 fragments of a real one (facts/presto_peer.md §2).
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from shared.plan.blocks import encode_constant
+from shared.plan.expressions import Constant, RowExpression, Variable
+from shared.plan.fragment import SimplePlanFragment
+from shared.plan.nodes import (
+    Assignments,
+    CallDistributedProcedureNode,
+    DeleteNode,
+    DistributedMaintenanceNode,
+    OutputNode,
+    PlanNode,
+    ProjectNode,
+    TableScanNode,
+    TableWriterNode,
+    UpdateNode,
+    ValuesNode,
+)
+from shared.plan.traversal import output_variables, rewrite_bottom_up, walk
+
+_SYSTEM_CATALOGS = ("$system@", "$info_schema@")
+
+
+def why_not_checked(fragment: SimplePlanFragment) -> str | None:
+    """Why no worker will run this fragment on data: COORDINATOR_ONLY, SYSTEM_CONNECTOR or EMPTY; None: check it."""
+    if fragment.partitioning.connectorHandle.get("partitioning") == "COORDINATOR_ONLY":
+        return "COORDINATOR_ONLY"
+    nodes = list(walk(fragment.root))
+    if any(isinstance(n, TableScanNode) and n.table.connectorId.startswith(_SYSTEM_CATALOGS) for n in nodes):
+        return "SYSTEM_CONNECTOR"
+    if all(isinstance(n, OutputNode) or (isinstance(n, ValuesNode) and not n.rows) for n in nodes):
+        return "EMPTY"
+    return None
+
+
+def worker_form(fragment: SimplePlanFragment) -> SimplePlanFragment:
+    """The fragment with every writer as a projection of dummy constants.
+
+    What a writer writes to is known only when it is scheduled, so no worker plan can be made of it; what it reads is
+    checked all the same.
+    """
+    root = rewrite_bottom_up(fragment.root, _without_writer)
+    return fragment if root is fragment.root else replace(fragment, root=root)
+
+
+def _without_writer(node: PlanNode) -> PlanNode:
+    match node:
+        case TableWriterNode() | CallDistributedProcedureNode() | DeleteNode() | UpdateNode():
+            assignments = {variable.key: _dummy(variable) for variable in output_variables(node)}
+            return ProjectNode(
+                sourceLocation=node.sourceLocation,
+                id=node.id,
+                source=node.source,
+                assignments=Assignments(assignments=assignments),
+                locality="UNKNOWN",
+            )
+        case DistributedMaintenanceNode():
+            return ValuesNode(
+                sourceLocation=node.sourceLocation, id=node.id, outputVariables=node.outputVariables, rows=()
+            )
+        case _:
+            return node
+
+
+def _dummy(variable: Variable) -> RowExpression:
+    # Presto's checker gives varbinary variables a varchar constant; real workers' converters expect just that.
+    if variable.type == "bigint":
+        return Constant(valueBlock=encode_constant(0, "bigint"), type="bigint")
+    if variable.type in ("varbinary", "varchar"):
+        return Constant(valueBlock=encode_constant("", "varchar"), type="varchar")
+    return Constant(valueBlock=encode_constant(None, variable.type), type=variable.type)
