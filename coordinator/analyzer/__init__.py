@@ -1,0 +1,1 @@
+"""Typed expressions: scopes, name resolution, function binding and coercions, as Presto does them."""

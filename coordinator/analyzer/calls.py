@@ -1,0 +1,418 @@
+"""Function calls: special forms with call syntax, binding to the registry, lambdas, aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timezone
+from typing import Any
+
+from coordinator.analyzer import registry
+from coordinator.analyzer.builders import (
+    cast,
+    coerce,
+    constant,
+    function_call,
+    special,
+    typed,
+    value_of,
+)
+from coordinator.analyzer.casts import can_cast, cast_value
+from coordinator.analyzer.context import Context, SortItem
+from coordinator.analyzer.literals import parse_decimal, parse_timestamp
+from coordinator.analyzer.syntax import CAST, EXTRACT, LITERAL, POSITION, TRY_CAST, function_name
+from coordinator.analyzer.types import (
+    BOOLEAN,
+    DATE,
+    TIME,
+    TIME_TZ,
+    TIMESTAMP,
+    TIMESTAMP_TZ,
+    UNKNOWN,
+    VARCHAR,
+    common_super_type,
+    decimal,
+    function_type,
+    is_comparable,
+    is_orderable,
+    read_type,
+    row,
+    type_text,
+    varchar,
+)
+from shared.errors import ErrorCode, ProcessionError
+from shared.plan.expressions import Call, Constant, Lambda, RowExpression, Variable, type_of
+from shared.plan.types import Type
+
+Analyze = Callable[[Any, Context], RowExpression]
+_ALIASES = {"substring": "substr"}
+_EXTRACT = {
+    "day_of_month": "day", "dow": "day_of_week", "day_of_week": "day_of_week", "doy": "day_of_year",
+    "day_of_year": "day_of_year", "year_of_week": "year_of_week", "yow": "year_of_week",
+    **{f: f for f in ("year", "quarter", "month", "week", "day", "hour", "minute", "second",
+                      "timezone_hour", "timezone_minute")},
+}  # fmt: skip
+_NOT_EXACT = ("date", "timestamp", "timestamp with time zone", "time", "time with time zone")
+
+
+def analyze_call(node: Any, context: Context, analyze: Analyze) -> RowExpression:
+    """A call, with FILTER, DISTINCT and ORDER BY where it is an aggregate."""
+    inner = node
+    condition_node = None
+    if type(node).__name__ == "Filter":
+        context.only(node, "this", "expression")
+        inner, condition_node = node.this, node.expression
+    if type(inner).__name__ == "WithinGroup":
+        raise context.unsupported(inner, "WITHIN GROUP")
+    name = function_name(inner)
+    if name is None:
+        raise context.unsupported(inner, f"{type(inner).__name__.upper()} expression")
+    context.only(inner, "this", "expressions")
+    if condition_node is None and name in _SPECIAL:
+        return _SPECIAL[name](inner, context, analyze)
+    name = _ALIASES.get(name, name)
+    if _is_aggregate(name):
+        return _aggregate(node, inner, name, condition_node, context, analyze)
+    if condition_node is not None:
+        raise context.error(node, f"Filter is only valid for aggregation functions: '{name}'")
+    return bind_call(inner, name, inner.expressions, context, analyze, ("scalar",))
+
+
+def _is_aggregate(name: str) -> bool:
+    return any(s.kind == "aggregate" for s in registry.registry().get(name, ()))
+
+
+def _aggregate(
+    node: Any, inner: Any, name: str, condition_node: Any, context: Context, analyze: Analyze
+) -> RowExpression:
+    if context.sinks is None:
+        message = f"{context.clause} cannot contain aggregations, window functions or grouping operations: [{name}]"
+        raise context.error(node, message)
+    arguments, distinct, order = aggregate_arguments(inner, context, analyze)
+    bound = bind_call(inner, name, arguments, context, analyze, ("aggregate",))
+    assert isinstance(bound, Call)
+    if distinct and not all(is_comparable(typed(a)) for a in bound.arguments):
+        raise context.error(node, f"DISTINCT can only be applied to comparable types: {name}")
+    condition = None
+    if condition_node is not None:
+        predicate = condition_node.this if type(condition_node).__name__ == "Where" else condition_node
+        value = analyze(predicate, context)
+        if typed(value) != BOOLEAN:
+            message = f"FILTER expression must evaluate to a boolean: actual type {type_of(value)}"
+            raise context.error(predicate, message)
+        condition = value
+    return context.sinks.aggregate(node, bound, distinct=distinct, condition=condition, order=order)
+
+
+def aggregate_arguments(inner: Any, context: Context, analyze: Analyze) -> tuple[list[Any], bool, tuple[SortItem, ...]]:
+    """The argument trees of an aggregate without its DISTINCT and ORDER BY, and those."""
+    arguments = list(inner.expressions)
+    order: tuple[SortItem, ...] = ()
+    distinct = False
+    if arguments and type(arguments[-1]).__name__ == "Order":
+        context.only(arguments[-1], "this", "expressions")
+        order = tuple(sort_item(o, analyze(o.this, context), context) for o in arguments[-1].expressions)
+        arguments[-1] = arguments[-1].this
+    if len(arguments) == 1 and type(arguments[0]).__name__ == "Distinct":
+        context.only(arguments[0], "expressions")
+        distinct, arguments = True, list(arguments[0].expressions)
+    return arguments, distinct, order
+
+
+def sort_item(node: Any, expression: RowExpression, context: Context) -> SortItem:
+    """One ORDER BY item; NULLS LAST is the default for both directions, as in Presto."""
+    context.only(node, "this", "desc", "nulls_first")
+    if not is_orderable(typed(expression)):
+        message = f"Type {type_of(expression)} is not orderable, and therefore cannot be used in ORDER BY"
+        raise context.error(node, message)
+    direction = "DESC" if node.args.get("desc") else "ASC"
+    return SortItem(expression, f"{direction}_NULLS_{'FIRST' if _nulls_first(node, context) else 'LAST'}")
+
+
+def _nulls_first(node: Any, context: Context) -> bool:
+    # sqlglot marks NULLS FIRST with nulls_first=True; Presto's default is NULLS LAST whatever the direction.
+    return bool(node.args.get("nulls_first"))
+
+
+def bind_call(
+    node: Any, name: str, arguments: Sequence[Any], context: Context, analyze: Analyze, kinds: Sequence[str]
+) -> RowExpression:
+    """A call of a registered function over argument trees."""
+    if len(arguments) == 1 and type(arguments[0]).__name__ == "Star":
+        if name != "count":
+            raise context.error(node, f"Star not allowed as argument of {name}")
+        arguments = ()
+    trees = list(arguments)
+    values = [None if type(t).__name__ == "Lambda" else analyze(t, context) for t in trees]
+    bodies: dict[int, Lambda] = {}
+
+    def typer(position: int, types: tuple[Type, ...]) -> Type:
+        bodies[position] = _lambda(trees[position], types, context, analyze)
+        return typed(bodies[position].body)
+
+    bound = registry.bind(name, [None if v is None else typed(v) for v in values], kinds, typer)
+    if bound is None:
+        raise unbound(node, name, [("function" if v is None else type_of(v)) for v in values], context)
+    return _bound_call(bound, name, values, bodies, context)
+
+
+def _bound_call(
+    bound: registry.BoundFunction,
+    name: str,
+    values: Sequence[RowExpression | None],
+    bodies: dict[int, Lambda],
+    context: Context,
+) -> Call:
+    coerced: list[RowExpression] = []
+    for position, (value, expected) in enumerate(zip(values, bound.arguments, strict=True)):
+        if value is not None:
+            coerced.append(coerce(value, expected, context.zone))
+            continue
+        body = bodies[position]
+        result = expected.arguments[-1]
+        if typed(body.body) != result:
+            body = Lambda(argumentTypes=body.argumentTypes, arguments=body.arguments, body=coerce(body.body, result))
+        coerced.append(body)
+    return function_call(name, coerced, bound.result, kind=bound.kind.upper())
+
+
+def _lambda(node: Any, types: tuple[Type, ...], context: Context, analyze: Analyze) -> Lambda:
+    context.only(node, "this", "expressions")
+    names = [str(p.this).lower() for p in node.expressions]
+    if len(names) != len(types):
+        raise context.error(node, f"Expected a lambda that takes {len(types)} argument(s) but got {len(names)}")
+    variables = {n: Variable(name=n, type=type_text(t)) for n, t in zip(names, types, strict=True)}
+    body = analyze(node.this, context.inside_lambda(variables))
+    return Lambda(argumentTypes=tuple(type_text(t) for t in types), arguments=tuple(names), body=body)
+
+
+def call(
+    node: Any, name: str, values: Sequence[RowExpression], context: Context, *, display: str | None = None
+) -> Call:
+    """A call of a registered function over analyzed arguments."""
+    bound = registry.bind(name, [typed(v) for v in values], ("scalar",))
+    if bound is None:
+        raise unbound(node, name, [type_of(v) for v in values], context)
+    built = _bound_call(bound, name, values, {}, context)
+    return function_call(name, built.arguments, bound.result, display=display or name)
+
+
+def unbound(node: Any, name: str, types: Sequence[str], context: Context) -> ProcessionError:
+    """Presto's error for a call that no signature takes."""
+    if not registry.exists(name):
+        return context.error(node, f"Function {name} not registered")
+    message = (
+        f"Unexpected parameters ({', '.join(types)}) for function {name}. Expected: {registry.expected_text(name)}"
+    )
+    return context.error(node, message)
+
+
+def common_type(node: Any, values: Sequence[RowExpression], what: str, context: Context) -> Type:
+    """The type that all values coerce to."""
+    common: Type = UNKNOWN
+    for value in values:
+        widened = common_super_type(common, typed(value))
+        if widened is None:
+            message = f"All {what} operands must be the same type: {type_text(common)}"
+            if what in ("CASE", "IF"):
+                message = f"All {what} results must be the same type: {type_text(common)}"
+            raise context.error(node, message)
+        common = widened
+    return common
+
+
+def _cast(node: Any, context: Context, analyze: Analyze) -> RowExpression:
+    tree, target_node = node.expressions
+    value = analyze(tree, context)
+    try:
+        target = read_type(str(target_node.this))
+    except ValueError as error:
+        raise context.error(target_node, str(error)) from error
+    source = typed(value)
+    if not can_cast(source, target):
+        raise context.error(node, f"Cannot cast {type_text(source)} to {type_text(target)}")
+    if function_name(node) == TRY_CAST:
+        return function_call("try_cast", (value,), target, display="TRY_CAST")
+    return cast(value, target, context.zone)
+
+
+def _literal(node: Any, context: Context, _analyze: Analyze) -> RowExpression:
+    name, text = str(node.expressions[0].this).lower(), str(node.expressions[1].this)
+    try:
+        return typed_literal(name, text, context)
+    except ProcessionError as error:
+        raise context.error(node, error.message, ErrorCode.SYNTAX_ERROR) from error
+    except ValueError as error:
+        raise context.error(node, f"'{text}' is not a valid {name} literal") from error
+
+
+def typed_literal(name: str, text: str, context: Context) -> RowExpression:
+    """``TYPE 'text'``; raises ValueError or ProcessionError for a text that is none of the type."""
+    if name == "decimal":
+        value, precision, scale = parse_decimal(text)
+        return constant(value, decimal(precision, scale))
+    if name == "timestamp":
+        return _timestamp_literal(text)
+    target = read_type(name)
+    if name == "char":
+        target = Type("char", (max(1, len(text)),))
+    if name in ("time",):
+        parsed = cast_value(text, VARCHAR, TIME, context.zone)
+        return constant(parsed, TIME if parsed.tzinfo is None else TIME_TZ)
+    source = constant(text, varchar(len(text)))
+    if name == "json":
+        return function_call("json_parse", (source,), target)
+    if name == "varbinary":
+        return function_call("to_utf8", (source,), target)
+    return constant(cast_value(text, VARCHAR, target, context.zone), target)
+
+
+def _timestamp_literal(text: str) -> RowExpression:
+    parsed = parse_timestamp(text)
+    if parsed.tzinfo is None:
+        return constant(parsed, TIMESTAMP)
+    if isinstance(parsed.tzinfo, timezone):
+        return constant(parsed, TIMESTAMP_TZ)
+    # A constant block keeps no region, so the text keeps it.
+    source = constant(text, varchar(len(text)))
+    return function_call("$operator$cast", (source,), TIMESTAMP_TZ, display="CAST")
+
+
+def _extract(node: Any, context: Context, analyze: Analyze) -> RowExpression:
+    field, tree = str(node.expressions[0].this).lower(), node.expressions[1]
+    if field not in _EXTRACT:
+        raise context.error(node, f"Invalid EXTRACT field: {field}")
+    return bind_call(node, _EXTRACT[field], (tree,), context, analyze, ("scalar",))
+
+
+def _position(node: Any, context: Context, analyze: Analyze) -> RowExpression:
+    needle, haystack = node.expressions
+    return bind_call(node, "strpos", (haystack, needle), context, analyze, ("scalar",))
+
+
+def _trim_from(node: Any, context: Context, analyze: Analyze) -> RowExpression:
+    name = (function_name(node) or "").rsplit("_", 1)[-1]
+    characters, source = node.expressions
+    return bind_call(node, name, (source, characters), context, analyze, ("scalar",))
+
+
+def _row(node: Any, context: Context, analyze: Analyze) -> RowExpression:
+    items = [analyze(e, context) for e in node.expressions]
+    return special("ROW_CONSTRUCTOR", row(tuple(typed(i) for i in items)), *items)
+
+
+def _if(node: Any, context: Context, analyze: Analyze) -> RowExpression:
+    trees = node.expressions
+    if len(trees) not in (2, 3):
+        raise context.error(node, "Invalid number of arguments for 'if' function")
+    condition = analyze(trees[0], context)
+    if typed(condition).base not in ("boolean", "unknown"):
+        message = f"IF condition must evaluate to a boolean (actual: {type_of(condition)})"
+        raise context.error(trees[0], message)
+    values = [analyze(t, context) for t in trees[1:]]
+    if len(values) == 1:
+        values.append(constant(None, typed(values[0])))
+    result = common_type(node, values, "IF", context)
+    return special("IF", result, coerce(condition, BOOLEAN), *(coerce(v, result, context.zone) for v in values))
+
+
+def _coalesce(node: Any, context: Context, analyze: Analyze) -> RowExpression:
+    values = [analyze(e, context) for e in node.expressions]
+    if len(values) < 2:
+        raise context.error(node, "The 'coalesce' function must have at least two arguments")
+    result = common_type(node, values, "COALESCE", context)
+    return special("COALESCE", result, *(coerce(v, result, context.zone) for v in values))
+
+
+def _nullif(node: Any, context: Context, analyze: Analyze) -> RowExpression:
+    if len(node.expressions) != 2:
+        raise context.error(node, "Invalid number of arguments for 'nullif' function")
+    first, second = (analyze(e, context) for e in node.expressions)
+    if common_super_type(typed(first), typed(second)) is None:
+        message = f"Types are not comparable with NULLIF: {type_of(first)} vs {type_of(second)}"
+        raise context.error(node, message)
+    return special("NULL_IF", typed(first), first, second)
+
+
+def _try(node: Any, context: Context, analyze: Analyze) -> RowExpression:
+    if len(node.expressions) != 1:
+        raise context.error(node, "The 'try' function must have exactly one argument")
+    body = analyze(node.expressions[0], context)
+    thunk = Lambda(argumentTypes=(), arguments=(), body=body)
+    return function_call("$internal$try", (thunk,), typed(body), display="TRY")
+
+
+def _grouping(node: Any, context: Context, analyze: Analyze) -> RowExpression:
+    if context.sinks is None:
+        raise context.error(
+            node, f"{context.clause} cannot contain aggregations, window functions or grouping operations"
+        )
+    return context.sinks.grouping(node, tuple(analyze(e, context) for e in node.expressions))
+
+
+def _moment(node: Any, context: Context, _analyze: Analyze) -> RowExpression:
+    """The functions of the session's clock, one value for the whole statement."""
+    name = function_name(node) or ""
+    zone = context.zone
+    started: datetime = context.session.start.astimezone(zone)
+    started = started.replace(microsecond=started.microsecond // 1000 * 1000)
+    match name:
+        case "current_date":
+            return constant(started.date(), DATE)
+        case "localtimestamp":
+            return constant(started.replace(tzinfo=None), TIMESTAMP)
+        case "localtime":
+            return constant(started.time(), TIME)
+        case "current_time":
+            return constant(
+                started.timetz().replace(tzinfo=timezone(started.utcoffset() or UTC.utcoffset(None))), TIME_TZ
+            )
+        case "current_timezone":
+            return constant(context.session.time_zone, VARCHAR)
+        case "current_user":
+            return constant(context.session.user, VARCHAR)
+        case "current_catalog":
+            return constant(context.session.catalog, VARCHAR)
+        case "current_schema":
+            return constant(context.session.schema, VARCHAR)
+    if isinstance(zone, timezone) or started.utcoffset() == UTC.utcoffset(None):
+        return constant(started, TIMESTAMP_TZ)
+    text = f"{started:%Y-%m-%d %H:%M:%S}.{started.microsecond // 1000:03d} {context.session.time_zone}"
+    return _timestamp_literal(text)
+
+
+def constant_integer(expression: RowExpression) -> int | None:
+    """The value of an integer constant, or None."""
+    if isinstance(expression, Constant):
+        value = value_of(expression)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return None
+
+
+def lambda_type(expression: Lambda) -> Type:
+    """The function type of a lambda."""
+    return function_type(tuple(read_type(t) for t in expression.argumentTypes), typed(expression.body))
+
+
+_SPECIAL: dict[str, Callable[[Any, Context, Analyze], RowExpression]] = {
+    CAST: _cast,
+    TRY_CAST: _cast,
+    LITERAL: _literal,
+    EXTRACT: _extract,
+    POSITION: _position,
+    "$from_trim": _trim_from,
+    "$from_ltrim": _trim_from,
+    "$from_rtrim": _trim_from,
+    "row": _row,
+    "if": _if,
+    "coalesce": _coalesce,
+    "nullif": _nullif,
+    "try": _try,
+    "grouping": _grouping,
+    **dict.fromkeys(
+        (
+            "current_date", "current_timestamp", "now", "localtimestamp", "localtime", "current_time",
+            "current_timezone", "current_user", "current_catalog", "current_schema",
+        ),
+        _moment,
+    ),
+}  # fmt: skip

@@ -1,0 +1,95 @@
+"""What analyzing one expression needs to know, and its located errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import tzinfo
+from typing import Any, Protocol
+
+from coordinator.analyzer.literals import zone_of
+from coordinator.analyzer.scope import Scope
+from coordinator.analyzer.syntax import location_in
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.plan.expressions import Call, RowExpression, Variable
+from shared.spi.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class SortItem:
+    """One analyzed item of an ORDER BY."""
+
+    expression: RowExpression
+    order: str
+
+
+class Sinks(Protocol):
+    """Where the query planner takes out of expressions what becomes plan nodes; each gives the variable instead."""
+
+    def aggregate(
+        self, node: Any, call: Call, *, distinct: bool, condition: RowExpression | None, order: tuple[SortItem, ...]
+    ) -> RowExpression: ...
+
+    def window(self, node: Any, context: Context) -> RowExpression: ...
+
+    def scalar_subquery(self, node: Any, context: Context) -> RowExpression: ...
+
+    def exists(self, node: Any, context: Context) -> RowExpression: ...
+
+    def in_subquery(self, node: Any, value: RowExpression, query: Any, context: Context) -> RowExpression: ...
+
+    def quantified(
+        self, node: Any, symbol: str, value: RowExpression, every: bool, query: Any, context: Context
+    ) -> RowExpression: ...
+
+    def grouping(self, node: Any, arguments: tuple[RowExpression, ...]) -> RowExpression: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """``clause`` names the place for the error of a misplaced aggregation; ``sinks`` is None where none may stand."""
+
+    text: str
+    session: Session
+    scope: Scope = Scope()
+    sinks: Sinks | None = None
+    clause: str = "expression"
+    lambdas: Mapping[str, Variable] = field(default_factory=dict)
+    parameters: tuple[Any, ...] = ()
+
+    @property
+    def zone(self) -> tzinfo:
+        """The session's time zone."""
+        return zone_of(self.session.time_zone)
+
+    def locate(self, node: Any) -> ErrorLocation | None:
+        """Where Presto points for ``node``."""
+        if not self.text:
+            return _from_meta(node)
+        return location_in(self.text, node)
+
+    def error(self, node: Any, message: str, code: ErrorCode = ErrorCode.SYNTAX_ERROR) -> ProcessionError:
+        """A located error."""
+        return ProcessionError(code, message, location=self.locate(node))
+
+    def unsupported(self, node: Any, what: str) -> ProcessionError:
+        """A located NOT_SUPPORTED."""
+        return self.error(node, f"{what} is not supported", ErrorCode.NOT_SUPPORTED)
+
+    def only(self, node: Any, *names: str) -> None:
+        """Refuses a node that says more than the arguments named, so that nothing is silently dropped."""
+        for name, value in node.args.items():
+            if value and name not in names:
+                raise self.unsupported(node, f"{type(node).__name__.upper()} with {name.strip('_')}")
+
+    def inside_lambda(self, variables: Mapping[str, Variable]) -> Context:
+        """The context of a lambda's body."""
+        return replace(self, lambdas={**self.lambdas, **variables})
+
+
+def _from_meta(node: Any) -> ErrorLocation | None:
+    found = [n.meta for n in node.walk() if n.meta and "start" in n.meta]
+    if not found:
+        return None
+    first = min(found, key=lambda meta: meta["start"])
+    return ErrorLocation(first["line"], max(1, first["col"] - (first["end"] - first["start"])))

@@ -1,0 +1,502 @@
+"""sqlglot trees to typed RowExpressions: names, literals, operators and forms; calls are in ``calls``.
+
+Every visited node says which of its arguments it reads; anything else is a located NOT_SUPPORTED.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from coordinator.analyzer import calls
+from coordinator.analyzer.builders import coerce, constant, function_call, not_, special, typed
+from coordinator.analyzer.context import Context
+from coordinator.analyzer.literals import parse_decimal, parse_interval
+from coordinator.analyzer.operators import (
+    arithmetic,
+    between,
+    boolean,
+    comparison,
+    dereference,
+    in_list,
+    like,
+    negate,
+    subscript,
+)
+from coordinator.analyzer.scope import Scope, ScopeField
+from coordinator.analyzer.syntax import parse_expression
+from coordinator.analyzer.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INTEGER,
+    UNKNOWN,
+    VARBINARY,
+    array,
+    common_super_type,
+    decimal,
+    row,
+    type_text,
+    varchar,
+)
+from coordinator.sql.tokens import too_large
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.plan.expressions import RowExpression, Variable
+from shared.plan.types import Type
+from shared.spi.connector import TableMetadata
+from shared.spi.session import Session
+
+_ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Mod": "%"}
+_COMPARISON = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
+_UNICODE = re.compile(r"\\(\\|\+[0-9A-Fa-f]{6}|[0-9A-Fa-f]{4})")
+
+
+def analyze_predicate(text: str, table: TableMetadata, session: Session) -> RowExpression:
+    """The WHERE condition ``text`` over the columns of ``table``; variables carry the columns' names.
+
+    Raises located ProcessionErrors with Presto's texts, among them
+    ``WHERE clause must evaluate to a boolean: actual type integer``.
+    """
+    tree = parse_expression(text)
+    relation = (table.catalog.lower(), table.schema.lower(), table.name.lower())
+    fields = tuple(ScopeField(c.name, Variable(name=c.name, type=c.type), relation, c.hidden) for c in table.columns)
+    context = Context(text, session, Scope(fields), clause="WHERE clause")
+    return analyze_condition(tree, context, "WHERE clause")
+
+
+def analyze_condition(tree: Any, context: Context, what: str) -> RowExpression:
+    """An expression that must be boolean."""
+    return boolean(tree, analyze_expression(tree, context), context, what)
+
+
+def analyze_expression(tree: Any, context: Context) -> RowExpression:
+    """The typed form of a tree of ``syntax.parse_expression`` or ``parse_query``.
+
+    Raises ProcessionError; an expression that nests too deeply is Presto's ``statement is too large``.
+    """
+    try:
+        return _analyze(tree, context)
+    except RecursionError as error:
+        raise too_large(ErrorLocation(1, 1)) from error
+
+
+def _analyze(node: Any, context: Context) -> RowExpression:
+    name = type(node).__name__
+    analyzer = _ANALYZERS.get(name)
+    if analyzer is None:
+        raise context.unsupported(node, f"{name.upper()} expression")
+    return analyzer(node, context)
+
+
+def _paren(node: Any, context: Context) -> RowExpression:
+    context.only(node, "this")
+    return _analyze(node.this, context)
+
+
+def _literal(node: Any, context: Context) -> RowExpression:
+    text = str(node.this)
+    if node.args.get("is_string"):
+        return constant(text, varchar(len(text)))
+    return _number(node, text, context)
+
+
+def _number(node: Any, text: str, context: Context) -> RowExpression:
+    try:
+        if "e" in text.lower():
+            return constant(float(text), DOUBLE)
+        if "." in text:
+            value, precision, scale = parse_decimal(text)
+            return constant(value, decimal(precision, scale))
+        number = int(text.replace("_", ""))
+    except ValueError as error:
+        raise context.error(node, str(error)) from error
+    if number >= 1 << 63:
+        raise context.error(node, f"Invalid numeric literal: {text}")
+    return constant(number, INTEGER if number < 1 << 31 else BIGINT)
+
+
+def _hex(node: Any, context: Context) -> RowExpression:
+    text = re.sub(r"[ \r\n\t]", "", str(node.this))
+    if len(text) % 2:
+        raise context.error(node, "Binary literal must contain an even number of digits")
+    try:
+        return constant(bytes.fromhex(text), VARBINARY)
+    except ValueError as error:
+        raise context.error(node, "Binary literal can only contain hexadecimal digits") from error
+
+
+def _unicode(node: Any, context: Context) -> RowExpression:
+    context.only(node, "this")
+    text = _UNICODE.sub(lambda m: "\\" if m[1] == "\\" else chr(int(m[1].lstrip("+"), 16)), str(node.this))
+    return constant(text, varchar(len(text)))
+
+
+def _null(_node: Any, _context: Context) -> RowExpression:
+    return constant(None, UNKNOWN)
+
+
+def _boolean(node: Any, _context: Context) -> RowExpression:
+    return constant(bool(node.this), BOOLEAN)
+
+
+def _interval(node: Any, context: Context) -> RowExpression:
+    context.only(node, "this", "unit")
+    value, sign = node.this, 1
+    while type(value).__name__ in ("Neg", "Paren"):
+        sign, value = (-sign if type(value).__name__ == "Neg" else sign), value.this
+    unit = node.args.get("unit")
+    if unit is None or type(value).__name__ != "Literal" or not value.args.get("is_string"):
+        raise context.error(node, "Invalid INTERVAL literal")
+    span = type(unit).__name__ == "IntervalSpan"
+    start = str(unit.this if span else unit.name).lower()
+    end = str(unit.expression).lower() if span else None
+    try:
+        kind, result = parse_interval(str(value.this), sign, start, end)
+    except ValueError as error:
+        raise context.error(node, str(error)) from error
+    return constant(result, Type(kind))
+
+
+def _column(node: Any, context: Context) -> RowExpression:
+    context.only(node, "this", "table", "db", "catalog")
+    if type(node.this).__name__ == "Star":
+        raise context.error(node, "'*' is not allowed here")
+    parts = [str(node.args[k].name) for k in ("catalog", "db", "table", "this") if node.args.get(k)]
+    if len(parts) == 1 and parts[0].lower() in context.lambdas:
+        return context.lambdas[parts[0].lower()]
+    if parts[0].lower() in context.lambdas:
+        return _fields(node, context.lambdas[parts[0].lower()], parts[1:], context)
+    return _resolve(node, parts, context)
+
+
+def _identifier(node: Any, context: Context) -> RowExpression:
+    variable = context.lambdas.get(str(node.this).lower())
+    return variable if variable is not None else _resolve(node, [str(node.this)], context)
+
+
+def _resolve(node: Any, parts: list[str], context: Context) -> RowExpression:
+    lowered = [p.lower() for p in parts]
+    scope: Scope | None = context.scope
+    while scope is not None:
+        for count in range(len(parts), 0, -1):
+            found = scope.find(lowered[count - 1], tuple(lowered[: count - 1]))
+            if len(found) > 1:
+                raise context.error(node, f"Column '{'.'.join(lowered)}' is ambiguous")
+            if found:
+                return _fields(node, found[0].variable, parts[count:], context)
+        scope = scope.parent
+    raise context.error(node, f"Column '{'.'.join(lowered)}' cannot be resolved")
+
+
+def _fields(node: Any, base: RowExpression, names: list[str], context: Context) -> RowExpression:
+    for name in names:
+        kind = typed(base)
+        positions = [i for i, f in enumerate(kind.fields) if f.name is not None and f.name.lower() == name.lower()]
+        if kind.base != "row":
+            raise context.error(node, f"Expression {_shown(node)} is not of type ROW")
+        if not positions:
+            raise context.error(node, f"Column '{_shown(node)}' cannot be resolved")
+        if len(positions) > 1:
+            raise context.error(node, f"Column '{_shown(node)}' is ambiguous")
+        base = dereference(base, positions[0], node, context)
+    return base
+
+
+def _shown(node: Any) -> str:
+    return str(node.sql(dialect="trino")).lower().replace("fn$", "")
+
+
+def _dot(node: Any, context: Context) -> RowExpression:
+    if type(node.expression).__name__ != "Identifier":
+        raise context.error(node, f"Function {_shown(node).partition('(')[0]} not registered")
+    return _fields(node, _analyze(node.this, context), [str(node.expression.this)], context)
+
+
+def _bracket(node: Any, context: Context) -> RowExpression:
+    context.only(node, "this", "expressions")
+    if len(node.expressions) != 1:
+        raise context.error(node, "mismatched input ','. Expecting: ']'")
+    return subscript(node, _analyze(node.this, context), _analyze(node.expressions[0], context), context)
+
+
+def _array(node: Any, context: Context) -> RowExpression:
+    context.only(node, "expressions", "value_constructor")
+    items = [_analyze(e, context) for e in node.expressions]
+    common: Type = UNKNOWN
+    for item, expression in zip(node.expressions, items, strict=True):
+        widened = common_super_type(common, typed(expression))
+        if widened is None:
+            message = f"All ARRAY elements must be the same type: {type_text(common)}"
+            raise context.error(item, message)
+        common = widened
+    items = [coerce(i, common, context.zone) for i in items]
+    return function_call("array_constructor", items, array(common), display="ARRAY")
+
+
+def _tuple(node: Any, context: Context) -> RowExpression:
+    context.only(node, "expressions")
+    items = [_analyze(e, context) for e in node.expressions]
+    return special("ROW_CONSTRUCTOR", row(tuple(typed(i) for i in items)), *items)
+
+
+def _binary(node: Any, context: Context) -> RowExpression:
+    # Left spines are walked, not recursed: a + b + c + … may be thousands long.
+    spine = []
+    while type(node).__name__ in _ARITHMETIC or type(node).__name__ == "DPipe":
+        context.only(node, "this", "expression", "typed", "safe")
+        spine.append(node)
+        node = node.this
+    result = _analyze(node, context)
+    for part in reversed(spine):
+        right = _analyze(part.expression, context)
+        if type(part).__name__ == "DPipe":
+            result = calls.call(part, "concat", (result, right), context, display="CONCAT")
+        else:
+            result = arithmetic(part, _ARITHMETIC[type(part).__name__], result, right, context)
+    return result
+
+
+def _comparison(node: Any, context: Context) -> RowExpression:
+    context.only(node, "this", "expression")
+    symbol = _COMPARISON[type(node).__name__]
+    left = _analyze(node.this, context)
+    kind = type(node.expression).__name__
+    if kind in ("All", "Any"):
+        if context.sinks is None:
+            raise context.unsupported(node, "Quantified comparison here")
+        return context.sinks.quantified(node, symbol, left, kind == "All", node.expression.this, context)
+    return comparison(node, symbol, left, _analyze(node.expression, context), context)
+
+
+def _logical(node: Any, context: Context) -> RowExpression:
+    kind, form = type(node).__name__, "AND" if type(node).__name__ == "And" else "OR"
+    spine = []
+    while type(node).__name__ == kind:
+        context.only(node, "this", "expression")
+        spine.append(node)
+        node = node.this
+    operands = [node, *(part.expression for part in reversed(spine))]
+    what = f"Logical {form} expression"
+    terms = [_term(operand, context, what) for operand in operands]
+    result = terms[0]
+    if len(terms) > 100:
+        return _balanced(form, terms)
+    for term in terms[1:]:
+        result = special("AND" if form == "AND" else "OR", BOOLEAN, result, term)
+    return result
+
+
+def _balanced(form: str, terms: list[RowExpression]) -> RowExpression:
+    while len(terms) > 1:
+        pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
+        terms = [special("AND" if form == "AND" else "OR", BOOLEAN, *p) if len(p) == 2 else p[0] for p in pairs]
+    return terms[0]
+
+
+def _term(operand: Any, context: Context, what: str) -> RowExpression:
+    value = _analyze(operand, context)
+    kind = typed(value)
+    if kind.base not in ("boolean", "unknown"):
+        raise context.error(operand, f"{what} term must evaluate to a boolean (actual: {type_text(kind)})"[:200])
+    return coerce(value, BOOLEAN)
+
+
+def _not(node: Any, context: Context) -> RowExpression:
+    context.only(node, "this")
+    value = _analyze(node.this, context)
+    kind = typed(value)
+    if kind.base not in ("boolean", "unknown"):
+        message = f"Value of logical NOT expression must evaluate to a boolean (actual: {type_text(kind)})"
+        raise context.error(node.this, message)
+    return not_(coerce(value, BOOLEAN))
+
+
+def _neg(node: Any, context: Context) -> RowExpression:
+    context.only(node, "this")
+    inner = node.this
+    if type(inner).__name__ == "Literal" and str(inner.this) == "9223372036854775808":
+        return constant(-(1 << 63), BIGINT)
+    return negate(node, _analyze(inner, context), context)
+
+
+def _is(node: Any, context: Context) -> RowExpression:
+    context.only(node, "this", "expression")
+    if type(node.expression).__name__ != "Null":
+        raise context.error(node, "mismatched input. Expecting: 'DISTINCT', 'NOT', 'NULL'")
+    return special("IS_NULL", BOOLEAN, _analyze(node.this, context))
+
+
+def _distinct_from(node: Any, context: Context) -> RowExpression:
+    context.only(node, "this", "expression")
+    left, right = _analyze(node.this, context), _analyze(node.expression, context)
+    result = comparison(node, "IS DISTINCT FROM", left, right, context)
+    return not_(result) if type(node).__name__ == "NullSafeEQ" else result
+
+
+def _between(node: Any, context: Context) -> RowExpression:
+    context.only(node, "this", "low", "high")
+    operands = [_analyze(node.args[k], context) for k in ("this", "low", "high")]
+    return between(node, operands[0], operands[1], operands[2], context)
+
+
+def _in(node: Any, context: Context) -> RowExpression:
+    context.only(node, "this", "expressions", "query")
+    value = _analyze(node.this, context)
+    query = node.args.get("query")
+    items = node.expressions
+    if query is None and len(items) == 1 and type(items[0]).__name__ in ("Values", "Select", "Table"):
+        query = items[0]
+    if query is not None:
+        if context.sinks is None:
+            raise context.unsupported(node, "Subquery here")
+        return context.sinks.in_subquery(node, value, query, context)
+    return in_list(node, value, [_analyze(e, context) for e in items], context)
+
+
+def _like(node: Any, context: Context) -> RowExpression:
+    escape = None
+    inner = node
+    if type(node).__name__ == "Escape":
+        context.only(node, "this", "expression")
+        inner, escape = node.this, _analyze(node.expression, context)
+        if type(inner).__name__ == "Not":
+            return not_(_like_of(inner.this, escape, context))
+    return _like_of(inner, escape, context)
+
+
+def _like_of(node: Any, escape: RowExpression | None, context: Context) -> RowExpression:
+    context.only(node, "this", "expression", "negate")
+    value, pattern = _analyze(node.this, context), _analyze(node.expression, context)
+    result = like(node, value, pattern, escape, context)
+    return not_(result) if node.args.get("negate") else result
+
+
+def _case(node: Any, context: Context) -> RowExpression:
+    context.only(node, "this", "ifs", "default")
+    operand = _analyze(node.this, context) if node.this is not None else None
+    branches = []
+    for branch in node.args["ifs"]:
+        if operand is None:
+            condition = analyze_condition(branch.this, context, "CASE WHEN clause")
+        else:
+            condition = comparison(branch, "=", operand, _analyze(branch.this, context), context)
+        branches.append((condition, _analyze(branch.args["true"], context)))
+    default = node.args.get("default")
+    otherwise = _analyze(default, context) if default is not None else constant(None, UNKNOWN)
+    result = calls.common_type(node, [v for _, v in branches] + [otherwise], "CASE", context)
+    whens = [special("WHEN", result, c, coerce(v, result, context.zone)) for c, v in branches]
+    return special("SWITCH", result, constant(True, BOOLEAN), *whens, coerce(otherwise, result, context.zone))
+
+
+def _at_time_zone(node: Any, context: Context) -> RowExpression:
+    context.only(node, "this", "zone")
+    value, zone = _analyze(node.this, context), _analyze(node.args["zone"], context)
+    kind = typed(value)
+    if kind.base in ("timestamp", "time", "date"):
+        target = "time with time zone" if kind.base == "time" else "timestamp with time zone"
+        value = coerce(value, Type(target), context.zone)
+    return calls.call(node, "at_timezone", (value, zone), context)
+
+
+def _subquery(node: Any, context: Context) -> RowExpression:
+    if context.sinks is None:
+        raise context.unsupported(node, "Subquery here")
+    return context.sinks.scalar_subquery(node, context)
+
+
+def _exists(node: Any, context: Context) -> RowExpression:
+    context.only(node, "this")
+    if context.sinks is None:
+        raise context.unsupported(node, "EXISTS here")
+    return context.sinks.exists(node, context)
+
+
+def _window(node: Any, context: Context) -> RowExpression:
+    if context.sinks is None:
+        raise context.error(
+            node, f"{context.clause} cannot contain aggregations, window functions or grouping operations"
+        )
+    return context.sinks.window(node, context)
+
+
+def _placeholder(node: Any, context: Context) -> RowExpression:
+    position = sum(1 for p in _placeholders(node.root()) if p.meta.get("start", 0) < node.meta.get("start", 0))
+    if position >= len(context.parameters):
+        message = f"Incorrect number of parameters: expected {position + 1} but found {len(context.parameters)}"
+        raise context.error(node, message, ErrorCode.INVALID_ARGUMENTS)
+    value = context.parameters[position]
+    return literal_expression(value)
+
+
+def _placeholders(tree: Any) -> list[Any]:
+    return [n for n in tree.walk() if type(n).__name__ == "Placeholder"]
+
+
+def literal_expression(value: Any) -> RowExpression:
+    """A Python value as a constant of the type that its literal would have."""
+    match value:
+        case None:
+            return constant(None, UNKNOWN)
+        case bool():
+            return constant(value, BOOLEAN)
+        case int():
+            return constant(value, INTEGER if -(1 << 31) <= value < 1 << 31 else BIGINT)
+        case float():
+            return constant(value, DOUBLE)
+        case Decimal():
+            number, precision, scale = parse_decimal(f"{value:f}")
+            return constant(number, decimal(precision, scale))
+        case bytes():
+            return constant(value, VARBINARY)
+        case datetime():
+            return constant(value, Type("timestamp with time zone" if value.tzinfo else "timestamp"))
+        case date():
+            return constant(value, Type("date"))
+        case str():
+            return constant(value, varchar(len(value)))
+        case _:
+            raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"A parameter of {type(value).__name__} is not supported")
+
+
+_Analyzer = Callable[[Any, Context], RowExpression]
+_ANALYZERS: dict[str, _Analyzer] = {
+    "Paren": _paren,
+    "Literal": _literal,
+    "HexString": _hex,
+    "UnicodeString": _unicode,
+    "Null": _null,
+    "Boolean": _boolean,
+    "Interval": _interval,
+    "Column": _column,
+    "Identifier": _identifier,
+    "Dot": _dot,
+    "Bracket": _bracket,
+    "Array": _array,
+    "Tuple": _tuple,
+    **dict.fromkeys((*_ARITHMETIC, "DPipe"), _binary),
+    **dict.fromkeys(_COMPARISON, _comparison),
+    "And": _logical,
+    "Or": _logical,
+    "Not": _not,
+    "Neg": _neg,
+    "Is": _is,
+    "NullSafeEQ": _distinct_from,
+    "NullSafeNEQ": _distinct_from,
+    "Between": _between,
+    "In": _in,
+    "Like": _like,
+    "Escape": _like,
+    "Case": _case,
+    "AtTimeZone": _at_time_zone,
+    "Subquery": _subquery,
+    "Select": _subquery,
+    "Exists": _exists,
+    "Window": _window,
+    "Placeholder": _placeholder,
+    "Anonymous": lambda node, context: calls.analyze_call(node, context, _analyze),
+    "Filter": lambda node, context: calls.analyze_call(node, context, _analyze),
+    "WithinGroup": lambda node, context: calls.analyze_call(node, context, _analyze),
+}

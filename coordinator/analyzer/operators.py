@@ -1,0 +1,230 @@
+"""Types of arithmetic, comparison, LIKE, subscript and logic; operands are coerced with explicit casts.
+
+Decimal rules: addition ``p = min(38, max(p1-s1, p2-s2) + max(s1, s2) + 1)``, multiplication ``p1+p2, s1+s2``, division
+``p1 + s2 + max(0, s2-s1), max(s1, s2)``, modulus ``min(p1-s1, p2-s2) + max(s1, s2)`` (Presto DecimalOperators).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coordinator.analyzer.builders import coerce, constant, function_call, operator, special, typed, value_of
+from coordinator.analyzer.context import Context
+from coordinator.analyzer.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DAY_SECOND,
+    DOUBLE,
+    NUMERIC,
+    TIME,
+    TIME_TZ,
+    TIMESTAMP,
+    TIMESTAMP_TZ,
+    VARCHAR,
+    YEAR_MONTH,
+    as_decimal,
+    can_coerce,
+    common_super_type,
+    decimal,
+    is_comparable,
+    is_orderable,
+    type_text,
+)
+from shared.errors import ErrorCode
+from shared.plan.expressions import Constant, RowExpression
+from shared.plan.types import Type
+
+_INTERVALS = (DAY_SECOND, YEAR_MONTH)
+_MOMENTS = (DATE, TIME, TIME_TZ, TIMESTAMP, TIMESTAMP_TZ)
+
+
+def arithmetic(node: Any, symbol: str, left: RowExpression, right: RowExpression, context: Context) -> RowExpression:
+    """``left symbol right`` for + - * / %."""
+    a, b = typed(left), typed(right)
+    found = _numeric(symbol, a, b) or _temporal(symbol, a, b)
+    if found is None:
+        raise _refused(node, symbol, a, b, context)
+    to_left, to_right, result = found
+    if result.base == "decimal" and result.numbers[1] > 38:
+        message = f"DECIMAL scale must be in range [0, precision] ({result.numbers[0]})"
+        raise context.error(node, message, ErrorCode.INVALID_FUNCTION_ARGUMENT)
+    zone = context.zone
+    return operator(symbol, (coerce(left, to_left, zone), coerce(right, to_right, zone)), result)
+
+
+def _refused(node: Any, symbol: str, a: Type, b: Type, context: Context) -> Exception:
+    return context.error(node, f"'{symbol}' cannot be applied to {type_text(a)}, {type_text(b)}")
+
+
+def _numeric(symbol: str, a: Type, b: Type) -> tuple[Type, Type, Type] | None:
+    if a.base == "unknown":
+        a = b if b.base != "unknown" else BIGINT
+    if b.base == "unknown":
+        b = a
+    if a.base not in NUMERIC or b.base not in NUMERIC:
+        return None
+    common = common_super_type(a, b)
+    if common is None:
+        return None
+    if common.base != "decimal":
+        return common, common, common
+    left, right = as_decimal(a), as_decimal(b)
+    assert left is not None and right is not None
+    return left, right, decimal_result(symbol, left, right)
+
+
+def decimal_result(symbol: str, a: Type, b: Type) -> Type:
+    """The type of an operation on two decimals."""
+    (p1, s1), (p2, s2) = a.numbers, b.numbers
+    scale = max(s1, s2)
+    match symbol:
+        case "+" | "-":
+            precision = max(p1 - s1, p2 - s2) + scale + 1
+        case "*":
+            precision, scale = p1 + p2, s1 + s2
+        case "/":
+            precision = p1 + s2 + max(s2 - s1, 0)
+        case _:
+            precision = min(p1 - s1, p2 - s2) + scale
+    return decimal(max(1, min(38, precision)), scale)
+
+
+def _temporal(symbol: str, a: Type, b: Type) -> tuple[Type, Type, Type] | None:
+    if symbol in "+-" and a in _MOMENTS and b in _INTERVALS and not (b == YEAR_MONTH and a in (TIME, TIME_TZ)):
+        return a, b, a
+    if symbol == "+" and b in _MOMENTS and a in _INTERVALS and not (a == YEAR_MONTH and b in (TIME, TIME_TZ)):
+        return a, b, b
+    if symbol in "+-" and a in _INTERVALS and a == b:
+        return a, b, a
+    if symbol == "-" and a in _MOMENTS and b in _MOMENTS:
+        common = common_super_type(a, b)
+        return None if common is None else (common, common, DAY_SECOND)
+    if a in _INTERVALS and symbol in "*/" and b.base in NUMERIC:
+        factor = BIGINT if can_coerce(b, BIGINT) and b.base != "decimal" else DOUBLE
+        return (a, factor, a) if can_coerce(b, factor) else None
+    if b in _INTERVALS and symbol == "*" and a.base in NUMERIC:
+        factor = BIGINT if can_coerce(a, BIGINT) and a.base != "decimal" else DOUBLE
+        return (factor, b, b) if can_coerce(a, factor) else None
+    return None
+
+
+def comparison(node: Any, symbol: str, left: RowExpression, right: RowExpression, context: Context) -> RowExpression:
+    """``left symbol right`` for = <> < <= > >= and IS DISTINCT FROM."""
+    a, b = typed(left), typed(right)
+    common = common_super_type(a, b)
+    ordered = symbol in ("<", "<=", ">", ">=")
+    if common is None or not is_comparable(common) or (ordered and not is_orderable(common)):
+        raise _refused(node, symbol, a, b, context)
+    zone = context.zone
+    return operator(symbol, (coerce(left, common, zone), coerce(right, common, zone)), BOOLEAN)
+
+
+def negate(node: Any, value: RowExpression, context: Context) -> RowExpression:
+    """``- value``; a number is negated at once."""
+    kind = typed(value)
+    if kind.base not in NUMERIC and kind not in _INTERVALS:
+        raise context.error(node, f"'-' cannot be applied to {type_text(kind)}")
+    if isinstance(value, Constant):
+        number = value_of(value)
+        # Decimal('-0.00') is 0 in Presto; -0.0 stays a double's own value.
+        negated = None if number is None else (-number if number or kind.base in ("double", "real") else number)
+        try:
+            return constant(negated, kind)
+        except ValueError as error:
+            message = f"{kind.base} negation overflow: {number}"
+            raise context.error(node, message, ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE) from error
+    return function_call("$operator$negation", (value,), kind, display="NEGATION")
+
+
+def boolean(node: Any, value: RowExpression, context: Context, what: str) -> RowExpression:
+    """``value`` as a condition; NULL becomes a NULL boolean."""
+    kind = typed(value)
+    if kind.base not in ("boolean", "unknown"):
+        raise context.error(node, f"{what} must evaluate to a boolean: actual type {type_text(kind)}")
+    return coerce(value, BOOLEAN)
+
+
+def between(
+    node: Any, value: RowExpression, low: RowExpression, high: RowExpression, context: Context
+) -> RowExpression:
+    """``value BETWEEN low AND high``."""
+    kinds = [typed(e) for e in (value, low, high)]
+    common = common_super_type(kinds[0], kinds[1])
+    common = None if common is None else common_super_type(common, kinds[2])
+    if common is None or not is_orderable(common):
+        shown = ", ".join(type_text(k) for k in kinds)
+        raise context.error(node, f"Cannot check if {type_text(kinds[0])} is BETWEEN {shown.split(', ', 1)[1]}")
+    operands = tuple(coerce(e, common, context.zone) for e in (value, low, high))
+    return function_call("$operator$between", operands, BOOLEAN, display="BETWEEN")
+
+
+def in_list(node: Any, value: RowExpression, items: list[RowExpression], context: Context) -> RowExpression:
+    """``value IN (items)``."""
+    common: Type | None = typed(value)
+    for item in items:
+        known = common
+        common = None if known is None else common_super_type(known, typed(item))
+        if common is None:
+            message = "IN value and list items must be the same type: "
+            raise context.error(node, message + type_text(known or typed(value)))
+    assert common is not None
+    operands = [coerce(e, common, context.zone) for e in (value, *items)]
+    if len(items) == 1:
+        return operator("=", operands, BOOLEAN)
+    return special("IN", BOOLEAN, *operands)
+
+
+def like(
+    node: Any, value: RowExpression, pattern: RowExpression, escape: RowExpression | None, context: Context
+) -> RowExpression:
+    """``value LIKE pattern [ESCAPE escape]``."""
+    for operand in (value, pattern, *((escape,) if escape is not None else ())):
+        kind = typed(operand)
+        if kind.base not in ("varchar", "char", "unknown"):
+            place = "Left side of" if operand is value else "Pattern for"
+            message = f"{place} LIKE expression must evaluate to a varchar (actual: {type_text(kind)})"
+            raise context.error(node, message)
+    result = Type("likepattern")
+    text = pattern if typed(pattern).base == "varchar" else coerce(pattern, VARCHAR)
+    compiled = (
+        function_call("$operator$cast", (text,), result, display="CAST")
+        if escape is None
+        else function_call(
+            "like_pattern", (coerce(text, VARCHAR), coerce(escape, VARCHAR)), result, display="LIKE_PATTERN"
+        )
+    )
+    return function_call(
+        "like", (coerce(value, VARCHAR) if typed(value).base == "unknown" else value, compiled), BOOLEAN, display="LIKE"
+    )
+
+
+def subscript(node: Any, base: RowExpression, index: RowExpression, context: Context) -> RowExpression:
+    """``base[index]`` of an array (from 1), a map or a row."""
+    kind = typed(base)
+    if kind.base == "array":
+        if typed(index).base not in ("tinyint", "smallint", "integer", "bigint", "unknown"):
+            raise _subscript_error(node, kind, typed(index), context)
+        at = coerce(index, BIGINT, context.zone)
+        return function_call("$operator$subscript", (base, at), kind.arguments[0], display="SUBSCRIPT")
+    if kind.base == "map":
+        key, value = kind.arguments
+        if not can_coerce(typed(index), key):
+            raise _subscript_error(node, kind, typed(index), context)
+        at = coerce(index, key, context.zone)
+        return function_call("$operator$subscript", (base, at), value, display="SUBSCRIPT")
+    if kind.base == "row" and isinstance(index, Constant) and isinstance(value_of(index), int):
+        return dereference(base, value_of(index) - 1, node, context)
+    raise _subscript_error(node, kind, typed(index), context)
+
+
+def _subscript_error(node: Any, base: Type, index: Type, context: Context) -> Exception:
+    return context.error(node, f"Cannot use {type_text(index)} for subscript of {type_text(base)}")
+
+
+def dereference(base: RowExpression, position: int, node: Any, context: Context) -> RowExpression:
+    """Field ``position`` (from 0) of a row."""
+    fields = typed(base).fields
+    if not 0 <= position < len(fields):
+        raise context.error(node, f"Invalid subscript index: {position + 1}. Index must be 1 to {len(fields)}")
+    return special("DEREFERENCE", fields[position].type, base, constant(position, Type("integer")))

@@ -1,0 +1,416 @@
+"""Text to sqlglot trees that keep what Presto's grammar says.
+
+sqlglot renames functions, reorders their arguments, shifts subscripts, drops the text of types and the position of most
+nodes. So the tokens are rewritten before it parses: every call becomes an unknown function named ``fn$<name>``, casts
+and typed literals carry their type as text, and the special call forms (EXTRACT, SUBSTRING … FROM, POSITION … IN, TRIM)
+become plain calls. What sqlglot accepts and Presto does not is refused here or by the analyzer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.trino import Trino
+from sqlglot.errors import ParseError
+from sqlglot.tokens import Token, TokenType
+
+from coordinator.sql.tokens import location_of, tokenize, too_large
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+
+FUNCTION_PREFIX = "fn$"
+REWRITTEN = "rewritten"
+"""Marks the root of a tree made here, in its ``meta``."""
+CAST, TRY_CAST, LITERAL, EXTRACT, POSITION = "$cast", "$try_cast", "$literal", "$extract", "$position"
+
+_STRUCTURAL = frozenset(
+    [
+        "select",
+        "from",
+        "where",
+        "group",
+        "having",
+        "order",
+        "by",
+        "on",
+        "using",
+        "in",
+        "exists",
+        "and",
+        "or",
+        "not",
+        "when",
+        "then",
+        "else",
+        "case",
+        "values",
+        "all",
+        "any",
+        "some",
+        "over",
+        "within",
+        "union",
+        "except",
+        "intersect",
+        "join",
+        "cross",
+        "left",
+        "right",
+        "full",
+        "inner",
+        "outer",
+        "natural",
+        "lateral",
+        "unnest",
+        "table",
+        "with",
+        "as",
+        "distinct",
+        "limit",
+        "offset",
+        "fetch",
+        "between",
+        "like",
+        "escape",
+        "is",
+        "partition",
+        "rows",
+        "range",
+        "groups",
+        "sets",
+        "cube",
+        "rollup",
+        "interval",
+        "array",
+        "recursive",
+        "tablesample",
+        "end",
+        "desc",
+        "asc",
+        "nulls",
+        "window",
+        "ordinality",
+        "version",
+        "system_time",
+        "for",
+        "of",
+    ]
+)
+_NO_CALL_BEFORE = {TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.ALIAS}
+_LITERAL_TYPES = frozenset(
+    [
+        "decimal",
+        "date",
+        "time",
+        "timestamp",
+        "char",
+        "varchar",
+        "varbinary",
+        "json",
+        "uuid",
+        "ipaddress",
+        "ipprefix",
+        "real",
+        "double",
+        "bigint",
+        "tinyint",
+        "smallint",
+        "integer",
+        "int",
+        "boolean",
+    ]
+)
+_NILADIC = frozenset(
+    [
+        "current_date",
+        "current_timestamp",
+        "current_time",
+        "localtime",
+        "localtimestamp",
+        "current_user",
+        "current_catalog",
+        "current_schema",
+    ]
+)
+_REFUSED = {
+    TokenType.DCOLON, TokenType.ILIKE, TokenType.L_BRACE, TokenType.R_BRACE, TokenType.PARAMETER, TokenType.COLON,
+    TokenType.QUALIFY, TokenType.PIVOT, TokenType.UNPIVOT, TokenType.RLIKE, TokenType.GLOB, TokenType.DQMARK,
+    TokenType.DIV, TokenType.CARET, TokenType.PIPE, TokenType.AMP, TokenType.TILDE, TokenType.HASH,
+    TokenType.SORT_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.SEMI, TokenType.ANTI,
+    TokenType.SIMILAR_TO, TokenType.ASOF, TokenType.STRAIGHT_JOIN, TokenType.SEMICOLON,
+}  # fmt: skip
+_OPEN = {TokenType.L_PAREN, TokenType.L_BRACKET}
+_CLOSE = {TokenType.R_PAREN, TokenType.R_BRACKET}
+_AFTER_COMMA_REFUSED = {TokenType.FROM, TokenType.R_PAREN, TokenType.WHERE, TokenType.COMMA, TokenType.GROUP_BY}
+
+
+@cache
+def _dialect() -> Any:
+    dialect = Trino()
+    # Subscripts stay as written, from 1.
+    dialect.INDEX_OFFSET = 0
+    return dialect
+
+
+def parse_query(text: str, tokens: Sequence[Token] | None = None) -> Any:
+    """The tree of the one query in ``text``; ``tokens`` may be a part of its tokens. Raises a located SYNTAX_ERROR."""
+    tokens = list(tokens) if tokens is not None else query_tokens(text)
+    rewritten = _Rewriter(text, tokens).rewrite()
+    return _run(text, tokens, lambda parser: parser.parse(rewritten, text))
+
+
+def parse_expression(text: str) -> Any:
+    """The tree of ``text`` as one expression."""
+    tokens = tokenize(text)
+    if not tokens:
+        raise syntax(text, len(text), "mismatched input '<EOF>'. Expecting: <expression>")
+    rewritten = _Rewriter(text, tokens).rewrite()
+    return _run(text, tokens, lambda parser: parser.parse_into(exp.Condition, rewritten, text))
+
+
+def query_tokens(text: str) -> list[Token]:
+    """The tokens of the query inside a statement: without a leading EXPLAIN […] or PREPARE name FROM."""
+    tokens = tokenize(text)
+    position = 0
+    words = [t.text.lower() for t in tokens[:5]]
+    if words[:1] == ["prepare"]:
+        position = 3
+    while words[:1] == ["explain"] and position < len(tokens):
+        word = tokens[position].text.lower()
+        following = tokens[position + 1].text.lower() if position + 1 < len(tokens) else ""
+        if word in ("explain", "analyze", "verbose"):
+            position += 1
+        elif word == "(" and following in ("type", "format"):
+            position += _closing(tokens, position) + 1
+        else:
+            break
+    return tokens[position:]
+
+
+def _closing(tokens: Sequence[Token], start: int) -> int:
+    return next((i for i, t in enumerate(tokens[start:]) if t.token_type is TokenType.R_PAREN), 0)
+
+
+def _run(text: str, tokens: Sequence[Token], parse: Any) -> Any:
+    try:
+        trees = parse(_dialect().parser())
+    except ParseError as error:
+        raise _parse_error(text, tokens, error) from error
+    except RecursionError as error:
+        raise too_large(location_of(text, tokens[0].start)) from error
+    if len(trees) != 1 or trees[0] is None:
+        raise syntax(text, tokens[0].start if tokens else 0, "mismatched input. Expecting: <query>")
+    trees[0].meta[REWRITTEN] = True
+    return trees[0]
+
+
+def _parse_error(text: str, tokens: Sequence[Token], error: ParseError) -> ProcessionError:
+    details: dict[str, Any] = next((e for e in error.errors if e.get("line") is not None), {})
+    at = (details.get("line"), details.get("col"))
+    token = next((t for t in tokens if (t.line, t.col) == at), None)
+    if token is None or (token is tokens[-1] and "Expecting" in str(details.get("description"))):
+        return syntax(text, len(text), "mismatched input '<EOF>'. Expecting: <expression>")
+    return syntax(text, token.start, f"mismatched input '{text[token.start : token.end + 1]}'")
+
+
+def syntax(text: str, offset: int, message: str) -> ProcessionError:
+    """A SYNTAX_ERROR at a character offset."""
+    return ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location_of(text, offset))
+
+
+class _Rewriter:
+    """One pass over a statement's tokens; holds the position and the output."""
+
+    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+        self.text, self.tokens = text, tokens
+        self.closing: dict[int, int] = {}
+        stack: list[int] = []
+        for index, token in enumerate(tokens):
+            if token.token_type in _OPEN:
+                stack.append(index)
+            elif token.token_type in _CLOSE and stack:
+                self.closing[stack.pop()] = index
+        self.replaced: dict[int, list[Token]] = {}
+        self.out: list[Token] = []
+
+    def rewrite(self) -> list[Token]:
+        for index, token in enumerate(self.tokens):
+            if index not in self.replaced:
+                self._refuse(index, token)
+                self._visit(index, token)
+        for index, token in enumerate(self.tokens):
+            self.out.extend(self.replaced.get(index, [token]))
+        return self.out
+
+    def _kind(self, index: int) -> Any:
+        return self.tokens[index].token_type if 0 <= index < len(self.tokens) else None
+
+    def _word(self, index: int) -> str:
+        return str(self.tokens[index].text).lower() if 0 <= index < len(self.tokens) else ""
+
+    def _refuse(self, index: int, token: Token) -> None:
+        raw = self.text[token.start : token.end + 1]
+        trailing = token.token_type is TokenType.COMMA and (
+            self._kind(index + 1) in _AFTER_COMMA_REFUSED or index + 1 == len(self.tokens)
+        )
+        if trailing:
+            index, token = index + 1, self.tokens[min(index + 1, len(self.tokens) - 1)]
+            raw = self.text[token.start : token.end + 1] if index < len(self.tokens) else "<EOF>"
+        if trailing or token.token_type in _REFUSED or raw == "==":
+            offset = token.start if index < len(self.tokens) else len(self.text)
+            raise syntax(self.text, offset, f"mismatched input '{raw}'. Expecting: <expression>")
+
+    def _visit(self, index: int, token: Token) -> None:
+        kind, word = token.token_type, str(token.text).lower()
+        quoted = kind is TokenType.IDENTIFIER
+        following = self._kind(index + 1)
+        if word in _NILADIC and not quoted and following is not TokenType.L_PAREN:
+            self.replaced[index] = [*self._call(token, word), _make(token, TokenType.R_PAREN, ")")]
+        elif following is TokenType.STRING and word in _LITERAL_TYPES and not quoted:
+            self._literal(index, word)
+        elif word == "double" and self._word(index + 1) == "precision" and self._kind(index + 2) is TokenType.STRING:
+            self.replaced[index] = []
+            self._literal(index + 1, "double")
+        elif following is TokenType.L_PAREN and kind is not TokenType.STRING and self._is_call(index, word, quoted):
+            self._rename(index, token, word)
+
+    def _is_call(self, index: int, word: str, quoted: bool) -> bool:
+        before = self._kind(index - 1)
+        zone = self._word(index - 1) == "zone" and self._word(index - 2) == "time"
+        if (before in _NO_CALL_BEFORE and not zone) or self._word(index - 1) == "ordinality":
+            return False
+        if not quoted and (word in _STRUCTURAL or not word.replace("_", "a").replace("$", "a").isalnum()):
+            return False
+        if before is TokenType.TABLE_SAMPLE:
+            return False
+        end = self.closing.get(index + 1, -2)
+        # A name with columns in WITH: ``name (a, b) AS (``.
+        return not (self._kind(end + 1) is TokenType.ALIAS and self._kind(end + 2) is TokenType.L_PAREN)
+
+    def _rename(self, index: int, token: Token, word: str) -> None:
+        end = self.closing.get(index + 1)
+        if end is None:
+            return
+        name = word
+        if word in ("cast", "try_cast"):
+            self._cast(index, end)
+            name = f"${word}"
+        elif word == "extract":
+            self._extract(index)
+            name = EXTRACT
+        elif word == "position":
+            self._separator(index, end, {"in"})
+            name = POSITION
+        elif word == "substring":
+            self._separator(index, end, {"from", "for"})
+        elif word == "trim":
+            name = self._trim(index, end)
+        self.replaced[index] = [_make(token, TokenType.IDENTIFIER, FUNCTION_PREFIX + name)]
+
+    def _call(self, token: Token, name: str) -> list[Token]:
+        return [_make(token, TokenType.IDENTIFIER, FUNCTION_PREFIX + name), _make(token, TokenType.L_PAREN, "(")]
+
+    def _literal(self, index: int, type_name: str) -> None:
+        token, value = self.tokens[index], self.tokens[index + 1]
+        self.replaced[index] = [
+            *self._call(token, LITERAL),
+            _make(token, TokenType.STRING, type_name),
+            _make(token, TokenType.COMMA, ","),
+        ]
+        self.replaced[index + 1] = [value, _make(value, TokenType.R_PAREN, ")")]
+
+    def _top_level(self, index: int, end: int) -> list[int]:
+        inside, position = [], index + 2
+        while position < end:
+            inside.append(position)
+            position = self.closing.get(position, position) + 1
+        return inside
+
+    def _cast(self, index: int, end: int) -> None:
+        separator = next((i for i in self._top_level(index, end) if self._kind(i) is TokenType.ALIAS), None)
+        if separator is None or separator + 1 >= end:
+            raise syntax(self.text, self.tokens[end].start, "mismatched input ')'. Expecting: 'AS'")
+        first, last = self.tokens[separator + 1], self.tokens[end - 1]
+        type_text = self.text[first.start : last.end + 1]
+        self.replaced[separator] = [_make(self.tokens[separator], TokenType.COMMA, ",")]
+        for position in range(separator + 1, end):
+            self.replaced[position] = []
+        self.replaced[separator + 1] = [_make(first, TokenType.STRING, type_text)]
+
+    def _extract(self, index: int) -> None:
+        field, separator = index + 2, index + 3
+        if self._word(separator) != "from":
+            raise syntax(self.text, self.tokens[field].start, f"mismatched input '{self._word(separator)}'")
+        self.replaced[field] = [_make(self.tokens[field], TokenType.STRING, self._word(field))]
+        self.replaced[separator] = [_make(self.tokens[separator], TokenType.COMMA, ",")]
+
+    def _separator(self, index: int, end: int, words: set[str]) -> None:
+        for position in self._top_level(index, end):
+            if self._word(position) in words and self._kind(position) is not TokenType.IDENTIFIER:
+                self.replaced[position] = [_make(self.tokens[position], TokenType.COMMA, ",")]
+
+    def _trim(self, index: int, end: int) -> str:
+        name, first = "trim", index + 2
+        if self._word(first) in ("both", "leading", "trailing"):
+            name = {"both": "trim", "leading": "ltrim", "trailing": "rtrim"}[self._word(first)]
+            self.replaced[first] = []
+            first += 1
+        separator = next((i for i in self._top_level(index, end) if self._word(i) == "from"), None)
+        if separator == first:
+            self.replaced[separator] = []
+        elif separator is not None:
+            self.replaced[separator] = [_make(self.tokens[separator], TokenType.COMMA, ",")]
+            name = f"$from_{name}"
+        return name
+
+
+def _make(at: Token, kind: Any, text: str) -> Token:
+    return Token(kind, text, at.line, at.col, at.start, at.end)
+
+
+def function_name(node: Any) -> str | None:
+    """The lower-case name of a rewritten call, or None for any other node."""
+    if not isinstance(node, exp.Anonymous):
+        return None
+    name = node.this
+    text = str(name.this if isinstance(name, exp.Identifier) else name)
+    return text.removeprefix(FUNCTION_PREFIX).lower() if text.startswith(FUNCTION_PREFIX) else text.lower()
+
+
+def start_of(node: Any) -> int | None:
+    """The offset of a node's first token that sqlglot kept, or None."""
+    best: int | None = None
+    for inner in node.walk():
+        start = inner.meta.get("start") if inner.meta else None
+        if start is not None and (best is None or start < best):
+            best = start
+    return best
+
+
+_BEFORE = {"Case": "case", "Not": "not", "Exists": "exists", "Neg": "-", "Array": "array", "Select": "select"}
+_BETWEEN = {
+    "Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Mod": "%", "EQ": "=", "LT": "<", "LTE": "<=", "GT": ">",
+    "GTE": ">=", "And": "and", "Or": "or", "DPipe": "||",
+}  # fmt: skip
+
+
+def location_in(text: str, node: Any) -> ErrorLocation | None:
+    """Where Presto would point for ``node``: at the operator of a binary expression, else at its first token."""
+    kind = type(node).__name__
+    if kind in ("Paren", "Ordered", "Where", "Having", "Alias"):
+        return location_in(text, node.this)
+    if kind in _BETWEEN and node.args.get("expression") is not None:
+        start = start_of(node.expression)
+        left = start_of(node.this) or 0
+        if start is not None:
+            found = text.lower().rfind(_BETWEEN[kind], left, start)
+            return location_of(text, found if found >= 0 else start)
+    start = start_of(node)
+    if start is None:
+        return None
+    if kind in _BEFORE:
+        found = text.lower().rfind(_BEFORE[kind], 0, start + 1)
+        start = found if found >= 0 else start
+    return location_of(text, start)
