@@ -28,9 +28,10 @@ class PlanRequest(msgspec.Struct, frozen=True, tag="plan", array_like=True):
 
 
 class ExpressionsRequest(msgspec.Struct, frozen=True, tag="expressions", array_like=True):
-    """Expressions to fold."""
+    """Expressions to fold; ``strict`` makes a failing evaluation a failure."""
 
     body: bytes
+    strict: bool
 
 
 class FunctionsRequest(msgspec.Struct, frozen=True, tag="functions", array_like=True):

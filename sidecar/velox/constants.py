@@ -129,7 +129,11 @@ def _computed(value: Any, parsed: Type, velox: Json) -> Json:
             items = [of_physical(v, item, item_type) for _, v in value]
             return map_of(keys, items, velox)
         case _:
-            text = {"name": "ConstantTypedExpr", "type": VARCHAR, "value": {"type": "VARCHAR", "value": _text(value, parsed)}}
+            text = {
+                "name": "ConstantTypedExpr",
+                "type": VARCHAR,
+                "value": {"type": "VARCHAR", "value": _text(value, parsed)},
+            }
             return {"name": "CastTypedExpr", "type": velox, "inputs": [text], "nullOnFailure": False}
 
 

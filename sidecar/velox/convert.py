@@ -90,7 +90,7 @@ class _Converter:
     def _convert(self, plan: PlanNode) -> Relation:
         match plan:
             case TableScanNode():
-                return scan.table_scan(plan, self.context)
+                return scan.table_scan(plan)
             case ValuesNode():
                 return rows.values(plan, self.context)
             case RemoteSourceNode():
@@ -124,9 +124,7 @@ class _Converter:
             case _:
                 return self._unary(plan, self.node(plan.source))
 
-    def _join(
-        self, plan: JoinNode | MergeJoinNode | SpatialJoinNode | SemiJoinNode | IndexJoinNode
-    ) -> Relation:
+    def _join(self, plan: JoinNode | MergeJoinNode | SpatialJoinNode | SemiJoinNode | IndexJoinNode) -> Relation:
         match plan:
             case JoinNode():
                 return joins.join(plan, self.node(plan.left), self.node(plan.right), self.context)

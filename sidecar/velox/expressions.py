@@ -185,11 +185,11 @@ def _plain(e: SpecialForm, scope: Scope) -> Json:
     return call(name, velox_type(e.returnType), _arguments(e.arguments, scope))
 
 
-def _null_if(e: SpecialForm, scope: Scope) -> Json:
+def _null_if(_: SpecialForm, __: Scope) -> Json:
     raise unsupported("NULL_IF not supported in specialForm")
 
 
-def _when(e: SpecialForm, scope: Scope) -> Json:
+def _when(_: SpecialForm, __: Scope) -> Json:
     raise user_error("WHEN outside of SWITCH")
 
 
@@ -292,4 +292,3 @@ def not_of(e: RowExpression) -> RowExpression | None:
     if isinstance(e, Call) and presto_name(e.functionHandle) == "not" and len(e.arguments) == 1:
         return e.arguments[0]
     return None
-

@@ -23,7 +23,9 @@ STD = "std::exception"
 class RefusalError(Exception):
     """A refusal on its way to the client; ``locate`` adds where it happened, innermost first."""
 
-    def __init__(self, message: str, *, kind: str = RUNTIME, code: ErrorCode = ErrorCode.GENERIC_INTERNAL_ERROR) -> None:
+    def __init__(
+        self, message: str, *, kind: str = RUNTIME, code: ErrorCode = ErrorCode.GENERIC_INTERNAL_ERROR
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.kind = kind
@@ -42,9 +44,7 @@ class RefusalError(Exception):
             type=self.kind,
             message=self.message,
             errorCode=error_code(self.code),
-            errorLocation=FailureLocation(lineNumber=where.line, columnNumber=where.column)
-            if where
-            else msgspec.UNSET,
+            errorLocation=FailureLocation(lineNumber=where.line, columnNumber=where.column) if where else msgspec.UNSET,
             planNodeId=self.node_id if self.node_id is not None else msgspec.UNSET,
         )
 

@@ -73,7 +73,9 @@ def sort_order(order: str) -> Json:
     return {"ascending": order.startswith("ASC"), "nullsFirst": order.endswith("NULLS_FIRST")}
 
 
-def sorting(scheme: OrderingScheme, scope: Scope, without: frozenset[str] = frozenset()) -> tuple[list[Json], list[Json]]:
+def sorting(
+    scheme: OrderingScheme, scope: Scope, without: frozenset[str] = frozenset()
+) -> tuple[list[Json], list[Json]]:
     """Sort keys and their orders, less the columns named in ``without``."""
     kept = [o for o in scheme.orderBy if o.variable.name not in without]
     return [field_expression(o.variable, scope) for o in kept], [sort_order(o.sortOrder) for o in kept]

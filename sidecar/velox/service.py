@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-
 from shared.plan.fragment import SimplePlanFragment
 from shared.plan.nodes import NODE_TYPES
 from shared.protocol.sidecar import Failure, PlanConversionResponse
@@ -89,5 +88,3 @@ def _unknown_node(body: bytes) -> str | None:
         if isinstance(node.get("sources"), list):
             pending.extend(node["sources"])
     return None
-
-

@@ -17,9 +17,9 @@ Json = dict[str, Any]
 _PLAIN = {
     name: name.upper()
     for name in (
-        "boolean tinyint smallint integer bigint real double varchar varbinary timestamp unknown json uuid ipaddress "
-        "ipprefix hyperloglog bingtile geometry"
-    ).split()
+        *("boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "varchar", "varbinary"),
+        *("timestamp", "unknown", "json", "uuid", "ipaddress", "ipprefix", "hyperloglog", "bingtile", "geometry"),
+    )
 } | {"timestamp with time zone": "TIMESTAMP WITH TIME ZONE"}
 _OWN: dict[str, Json] = {
     "date": {"name": "DateType", "type": "DATE"},

@@ -78,9 +78,7 @@ def _layout(
     return Relation(made, columns)
 
 
-def _local_merge(
-    plan: ExchangeNode, inputs: list[Relation], columns: dict[str, Json], context: Conversion
-) -> Relation:
+def _local_merge(plan: ExchangeNode, inputs: list[Relation], columns: dict[str, Json], context: Conversion) -> Relation:
     assert plan.orderingScheme is not None
     if not inputs:  # Velox dereferences the first source
         raise user_error("Local merge has no sources")

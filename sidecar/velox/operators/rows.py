@@ -19,7 +19,7 @@ from shared.plan.nodes import (
 from sidecar.velox.constants import constant, null
 from sidecar.velox.expressions import column, expression
 from sidecar.velox.refusal import user_error
-from sidecar.velox.relation import Conversion, Relation, columns_of, fields, node, row_of, sorting
+from sidecar.velox.relation import Conversion, Relation, columns_of, fields, node, sorting
 from sidecar.velox.types import Json, same_type, velox_type
 
 
@@ -137,7 +137,7 @@ def values(plan: ValuesNode, context: Conversion) -> Relation:
         nulls = [null(t) for t in columns.values()]
         return Relation(node("ProjectNode", plan.id, [nothing], names=names, projections=nulls), columns)
     one = Relation(node("EnforceSingleRowNode", f"{plan.id}.one", [nothing]), {})
-    rows = [[_value(e, context) for e in row] for row in plan.rows]
+    rows = [[_value(e) for e in row] for row in plan.rows]
     _check_row_types(plan.outputVariables, rows)
     if len(rows) == 1:
         return Relation(node("ProjectNode", plan.id, [one], names=names, projections=rows[0]), columns)
@@ -146,7 +146,7 @@ def values(plan: ValuesNode, context: Conversion) -> Relation:
     return _union(plan.id, rows, columns)
 
 
-def _value(e: object, context: Conversion) -> Json:
+def _value(e: object) -> Json:
     if isinstance(e, Constant):
         return constant(e)
     raise user_error(f"Unexpected expression in Values: {type(e).__name__.lower()}. Expected constant.")
@@ -246,7 +246,7 @@ def _unnest_names(
 
 
 def _is_row(outputs: dict[str, Json]) -> bool:
-    return next(iter(outputs.values()))["type"] == "ROW"
+    return bool(next(iter(outputs.values()))["type"] == "ROW")
 
 
 def unnest_refusal(velox: Json) -> Exception:
@@ -258,12 +258,5 @@ def _take_apart(plan: UnnestNode, unnested: Relation, spread: dict[str, Json]) -
     wholes = {e["inputs"][0]["fieldName"] for e in spread.values()}
     wanted = {n: column(n, t) for n, t in unnested.columns.items() if n not in wholes} | spread
     columns = {n: e["type"] for n, e in wanted.items()}
-    made = node(
-        "ProjectNode", f"{plan.id}.fields", [unnested], names=list(wanted), projections=list(wanted.values())
-    )
+    made = node("ProjectNode", f"{plan.id}.fields", [unnested], names=list(wanted), projections=list(wanted.values()))
     return Relation(made, columns)
-
-
-def output_row(relation: Relation) -> Json:
-    """The row type of a relation."""
-    return row_of(relation.columns)

@@ -13,7 +13,7 @@ from sidecar.velox.expressions import UNCHECKED, expression
 from sidecar.velox.filters import subfield_filters
 from sidecar.velox.operators.rows import variable_of_key
 from sidecar.velox.refusal import unsupported, user_error
-from sidecar.velox.relation import Conversion, Relation, columns_of, row_of
+from sidecar.velox.relation import Relation, columns_of, row_of
 from sidecar.velox.types import Json, hive_type, parse, row_type, velox_type
 
 _COLUMN_KINDS = {
@@ -24,7 +24,7 @@ _COLUMN_KINDS = {
 }
 
 
-def table_scan(plan: TableScanNode, context: Conversion) -> Relation:
+def table_scan(plan: TableScanNode) -> Relation:
     columns = columns_of(plan.outputVariables)
     handles = {variable_of_key(key)[0]: handle for key, handle in plan.assignments.items()}
     assignments = []
@@ -114,7 +114,7 @@ def _remaining(predicate: Any) -> Json | None:
     if not isinstance(predicate, dict):
         return None
     try:
-        e = msgspec.convert(predicate, RowExpression)  # type: ignore[call-overload]
+        e = msgspec.convert(predicate, RowExpression)
     except msgspec.ValidationError as error:
         raise user_error(f"Malformed remaining predicate: {error}") from error
     if isinstance(e, Constant) and parse(e.type).base == "boolean":

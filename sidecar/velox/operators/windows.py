@@ -64,7 +64,9 @@ def _frame(frame: WindowFrame, scope: Scope) -> Json:
 
 def row_number(plan: RowNumberNode, source: Relation, context: Conversion) -> Relation:
     name = None if plan.partial else plan.rowNumberVariable.name
-    return _row_number(plan.id, source, fields(plan.partitionBy, context.scope(source)), name, plan.maxRowCountPerPartition)
+    return _row_number(
+        plan.id, source, fields(plan.partitionBy, context.scope(source)), name, plan.maxRowCountPerPartition
+    )
 
 
 def _row_number(node_id: str, source: Relation, keys: list[Json], name: str | None, limit: int | None) -> Relation:
@@ -78,9 +80,7 @@ def _row_number(node_id: str, source: Relation, keys: list[Json], name: str | No
     return Relation(made, columns)
 
 
-def top_n_row_number(
-    plan: TopNRowNumberNode | SpiTopNRowNumberNode, source: Relation, context: Conversion
-) -> Relation:
+def top_n_row_number(plan: TopNRowNumberNode | SpiTopNRowNumberNode, source: Relation, context: Conversion) -> Relation:
     if plan.rankingType not in (None, "ROW_NUMBER"):
         raise unsupported(f"Unsupported ranking type: {plan.rankingType}")
     scope = context.scope(source)

@@ -1,0 +1,67 @@
+"""``python -m sidecar --port N``: serves until SIGINT or SIGTERM."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import sys
+
+import uvicorn
+
+from sidecar.app import create_app
+from sidecar.settings import VERSION, SidecarSettings
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    defaults = SidecarSettings()
+    parser = argparse.ArgumentParser(prog="sidecar", description="Checks Presto plan fragments with Velox.")
+    parser.add_argument("--host", default=defaults.host, help="address to listen on (%(default)s)")
+    parser.add_argument("--port", type=int, default=defaults.port, help="port, 0 for a free one (%(default)s)")
+    parser.add_argument("--workers", type=int, default=defaults.workers, help="converter processes (%(default)s)")
+    parser.add_argument(
+        "--compile-check",
+        action=argparse.BooleanOptionalAction,
+        default=defaults.compile_check,
+        help="compile every converted fragment over empty inputs",
+    )
+    parser.add_argument(
+        "--refusal-status",
+        type=int,
+        choices=(400, 422),
+        default=defaults.refusal_status,
+        help="HTTP status of a refused fragment; Presto C++ answers 422 (%(default)s)",
+    )
+    parser.add_argument("--max-body-bytes", type=int, default=defaults.max_body_bytes, help="(%(default)s)")
+    parser.add_argument("--deadline-seconds", type=float, default=defaults.deadline_seconds, help="(%(default)s)")
+    parser.add_argument("--max-waiting", type=int, default=defaults.max_waiting, help="(%(default)s)")
+    parser.add_argument("--environment", default=defaults.environment, help="(%(default)s)")
+    parser.add_argument("--node-version", default=VERSION, help="version that /v1/info names (%(default)s)")
+    parser.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"))
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """0 after a clean stop, 2 for a wrong flag or a busy port."""
+    options = vars(arguments().parse_args(argv))
+    log_level = options.pop("log_level")
+    try:
+        settings = SidecarSettings(**options)
+        listener = socket.create_server((settings.host, settings.port), reuse_port=False)
+    except (ValueError, OSError) as e:
+        sys.stderr.write(
+            f"sidecar: cannot listen on {options['host']}:{options['port']}: {e}\n"
+            if isinstance(e, OSError)
+            else f"sidecar: {e}\n"
+        )
+        return 2
+    host, port = listener.getsockname()[:2]
+    sys.stdout.write(f"sidecar listening on http://{host}:{port}\n")
+    sys.stdout.flush()
+    config = uvicorn.Config(create_app(settings), log_level=log_level, access_log=False, server_header=False)
+    uvicorn.Server(config).run(sockets=[listener])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
