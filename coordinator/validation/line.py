@@ -1,0 +1,59 @@
+"""A waiting line that is fair between users: one statement of each in turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class FairLine(Generic[T]):
+    """Items wait under a key; ``get`` serves the keys round robin, and items of one key in their order."""
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[str, deque[T]] = OrderedDict()
+        self._count = 0
+        self._available = asyncio.Semaphore(0)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def put(self, key: str, item: T) -> None:
+        """Stand in line; whether there is room is for the caller to say, who knows ``len``."""
+        self._waiting.setdefault(key, deque()).append(item)
+        self._count += 1
+        self._available.release()
+
+    def discard(self, key: str, item: T) -> None:
+        """Leave the line; nothing happens when the item has left already."""
+        items = self._waiting.get(key)
+        if items is None or item not in items:
+            return
+        items.remove(item)
+        self._count -= 1
+        if not items:
+            del self._waiting[key]
+
+    async def get(self) -> T:
+        """The next item, as soon as there is one."""
+        while True:
+            await self._available.acquire()
+            if self._count:  # a discarded item leaves its permit behind
+                return self._next()
+
+    def drain(self) -> list[T]:
+        """Empty the line."""
+        items = []
+        while self._count:
+            items.append(self._next())
+        return items
+
+    def _next(self) -> T:
+        key, items = self._waiting.popitem(last=False)
+        item = items.popleft()
+        if items:
+            self._waiting[key] = items  # to the end: the next key is served first
+        self._count -= 1
+        return item

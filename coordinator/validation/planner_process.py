@@ -1,0 +1,114 @@
+"""The coordinator's end of one planner process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from coordinator.planner.planned_statement import PlannedStatement
+from coordinator.validation.worker import LENGTH, PlannerFactory
+from shared.errors import ProcessionError
+from shared.spi.session import Session
+
+_COMMAND = "import sys; from coordinator.validation.worker import main; main(sys.argv[1:])"
+_CLOSE_SECONDS = 2.0
+
+
+class PlannerProcessEndedError(Exception):
+    """The process went away: it crashed, was killed, or could not be talked to."""
+
+
+class PlannerProcess:
+    """One child with one request at a time. Made by ``start``; ends by ``aclose`` or ``kill``."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._process = process
+        self._reader = reader
+        self._writer = writer
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @classmethod
+    async def start(cls, factory: PlannerFactory, warm_up: str | None, timeout_seconds: float) -> PlannerProcess:
+        """A process that is ready to plan. Raises what its factory raised (as ProcessionError),
+        PlannerProcessEndedError or TimeoutError."""
+        ours, theirs = socket.socketpair()
+        try:
+            # From the loop's own thread: a child that dies with its parent dies with the thread that made it.
+            process = subprocess.Popen(
+                [sys.executable, "-c", _COMMAND, str(theirs.fileno()), str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(p or str(Path.cwd()) for p in sys.path)},
+            )
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        ours.setblocking(False)
+        reader, writer = await asyncio.open_unix_connection(sock=ours)
+        planner = cls(process, reader, writer)
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await planner._exchange(pickle.dumps((sys.path, pickle.dumps(factory), warm_up)))
+        except BaseException:
+            await planner.kill()
+            raise
+        return planner
+
+    async def plan(self, text: str, session: Session) -> PlannedStatement:
+        """Raises the statement's ProcessionError, or PlannerProcessEndedError. A cancelled call leaves the process
+        in the middle of an answer: kill it."""
+        planned = await self._exchange(pickle.dumps((text, session)))
+        assert isinstance(planned, PlannedStatement)
+        return planned
+
+    async def kill(self) -> None:
+        """End the process at once and wait until it is gone."""
+        self._process.kill()
+        self._writer.close()
+        await asyncio.to_thread(self._process.wait)
+
+    async def aclose(self) -> None:
+        """Let the process end by itself, which it does between statements; kill it when it does not."""
+        self._writer.close()
+        if await self._exit_code() is None:
+            await self.kill()
+
+    async def _exchange(self, body: bytes) -> Any:
+        try:
+            self._writer.write(LENGTH.pack(len(body)))
+            self._writer.write(body)
+            await self._writer.drain()
+            (length,) = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))
+            frame = await self._reader.readexactly(length)
+        except (EOFError, OSError) as error:
+            raise PlannerProcessEndedError(await self._obituary()) from error
+        answer = pickle.loads(frame)  # noqa: S301 - from our own child
+        if isinstance(answer, ProcessionError):
+            raise answer
+        return answer
+
+    async def _exit_code(self) -> int | None:
+        """The exit code, negative for a signal; None when the process stays alive for longer than it should."""
+        try:
+            return await asyncio.to_thread(self._process.wait, _CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
+
+    async def _obituary(self) -> str:
+        code = await self._exit_code()
+        if code is None:
+            return "it closed its connection"
+        return f"killed by signal {-code}" if code < 0 else f"exit code {code}"

@@ -1,0 +1,117 @@
+"""A planner process: reads statements from its socket, plans them one by one, writes back plans or errors.
+
+Started by ``coordinator.validation.planner_process`` as ``python -c``, with the number of the socket's descriptor as
+its argument. Frames are an 8-byte little-endian length and a pickle; the two sides trust each other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import logging
+import os
+import pickle
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from coordinator.planner.planned_statement import PlannedStatement
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.session import Session
+
+LENGTH = struct.Struct("<Q")
+Planner = Callable[[str, Session], PlannedStatement]
+"""``plan(text, session)``: the pure line from parse to fragment."""
+PlannerFactory = Callable[[], Planner]
+"""Picklable; called once in each planner process."""
+
+_LOG = logging.getLogger(__name__)
+_PR_SET_PDEATHSIG = 1
+
+
+def main(arguments: list[str]) -> None:
+    """Serve until the coordinator closes the socket. ``arguments``: descriptor, process id of the coordinator."""
+    _die_with_parent(int(arguments[1]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the coordinator closes us in order
+    with socket.socket(fileno=int(arguments[0])) as connection:
+        _serve(connection.makefile("rb"), connection.makefile("wb"))
+    os._exit(0)  # native libraries need no second chance to fail
+
+
+def _die_with_parent(parent: int) -> None:
+    """Let the kernel kill this process when the coordinator's dies, even by SIGKILL and amid a long plan."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)
+
+
+def _serve(reader: BinaryIO, writer: BinaryIO) -> None:
+    start = _read(reader)
+    if start is None:
+        return
+    path, factory_pickle, warm_up = pickle.loads(start)  # noqa: S301 - from our own parent
+    sys.path[:] = path
+    try:
+        planner: Planner = pickle.loads(factory_pickle)()  # noqa: S301
+    except Exception as error:
+        _write(writer, _portable(error))
+        return
+    if warm_up is not None:
+        _answer(planner, warm_up, Session(user="procession"))
+    gc.collect()
+    gc.freeze()
+    _write(writer, None)
+    while (request := _read(reader)) is not None:
+        text, session = pickle.loads(request)  # noqa: S301
+        _write(writer, _answer(planner, text, session))
+
+
+def _answer(planner: Planner, text: str, session: Session) -> PlannedStatement | ProcessionError:
+    try:
+        return planner(text, session)
+    except ProcessionError as error:
+        return error
+    except RecursionError:
+        return ProcessionError(ErrorCode.SYNTAX_ERROR, "statement is too large (stack overflow while planning)")
+    except MemoryError:
+        return ProcessionError(ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "Not enough memory to plan the statement")
+    except Exception as error:
+        _LOG.exception("Query %s: planning failed", session.query_id)
+        return _portable(error)
+
+
+def _portable(error: Exception) -> ProcessionError:
+    """Any exception as one that surely pickles and means something to a user."""
+    if isinstance(error, ProcessionError):
+        return error
+    return ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, f"Planning failed: {type(error).__name__}: {error}")
+
+
+def _read(stream: BinaryIO) -> bytes | None:
+    """The next frame; None when the coordinator has gone."""
+    try:
+        header = stream.read(LENGTH.size)
+        if len(header) < LENGTH.size:
+            return None
+        (length,) = LENGTH.unpack(header)
+        body = stream.read(length)
+    except OSError:
+        return None
+    return body if len(body) == length else None
+
+
+def _write(stream: BinaryIO, answer: Any) -> None:
+    try:
+        body = pickle.dumps(answer, protocol=5)
+    except Exception as error:  # pickling runs code of whoever made the plan
+        _LOG.exception("A plan cannot be sent to the coordinator")
+        body = pickle.dumps(_portable(error), protocol=5)
+    try:
+        stream.write(LENGTH.pack(len(body)) + body)
+        stream.flush()
+    except OSError:
+        os._exit(0)

@@ -1,0 +1,271 @@
+"""The pool over real processes: order, bounds, deadlines, crashes, cancellation, and no child left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator.planner.planned_statement import PlannedStatement, ReturnRows
+from coordinator.validation.pool import ValidationPool
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError, WireErrorCode
+from shared.spi.session import Session
+
+pytestmark = pytest.mark.anyio
+
+MakePool = Callable[..., AbstractAsyncContextManager[ValidationPool]]
+
+
+@pytest.fixture
+def make_pool(factories_on_path: None) -> MakePool:
+    @asynccontextmanager
+    async def make(**options: Any) -> AsyncIterator[ValidationPool]:
+        from planner_factories import Obedient
+
+        factory = options.pop("factory", None) or Obedient()
+        pool = ValidationPool(factory, **{"size": 1, "warm_up": None, **options})
+        await pool.start()
+        try:
+            yield pool
+        finally:
+            await pool.aclose()
+
+    return make
+
+
+def row(planned: PlannedStatement) -> tuple[Any, ...]:
+    assert isinstance(planned.work, ReturnRows)
+    return planned.work.rows[0]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def test_plans_in_another_process(make_pool: MakePool, session: Session) -> None:
+    async with make_pool() as pool:
+        text, user, pid = row(await pool.plan("SELECT 'ä'", session))
+        assert (text, user) == ("SELECT 'ä'", "tester")
+        assert pid != os.getpid()
+        assert pool.stats().planned == 1
+    assert not is_alive(pid)
+
+
+async def test_statement_errors_come_back_whole_and_cost_no_process(make_pool: MakePool, session: Session) -> None:
+    async with make_pool() as pool:
+        with pytest.raises(ProcessionError) as caught:
+            await pool.plan("fail Column 'x' cannot be resolved", session)
+        error = caught.value
+        assert (error.code, error.location, error.retriable) == (ErrorCode.SYNTAX_ERROR, ErrorLocation(3, 4), True)
+        assert error.wire_message == "line 3:4: Column 'x' cannot be resolved"
+        with pytest.raises(ProcessionError) as caught:
+            await pool.plan("fail-wire m", session)
+        assert caught.value.code == WireErrorCode("ACME", 77, "EXTERNAL")
+        with pytest.raises(ProcessionError, match=r"Planning failed: KeyError: 'b'"):
+            await pool.plan("bug b", session)
+        with pytest.raises(ProcessionError, match="statement is too large"):
+            await pool.plan("recurse", session)
+        with pytest.raises(ProcessionError, match="Planning failed"):
+            await pool.plan("unpicklable", session)
+        assert row(await pool.plan("SELECT 1", session))[0] == "SELECT 1"
+        assert (pool.stats().refused, pool.stats().restarted) == (5, 0)
+
+
+@pytest.mark.parametrize(("text", "reason"), [("segfault", "killed by signal 11"), ("exit 3", "exit code 3")])
+async def test_a_crash_fails_only_its_statement(make_pool: MakePool, session: Session, text: str, reason: str) -> None:
+    async with make_pool() as pool:
+        crash, after = await asyncio.gather(
+            pool.plan(text, session), pool.plan("SELECT 1", session), return_exceptions=True
+        )
+        assert isinstance(crash, ProcessionError)
+        assert crash.message == f"The planner process ended while planning this statement: {reason}"
+        assert isinstance(after, PlannedStatement)
+        assert (pool.stats().crashed, pool.stats().restarted, pool.stats().alive) == (1, 1, 1)
+
+
+async def test_a_planner_past_its_deadline_is_killed_and_replaced(make_pool: MakePool, session: Session) -> None:
+    async with make_pool(timeout_seconds=0.3) as pool:
+        pid = row(await pool.plan("SELECT 1", session))[2]
+        start = time.monotonic()
+        with pytest.raises(ProcessionError) as caught:
+            await pool.plan("ignore-signals", session)
+        assert time.monotonic() - start < 2
+        assert caught.value.code is ErrorCode.QUERY_PLANNING_TIMEOUT
+        assert caught.value.message == "The query planner exceeded the timeout of 300.00ms."
+        assert row(await pool.plan("SELECT 2", session))[2] != pid
+        assert not is_alive(pid)
+        assert pool.stats().timed_out == 1
+
+
+async def test_waiting_does_not_count_against_the_deadline(make_pool: MakePool, session: Session) -> None:
+    async with make_pool(timeout_seconds=0.5) as pool:
+        planned = await asyncio.gather(*(pool.plan("sleep 0.2", session) for _ in range(4)))
+        assert len(planned) == 4
+
+
+async def test_the_line_is_bounded(make_pool: MakePool, session: Session) -> None:
+    async with make_pool(max_queued=2) as pool:
+        running = [asyncio.create_task(pool.plan("sleep 0.3", session)) for _ in range(3)]
+        await until(lambda: pool.stats().busy == 1 and pool.stats().waiting == 2)
+        with pytest.raises(ProcessionError) as caught:
+            await pool.plan("SELECT 1", session)
+        assert caught.value.code is ErrorCode.QUERY_QUEUE_FULL
+        assert caught.value.message == "Too many statements are waiting to be planned (2)"
+        await asyncio.gather(*running)
+        await pool.plan("SELECT 1", session)
+
+
+async def test_one_user_cannot_starve_others(make_pool: MakePool, session: Session) -> None:
+    async with make_pool() as pool:
+        finished: list[str] = []
+
+        async def plan(user: str, text: str) -> None:
+            await pool.plan(text, replace(session, user=user))
+            finished.append(user)
+
+        flood = [asyncio.create_task(plan("flood", "sleep 0.02")) for _ in range(20)]
+        await until(lambda: pool.stats().busy == 1)
+        await plan("other", "SELECT 1")
+        assert finished.count("flood") <= 3
+        await asyncio.gather(*flood)
+
+
+async def test_cancelling_a_waiting_statement_frees_its_place(make_pool: MakePool, session: Session) -> None:
+    async with make_pool(max_queued=1) as pool:
+        running = asyncio.create_task(pool.plan("sleep 0.3", session))
+        await until(lambda: pool.stats().busy == 1)
+        waiting = asyncio.create_task(pool.plan("sleep 3600", session))
+        await until(lambda: pool.stats().waiting == 1)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        assert pool.stats().waiting == 0
+        assert row(await pool.plan("SELECT 1", session))[0] == "SELECT 1"
+        await running
+
+
+async def test_cancelling_a_short_plan_keeps_the_process(make_pool: MakePool, session: Session) -> None:
+    async with make_pool() as pool:
+        pid = row(await pool.plan("SELECT 1", session))[2]
+        running = asyncio.create_task(pool.plan("sleep 0.2", session))
+        await until(lambda: pool.stats().busy == 1)
+        running.cancel()
+        assert row(await pool.plan("SELECT 2", session))[::2] == ("SELECT 2", pid)
+
+
+@pytest.mark.slow
+async def test_cancelling_a_long_plan_kills_it(make_pool: MakePool, session: Session) -> None:
+    async with make_pool() as pool:
+        pid = row(await pool.plan("SELECT 1", session))[2]
+        running = asyncio.create_task(pool.plan("spin 3600", session))
+        await until(lambda: pool.stats().busy == 1)
+        running.cancel()
+        assert row(await pool.plan("SELECT 2", session))[2] != pid
+        assert not is_alive(pid)
+        assert pool.stats().timed_out == 0
+
+
+async def test_large_plans_arrive_whole(make_pool: MakePool, session: Session) -> None:
+    async with make_pool() as pool:
+        assert len(row(await pool.plan("bytes 8000000", session))[0]) == 8_000_000
+        assert len(row(await pool.plan("x" * 2_000_000, session))[0]) == 2_000_000
+
+
+async def test_a_factory_that_fails_stops_the_start(make_pool: MakePool, tmp_path: Path) -> None:
+    from planner_factories import Obedient
+
+    with pytest.raises(ProcessionError, match="no more planners"):
+        async with make_pool(size=2, factory=Obedient(tmp_path / "starts", fail_after=0)):
+            pass
+
+
+async def test_without_any_planner_those_who_wait_are_told(
+    make_pool: MakePool, session: Session, tmp_path: Path
+) -> None:
+    from planner_factories import Obedient
+
+    async with make_pool(factory=Obedient(tmp_path / "starts", fail_after=1)) as pool:
+        with pytest.raises(ProcessionError, match="exit code 1"):
+            await pool.plan("exit 1", session)
+        with pytest.raises(ProcessionError, match="no more planners"):
+            await pool.plan("SELECT 1", session)
+
+
+async def test_closing_ends_running_and_waiting_statements(make_pool: MakePool, session: Session) -> None:
+    async with make_pool() as pool:
+        pid = row(await pool.plan("SELECT 1", session))[2]
+        tasks = [asyncio.create_task(pool.plan("sleep 3600", session)) for _ in range(2)]
+        await until(lambda: pool.stats().busy == 1 and pool.stats().waiting == 1)
+        await pool.aclose()
+        for error in await asyncio.gather(*tasks, return_exceptions=True):
+            assert isinstance(error, ProcessionError)
+            assert error.code is ErrorCode.SERVER_SHUTTING_DOWN
+        with pytest.raises(ProcessionError, match="shutting down"):
+            await pool.plan("SELECT 1", session)
+    assert not is_alive(pid)
+
+
+async def test_the_loop_stays_free_while_planners_compute(make_pool: MakePool, session: Session) -> None:
+    async with make_pool() as pool:
+        lags: list[float] = []
+        planning = asyncio.create_task(pool.plan("spin 0.5", session))
+        while not planning.done():
+            start = time.perf_counter()
+            await asyncio.sleep(0.005)
+            lags.append(time.perf_counter() - start - 0.005)
+        assert sorted(lags)[len(lags) // 2] < 0.02
+
+
+_PARENT = """
+import asyncio, sys
+from planner_factories import Obedient
+from coordinator.validation.pool import ValidationPool
+from shared.spi.session import Session
+
+async def main():
+    pool = ValidationPool(Obedient(), size=2, warm_up=None)
+    await pool.start()
+    for slot in range(2):
+        asyncio.ensure_future(pool.plan("spin 3600", Session(user="u")))
+    await asyncio.sleep(0.2)
+    print("ready", flush=True)
+    await asyncio.sleep(3600)
+
+asyncio.run(main())
+"""
+
+
+def _children(pid: int) -> list[int]:
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in listed.split()]
+
+
+async def test_no_planner_survives_a_killed_coordinator(factories_on_path: None) -> None:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p or "." for p in sys.path)}
+    with subprocess.Popen([sys.executable, "-c", _PARENT], stdout=subprocess.PIPE, env=environment) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"ready\n"
+        children = _children(parent.pid)
+        assert len(children) == 2
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+        await until(lambda: not any(is_alive(child) for child in children))
