@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from datetime import datetime
+from traceback import format_exception
 
 import structlog
 
@@ -16,7 +17,7 @@ _log = structlog.get_logger(__name__)
 def internal_error(error: BaseException, **context: str) -> ProcessionError:
     """An unexpected exception as the client may see it: an id that finds the stack in the log, and no stack."""
     error_id = secrets.token_hex(4)
-    _log.error("unexpected error", error_id=error_id, exc_info=error, **context)
+    _log.error("unexpected error", error_id=error_id, stack="".join(format_exception(error)), **context)
     return ProcessionError(
         ErrorCode.GENERIC_INTERNAL_ERROR, f"Internal error {type(error).__name__} (error id {error_id})"
     )

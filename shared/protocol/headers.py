@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Literal
-from urllib.parse import quote_plus
+from urllib.parse import quote
 
 Family = Literal["Presto", "Trino"]
 
@@ -55,5 +55,5 @@ def family_of(header_names: Iterable[str]) -> Family:
 
 
 def url_encode(value: str) -> str:
-    """As Java's URLEncoder, which both client families decode: a blank is ``+``."""
-    return quote_plus(value, safe="*-._")
+    """As Java's URLEncoder, but a blank is ``%20``: presto-python-client would take ``+`` for itself."""
+    return quote(value, safe="*-._")

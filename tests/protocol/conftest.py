@@ -23,6 +23,7 @@ import uvicorn
 
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.ports import Execution, QueryProgress
+from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.planner.planned_statement import Column, PlannedStatement, RunLocally, SessionChange
 from coordinator.resource_groups.group import ResourceGroups, ResourceGroupSettings
@@ -179,6 +180,7 @@ class FakePlanner:
             await asyncio.sleep(20)
         if sql == "PLAN defect":
             raise KeyError("planner internals")
+        sql = self._prepared(sql, session)
         if sql not in self.answers:
             raise syntax_error(f"mismatched input '{sql.split(' ')[0][:40]}'", 1, 1)
         answer = self.answers[sql]()
@@ -191,6 +193,21 @@ class FakePlanner:
             session_change=answer.change,
             verb_seconds=verbs,
         )
+
+    def _prepared(self, sql: str, session: Session) -> str:
+        """What JDBC makes of prepareStatement, and its spelling of START TRANSACTION."""
+        match sql.split(" ", 3):
+            case ["PREPARE", name, "FROM", text]:
+                self.answers[sql] = lambda: done("PREPARE", added_prepare={name: text})
+            case ["EXECUTE", name]:
+                return session.prepared_statements[name]
+            case ["DESCRIBE", _, _]:
+                return "SELECT none"
+            case ["DEALLOCATE", "PREPARE", name]:
+                self.answers[sql] = lambda: done("DEALLOCATE", deallocated_prepare=(name,))
+            case ["START", "TRANSACTION", *_]:
+                return "START TRANSACTION"
+        return sql
 
 
 class FakeChecker:
@@ -262,6 +279,12 @@ class Server:
         while response.json()["stats"]["state"] != state:
             response = self.client.get(response.json()["nextUri"])
         return response
+
+    def sweep(self, query: Query) -> None:
+        """Sweep once on the server's loop, and wait for it."""
+        swept = threading.Event()
+        query.call_on_loop(lambda: (self.dispatcher.sweep(), swept.set())[0])
+        assert swept.wait(5)
 
     def wait_for(self, condition: Callable[[], bool], seconds: float = 5.0) -> None:
         limit = time.monotonic() + seconds

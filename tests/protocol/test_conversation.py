@@ -114,9 +114,9 @@ def test_updates_carry_type_and_count(server):
     [
         ("USE tpch.sf1", "Set-Catalog", "tpch"),
         ("USE tpch.sf1", "Set-Schema", "sf1"),
-        ("SET SESSION a = 'b c'", "Set-Session", "a=b+c"),
+        ("SET SESSION a = 'b c'", "Set-Session", "a=b%20c"),
         ("RESET SESSION a", "Clear-Session", "a"),
-        ("PREPARE p FROM SELECT 1", "Added-Prepare", "p=SELECT+1"),
+        ("PREPARE p FROM SELECT 1", "Added-Prepare", "p=SELECT%201"),
         ("DEALLOCATE PREPARE p", "Deallocated-Prepare", "p"),
         ("START TRANSACTION", "Started-Transaction-Id", "tx-1"),
         ("COMMIT", "Clear-Transaction-Id", "true"),
