@@ -61,10 +61,14 @@ class IcebergConnectorFactory:
         return spark_properties(read_settings(catalog, properties))
 
 
+FACTORY = IcebergConnectorFactory()
+"""What the entry point group ``procession.connectors`` names."""
+
+
 def describe(
     catalog: str, schema: str, name: str, table: Table, snapshot: Snapshot | None, *, pinned: bool
 ) -> TableMetadata:
-    """What the planner knows of ``table`` at ``snapshot``; ``pinned`` takes the snapshot's schema, as time travel does."""
+    """What the planner knows of ``table`` at ``snapshot``; ``pinned`` takes that snapshot's schema (time travel)."""
     iceberg_schema = _schema_at(table, snapshot) if pinned else table.schema()
     keys = partition_key_ids(table.spec())
     columns = tuple(

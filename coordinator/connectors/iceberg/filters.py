@@ -119,9 +119,7 @@ def _call(call: Call, schema: Schema, negated: bool) -> BooleanExpression:
         value, low, high = call.arguments
         if negated:
             return Or(_compare(LessThan, schema, value, low), _compare(GreaterThan, schema, value, high))
-        return And(
-            _compare(GreaterThanOrEqual, schema, value, low), _compare(LessThanOrEqual, schema, value, high)
-        )
+        return And(_compare(GreaterThanOrEqual, schema, value, low), _compare(LessThanOrEqual, schema, value, high))
     if name not in _COMPARISONS:
         return AlwaysTrue()
     left, right = call.arguments

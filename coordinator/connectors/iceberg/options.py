@@ -56,7 +56,9 @@ class RewriteOptions:
     output_spec_id: int | None = None
 
 
-def parse_options(options: Mapping[str, str] | None, table_properties: Mapping[str, str] | None = None) -> RewriteOptions:
+def parse_options(
+    options: Mapping[str, str] | None, table_properties: Mapping[str, str] | None = None
+) -> RewriteOptions:
     """The options of a call over the defaults of its table; raises ProcessionError INVALID_PROCEDURE_ARGUMENT."""
     given = dict(options or {})
     unknown = sorted(set(given) - _NAMES)
@@ -103,7 +105,7 @@ def _refuse_unsupported(given: Mapping[str, str]) -> None:
 
 
 def _sizes(given: Mapping[str, str], properties: Mapping[str, str]) -> tuple[int, int, int]:
-    """Target, least and greatest size. 0 switches a bound off, as in Presto; a bound without target moves the target."""
+    """Target, least and greatest size. 0 switches a bound off, as in Presto; a bound alone moves the target."""
     minimum = _long(given, "min-file-size-bytes", -1, least=0)
     maximum = _long(given, "max-file-size-bytes", -1, least=0)
     most = _NO_LIMIT if maximum == 0 else maximum

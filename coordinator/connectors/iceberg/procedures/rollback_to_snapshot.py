@@ -46,7 +46,7 @@ class RollbackToSnapshot:
     def __init__(self, catalog: TableCatalog) -> None:
         self._catalog = catalog
 
-    def call(self, context: ProcedureContext, arguments: Arguments) -> ProcedureResult:
+    def call(self, context: ProcedureContext, arguments: Arguments) -> ProcedureResult:  # noqa: ARG002
         """Raises ProcessionError for an unknown snapshot, one outside the history, and a lost race."""
         schema, name = arguments["schema"], arguments["table_name"]
         snapshot_id: int = arguments["snapshot_id"]
@@ -80,7 +80,10 @@ def _roll_back(table: Table, snapshot_id: int) -> int:
             f"Cannot roll back to snapshot, not an ancestor of the current state: {snapshot_id}",
         )
     if current.snapshot_id != snapshot_id:
-        update = SetSnapshotRefUpdate(ref_name="main", type="branch", snapshot_id=snapshot_id)
-        guard = AssertRefSnapshotId(ref="main", snapshot_id=current.snapshot_id)
+        ref = {"ref-name": "main", "type": "branch", "snapshot-id": snapshot_id}
+        update = SetSnapshotRefUpdate.model_validate({"action": "set-snapshot-ref", **ref})
+        guard = AssertRefSnapshotId.model_validate(
+            {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": current.snapshot_id}
+        )
         table.catalog.commit_table(table, (guard, AssertTableUUID(uuid=table.metadata.table_uuid)), (update,))
     return current.snapshot_id

@@ -35,7 +35,7 @@ class CleanDataCache:
 
     declaration = DECLARATION
 
-    def payload(self, context: ProcedureContext, arguments: Arguments) -> tuple[str, bytes]:
+    def payload(self, context: ProcedureContext, arguments: Arguments) -> tuple[str, bytes]:  # noqa: ARG002
         """Raises ProcessionError for a scope other than ALL_WORKERS."""
         scope = arguments["scope"]
         if not isinstance(scope, str) or scope.upper() != "ALL_WORKERS":
@@ -45,7 +45,10 @@ class CleanDataCache:
         return "cache:clear", b""
 
     def finish(
-        self, context: ProcedureContext, arguments: Arguments, results: Sequence[tuple[str, bytes]]
+        self,
+        context: ProcedureContext,  # noqa: ARG002
+        arguments: Arguments,  # noqa: ARG002
+        results: Sequence[tuple[str, bytes]],
     ) -> ProcedureResult:
         """One row an executor, by name."""
         cleared = [(worker, json.loads(result)) for worker, result in sorted(results)]

@@ -21,7 +21,9 @@ Mask = npt.NDArray[np.bool_]
 _BATCH_ROWS = 131_072
 
 
-def read_positions(files: Sequence[DeleteFile], wanted: Iterable[str], storage: Mapping[str, str]) -> list[dict[str, Positions]]:
+def read_positions(
+    files: Sequence[DeleteFile], wanted: Iterable[str], storage: Mapping[str, str]
+) -> list[dict[str, Positions]]:
     """Per delete file: the deleted positions of each data file of ``wanted`` (normalized paths), sorted."""
     names = set(wanted)
     return [_positions_of(file, names, storage) for file in files]

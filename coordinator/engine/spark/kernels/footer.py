@@ -168,4 +168,3 @@ def _bytes_above(raw: bytes, width: int) -> bytes | None:
 def nan_columns(fields: Sequence[Leaf]) -> Iterator[Leaf]:
     """The floating point columns whose NaNs are counted."""
     return (leaf for leaf in fields if leaf.type in ("float", "double") and leaf.names is not None)
-

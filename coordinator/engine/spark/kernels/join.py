@@ -17,7 +17,7 @@ from .footer import MAGIC, chunk_range, column_meta, columns, read_footer, row_g
 from .rewrite import open_output, read_metrics
 from .schema import leaves
 from .storage import resolve
-from .tasks import Fragment, JoinTask, answer, join_task
+from .tasks import Fragment, answer, join_task
 from .thrift import I64, Reader, Struct, encode
 
 _BLOCK = 4 << 20

@@ -16,7 +16,7 @@ from .footer import metrics, nan_columns, read_footer
 from .reader import FileReader, dictionary_columns
 from .schema import FieldJson, Leaf, arrow_field, leaves
 from .storage import normalize, resolve
-from .tasks import Fragment, Input, Metrics, Output, WriteTask, answer, write_task
+from .tasks import Fragment, Metrics, Output, WriteTask, answer, write_task
 
 
 def run(payload: bytes) -> bytes:
@@ -35,8 +35,7 @@ def _rewrite(task: WriteTask) -> Fragment:
     writer = FileWriter(task, fields, worth, text)
     read = 0
     try:
-        for item, arrays, rows in _batches(task, sorted(text)):
-            del item
+        for arrays, rows in _batches(task, sorted(text)):
             read += rows
             writer.write(arrays[: len(task.fields)])
         path, size = writer.close()
@@ -49,7 +48,7 @@ def _rewrite(task: WriteTask) -> Fragment:
     return Fragment(task.tag, path, writer.rows, size, read, writer.nan_counts, found)
 
 
-def _batches(task: WriteTask, dictionary: Sequence[str]) -> Iterator[tuple[Input, list[Any], int]]:
+def _batches(task: WriteTask, dictionary: Sequence[str]) -> Iterator[tuple[list[Any], int]]:
     """The rows that are kept, file after file, with how many rows each step read."""
     wanted = {normalize(item.path) for item in task.inputs if item.positions}
     positions = read_positions(task.position_deletes, wanted, task.storage)
@@ -63,7 +62,7 @@ def _batches(task: WriteTask, dictionary: Sequence[str]) -> Iterator[tuple[Input
             for arrays in reader.batches(
                 [*task.fields, *extra], task.name_mapping, deleted, equality.of(item.equality)
             ):
-                yield item, arrays, reader.rows - before
+                yield arrays, reader.rows - before
                 before = reader.rows
 
 
@@ -117,7 +116,8 @@ class FileWriter:
         """Add rows: one array a column."""
         if len(arrays[0]) == 0:
             return
-        batch = pa.RecordBatch.from_arrays([_fit(a, f) for a, f in zip(arrays, self._schema, strict=True)], schema=self._schema)
+        fitted = [_fit(array, field) for array, field in zip(arrays, self._schema, strict=True)]
+        batch = pa.RecordBatch.from_arrays(fitted, schema=self._schema)
         self._pending.append(batch)
         self._pending_bytes += batch.nbytes
         self.rows += batch.num_rows

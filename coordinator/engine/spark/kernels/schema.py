@@ -1,6 +1,6 @@
 """Iceberg schemas as Arrow schemas with field ids, and columns of old files brought to today's schema by field id.
 
-A field is Iceberg's JSON: ``{"id", "name", "required", "type"}``; a type is text or an object of kind struct, list, map.
+A field is Iceberg's JSON: ``{"id", "name", "required", "type"}``; a type is text or an object: struct, list, map.
 """
 
 from __future__ import annotations
@@ -131,7 +131,8 @@ def aligner(source: Any, target: FieldJson) -> Align | None:
         key, value = map_entry(iceberg)
         align_key, align_value = aligner(source.type.key_field, key), aligner(source.type.item_field, value)
         return lambda array: _remap(array, wanted, align_key, align_value)
-    raise KernelError("ICEBERG_BAD_DATA", f"Column {target['name']} is {source.type} in the file and {kind} in the table")
+    name = target["name"]
+    raise KernelError("ICEBERG_BAD_DATA", f"Column {name} is {source.type} in the file and {kind} in the table")
 
 
 def _primitive(source: Any, wanted: Any) -> Align | None:

@@ -1,0 +1,238 @@
+"""File groups as tasks of the rewrite kernels (``engine/spark/kernels/tasks.py`` describes the JSON)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from pyiceberg.io.pyarrow import compute_statistics_plan
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+
+from coordinator.connectors.iceberg.groups import Candidate, FileGroup
+from coordinator.connectors.iceberg.manifests import LiveFile
+from shared.errors import ErrorCode, ProcessionError
+
+_LEAST_PART = 16 << 20
+"""Splitting further would cost more in starting tasks than it gains."""
+_OPEN_END = 1 << 30
+_EPOCH = date(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A data file or some row groups of it."""
+
+    candidate: Candidate
+    size: int
+    groups: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPlan:
+    """One file to be written, from ``parts`` that are written side by side and joined."""
+
+    group: int
+    name: str
+    directory: str
+    parts: tuple[tuple[Slice, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFactory:
+    """Builds task payloads for one table: what is the same in all of them is worked out once."""
+
+    table: Table
+    storage: Mapping[str, str]
+    common: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, table: Table, storage: Mapping[str, str]) -> TaskFactory:
+        schema = table.schema()
+        mapping = table.name_mapping()
+        common = {
+            "fields": json.loads(schema.model_dump_json())["fields"],
+            "modes": _metrics_modes(schema, table.properties),
+            "storage": dict(storage),
+            "name_mapping": None if mapping is None else json.loads(mapping.model_dump_json()),
+        }
+        return cls(table, storage, common)
+
+    def write(self, output: int, plan: OutputPlan, part: int) -> bytes:
+        """The payload that writes one part; a single part is the final file."""
+        slices = plan.parts[part]
+        positions = _distinct(d for s in slices for d in s.candidate.deletes if d.is_position_delete)
+        equality = _distinct(d for s in slices for d in s.candidate.deletes if not d.is_position_delete)
+        final = len(plan.parts) == 1
+        task = {
+            **self.common,
+            "inputs": [_input(s, self.table, positions, equality) for s in slices],
+            "position_deletes": [{"path": d.path, "size": d.size} for d in positions.values()],
+            "equality_deletes": [
+                {"path": d.path, "size": d.size, "fields": equality_fields(self.table, d)} for d in equality.values()
+            ],
+            "output": self._output(plan.directory, plan.name if final else f"{plan.name}-p{part}"),
+            "tag": {"output": output, "part": part},
+            "final": final,
+        }
+        return json.dumps(task).encode()
+
+    def join(self, output: int, plan: OutputPlan, parts: Sequence[str], nan_counts: Mapping[str, int]) -> bytes:
+        """The payload that joins the parts of one output file."""
+        task = {
+            "fields": self.common["fields"],
+            "modes": self.common["modes"],
+            "storage": self.common["storage"],
+            "parts": list(parts),
+            "output": self._output(plan.directory, plan.name),
+            "nan_counts": dict(nan_counts),
+            "tag": {"output": output, "part": None},
+        }
+        return json.dumps(task).encode()
+
+    def _output(self, directory: str, name: str) -> dict[str, Any]:
+        properties = self.table.properties
+        output: dict[str, Any] = {"directory": directory, "name": name}
+        output["codec"] = properties.get("write.parquet.compression-codec", "zstd").lower()
+        for key, wire in (
+            ("write.parquet.compression-level", "level"),
+            ("write.parquet.page-row-limit", "page_rows"),
+            ("write.parquet.page-size-bytes", "page_bytes"),
+            ("write.parquet.dict-size-bytes", "dictionary_bytes"),
+        ):
+            text = properties.get(key, "")
+            if text.lstrip("-").isdigit():
+                output[wire] = int(text)
+        return output
+
+
+def plan_outputs(
+    groups: Sequence[FileGroup], parallelism: int, directories: Sequence[str], call_id: str
+) -> list[OutputPlan]:
+    """The files to write: enough parts that every core works even when there are fewer files than cores."""
+    total = sum(group.output_files for group in groups)
+    wanted = -(-parallelism // total) if total < parallelism else 1
+    plans: list[OutputPlan] = []
+    for number, group in enumerate(groups):
+        each = group.size // group.output_files
+        parts = max(1, min(wanted, each // _LEAST_PART))
+        slices = _slices(group, group.output_files * parts)
+        bins = _balanced(slices, group.output_files * parts)
+        for start in range(0, len(bins), parts):
+            chosen = tuple(tuple(b) for b in bins[start : start + parts] if b)
+            if chosen:
+                name = f"{len(plans):05d}-{number}-{call_id}"
+                plans.append(OutputPlan(number, name, directories[number], chosen))
+    return plans
+
+
+def _slices(group: FileGroup, bins: int) -> list[Slice]:
+    """The group's files; one that is larger than a bin's share is cut between row groups."""
+    share = max(1, group.size // bins)
+    slices: list[Slice] = []
+    for candidate in group.files:
+        offsets = candidate.data.file.split_offsets or []
+        size = candidate.data.size
+        if bins == 1 or size <= share or len(offsets) < 2:
+            slices.append(Slice(candidate, size))
+            continue
+        ends = [*offsets[1:], size]
+        for i, (start, end) in enumerate(zip(offsets, ends, strict=True)):
+            # The last slice is open: rows behind the last known offset must not be lost.
+            last = _OPEN_END if i == len(offsets) - 1 else i + 1
+            slices.append(Slice(candidate, end - start, (i, last)))
+    return slices
+
+
+def _balanced(slices: Sequence[Slice], bins: int) -> list[list[Slice]]:
+    """Contiguous bins of about equal size."""
+    total = sum(s.size for s in slices) or 1
+    result: list[list[Slice]] = [[] for _ in range(bins)]
+    done = 0
+    for piece in slices:
+        middle = done + piece.size / 2
+        result[min(bins - 1, int(middle * bins / total))].append(piece)
+        done += piece.size
+    return result
+
+
+def _distinct(files: Iterator[LiveFile]) -> dict[str, LiveFile]:
+    return {file.path: file for file in files}
+
+
+def _input(
+    piece: Slice, table: Table, positions: Mapping[str, LiveFile], equality: Mapping[str, LiveFile]
+) -> dict[str, Any]:
+    data = piece.candidate.data
+    place = {path: i for i, path in enumerate(positions)} | {path: i for i, path in enumerate(equality)}
+    return {
+        "path": data.path,
+        "size": data.size,
+        "groups": piece.groups,
+        "constants": _constants(data, table.specs()[data.file.spec_id]),
+        "positions": [place[d.path] for d in piece.candidate.deletes if d.is_position_delete],
+        "equality": [place[d.path] for d in piece.candidate.deletes if not d.is_position_delete],
+    }
+
+
+def _constants(data: LiveFile, spec: PartitionSpec) -> dict[str, Any]:
+    """Values of identity partition columns, which files imported from Hive do not hold."""
+    values = data.partition[1]
+    return {
+        str(f.source_id): json_value(values[i])
+        for i, f in enumerate(spec.fields)
+        if isinstance(f.transform, IdentityTransform)
+    }
+
+
+def json_value(value: Any) -> Any:
+    """A partition value as kernels take it: days, microseconds, text of decimals, hex of bytes."""
+    match value:
+        case datetime():
+            utc = value.replace(tzinfo=UTC) if value.tzinfo is None else value
+            return (utc - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+        case date():
+            return (value - _EPOCH).days
+        case time():
+            return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+        case Decimal():
+            return str(value)
+        case UUID():
+            return value.bytes.hex()
+        case bytes():
+            return value.hex()
+        case _:
+            return value
+
+
+def equality_fields(table: Table, delete: LiveFile) -> list[dict[str, Any]]:
+    """The columns that an equality delete file compares, from today's schema or an older one."""
+    schemas = [table.schema(), *reversed(list(table.schemas().values()))]
+    known: dict[int, dict[str, Any]] = {}
+    for schema in schemas:
+        for raw in json.loads(schema.model_dump_json())["fields"]:
+            known.setdefault(raw["id"], raw)
+    ids = delete.file.equality_ids or []
+    unknown = [i for i in ids if i not in known or not isinstance(known[i]["type"], str)]
+    if unknown or not ids:
+        raise ProcessionError(
+            ErrorCode.NOT_SUPPORTED, f"Equality delete file compares nested or unknown fields {unknown}: {delete.path}"
+        )
+    # Deleted keys may be null in columns that the table requires.
+    return [{**known[i], "required": False} for i in ids]
+
+
+def _metrics_modes(schema: Schema, properties: Mapping[str, str]) -> dict[str, str]:
+    modes = {}
+    for field_id, collector in compute_statistics_plan(schema, dict(properties)).items():
+        mode = collector.mode
+        name = mode.type.name.lower()
+        modes[str(field_id)] = f"truncate({mode.length})" if name == "truncate" else name
+    return modes

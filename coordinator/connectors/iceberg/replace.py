@@ -1,0 +1,222 @@
+"""A REPLACE snapshot: data files swapped for others with the same rows, deletes that they carried removed with them.
+
+PyIceberg brings transactions, retries and manifest lists; the producer and its conflict rules are ours, because
+PyIceberg's own validation fails on any append and lets deleted rows return after a retry.
+Source: Iceberg ``RewriteFiles`` (``BaseRewriteFiles``, ``MergingSnapshotProducer``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pyiceberg.exceptions import ValidationException
+from pyiceberg.manifest import (
+    DataFile,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    ManifestWriter,
+    ManifestWriterV2,
+    write_manifest,
+)
+from pyiceberg.table import TableProperties, Transaction
+from pyiceberg.table.snapshots import (
+    Operation,
+    SnapshotSummaryCollector,
+    Summary,
+    update_snapshot_summaries,
+)
+from pyiceberg.table.update.snapshot import _SnapshotProducer
+
+from coordinator.connectors.iceberg.deletes import DeleteIndex
+from coordinator.connectors.iceberg.manifests import LiveFile, entries, holds_live, live
+
+CALL_ID = "procession.call-id"
+"""Snapshot property that names the call: how a restart finds out that a commit landed."""
+
+
+class DeleteManifestWriter(ManifestWriterV2):
+    """PyIceberg's writer always declares data manifests."""
+
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
+
+    @property
+    def _meta(self) -> dict[str, str]:
+        return {**super()._meta, "content": "deletes"}
+
+
+class ReplaceFiles(_SnapshotProducer["ReplaceFiles"]):
+    """Replaces ``replaced`` by ``added`` on the main branch.
+
+    ``base_sequence`` is the sequence number of the snapshot that was read: added files keep it as theirs, so that
+    equality deletes committed meanwhile still apply to the rows that moved. ``applied`` are the delete files that
+    the rewrite applied; those that match no live file any more are removed, or all such ones with ``dangling``.
+    """
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        *,
+        call_id: str,
+        base_sequence: int,
+        replaced: Iterable[LiveFile],
+        added: Sequence[DataFile],
+        applied: Iterable[LiveFile],
+        dangling: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(
+            Operation.REPLACE,
+            transaction,
+            transaction._table.io,
+            snapshot_properties={CALL_ID: call_id, **(properties or {})},
+        )
+        self._call_id = call_id
+        self.attempts = 0
+        self._base_sequence = base_sequence
+        self._replaced = {file.key: file for file in replaced}
+        self._added = list(added)
+        self._applied = {file.key for file in applied}
+        self._dangling = dangling
+        self.removed_deletes: list[LiveFile] = []
+        self._name_attempt()
+
+    def _deleted_entries(self) -> list[ManifestEntry]:
+        return []
+
+    def _existing_manifests(self) -> list[ManifestFile]:
+        return []
+
+    def _validate_concurrency(self) -> None:
+        """``_manifests`` validates every attempt, the first one included, against the head that it builds on."""
+
+    def _refresh_for_retry(self) -> None:
+        super()._refresh_for_retry()
+        self._name_attempt()
+
+    def _name_attempt(self) -> None:
+        # PyIceberg only formats commit_uuid into file names: with the call's id in it, recovery finds the files.
+        self.attempts += 1
+        self.commit_uuid: Any = f"{self._call_id}-{self.attempts}"
+
+    def _manifests(self) -> list[ManifestFile]:
+        head = self._transaction.table_metadata.snapshot_by_name(self._target_branch)
+        if head is None:
+            raise ValidationException("Missing required files to delete: the table has no snapshot any more")
+        manifests = [m for m in head.manifests(self._io) if holds_live(m)]
+        data = [m for m in manifests if m.content == ManifestContent.DATA]
+        deletes = [m for m in manifests if m.content == ManifestContent.DELETES]
+        kept, remaining = self._data_manifests(data)
+        return [*self._added_manifests(), *kept, *self._delete_manifests(deletes, remaining)]
+
+    def _data_manifests(self, manifests: Sequence[ManifestFile]) -> tuple[list[ManifestFile], list[LiveFile]]:
+        """Manifests without the replaced files, and the live files that stay; raises when one is not live."""
+        found: set[str] = set()
+        stay: list[LiveFile] = []
+        changes: list[tuple[ManifestFile, list[ManifestEntry], set[str]]] = []
+        for manifest in manifests:
+            listed = entries(self._io, manifest)
+            files = [live(entry) for entry in listed]
+            gone = {file.key for file in files if file.key in self._replaced}
+            stay += [file for file in files if file.key not in gone]
+            found |= gone
+            changes.append((manifest, listed, gone))
+        if missing := sorted(self._replaced[key].path for key in self._replaced.keys() - found):
+            raise ValidationException(f"Missing required files to delete: {', '.join(missing[:5])}")
+        return [self._without(*change) for change in changes], stay
+
+    def _delete_manifests(self, manifests: Sequence[ManifestFile], stay: Sequence[LiveFile]) -> list[ManifestFile]:
+        if not manifests:
+            return []
+        listed = [(manifest, entries(self._io, manifest)) for manifest in manifests]
+        deletes = [live(entry) for _, found in listed for entry in found]
+        self._refuse_new_deletes(deletes)
+        self.removed_deletes = self._unneeded(deletes, stay)
+        gone = {file.key for file in self.removed_deletes}
+        return [self._without(m, found, {live(e).key for e in found} & gone) for m, found in listed]
+
+    def _refuse_new_deletes(self, deletes: Sequence[LiveFile]) -> None:
+        """Position deletes that came after the rewrite read its files name rows at positions that are gone."""
+        newer = [d for d in deletes if d.is_position_delete and d.sequence_number > self._base_sequence]
+        index = DeleteIndex(newer, self._transaction.table_metadata.specs())
+        if not index:
+            return
+        for file in self._replaced.values():
+            if index.of(file):
+                raise ValidationException(
+                    f"Cannot commit, found new position delete for replaced data file: {file.path}"
+                )
+
+    def _unneeded(self, deletes: Sequence[LiveFile], stay: Sequence[LiveFile]) -> list[LiveFile]:
+        candidates = [d for d in deletes if self._dangling or d.key in self._applied]
+        index = DeleteIndex(candidates, self._transaction.table_metadata.specs())
+        if not index:
+            return []
+        needed = {delete.key for file in stay for delete in index.of(file)}
+        for added in self._added:
+            # No position delete can name a file that was just written.
+            matching = index.of(LiveFile(added, self._base_sequence))
+            needed |= {delete.key for delete in matching if not delete.is_position_delete}
+        return [d for d in candidates if d.key not in needed]
+
+    def _added_manifests(self) -> list[ManifestFile]:
+        by_spec: dict[int, list[DataFile]] = {}
+        for file in self._added:
+            by_spec.setdefault(file.spec_id, []).append(file)
+        written = []
+        for spec_id, files in by_spec.items():
+            with self.new_manifest_writer(self.spec(spec_id)) as writer:
+                for file in files:
+                    writer.add_entry(
+                        ManifestEntry.from_args(
+                            status=ManifestEntryStatus.ADDED,
+                            snapshot_id=self._snapshot_id,
+                            sequence_number=self._base_sequence,
+                            file_sequence_number=None,
+                            data_file=file,
+                        )
+                    )
+            written.append(writer.to_manifest_file())
+        return written
+
+    def _without(self, manifest: ManifestFile, listed: Sequence[ManifestEntry], gone: set[str]) -> ManifestFile:
+        """The manifest itself when nothing of it goes, else one with the rest as existing and the gone as deleted."""
+        if not gone:
+            return manifest
+        with self._writer_like(manifest) as writer:
+            for entry in listed:
+                if live(entry).key in gone:
+                    writer.delete(entry)
+                else:
+                    writer.existing(entry)
+        return writer.to_manifest_file()
+
+    def _writer_like(self, manifest: ManifestFile) -> ManifestWriter:
+        spec = self.spec(manifest.partition_spec_id)
+        output = self.new_manifest_output()
+        if manifest.content == ManifestContent.DELETES:
+            return DeleteManifestWriter(spec, self.schema(), output, self._snapshot_id, self._compression)
+        version = self._transaction.table_metadata.format_version
+        return write_manifest(version, spec, self.schema(), output, self._snapshot_id, self._compression)
+
+    def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
+        metadata = self._transaction.table_metadata
+        limit = int(
+            metadata.properties.get(
+                TableProperties.WRITE_PARTITION_SUMMARY_LIMIT, TableProperties.WRITE_PARTITION_SUMMARY_LIMIT_DEFAULT
+            )
+        )
+        collector = SnapshotSummaryCollector(partition_summary_limit=limit)
+        specs, schema = metadata.specs(), metadata.schema()
+        for added in self._added:
+            collector.add_file(added, schema, specs[added.spec_id])
+        for file in (*self._replaced.values(), *self.removed_deletes):
+            collector.remove_file(file.file, schema, specs[file.file.spec_id])
+        parent = None if self._parent_snapshot_id is None else metadata.snapshot_by_id(self._parent_snapshot_id)
+        # PyIceberg knows no totals for REPLACE; they are counted as for OVERWRITE.
+        counted = Summary(operation=Operation.OVERWRITE, **collector.build(), **(snapshot_properties or {}))
+        totals = update_snapshot_summaries(counted, None if parent is None else parent.summary)
+        return Summary(operation=Operation.REPLACE, **totals.additional_properties)

@@ -1,0 +1,304 @@
+"""The steps of a rewrite: plan and journal, write on the workers, commit, or undo."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.typedef import Record
+
+from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.deletes import DeleteIndex
+from coordinator.connectors.iceberg.filters import file_filter
+from coordinator.connectors.iceberg.groups import Candidate, FileGroup, plan_groups
+from coordinator.connectors.iceberg.journal import Journal, JournalEntry
+from coordinator.connectors.iceberg.manifests import LiveFile, read_live
+from coordinator.connectors.iceberg.options import RewriteOptions
+from coordinator.connectors.iceberg.payloads import OutputPlan, TaskFactory, equality_fields, plan_outputs
+from coordinator.connectors.iceberg.storage import delete_files
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.procedure import ProcedureContext, ProcedureProgress, TableTarget
+
+WRITE_KERNEL = "rewrite:run"
+JOIN_KERNEL = "join:run"
+_MOST_EQUALITY_KEYS = 8_000_000
+"""Deleted keys that one task may hold; about 50 bytes each."""
+
+
+@dataclass(slots=True)
+class Rewrite:
+    """One call under way; what ``begin`` planned, then what the tasks wrote."""
+
+    call_id: str
+    target: TableTarget
+    table: Table
+    base_snapshot_id: int
+    base_sequence: int
+    groups: list[FileGroup]
+    outputs: list[OutputPlan]
+    factory: TaskFactory
+    options: RewriteOptions
+    entry: JournalEntry | None = None
+    parts: list[str] = field(default_factory=list)
+
+    @property
+    def replaced(self) -> list[LiveFile]:
+        return [candidate.data for group in self.groups for candidate in group.files]
+
+    @property
+    def applied(self) -> list[LiveFile]:
+        found = {d.path: d for group in self.groups for c in group.files for d in c.deletes}
+        return list(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that a task wrote; the kernels' Fragment."""
+
+    output: int
+    part: int | None
+    path: str | None
+    rows: int
+    size: int
+    read_rows: int
+    nan_counts: dict[str, int]
+    metrics: dict[str, Any] | None
+
+
+def plan_rewrite(
+    catalog: TableCatalog, target: TableTarget, options: RewriteOptions, parallelism: int
+) -> Rewrite | None:
+    """What to rewrite in the pinned snapshot; None when there is nothing to do.
+
+    Raises ProcessionError NOT_SUPPORTED before any work for tables and files that our kernels cannot rewrite.
+    """
+    table = catalog.open(target.schema, target.table)
+    snapshot = None if target.snapshot_id is None else table.snapshot_by_id(target.snapshot_id)
+    if target.snapshot_id is not None and snapshot is None:
+        raise ProcessionError(
+            ErrorCode.TRANSACTION_CONFLICT,
+            f"Snapshot {target.snapshot_id} of {target.schema}.{target.table} is gone: "
+            "the table was replaced or the snapshot expired meanwhile",
+            retriable=True,
+        )
+    if snapshot is None:
+        return None
+    _refuse_version(table)
+    live = read_live(table, snapshot)
+    matches = file_filter(target.filter, table)
+    index = DeleteIndex(live.deletes, table.specs())
+    candidates = [Candidate(data, index.of(data)) for data in live.data if matches(data)]
+    groups = plan_groups(candidates, options)
+    if not groups:
+        return None
+    _refuse_files(table, groups)
+    call_id = uuid.uuid4().hex
+    directories = [_directory(table, group, call_id) for group in groups]
+    return Rewrite(
+        call_id=call_id,
+        target=target,
+        table=table,
+        base_snapshot_id=snapshot.snapshot_id,
+        base_sequence=snapshot.sequence_number or 0,
+        groups=groups,
+        outputs=plan_outputs(groups, parallelism, directories, call_id),
+        factory=TaskFactory.of(table, catalog.settings.storage),
+        options=options,
+    )
+
+
+def journal_begin(rewrite: Rewrite, journal: Journal, catalog: str, query_id: str) -> None:
+    """Make the intent durable, before the first task can write a file."""
+    directories = tuple(dict.fromkeys(output.directory for output in rewrite.outputs))
+    rewrite.entry = JournalEntry(
+        call_id=rewrite.call_id,
+        catalog=catalog,
+        schema=rewrite.target.schema,
+        table=rewrite.target.table,
+        query_id=query_id,
+        base_snapshot_id=rewrite.base_snapshot_id,
+        directories=directories,
+        metadata_directory=rewrite.table.location_provider().new_metadata_location("x").rpartition("/")[0],
+        begun_at=datetime.now(UTC),
+    )
+    journal.begin(rewrite.entry)
+
+
+def write_files(rewrite: Rewrite, context: ProcedureContext) -> list[bytes]:
+    """Run the tasks: parts first, joined to one file where an output has several. Returns the final fragments."""
+    fragments: list[bytes] = []
+    for wave in _waves(rewrite):
+        fragments += _write_wave(rewrite, context, wave)
+    delete_files(rewrite.table.io, rewrite.parts)
+    rewrite.parts.clear()
+    return fragments
+
+
+def _waves(rewrite: Rewrite) -> list[list[int]]:
+    """Output numbers by how many groups may run at a time."""
+    limit = rewrite.options.max_concurrent_groups
+    if limit is None or limit >= len(rewrite.groups):
+        return [list(range(len(rewrite.outputs)))]
+    return [
+        [i for i, output in enumerate(rewrite.outputs) if start <= output.group < start + limit]
+        for start in range(0, len(rewrite.groups), limit)
+    ]
+
+
+def _write_wave(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[int]) -> list[bytes]:
+    factory, name = rewrite.factory, f"{rewrite.target.schema}.{rewrite.target.table}"
+    payloads = [factory.write(n, rewrite.outputs[n], p) for n in numbers for p in range(len(rewrite.outputs[n].parts))]
+    parts: dict[int, list[Written]] = {}
+    final: list[bytes] = []
+    results = context.workers.run_tasks(WRITE_KERNEL, payloads, description=f"rewrite {name}")
+    for done, raw in enumerate(results, start=1):
+        context.check_cancelled()
+        context.report(ProcedureProgress(done, len(payloads), "rewriting files"))
+        written = parse_fragment(raw)
+        if len(rewrite.outputs[written.output].parts) == 1:
+            final.append(raw)
+        else:
+            parts.setdefault(written.output, []).append(written)
+    return final + _join_parts(rewrite, context, parts)
+
+
+def _join_parts(rewrite: Rewrite, context: ProcedureContext, parts: dict[int, list[Written]]) -> list[bytes]:
+    payloads, empty = [], []
+    read: dict[int, int] = {}
+    for number, written in parts.items():
+        read[number] = sum(w.read_rows for w in written)
+        paths = [w.path for w in sorted(written, key=lambda w: w.part or 0) if w.path is not None]
+        rewrite.parts += paths
+        nan_counts: dict[str, int] = {}
+        for w in written:
+            for key, count in w.nan_counts.items():
+                nan_counts[key] = nan_counts.get(key, 0) + count
+        if paths:
+            payloads.append(rewrite.factory.join(number, rewrite.outputs[number], paths, nan_counts))
+        else:
+            empty.append(_fragment({"output": number, "part": None}, read[number]))
+    if not payloads:
+        return empty
+    joined = []
+    for raw in context.workers.run_tasks(JOIN_KERNEL, payloads, description="join parts"):
+        context.check_cancelled()
+        fragment = json.loads(raw)
+        joined.append(json.dumps({**fragment, "read_rows": read[fragment["tag"]["output"]]}).encode())
+    return joined + empty
+
+
+def _fragment(tag: dict[str, Any], read_rows: int) -> bytes:
+    empty = {"tag": tag, "path": None, "rows": 0, "size": 0, "read_rows": read_rows, "nan_counts": {}, "metrics": None}
+    return json.dumps(empty).encode()
+
+
+def parse_fragment(raw: bytes) -> Written:
+    """A kernel's answer."""
+    f = json.loads(raw)
+    tag = f["tag"]
+    return Written(
+        tag["output"], tag["part"], f["path"], f["rows"], f["size"], f["read_rows"], f["nan_counts"], f["metrics"]
+    )
+
+
+def new_data_files(rewrite: Rewrite, fragments: Sequence[bytes]) -> list[DataFile]:
+    """The files to commit; raises ProcessionError unless the tasks read every row that the manifests promise."""
+    written = [parse_fragment(raw) for raw in fragments]
+    expected = sum(file.file.record_count for file in rewrite.replaced)
+    found = sum(w.read_rows for w in written)
+    outputs = sorted(w.output for w in written)
+    if found != expected or outputs != list(range(len(rewrite.outputs))):
+        raise ProcessionError(
+            ErrorCode.ICEBERG_BAD_DATA,
+            f"Nothing was committed: the files hold {found} rows where their manifests promise {expected}",
+        )
+    return [_data_file(rewrite, w) for w in written if w.path is not None]
+
+
+def _data_file(rewrite: Rewrite, written: Written) -> DataFile:
+    like = rewrite.groups[rewrite.outputs[written.output].group].files[0].data.file
+    metrics = written.metrics
+    assert metrics is not None, "final files carry metrics"
+    file = DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=written.path,
+        file_format=FileFormat.PARQUET,
+        partition=like.partition,
+        record_count=written.rows,
+        file_size_in_bytes=written.size,
+        column_sizes=_by_id(metrics["column_sizes"]),
+        value_counts=_by_id(metrics["value_counts"]),
+        null_value_counts=_by_id(metrics["null_counts"]),
+        nan_value_counts=_by_id(metrics["nan_counts"]),
+        lower_bounds={int(k): bytes.fromhex(v) for k, v in metrics["lower_bounds"].items()},
+        upper_bounds={int(k): bytes.fromhex(v) for k, v in metrics["upper_bounds"].items()},
+        key_metadata=None,
+        split_offsets=metrics["split_offsets"],
+        equality_ids=None,
+        sort_order_id=None,
+    )
+    file.spec_id = like.spec_id
+    return file
+
+
+def _by_id(counts: dict[str, int]) -> dict[int, int]:
+    return {int(key): count for key, count in counts.items()}
+
+
+def _refuse_version(table: Table) -> None:
+    if table.format_version > 2:
+        raise ProcessionError(
+            ErrorCode.NOT_SUPPORTED,
+            f"rewrite_data_files does not support format version {table.format_version} yet "
+            "(row lineage would be lost); use Iceberg's own procedure through Spark",
+        )
+
+
+def _refuse_files(table: Table, groups: Sequence[FileGroup]) -> None:
+    """Refuse, before any work, what the kernels cannot read or hold."""
+    for group in groups:
+        for candidate in group.files:
+            for file in (candidate.data, *candidate.deletes):
+                if not file.is_parquet:
+                    name = getattr(file.file.file_format, "value", str(file.file.file_format))
+                    raise _unsupported(f"it reads Parquet files, not {name}: {file.path}")
+                if file.file.key_metadata is not None:
+                    raise _unsupported(f"the file is encrypted: {file.path}")
+    equality = {d.path: d for g in groups for c in g.files for d in c.deletes if not d.is_position_delete}
+    for delete in equality.values():
+        equality_fields(table, delete)
+    keys = sum(d.file.record_count for d in equality.values())
+    if keys > _MOST_EQUALITY_KEYS:
+        raise _unsupported(f"its equality deletes hold {keys} keys, more than {_MOST_EQUALITY_KEYS}")
+
+
+def _unsupported(reason: str) -> ProcessionError:
+    return ProcessionError(ErrorCode.NOT_SUPPORTED, f"rewrite_data_files cannot rewrite this table: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class _PartitionPath:
+    """What PyIceberg's location providers ask of a partition key."""
+
+    spec: PartitionSpec
+    schema: Schema
+    values: Record
+
+    def to_path(self) -> str:
+        return self.spec.partition_to_path(self.values, self.schema)
+
+
+def _directory(table: Table, group: FileGroup, call_id: str) -> str:
+    data = group.files[0].data.file
+    spec = table.specs()[data.spec_id]
+    key: Any = None if spec.is_unpartitioned() else _PartitionPath(spec, table.schema(), data.partition)
+    location: str = table.location_provider().new_data_location(f"{call_id}.parquet", key)
+    return location.rpartition("/")[0]

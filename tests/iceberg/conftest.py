@@ -1,0 +1,150 @@
+"""A catalog on disk, an in-process worker runtime, and one call of a procedure as the coordinator makes it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from coordinator.connectors.iceberg.connector import IcebergConnector
+from coordinator.engine.procedures import run_procedure
+from coordinator.engine.spark.kernels.errors import KernelError
+from coordinator.planner.planned_statement import CallProcedure
+from shared.errors import ErrorCode, ProcessionError
+from shared.properties import Property
+from shared.spi.procedure import ProcedureContext, ProcedureResult, TableTarget
+from shared.spi.session import Session
+
+
+class LocalWorkers:
+    """WorkerRuntime in this process; ``before`` is called with kernel name and number ahead of each task."""
+
+    def __init__(self, parallelism: int = 2) -> None:
+        self.parallelism = parallelism
+        self.before: Callable[[str, int], None] = lambda _kernel, _number: None
+        self.tasks = 0
+
+    def run_tasks(self, kernel: str, payloads: Sequence[bytes], *, description: str = "") -> Iterator[bytes]:
+        # The last submitted finishes first: results come in no order.
+        for number, payload in reversed(list(enumerate(payloads))):
+            self.before(kernel, number)
+            self.tasks += 1
+            yield _run(kernel, payload)
+
+    def run_on_all_workers(self, kernel: str, payload: bytes, *, description: str = "") -> Iterator[tuple[str, bytes]]:
+        yield "local-0", _run(kernel, payload)
+
+
+def _run(kernel: str, payload: bytes) -> bytes:
+    module, function = kernel.split(":")
+    try:
+        result: bytes = getattr(importlib.import_module(f"coordinator.engine.spark.kernels.{module}"), function)(
+            payload
+        )
+    except KernelError as error:
+        raise ProcessionError(ErrorCode[error.name], error.message) from error
+    return result
+
+
+class Lake:
+    """A catalog ``lab`` under a directory: our connector, and PyIceberg as any other writer."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.uri = f"sqlite:///{home}/catalog.db"
+        self.workers = LocalWorkers()
+        self.connector = self.connect()
+        self.other = SqlCatalog("lab", uri=self.uri, warehouse=f"file://{home}/wh")
+        self.other.create_namespace("db")
+
+    def connect(self) -> IcebergConnector:
+        values = {"iceberg.catalog.uri": self.uri, "iceberg.catalog.warehouse": f"file://{self.home}/wh"}
+        properties = {k: Property(k, v, Path("lab.properties"), i) for i, (k, v) in enumerate(values.items(), start=2)}
+        return IcebergConnector("lab", properties)
+
+    def create(self, name: str, parts: Sequence[pa.Table], **options: Any) -> Table:
+        table = self.other.create_table(f"db.{name}", schema=parts[0].schema, **options)
+        for part in parts:
+            table.append(part)
+        return table
+
+    def table(self, name: str) -> Table:
+        return self.other.load_table(f"db.{name}")
+
+    def context(self) -> ProcedureContext:
+        session = Session(user="test", query_id="20260101_000000_00000_tests")
+        return ProcedureContext(session=session, catalog="lab", workers=self.workers, now=datetime.now(UTC))
+
+    def procedure(self, name: str) -> Any:
+        return next(p for p in self.connector.procedures() if p.declaration.name == name)
+
+    def call(self, procedure: str, **given: Any) -> ProcedureResult:
+        found = self.procedure(procedure)
+        arguments = {a.name: given.get(a.name, a.default) for a in found.declaration.arguments}
+        target = None
+        if procedure == "rewrite_data_files":
+            target = self.target(arguments["table_name"], given.get("predicate"))
+        work = CallProcedure("lab", procedure, found.declaration.kind, arguments, target)
+        return run_procedure(found, work, self.context())
+
+    def target(self, table: str, predicate: Any = None) -> TableTarget:
+        metadata = self.connector.table("db", table)
+        assert metadata is not None
+        return TableTarget("db", table, metadata.snapshot_id, predicate)
+
+    def rewrite(self, table: str, options: Mapping[str, str] | None = None, predicate: Any = None) -> dict[str, Any]:
+        result = self.call(
+            "rewrite_data_files", schema="db", table_name=table, options=dict(options or {}), predicate=predicate
+        )
+        columns = [c.name for c in self.procedure("rewrite_data_files").declaration.output]
+        return dict(zip(columns, result.rows[0], strict=True))
+
+    def rows(self, name: str) -> list[tuple[Any, ...]]:
+        """Every row of the table, read by PyIceberg, sorted by DuckDB."""
+        data = self.table(name).scan().to_arrow()
+        return duckdb.sql("SELECT * FROM data ORDER BY ALL").fetchall() if data.num_rows else []
+
+    def files(self, name: str) -> set[str]:
+        """Every file under the table's directory."""
+        root = self.home / "wh" / "db" / name
+        return {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()}
+
+    def orphans(self, name: str) -> set[str]:
+        """Files under the table's directory that no metadata refers to."""
+        table = self.table(name)
+        known = {table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)}
+        for snapshot in table.snapshots():
+            known.add(snapshot.manifest_list)
+            for manifest in snapshot.manifests(table.io):
+                known.add(manifest.manifest_path)
+                known |= {e.data_file.file_path for e in manifest.fetch_manifest_entry(table.io, discard_deleted=False)}
+        root = f"file://{self.home}/wh/db/{name}/"
+        return self.files(name) - {location.removeprefix(root) for location in known}
+
+
+def _load(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"iceberg_{name}", Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def foreign() -> Any:
+    """Commits of another engine that PyIceberg has no call for."""
+    return _load("foreign_writer")
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path)
