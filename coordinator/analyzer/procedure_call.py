@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlglot.expressions import Literal
-
 from coordinator.analyzer.constants import evaluate_constant
 from coordinator.analyzer.procedure_resolution import resolve_procedure
+from coordinator.analyzer.syntax import parse_query
 from coordinator.connectors.registry import Catalogs
 from coordinator.sql.statements import Call, CallArgument
-from coordinator.sql.tokens import is_identifier, tokenize
+from coordinator.sql.tokens import is_identifier, is_string, location_of, tokenize
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.procedure import Argument, Procedure, ProcedureDeclaration
 from shared.spi.session import Session
@@ -26,22 +25,25 @@ FILTER_ALIAS = "where"
 
 @dataclass(frozen=True, slots=True)
 class BoundCall:
-    """A call whose every declared argument has a value; ``locations`` holds those that were written."""
+    """A call whose every declared argument has a value.
+
+    ``locations`` says where those stand that were written, ``literals`` the offsets of those that are plain strings.
+    """
 
     catalog: str
     procedure: Procedure
     arguments: Mapping[str, Any]
     location: ErrorLocation
     locations: Mapping[str, ErrorLocation] = field(default_factory=dict)
-    literals: Mapping[str, Literal] = field(default_factory=dict)
+    literals: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def declaration(self) -> ProcedureDeclaration:
         return self.procedure.declaration
 
 
-def bind_call(call: Call, session: Session, catalogs: Catalogs) -> BoundCall:
-    """The procedure with all arguments evaluated, defaults filled in.
+def bind_call(call: Call, text: str, session: Session, catalogs: Catalogs) -> BoundCall:
+    """The procedure with all arguments evaluated, defaults filled in; ``text`` is what ``call`` was parsed from.
 
     Raises ProcessionError with Presto's texts, located at the argument or the CALL.
     """
@@ -51,7 +53,9 @@ def bind_call(call: Call, session: Session, catalogs: Catalogs) -> BoundCall:
     resolved = resolve_procedure(call, session, catalogs)
     declaration = resolved.procedure.declaration
     given = _match(call, declaration)
-    given |= _split_table(given.pop(TABLE_ALIAS, None), declaration, resolved.catalog, session)
+    table = given.pop(TABLE_ALIAS, None)
+    if isinstance(table, CallArgument):
+        given |= _split_table(table, text, declaration, resolved.catalog, session)
     values: dict[str, Any] = {}
     for argument in declaration.arguments:
         written = given.get(argument.name)
@@ -59,7 +63,7 @@ def bind_call(call: Call, session: Session, catalogs: Catalogs) -> BoundCall:
             message = f"Required procedure argument '{argument.name}' is missing"
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=call.location)
         if isinstance(written, CallArgument):
-            values[argument.name] = _evaluate(argument, written, session)
+            values[argument.name] = _evaluate(argument, written, text, session)
         else:
             values[argument.name] = argument.default if written is None else written
     written_arguments = {name: a for name, a in given.items() if isinstance(a, CallArgument)}
@@ -69,7 +73,7 @@ def bind_call(call: Call, session: Session, catalogs: Catalogs) -> BoundCall:
         values,
         call.location,
         {name: a.location for name, a in written_arguments.items()},
-        {name: a.value for name, a in written_arguments.items() if isinstance(a.value, Literal)},
+        {name: a.tokens[0].start for name, a in written_arguments.items() if _is_literal(a)},
     )
 
 
@@ -108,18 +112,16 @@ def _match_named(named: Sequence[CallArgument], declaration: ProcedureDeclaratio
 
 
 def _split_table(
-    written: CallArgument | str | None, declaration: ProcedureDeclaration, catalog: str, session: Session
+    written: CallArgument, text: str, declaration: ProcedureDeclaration, catalog: str, session: Session
 ) -> dict[str, CallArgument | str]:
     """``table => 'schema.table'``, with a catalog in front or with the session's schema where it has none."""
-    if not isinstance(written, CallArgument):
-        return {}
     if not declaration.takes_table:
         return {TABLE_ALIAS: written}  # a declared argument that happens to be called so
-    text = _evaluate(Argument(TABLE_ALIAS, "varchar", "", required=True), written, session)
-    parts = _name_parts(text, written)
+    name = _evaluate(Argument(TABLE_ALIAS, "varchar", "", required=True), written, text, session)
+    parts = _name_parts(name, written)
     if len(parts) == 3:
         if parts[0].lower() != catalog:
-            raise _located(written, f"Table {text} is not in catalog {catalog}, where the procedure was called")
+            raise _located(written, f"Table {name} is not in catalog {catalog}, where the procedure was called")
         parts = parts[1:]
     if len(parts) == 1:
         if session.schema is None or session.catalog != catalog:
@@ -142,13 +144,16 @@ def _name_parts(text: str, written: CallArgument) -> tuple[str, ...]:
     return tuple(name.text for name in names)
 
 
-def _evaluate(argument: Argument, written: CallArgument, session: Session) -> Any:
+def _is_literal(written: CallArgument) -> bool:
+    return len(written.tokens) == 1 and is_string(written.tokens[0])
+
+
+def _evaluate(argument: Argument, written: CallArgument, text: str, session: Session) -> Any:
     try:
-        value = evaluate_constant(written.value, argument.type, session)
+        value = evaluate_constant(parse_query(text, written.tokens), argument.type, session)
     except ProcessionError as error:
-        if error.location is not None:
-            raise
-        raise ProcessionError(error.code, error.message, location=written.location) from error
+        location = location_of(text, written.tokens[0].start)
+        raise ProcessionError(error.code, error.message, location=location) from error
     if value is None and (argument.required or argument.default is not None):
         message = f"Procedure argument cannot be null: {argument.name}"
         raise _located(written, message, ErrorCode.INVALID_PROCEDURE_ARGUMENT)

@@ -44,9 +44,9 @@ def _plain_name(node: PlanNode) -> str:
 
 def _scan_description(node: PlanNode, *, distributed: bool) -> Description | None:
     project = node if isinstance(node, nodes.ProjectNode) else None
-    below = node.source if project is not None else node
+    below = node if project is None else project.source
     filtering = below if isinstance(below, nodes.FilterNode) else None
-    scan = filtering.source if filtering is not None else below
+    scan = below if filtering is None else filtering.source
     if not isinstance(scan, nodes.TableScanNode):
         return None
     parts = [part for part in (scan, filtering, project) if part is not None]

@@ -10,15 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, assert_never, cast
 
-from sqlglot import exp
-
-from coordinator.analyzer.constants import evaluate_constant
+from coordinator.analyzer.constants import evaluate_constant_text
 from coordinator.analyzer.expressions import analyze_predicate
 from coordinator.analyzer.procedure_call import BoundCall
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.identifiers import PlanNodeIds, Variables
 from coordinator.planner.planned_statement import CallProcedure, Column
-from coordinator.sql.queries import parse_expression_text
 from coordinator.sql.tokens import location_of
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.blocks import encode_constant
@@ -110,7 +107,7 @@ def _analyze_filter(
         predicate = analyze_predicate(filter_text, table, session)
         if free_variables(predicate):
             return predicate
-        value = evaluate_constant(parse_expression_text(filter_text), "boolean", session)
+        value = evaluate_constant_text(filter_text, "boolean", session)
     except ProcessionError as error:
         location = _in_statement(bound, filter_text, error.location, text)
         raise ProcessionError(error.code, error.message, location=location) from error
@@ -119,8 +116,7 @@ def _analyze_filter(
 
 def _in_statement(bound: BoundCall, filter_text: str, inside: ErrorLocation | None, text: str) -> ErrorLocation | None:
     """Where in the statement a place of the filter's text stands, when that was written as a plain literal."""
-    written: exp.Literal | None = bound.literals.get("filter")
-    start = None if written is None else written.meta.get("start")
+    start = bound.literals.get("filter")
     if inside is None or start is None or not text.startswith("'", start):
         return bound.locations.get("filter", bound.location)
     lines = filter_text.split("\n")

@@ -37,20 +37,33 @@ def _argument(cursor: Cursor) -> CallArgument:
     if cursor.keyword(1) == "=>":
         name = cursor.word()
         cursor.expect("=>")
-    return CallArgument(name, read_expression(cursor), location)
+    start = cursor.position
+    tree = read_expression(cursor)
+    return CallArgument(name, tree, tuple(cursor.tokens[start : cursor.position]), location)
 
 
 def read_expression(cursor: Cursor) -> Expression:
     """The expression up to the next comma or closing parenthesis of the same level, or the end of the text."""
-    depth, end = 0, cursor.position
-    while end < len(cursor.tokens):
-        token = cursor.tokens[end]
-        if depth == 0 and token.token_type in {TokenType.COMMA, TokenType.R_PAREN}:
-            break
-        depth += _NESTING.get(token.token_type, 0)
-        end += 1
-    tokens = cursor.tokens[cursor.position : end]
+    end = _expression_end(cursor)
     stop = cursor.tokens[end].start if end < len(cursor.tokens) else len(cursor.text)
-    expression = parse_expression(cursor.text, tokens, end=stop)
+    expression = parse_expression(cursor.text, cursor.tokens[cursor.position : end], end=stop)
     cursor.position = end
     return expression
+
+
+def read_expression_text(cursor: Cursor) -> str:
+    """The same as text, once it is known to be an expression."""
+    start = cursor.position
+    read_expression(cursor)
+    return cursor.text[cursor.tokens[start].start : cursor.tokens[cursor.position - 1].end + 1]
+
+
+def _expression_end(cursor: Cursor) -> int:
+    depth, end = 0, cursor.position
+    while end < len(cursor.tokens):
+        kind = cursor.tokens[end].token_type
+        if depth == 0 and kind in {TokenType.COMMA, TokenType.R_PAREN}:
+            break
+        depth += _NESTING.get(kind, 0)
+        end += 1
+    return end

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sqlglot.expressions import Expression
-
-from coordinator.sql.parse_call import read_expression
+from coordinator.sql.parse_call import read_expression_text
 from coordinator.sql.queries import parse_expression
 from coordinator.sql.statements import (
     Deallocate,
@@ -58,13 +56,13 @@ def _after_immediate(cursor: Cursor) -> ProcessionError:
     return cursor.mismatch("<string>")
 
 
-def _using(cursor: Cursor) -> tuple[Expression, ...]:
+def _using(cursor: Cursor) -> tuple[str, ...]:
     if cursor.current is None:
         return ()
     cursor.expect("USING")
-    parameters = [read_expression(cursor)]
+    parameters = [read_expression_text(cursor)]
     while cursor.accept(","):
-        parameters.append(read_expression(cursor))
+        parameters.append(read_expression_text(cursor))
     return tuple(parameters)
 
 
@@ -85,9 +83,9 @@ def parse_set(cursor: Cursor) -> Statement:
     name = _property_name(cursor)
     cursor.expect("=")
     tokens = cursor.tokens[cursor.position :]
-    value = parse_expression(cursor.text, tokens)
+    parse_expression(cursor.text, tokens)
     cursor.position = len(cursor.tokens)
-    return SetSession(name, value, location)
+    return SetSession(name, tuple(tokens), location)
 
 
 def parse_reset(cursor: Cursor) -> ResetSession:

@@ -57,7 +57,10 @@ def parse(cursor: Cursor) -> Statement:
     """The statement from the cursor to the end of the text."""
     word = cursor.keyword()
     if word in QUERY_WORDS:
-        return Query(parse_query(cursor.text, cursor.tokens[cursor.position :]))
+        tokens = cursor.tokens[cursor.position :]
+        parse_query(cursor.text, tokens)
+        cursor.position = len(cursor.tokens)
+        return Query(tuple(tokens))
     if word in OTHER_KINDS:
         return _parse_other(cursor)
     reader = _READERS.get(word)

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokens import Token
 
-from coordinator.sql.tokens import RESERVED, Cursor, dialect, location_of, tokenize, too_large
+from coordinator.sql.tokens import RESERVED, Cursor, dialect, location_of, too_large
 from shared.errors import ErrorCode, ProcessionError
 
 
@@ -48,11 +48,6 @@ def parse_expression(text: str, tokens: Sequence[Token], *, end: int | None = No
         raise Cursor(text, tokens).mismatch("<expression>")
     _refuse_reserved(text, tokens, tree)
     return cast(exp.Expression, tree)
-
-
-def parse_expression_text(text: str) -> exp.Expression:
-    """A whole text as one expression, as the ``filter`` argument of a procedure is."""
-    return parse_expression(text, tokenize(text))
 
 
 def _refuse_semicolon(text: str, tokens: Sequence[Token]) -> None:

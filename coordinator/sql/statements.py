@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from sqlglot.expressions import Expression
+from sqlglot.tokens import Token
 
 from shared.errors import ErrorLocation
 
@@ -31,10 +32,14 @@ class ExplainFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CallArgument:
-    """An argument as written; ``name`` is None for a positional one."""
+    """An argument as written; ``name`` is None for a positional one.
+
+    ``tokens`` are those of the value, which ``tree`` shows parsed; ``location`` is where the argument begins.
+    """
 
     name: str | None
-    value: Expression
+    tree: Expression
+    tokens: tuple[Token, ...]
     location: ErrorLocation
 
 
@@ -67,15 +72,17 @@ class Prepare:
 
 @dataclass(frozen=True, slots=True)
 class Execute:
+    """``parameters`` are the texts of expressions."""
+
     name: str
-    parameters: tuple[Expression, ...]
+    parameters: tuple[str, ...]
     location: ErrorLocation
 
 
 @dataclass(frozen=True, slots=True)
 class ExecuteImmediate:
     text: str
-    parameters: tuple[Expression, ...]
+    parameters: tuple[str, ...]
     location: ErrorLocation
 
 
@@ -101,7 +108,7 @@ class SetSession:
     """``name`` has one part, or two when the property belongs to a catalog."""
 
     name: tuple[str, ...]
-    value: Expression
+    tokens: tuple[Token, ...]
     location: ErrorLocation
 
 
@@ -189,7 +196,9 @@ class Rollback:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    tree: Expression
+    """``tokens`` are those of the query alone, also where it stands inside another statement."""
+
+    tokens: tuple[Token, ...]
 
 
 @dataclass(frozen=True, slots=True)

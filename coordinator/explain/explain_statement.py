@@ -1,0 +1,104 @@
+"""EXPLAIN: the explained statement's plan in the asked type and format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from coordinator.connectors.system.procedures.help import default_text
+from coordinator.explain.graphviz import distributed_graphviz, logical_graphviz
+from coordinator.explain.io_format import io_json
+from coordinator.explain.json_format import distributed_json, logical_json
+from coordinator.explain.text import distributed_text, logical_text
+from coordinator.optimizer.optimize import FiredRule
+from coordinator.planner.planned_statement import CallProcedure, Column, ExplainNative, PlannedStatement, ReturnRows
+from coordinator.sql.statements import Explain, ExplainFormat, ExplainType
+from shared.errors import ErrorCode, ProcessionError
+from shared.plan.fragment import SubPlan
+from shared.plan.nodes import PlanNode
+from shared.spi.plan_converter import PlanFormat
+
+
+def plan_explain(statement: Explain, planned: PlannedStatement, fired: tuple[FiredRule, ...]) -> PlannedStatement:
+    """EXPLAIN of an already planned statement; ``fired`` are the optimizer's rules for VERBOSE.
+
+    Plans of TYPE DISTRIBUTED keep their fragments, so that the fragment checkers look at them as at a real query's.
+    """
+    if statement.analyze:
+        message = "EXPLAIN ANALYZE is not supported for this statement"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
+    bare = PlannedStatement("EXPLAIN", (), ReturnRows(()), verb_seconds=planned.verb_seconds)
+    match statement.type:
+        case ExplainType.VALIDATE:
+            return replace(bare, columns=(Column("result", "boolean"),), work=ReturnRows(((True,),)))
+        case ExplainType.IO:
+            return _with_text(bare, io_json(planned.logical_plan))
+        case ExplainType.NATIVE:
+            return _native(bare, statement, planned)
+        case ExplainType.LOGICAL:
+            return _with_text(bare, _logical(statement, planned, fired))
+        case ExplainType.DISTRIBUTED:
+            text = _summary(statement, planned)
+            if planned.subplan is not None:
+                text = _distributed(planned.subplan, statement.format)
+            checked = replace(bare, logical_plan=planned.logical_plan, subplan=planned.subplan)
+            return _with_text(checked, text)
+        case _:
+            assert_never(statement.type)
+
+
+def _with_text(planned: PlannedStatement, text: str) -> PlannedStatement:
+    column = Column("Query Plan", f"varchar({len(text)})")
+    return replace(planned, columns=(column,), work=ReturnRows(((text,),)))
+
+
+def _native(bare: PlannedStatement, statement: Explain, planned: PlannedStatement) -> PlannedStatement:
+    if planned.subplan is None:
+        return _with_text(bare, _summary(statement, planned))
+    work = ExplainNative(planned.subplan, PlanFormat[statement.format.name])
+    return replace(bare, columns=(Column("Query Plan", "varchar"),), work=work)
+
+
+def _logical(statement: Explain, planned: PlannedStatement, fired: tuple[FiredRule, ...]) -> str:
+    plan = planned.logical_plan
+    if plan is None:
+        return _summary(statement, planned)
+    if not statement.verbose or statement.format is not ExplainFormat.TEXT:
+        return _formatted(plan, statement.format)
+    parts = [] if planned.initial_plan is None else [f"Initial plan\n{logical_text(planned.initial_plan)}\n"]
+    parts.extend(f"After {rule.name}\n{logical_text(rule.plan)}\n" for rule in fired)
+    return "".join(parts) or logical_text(plan)
+
+
+def _formatted(plan: PlanNode, wanted: ExplainFormat) -> str:
+    match wanted:
+        case ExplainFormat.TEXT:
+            return logical_text(plan)
+        case ExplainFormat.JSON:
+            return logical_json(plan)
+        case ExplainFormat.GRAPHVIZ:
+            return logical_graphviz(plan)
+        case _:
+            assert_never(wanted)
+
+
+def _distributed(subplan: SubPlan, wanted: ExplainFormat) -> str:
+    match wanted:
+        case ExplainFormat.TEXT:
+            return distributed_text(subplan)
+        case ExplainFormat.JSON:
+            return distributed_json(subplan)
+        case ExplainFormat.GRAPHVIZ:
+            return distributed_graphviz(subplan)
+        case _:
+            assert_never(wanted)
+
+
+def _summary(statement: Explain, planned: PlannedStatement) -> str:
+    """A statement without a plan in one line; a CALL with what was bound, defaults included."""
+    match planned.work:
+        case CallProcedure(catalog=catalog, procedure=procedure, arguments=arguments):
+            bound = ", ".join(f"{name} => {default_text(value)}" for name, value in arguments.items())
+            return f"CALL {catalog}.system.{procedure}({bound})"
+        case _:
+            return statement.text

@@ -1,0 +1,115 @@
+"""SET and RESET SESSION, USE, PREPARE and DEALLOCATE, transactions: statements that change the client's session."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from coordinator.analyzer.constants import evaluate_constant
+from coordinator.analyzer.syntax import parse_query
+from coordinator.connectors.registry import Catalogs
+from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows, SessionChange
+from coordinator.planner.session_properties import PROPERTIES, SessionProperty, check_value
+from coordinator.sql.statements import (
+    Commit,
+    Deallocate,
+    Prepare,
+    ResetSession,
+    Rollback,
+    SetSession,
+    StartTransaction,
+    Use,
+)
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.spi.session import Session
+
+_VALUE_TYPES = {"duration": "varchar", "data size": "varchar"}
+
+
+def session_statement(change: SessionChange, update_type: str) -> PlannedStatement:
+    """A statement whose result is ``true`` and whose effect is in the response's headers."""
+    return PlannedStatement(
+        query_type="CONTROL",
+        columns=(Column("result", "boolean"),),
+        work=ReturnRows(((True,),)),
+        update_type=update_type,
+        session_change=change,
+    )
+
+
+def plan_set_session(statement: SetSession, text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+    """Raises ProcessionError for an undeclared property or a value that is not of its type."""
+    declared = _property(statement.name, statement.location, catalogs)
+    expected = _VALUE_TYPES.get(declared.type, declared.type)
+    value = evaluate_constant(parse_query(text, statement.tokens), expected, session)
+    if value is None:
+        message = f"Session property value must not be null: {'.'.join(statement.name)}"
+        raise ProcessionError(ErrorCode.INVALID_SESSION_PROPERTY, message)
+    rendered = str(value).lower() if isinstance(value, bool) else str(value)
+    check_value(declared, rendered)
+    return session_statement(SessionChange(set_session={".".join(statement.name): rendered}), "SET SESSION")
+
+
+def plan_reset_session(statement: ResetSession, catalogs: Catalogs) -> PlannedStatement:
+    _property(statement.name, statement.location, catalogs)
+    return session_statement(SessionChange(clear_session=(".".join(statement.name),)), "RESET SESSION")
+
+
+def _property(name: tuple[str, ...], location: ErrorLocation, catalogs: Catalogs) -> SessionProperty:
+    if len(name) == 1:
+        declared = PROPERTIES.get(name[0])
+    else:
+        if name[0] not in catalogs.names():
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Catalog {name[0]} does not exist", location=location)
+        # A connector that has session properties declares them by a method of this name; none is required.
+        of_connector: Callable[[], Any] = getattr(catalogs.connector(name[0]), "session_properties", tuple)
+        declared = next((p for p in of_connector() if p.name == name[1]), None)
+    if declared is None:
+        message = f"Session property {'.'.join(name)} does not exist"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
+    return declared
+
+
+def plan_use(statement: Use, session: Session, catalogs: Catalogs) -> PlannedStatement:
+    """Raises ProcessionError when the catalog or schema does not exist, in Presto's words for USE."""
+    catalog = statement.catalog or session.catalog
+    if catalog is None:
+        message = "Catalog must be specified when session catalog is not set"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+    if catalog not in catalogs.names():
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Catalog does not exist: {catalog}")
+    if not catalogs.connector(catalog).schema_exists(statement.schema):
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema does not exist: {catalog}.{statement.schema}")
+    return session_statement(SessionChange(set_catalog=catalog, set_schema=statement.schema), "USE")
+
+
+def plan_prepare(statement: Prepare) -> PlannedStatement:
+    return session_statement(SessionChange(added_prepare={statement.name: statement.text}), "PREPARE")
+
+
+def plan_deallocate(statement: Deallocate, session: Session) -> PlannedStatement:
+    prepared_text(statement.name, session)
+    return session_statement(SessionChange(deallocated_prepare=(statement.name,)), "DEALLOCATE")
+
+
+def prepared_text(name: str, session: Session) -> str:
+    """The text of a prepared statement; raises NOT_FOUND."""
+    for known, text in session.prepared_statements.items():
+        if known.lower() == name:
+            return text
+    raise ProcessionError(ErrorCode.NOT_FOUND, f"Prepared statement not found: {name}")
+
+
+def plan_transaction(statement: StartTransaction | Commit | Rollback, session: Session) -> PlannedStatement:
+    """Transactions hold no state here: statements commit by themselves, and clients send these around single ones."""
+    if isinstance(statement, StartTransaction):
+        if not session.client_transaction_support:
+            raise ProcessionError(ErrorCode.INCOMPATIBLE_CLIENT, "Client does not support transactions")
+        if session.transaction_id is not None:
+            raise ProcessionError(ErrorCode.NOT_SUPPORTED, "Nested transactions not supported")
+        return session_statement(SessionChange(started_transaction_id=str(uuid.uuid4())), "START TRANSACTION")
+    if session.transaction_id is None:
+        raise ProcessionError(ErrorCode.NOT_IN_TRANSACTION, "No transaction in progress")
+    kind = "COMMIT" if isinstance(statement, Commit) else "ROLLBACK"
+    return session_statement(SessionChange(clear_transaction_id=True), kind)

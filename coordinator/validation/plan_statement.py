@@ -1,0 +1,209 @@
+"""The pure line: text, session and metadata to a planned statement, through parse, analyze, plan, optimize, fragment.
+
+Runs in the planner processes; everything that goes in and comes out is picklable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from time import perf_counter
+from typing import Protocol
+
+from sqlglot.tokens import Token
+
+from coordinator.analyzer.procedure_call import bind_call
+from coordinator.analyzer.procedure_resolution import resolve_procedure
+from coordinator.connectors.registry import Catalogs
+from coordinator.explain.explain_statement import plan_explain
+from coordinator.fragmenter.fragment import fragment
+from coordinator.optimizer.optimize import FiredRule, optimize
+from coordinator.planner import session_statements, show
+from coordinator.planner.describe_prepared import describe_input, describe_output
+from coordinator.planner.planned_statement import Column, PlannedStatement
+from coordinator.planner.procedure_call import plan_call
+from coordinator.planner.session_properties import check_session
+from coordinator.sql import statements as sql
+from coordinator.sql.parameters import placeholders, substitute
+from coordinator.sql.parse_statement import parse_statement
+from coordinator.sql.tokens import location_of, tokenize, too_large
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.plan.fragment import SubPlan
+from shared.plan.nodes import PlanNode
+from shared.spi.plan_checker import PrestoWarning, WarningCollector
+from shared.spi.session import Session
+
+
+class PlanPhaseCheckers(Protocol):
+    """What the line needs of ``coordinator.checks.PlanCheckers``."""
+
+    def validate_intermediate(self, plan: PlanNode, session: Session, warn: WarningCollector) -> None: ...
+
+    def validate_final(self, plan: PlanNode, session: Session, warn: WarningCollector) -> None: ...
+
+
+def plan_statement(text: str, session: Session, catalogs: Catalogs, checkers: PlanPhaseCheckers) -> PlannedStatement:
+    """The planned statement, with the seconds of each verb; fragments are not yet checked.
+
+    Raises ProcessionError, located in ``text`` where that is possible.
+    """
+    return _Line(session, catalogs, checkers).plan(text)
+
+
+class _Line:
+    """One statement on its way: the times of the verbs and the warnings so far."""
+
+    def __init__(self, session: Session, catalogs: Catalogs, checkers: PlanPhaseCheckers) -> None:
+        self._session = session
+        self._catalogs = catalogs
+        self._checkers = checkers
+        self._seconds = dict.fromkeys(("parse", "analyze", "plan", "optimize", "fragment"), 0.0)
+        self._warnings: list[PrestoWarning] = []
+        self._fired: tuple[FiredRule, ...] = ()
+
+    def plan(self, text: str) -> PlannedStatement:
+        try:
+            check_session(self._session)
+            with self._verb("parse"):
+                statement = parse_statement(text)
+            planned = self._plan(statement, text)
+        except RecursionError as error:
+            raise too_large(ErrorLocation(1, 1)) from error
+        return replace(planned, verb_seconds=dict(self._seconds), warnings=(*planned.warnings, *self._warnings))
+
+    @contextmanager
+    def _verb(self, name: str) -> Iterator[None]:
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[name] += perf_counter() - start
+
+    def _plan(self, statement: sql.Statement, text: str) -> PlannedStatement:
+        match statement:
+            case sql.Call():
+                return self._call(statement, text)
+            case sql.Query():
+                return self._query(statement, text)
+            case sql.Explain():
+                planned = self._plan(statement.statement, text)
+                return plan_explain(statement, planned, self._fired)
+            case sql.Execute():
+                prepared = session_statements.prepared_text(statement.name, self._session)
+                return self._execute(prepared, statement.parameters, statement.location)
+            case sql.ExecuteImmediate():
+                return self._execute(statement.text, statement.parameters, statement.location)
+            case sql.OtherStatement():
+                message = f"{statement.kind} is not supported"
+                raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
+            case sql.ShowCreateTable():
+                message = "SHOW CREATE TABLE is not supported"
+                raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
+            case _:
+                return self._metadata(statement, text)
+
+    def _metadata(self, statement: sql.Statement, text: str) -> PlannedStatement:
+        session, catalogs = self._session, self._catalogs
+        with self._verb("analyze"):
+            match statement:
+                case sql.SetSession():
+                    return session_statements.plan_set_session(statement, text, session, catalogs)
+                case sql.ResetSession():
+                    return session_statements.plan_reset_session(statement, catalogs)
+                case sql.Use():
+                    return session_statements.plan_use(statement, session, catalogs)
+                case sql.Prepare():
+                    return session_statements.plan_prepare(statement)
+                case sql.Deallocate():
+                    return session_statements.plan_deallocate(statement, session)
+                case sql.StartTransaction() | sql.Commit() | sql.Rollback():
+                    return session_statements.plan_transaction(statement, session)
+                case _:
+                    return self._show(statement)
+
+    def _show(self, statement: sql.Statement) -> PlannedStatement:
+        session, catalogs = self._session, self._catalogs
+        match statement:
+            case sql.ShowCatalogs():
+                return show.show_catalogs(statement, catalogs)
+            case sql.ShowSchemas():
+                return show.show_schemas(statement, session, catalogs)
+            case sql.ShowTables():
+                return show.show_tables(statement, session, catalogs)
+            case sql.ShowColumns():
+                return show.show_columns(statement, session, catalogs)
+            case sql.ShowSession():
+                return show.show_session(statement, session)
+            case sql.ShowFunctions():
+                return show.show_functions(statement)
+            case sql.DescribeInput():
+                prepared = session_statements.prepared_text(statement.name, session)
+                return describe_input(parse_statement(prepared), prepared, session, catalogs)
+            case sql.DescribeOutput():
+                return describe_output(self._output_columns(statement.name))
+            case _:
+                raise AssertionError(f"no reader for {type(statement).__name__}")
+
+    def _execute(self, prepared: str, parameters: tuple[str, ...], location: ErrorLocation) -> PlannedStatement:
+        with self._verb("parse"):
+            substituted = substitute(prepared, parameters, location)
+        try:
+            with self._verb("parse"):
+                statement = parse_statement(substituted.text)
+            planned = self._plan(statement, substituted.text)
+        except ProcessionError as error:
+            if error.location is None:
+                raise
+            place = substituted.original(error.location)
+            raise ProcessionError(error.code, error.message, location=place) from error
+        return replace(planned, prepared_sql=prepared)
+
+    def _output_columns(self, name: str) -> tuple[Column, ...]:
+        prepared = session_statements.prepared_text(name, self._session)
+        statement = parse_statement(prepared)
+        if isinstance(statement, sql.Call):
+            declaration = resolve_procedure(statement, self._session, self._catalogs).procedure.declaration
+            return tuple(Column(column.name, column.type) for column in declaration.output)
+        unknown = ("NULL",) * len(placeholders(tokenize(prepared)))
+        return self._execute(prepared, unknown, ErrorLocation(1, 1)).columns
+
+    def _query(self, query: sql.Query, text: str) -> PlannedStatement:
+        _refuse_parameters(query.tokens, text)
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, "Queries are not supported", location=location_of(text, 0))
+
+    def _call(self, call: sql.Call, text: str) -> PlannedStatement:
+        _refuse_parameters([token for argument in call.arguments for token in argument.tokens], text)
+        with self._verb("analyze"):
+            bound = bind_call(call, text, self._session, self._catalogs)
+        with self._verb("plan"):
+            planned = plan_call(bound, text, self._session, self._catalogs)
+        logical, subplan = self._finish(planned.plan)
+        return PlannedStatement(
+            query_type="DATA_DEFINITION" if planned.plan is None else "CALL_DISTRIBUTED_PROCEDURE",
+            columns=planned.columns,
+            work=planned.work,
+            update_type="CALL",
+            initial_plan=planned.plan,
+            logical_plan=logical,
+            subplan=subplan,
+            inputs=planned.inputs,
+        )
+
+    def _finish(self, plan: PlanNode | None) -> tuple[PlanNode | None, SubPlan | None]:
+        """Checks, optimizes and fragments a plan."""
+        if plan is None:
+            return None, None
+        self._checkers.validate_intermediate(plan, self._session, self._warnings.append)
+        with self._verb("optimize"):
+            logical, self._fired = optimize(plan, self._session)
+        self._checkers.validate_final(logical, self._session, self._warnings.append)
+        with self._verb("fragment"):
+            return logical, fragment(logical, self._session)
+
+
+def _refuse_parameters(tokens: Sequence[Token], text: str) -> None:
+    marks = placeholders(tokens)
+    if marks:
+        message = f"Incorrect number of parameters: expected {len(marks)} but found 0"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location_of(text, marks[0].start))
