@@ -17,13 +17,14 @@ import binascii
 import ipaddress
 import struct
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Context, Decimal
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
 from shared.plan.types import Type, parse_type
+from shared.plan.zones import zone_key, zone_of_key
 
 MAX_DECIMAL_SHORT_PRECISION = 18
 _MAX_ROWS = 1_000_000
@@ -102,31 +103,6 @@ def decode_physical(value_block: str, type_text: str) -> Any:
     if reader.position != len(reader.data):
         raise ValueError(f"Unexpected bytes after the block of a {type_text} constant")
     return values[0]
-
-
-def zone_key(zone: tzinfo, at: datetime | None) -> int:
-    """Presto's time zone key: 0 for UTC, 1..1680 for fixed offsets -14:00..+14:00 in minutes; named zones go by offset.
-
-    Raises ValueError for an offset with seconds or beyond 14 hours.
-    """
-    offset = zone.utcoffset(at)
-    if offset is None or offset % timedelta(minutes=1) or abs(offset) > timedelta(hours=14):
-        raise ValueError(f"Time zone {zone} has no Presto key")
-    minutes = offset // timedelta(minutes=1)
-    if minutes == 0:
-        return 0
-    return minutes + (841 if minutes < 0 else 840)
-
-
-def zone_of_key(key: int) -> timezone:
-    """Inverse of ``zone_key``; raises ValueError for the keys of named zones."""
-    if key == 0:
-        return UTC
-    if 1 <= key <= 840:
-        return timezone(timedelta(minutes=key - 841))
-    if 841 <= key <= 1680:
-        return timezone(timedelta(minutes=key - 840))
-    raise ValueError(f"Time zone key {key} names a region; only UTC and fixed offsets are known here")
 
 
 # Physical values and blocks
@@ -495,7 +471,10 @@ def _temporal_from_physical(value: Any, parsed: Type) -> Any:
             return (_EPOCH + timedelta(milliseconds=value)).time()
         case "time with time zone":
             zone = zone_of_key(value & 0xFFF)
-            shifted = _EPOCH + timedelta(milliseconds=value >> 12) + zone.utcoffset(None)
+            offset = zone.utcoffset(None)
+            if offset is None:
+                raise ValueError(f"Time with region zone {zone}")
+            shifted = _EPOCH + timedelta(milliseconds=value >> 12) + offset
             return shifted.time().replace(tzinfo=zone)
         case "timestamp":
             return _EPOCH + timedelta(milliseconds=value)
