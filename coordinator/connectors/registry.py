@@ -22,6 +22,7 @@ class CatalogConfig:
     name: str
     connector_name: str
     properties: Mapping[str, Property]
+    data_dir: Path = Path("var")
 
 
 def read_catalogs(directory: Path) -> tuple[CatalogConfig, ...]:
@@ -68,12 +69,14 @@ class Catalogs:
         with self._lock:
             if config.name not in self._connectors:
                 factory = self._factories[config.connector_name]
-                self._connectors[config.name] = factory.create(config.name, config.properties)
+                self._connectors[config.name] = factory.create(config.name, config.properties, config.data_dir)
             return self._connectors[config.name]
 
     def spark_conf(self) -> dict[str, str]:
         """What Spark needs to see the same catalogs under the same names."""
         conf: dict[str, str] = {}
         for config in self._configs.values():
-            conf |= self._factories[config.connector_name].spark_conf(config.name, config.properties)
+            conf |= self._factories[config.connector_name].spark_conf(
+                config.name, config.properties, config.data_dir
+            )
         return conf

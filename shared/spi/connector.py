@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from shared.plan.nodes import TableHandle
@@ -76,10 +77,13 @@ class Connector(Protocol):
 class ConnectorFactory(Protocol):
     """What the entry point group ``procession.connectors`` holds under the value of ``connector.name``."""
 
-    def create(self, catalog: str, properties: Mapping[str, Property]) -> Connector:
-        """A connector for one catalog file; raises ConfigurationError naming file and line for unknown keys."""
+    def create(self, catalog: str, properties: Mapping[str, Property], data_dir: Path) -> Connector:
+        """A connector for one catalog file; raises ConfigurationError naming file and line for unknown keys.
+
+        ``data_dir`` is the node's own directory, for what the connector must keep on this machine.
+        """
         ...
 
-    def spark_conf(self, catalog: str, properties: Mapping[str, Property]) -> dict[str, str]:
+    def spark_conf(self, catalog: str, properties: Mapping[str, Property], data_dir: Path) -> dict[str, str]:
         """Spark settings that make the same catalog visible to Spark under the same name; empty when it is not."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pyiceberg.schema import Schema
@@ -24,9 +25,9 @@ from shared.spi.procedure import Procedure
 class IcebergConnector:
     """One Iceberg catalog in one process. Making one opens nothing; the catalog is reached on first use."""
 
-    def __init__(self, catalog: str, properties: Mapping[str, Property]) -> None:
+    def __init__(self, catalog: str, properties: Mapping[str, Property], data_dir: Path = Path("var")) -> None:
         self.catalog = catalog
-        self.settings = read_settings(catalog, properties)
+        self.settings = read_settings(catalog, properties, data_dir)
         self.tables_of = TableCatalog(self.settings)
         self.journal = Journal(self.settings.journal_file)
 
@@ -54,11 +55,11 @@ class IcebergConnector:
 class IcebergConnectorFactory:
     """``connector.name=iceberg``"""
 
-    def create(self, catalog: str, properties: Mapping[str, Property]) -> IcebergConnector:
-        return IcebergConnector(catalog, properties)
+    def create(self, catalog: str, properties: Mapping[str, Property], data_dir: Path) -> IcebergConnector:
+        return IcebergConnector(catalog, properties, data_dir)
 
-    def spark_conf(self, catalog: str, properties: Mapping[str, Property]) -> dict[str, str]:
-        return spark_properties(read_settings(catalog, properties))
+    def spark_conf(self, catalog: str, properties: Mapping[str, Property], data_dir: Path) -> dict[str, str]:
+        return spark_properties(read_settings(catalog, properties, data_dir))
 
 
 FACTORY = IcebergConnectorFactory()

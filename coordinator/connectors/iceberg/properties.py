@@ -56,13 +56,18 @@ class IcebergSettings:
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def read_settings(catalog: str, properties: Mapping[str, Property]) -> IcebergSettings:
-    """The settings of one catalog file; raises ConfigurationError naming file and line for a wrong entry."""
+def read_settings(
+    catalog: str, properties: Mapping[str, Property], data_dir: Path = Path("var")
+) -> IcebergSettings:
+    """The settings of one catalog file; raises ConfigurationError naming file and line for a wrong entry.
+
+    ``data_dir`` holds the embedded default: SQLite catalog, journal and warehouse under the catalog's name.
+    """
     for entry in properties.values():
         if entry.name not in _OWN and entry.name not in _storage_keys():
             raise entry.error(f"unknown property '{entry.name}'")
     kind = _catalog_type(properties)
-    home = Path("var", catalog).absolute()
+    home = (data_dir / catalog).absolute()
     uri = _uri(kind, properties, home)
     warehouse = _value(properties, "iceberg.catalog.warehouse")
     if warehouse is None and kind == "sql":

@@ -1,0 +1,211 @@
+"""Composition root: one configured coordinator, wired from the rooms, served until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+import structlog
+import uvicorn
+from fastapi import FastAPI
+
+from coordinator.checks.native_converter import NativePlanConverter
+from coordinator.checks.native_settings import NativeSettings
+from coordinator.checks.plan_checkers import PlanCheckers
+from coordinator.checks.providers import load_plan_checkers
+from coordinator.config import CoordinatorConfig, read_config
+from coordinator.connectors.registry import Catalogs
+from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.dispatch.settings import DispatchSettings
+from coordinator.engine.executor import Executor
+from coordinator.engine.local import LocalEngine
+from coordinator.engine.native import NativeExplainer
+from coordinator.engine.spark.engine import SparkEngine
+from coordinator.engine.spark.settings import SparkSettings
+from coordinator.gateway.precheck import create_precheck_router
+from coordinator.gateway.validator import StatementValidator
+from coordinator.logs import configure_logging
+from coordinator.planner_factory import PlannerFactory
+from coordinator.resource_groups.group import ResourceGroups, ResourceGroupSettings
+from coordinator.server.app import create_server
+from coordinator.server.settings import NodeInfo, ServerSettings
+from coordinator.validation.pool import ValidationPool
+from shared.properties import ConfigurationError
+
+_log = structlog.get_logger("coordinator")
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What the command line says over the configuration files."""
+
+    http_port: int | None = None
+    sidecar_url: str | None = None
+    data_dir: Path | None = None
+
+
+def serve(etc: Path, overrides: Overrides = Overrides(), ready: Callable[[str], None] = print) -> int:
+    """Serve until SIGINT, SIGTERM or a graceful shutdown; blocks.
+
+    ``ready`` is called with the base address once connections are taken. 0 after a clean stop, 2 for a configuration
+    error or a busy port, each told in one line.
+    """
+    try:
+        config = _overridden(read_config(etc), overrides)
+        configure_logging(config.log)
+        listener = _listen(config.coordinator.http_host, config.coordinator.http_port)
+        server = _HttpServer(config, listener, ready)
+    except ConfigurationError as error:
+        sys.stderr.write(f"procession: {error}\n")
+        return 2
+    server.run(sockets=[listener])
+    return 0
+
+
+def create_app(config: CoordinatorConfig, stop: Callable[[], None] | None = None) -> FastAPI:
+    """The ASGI application of one coordinator; nothing runs before its lifespan begins. Raises ConfigurationError."""
+    settings = config.coordinator
+    catalogs = Catalogs(config.catalogs)
+    defaults = _checker_defaults(config)
+    checkers = PlanCheckers(load_plan_checkers(config.etc / "plan-checker-providers", defaults))
+    factory = PlannerFactory(config.catalogs, config.etc / "plan-checker-providers", defaults)
+    pool = ValidationPool(
+        factory,
+        size=settings.validation_pool_size,
+        max_queued=settings.validation_queue_size,
+        timeout_seconds=settings.planning_timeout,
+    )
+    spark = SparkEngine(_spark_settings(config), catalogs.spark_conf())
+    converter = NativePlanConverter(NativeSettings.model_validate(defaults["native"])) if defaults else None
+    explainer = NativeExplainer(converter)
+    executor = Executor(catalogs, LocalEngine(), spark, explainer)
+    groups = ResourceGroups(
+        ResourceGroupSettings(
+            hard_concurrency_limit=settings.max_concurrent_queries, max_queued=settings.max_queued_queries
+        )
+    )
+    dispatcher = Dispatcher(pool, checkers, executor, groups, _dispatch_settings(config))
+    app = create_server(
+        dispatcher,
+        ServerSettings(compression_enabled=settings.compression, shutdown_grace_period=settings.shutdown_grace_period),
+        NodeInfo(config.node.node_id, version("procession"), config.node.environment),
+        stop=stop,
+        around=partial(_running, catalogs, pool, checkers, spark, explainer),
+    )
+    app.include_router(create_precheck_router(StatementValidator(pool, checkers)))
+    return app
+
+
+@asynccontextmanager
+async def _running(
+    catalogs: Catalogs,
+    pool: ValidationPool,
+    checkers: PlanCheckers,
+    spark: SparkEngine,
+    explainer: NativeExplainer,
+) -> AsyncIterator[None]:
+    """Everything with a life cycle, started in order and stopped in reverse."""
+    async with AsyncExitStack() as stack:
+        explainer.bind(asyncio.get_running_loop())
+        stack.push_async_callback(explainer.aclose)
+        stack.push_async_callback(checkers.aclose)
+        await asyncio.to_thread(_recover, catalogs)
+        stack.push_async_callback(asyncio.to_thread, spark.stop)
+        spark.start()
+        stack.push_async_callback(pool.aclose)
+        await pool.start()
+        yield
+
+
+def _recover(catalogs: Catalogs) -> None:
+    """Settle what calls of an earlier coordinator left open: finish their records or remove their files."""
+    for name in catalogs.names():
+        recover = getattr(catalogs.connector(name), "recover", None)
+        if recover is not None:
+            try:
+                for line in recover():
+                    _log.info("recovered", catalog=name, outcome=str(line))
+            except Exception:
+                # An unreachable catalog must not keep the coordinator down; its journal stays open for the next start.
+                _log.exception("recovery failed", catalog=name)
+
+
+class _HttpServer(uvicorn.Server):
+    """uvicorn that tells its address when it serves, and whose app can ask it to stop."""
+
+    def __init__(self, config: CoordinatorConfig, listener: socket.socket, ready: Callable[[str], None]) -> None:
+        app = create_app(config, stop=self._stop)
+        # Statement bodies are small and pages are encoded already; uvloop and httptools carry the rest.
+        super().__init__(
+            uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10)
+        )
+        self._address = "http://{}:{}".format(*listener.getsockname()[:2])
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready(self._address)
+
+    def _stop(self) -> None:
+        self.should_exit = True
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), backlog=2048)
+    except OSError as error:
+        reason = "the port is in use" if error.errno == 98 else error.strerror
+        raise ConfigurationError(f"cannot listen on {host}:{port}: {reason}") from error
+
+
+def _overridden(config: CoordinatorConfig, overrides: Overrides) -> CoordinatorConfig:
+    coordinator: dict[str, object] = {}
+    if overrides.http_port is not None:
+        coordinator["http_port"] = overrides.http_port
+    if overrides.sidecar_url is not None:
+        coordinator["sidecar_url"] = overrides.sidecar_url
+    data_dir = (overrides.data_dir or config.node.data_dir).absolute()
+    return config.model_copy(
+        update={
+            "coordinator": config.coordinator.model_copy(update=coordinator),
+            "node": config.node.model_copy(update={"data_dir": data_dir}),
+            "catalogs": tuple(replace(catalog, data_dir=data_dir) for catalog in config.catalogs),
+        }
+    )
+
+
+def _checker_defaults(config: CoordinatorConfig) -> dict[str, dict[str, str]]:
+    url = config.coordinator.sidecar_url
+    return {} if url is None else {"native": {"native-plan-checker.sidecar-uri": url}}
+
+
+def _spark_settings(config: CoordinatorConfig) -> SparkSettings:
+    settings = config.coordinator
+    return SparkSettings(
+        work_dir=config.node.data_dir / "spark",
+        remote=settings.spark_remote,
+        warm_up=settings.spark_warm_up,
+        driver_memory=settings.spark_driver_memory,
+        master=settings.spark_master,
+        packages=settings.spark_packages,
+        jars=tuple(Path(jar) for jar in settings.spark_jars),
+    )
+
+
+def _dispatch_settings(config: CoordinatorConfig) -> DispatchSettings:
+    settings = config.coordinator
+    return DispatchSettings(
+        max_query_length=settings.max_query_length,
+        client_timeout=settings.client_timeout,
+        min_expire_age=settings.min_expire_age,
+        max_history=settings.max_history,
+        nested_data_serialization=settings.nested_data_serialization,
+    )

@@ -1,0 +1,1 @@
+"""The console script ``procession``: serving, asking, looking after."""

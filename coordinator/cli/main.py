@@ -1,0 +1,62 @@
+"""Commands of ``procession``. Rooms are imported by the command that needs them, so that each starts fast."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="procession",
+    help="A SQL coordinator for Iceberg lakes: Presto protocol in, Velox-checked plans, Spark underneath.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Etc = Annotated[Path, typer.Option("--etc", help="Configuration directory in Presto's file shapes.")]
+Port = Annotated[int | None, typer.Option("--port", help="HTTP port, over http-server.http.port; 0 for a free one.")]
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Over node.data-dir.")]
+SidecarUrl = Annotated[str | None, typer.Option("--sidecar", help="Base address of a running sidecar.")]
+
+
+@app.command()
+def up(etc: Etc = Path("etc"), port: Port = None, data_dir: DataDir = None, sidecar: SidecarUrl = None) -> None:
+    """Serve everything on this machine: sidecar, coordinator, embedded Spark. Ctrl-C stops it."""
+    from coordinator.app import Overrides
+    from coordinator.cli.up import up as run
+
+    raise typer.Exit(run(etc, Overrides(port, sidecar, data_dir), _tell))
+
+
+@app.command()
+def coordinator(
+    etc: Etc = Path("etc"), port: Port = None, data_dir: DataDir = None, sidecar: SidecarUrl = None
+) -> None:
+    """Serve the coordinator alone; it starts Spark as a child unless spark.remote is set."""
+    from coordinator.app import Overrides, serve
+
+    raise typer.Exit(serve(etc, Overrides(port, sidecar, data_dir), _tell))
+
+
+@app.command()
+def sidecar(
+    port: Annotated[int, typer.Option("--port", help="HTTP port; 0 for a free one.")] = 7778,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+) -> None:
+    """Serve the plan-validation endpoint alone (more flags: python -m sidecar --help)."""
+    import os
+    import sys
+
+    # Its own program: the coordinator never imports the sidecar.
+    os.execv(sys.executable, [sys.executable, "-m", "sidecar", "--port", str(port), "--host", host])  # noqa: S606
+
+
+def _tell(address: str) -> None:
+    typer.echo(f"procession listening on {address}")
+
+
+def main() -> None:
+    """Entry of the console script."""
+    app()

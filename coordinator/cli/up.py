@@ -1,0 +1,59 @@
+"""``procession up``: a sidecar child and a coordinator, which starts Spark itself; nothing outlives this process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+
+from coordinator.app import Overrides, serve
+from coordinator.engine.spark.child import GuardedChild
+
+_START_SECONDS = 60.0
+
+
+class SidecarStartError(Exception):
+    """The sidecar did not come up; the text ends with its last words."""
+
+
+def up(etc: Path, overrides: Overrides, ready: Callable[[str], None] = print) -> int:
+    """Serve until Ctrl-C, SIGTERM or a graceful shutdown. 0 after a clean stop, 2 when it could not start."""
+    if overrides.sidecar_url is not None:
+        return serve(etc, overrides, ready)
+    data_dir = (overrides.data_dir or Path("var")).absolute()
+    try:
+        child, url = start_sidecar(data_dir / "logs" / "sidecar.log")
+    except SidecarStartError as error:
+        sys.stderr.write(f"procession: {error}\n")
+        return 2
+    try:
+        return serve(etc, replace(overrides, sidecar_url=url), ready)
+    finally:
+        child.stop()
+
+
+def start_sidecar(log_file: Path) -> tuple[GuardedChild, str]:
+    """A sidecar on a free port that answers, and its base address; raises SidecarStartError."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "sidecar", "--port", str(port)]
+    path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+    child = GuardedChild(command, env=os.environ | {"PYTHONPATH": path}, log_file=log_file)
+    url = f"http://127.0.0.1:{port}"
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline and child.poll() is None:
+        try:
+            if httpx.get(f"{url}/v1/info", timeout=1.0).is_success:
+                return child, url
+        except httpx.TransportError:
+            time.sleep(0.05)
+    words = child.last_lines()
+    child.stop()
+    raise SidecarStartError(f"the sidecar did not start (log: {log_file}): {words}")

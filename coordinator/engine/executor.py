@@ -1,0 +1,95 @@
+"""Dispatch of a planned statement: each kind of work to the engine that does it, results as Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any, Protocol, assert_never
+
+import pyarrow as pa
+
+from coordinator.connectors.registry import Catalogs
+from coordinator.connectors.system.registered import find_procedure
+from coordinator.dispatch.ports import Execution, QueryProgress
+from coordinator.engine.arrow_types import rows_to_batch
+from coordinator.engine.procedures import run_procedure
+from coordinator.planner.planned_statement import (
+    CallProcedure,
+    ExplainNative,
+    PlannedStatement,
+    ReturnRows,
+    RunLocally,
+    RunOnSpark,
+)
+from shared.spi.procedure import ProcedureContext, ProcedureProgress
+from shared.spi.workers import WorkerRuntime
+
+
+class LocalSql(Protocol):
+    """DuckDB behind ``coordinator.engine.local``."""
+
+    def run(self, sql: str, execution: Execution) -> Iterator[pa.RecordBatch]: ...
+
+
+class SparkSql(Protocol):
+    """Spark behind ``coordinator.engine.spark``."""
+
+    def run(self, sql: str, execution: Execution) -> Iterator[pa.RecordBatch]: ...
+
+    def workers(self, execution: Execution) -> WorkerRuntime: ...
+
+
+class Executor:
+    """Implements ``coordinator.dispatch.ports.StatementExecutor`` over the engines of this coordinator."""
+
+    def __init__(
+        self,
+        catalogs: Catalogs,
+        local: LocalSql,
+        spark: SparkSql,
+        explain_native: Callable[[ExplainNative], str],
+    ) -> None:
+        self._catalogs = catalogs
+        self._local = local
+        self._spark = spark
+        self._explain_native = explain_native
+
+    def execute(self, planned: PlannedStatement, execution: Execution) -> Iterator[pa.RecordBatch]:
+        """The statement's result; blocks. Raises ProcessionError."""
+        match planned.work:
+            case ReturnRows(rows):
+                yield rows_to_batch(planned.columns, rows)
+            case RunLocally(sql):
+                yield from self._local.run(sql, execution)
+            case RunOnSpark(sql):
+                yield from self._spark.run(sql, execution)
+            case ExplainNative() as work:
+                yield rows_to_batch(planned.columns, [[self._explain_native(work)]])
+            case CallProcedure() as work:
+                yield rows_to_batch(planned.columns, self._call(work, execution))
+            case _:
+                assert_never(planned.work)
+
+    def _call(self, work: CallProcedure, execution: Execution) -> Any:
+        procedure = find_procedure(self._catalogs, work.catalog, work.procedure)
+        context = ProcedureContext(
+            session=execution.session,
+            catalog=work.catalog,
+            workers=self._spark.workers(execution),
+            now=datetime.now(UTC),
+            report=lambda progress: execution.report_progress(_query_progress(progress)),
+            check_cancelled=execution.check_cancelled,
+        )
+        result = run_procedure(procedure, work, context)
+        if result.update_count is not None:
+            execution.set_update_count(result.update_count)
+        return result.rows
+
+
+def _query_progress(progress: ProcedureProgress) -> QueryProgress:
+    return QueryProgress(
+        completed_splits=progress.completed,
+        total_splits=progress.total,
+        running_splits=progress.total - progress.completed,
+        phase=progress.phase,
+    )

@@ -1,0 +1,63 @@
+"""EXPLAIN (TYPE NATIVE): every worker fragment as the sidecar's Velox would run it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from coordinator.planner.planned_statement import ExplainNative
+from shared.errors import ErrorCode, ProcessionError
+from shared.plan.fragment import SimplePlanFragment
+from shared.spi.plan_converter import ConvertedPlan, PlanConverter, PlanFormat
+
+_ANSWER_SECONDS = 60.0
+
+
+class NativeExplainer:
+    """Called from executor threads; the converter belongs to the event loop that ``bind`` names."""
+
+    def __init__(self, converter: PlanConverter | None) -> None:
+        self._converter = converter
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def bind(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The loop that the server runs on."""
+        self._loop = loop
+
+    def __call__(self, work: ExplainNative) -> str:
+        """The plans of all fragments in the asked format; raises ProcessionError when no sidecar answers."""
+        if self._converter is None:
+            message = "EXPLAIN (TYPE NATIVE) needs a sidecar: set sidecar.uri in etc/config.properties"
+            raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+        assert self._loop is not None, "bound before statements run"
+        future = asyncio.run_coroutine_threadsafe(self._convert_all(work), self._loop)
+        return render(future.result(_ANSWER_SECONDS), work.plan_format)
+
+    async def _convert_all(self, work: ExplainNative) -> list[tuple[SimplePlanFragment, ConvertedPlan]]:
+        assert self._converter is not None
+        fragments = list(work.subplan.fragments())
+        plans = await asyncio.gather(*(self._converter.convert(f, work.plan_format) for f in fragments))
+        return list(zip(fragments, plans, strict=True))
+
+    async def aclose(self) -> None:
+        """Close the converter's connections."""
+        close = getattr(self._converter, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def render(plans: list[tuple[SimplePlanFragment, ConvertedPlan]], plan_format: PlanFormat) -> str:
+    """Text: a heading a fragment. JSON: an object by fragment id. Graphviz: one digraph a fragment."""
+    match plan_format:
+        case PlanFormat.TEXT:
+            return "\n".join(f"Fragment {f.id}\n{_indented(p.text or p.failure or '')}" for f, p in plans)
+        case PlanFormat.JSON:
+            return json.dumps(
+                {f.id: {"plan": json.loads(p.text)} if p.text else {"failure": p.failure} for f, p in plans}, indent=2
+            )
+        case PlanFormat.GRAPHVIZ:
+            return "\n".join(p.text if p.text else f"// Fragment {f.id}: {p.failure}" for f, p in plans)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.rstrip().splitlines()) + "\n"

@@ -1,0 +1,35 @@
+"""What runs inside a planner process: its own catalogs and checkers, and the pure line over them.
+
+Kept apart from ``coordinator.app`` so that a planner process imports neither HTTP nor Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from coordinator.checks.plan_checkers import PlanCheckers
+from coordinator.checks.providers import load_plan_checkers
+from coordinator.connectors.registry import CatalogConfig, Catalogs
+from coordinator.planner.planned_statement import PlannedStatement
+from coordinator.validation.plan_statement import plan_statement
+from shared.spi.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerFactory:
+    """Picklable; calling it in a planner process gives the function that plans there."""
+
+    catalogs: tuple[CatalogConfig, ...]
+    checker_directory: Path
+    checker_defaults: dict[str, dict[str, str]]
+
+    def __call__(self) -> Callable[[str, Session], PlannedStatement]:
+        catalogs = Catalogs(self.catalogs)
+        checkers = PlanCheckers(load_plan_checkers(self.checker_directory, self.checker_defaults))
+
+        def plan(text: str, session: Session) -> PlannedStatement:
+            return plan_statement(text, session, catalogs, checkers)
+
+        return plan
