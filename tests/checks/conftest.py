@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import json
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,3 +65,17 @@ def make_fragment() -> Callable[..., SimplePlanFragment]:
         )
 
     return make
+
+
+@pytest.fixture
+async def sidecar(anyio_backend: str) -> AsyncIterator[Any]:
+    """A ``FakeSidecar`` (see fake_sidecar.py) on a free port."""
+    path = Path(__file__).parent / "fake_sidecar.py"
+    spec = importlib.util.spec_from_file_location("procession_fake_sidecar", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    async with module.fake_sidecar() as fake:
+        yield fake

@@ -1,0 +1,376 @@
+"""The native checker against scripted sidecars; verdicts compared with those of a real Presto coordinator."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from coordinator.checks.circuit_breaker import BreakerState
+from coordinator.checks.native import NativePlanChecker
+from coordinator.checks.native_converter import NativePlanConverter
+from coordinator.checks.native_settings import NativeSettings
+from coordinator.checks.plan_checkers import PlanCheckers
+from coordinator.checks.worker_form import why_not_checked, worker_form
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError, WireErrorCode
+from shared.plan.expressions import Variable
+from shared.plan.fragment import SimplePlanFragment, SubPlan, decode_fragment
+from shared.plan.nodes import (
+    CallDistributedProcedureNode,
+    DistributedMaintenanceNode,
+    ProjectNode,
+    ValuesNode,
+)
+from shared.plan.traversal import walk
+from shared.spi.plan_checker import PrestoWarning
+from shared.spi.plan_converter import PlanFormat
+from shared.spi.session import Session
+
+pytestmark = pytest.mark.anyio
+
+MakeFragment = Callable[..., SimplePlanFragment]
+VERDICTS = Path(__file__).parent.parent / "data" / "sidecar_verdicts" / "verdicts.jsonl.gz"
+PLAN_ERROR = {"code": 13, "name": "NOT_SUPPORTED", "type": "USER_ERROR", "retriable": False, "catchableByTry": False}
+
+
+def refusal(message: str | None = "no such thing", **fields: Any) -> tuple[int, str, bytes]:
+    failure = {"type": "VeloxUserError", "message": message, "suppressed": [], "stack": [], "errorCode": PLAN_ERROR}
+    return 422, "application/json", json.dumps({"failures": [failure | fields]}).encode()
+
+
+def checker(url: str, **options: Any) -> NativePlanChecker:
+    return NativePlanChecker(NativeSettings(sidecar_uri=url, **options))
+
+
+async def check(native: NativePlanChecker, fragment: SimplePlanFragment, session: Session) -> list[PrestoWarning]:
+    warnings: list[PrestoWarning] = []
+    try:
+        async with asyncio.timeout(10):
+            await native.validate_fragment(fragment, session, warnings.append)
+    finally:
+        await native.aclose()
+    return warnings
+
+
+@pytest.fixture
+def fragment(captured: list[dict[str, Any]]) -> SimplePlanFragment:
+    """A worker fragment with a filter and calls in it."""
+    return next(e["fragment"] for e in captured if e["query"] == "q06" and e["fragment"].id == "1")
+
+
+def _verdicts() -> list[dict[str, Any]]:
+    with gzip.open(VERDICTS, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+# Presto refuses to read a failure without "suppressed" or with an unknown type of error; we pass on what it says.
+LENIENT = {"422_no_suppressed": "NOT_SUPPORTED", "422_unknown_type": "NOT_SUPPORTED"}
+
+
+@pytest.mark.parametrize("verdict", _verdicts(), ids=lambda verdict: verdict["case"])
+async def test_verdicts_as_a_real_coordinator_reads_them(
+    verdict: dict[str, Any], sidecar: Any, fragment: SimplePlanFragment, session: Session
+) -> None:
+    answer, error = verdict["answer"], verdict["error"]
+    body = answer.get("body", '{"failures":[]}').encode()
+    sidecar.answers = [(answer.get("status", 200), answer.get("type", "application/json"), body)]
+    if error is None or error["errorName"] == "PAGE_TRANSPORT_ERROR":
+        assert await check(checker(sidecar.url), fragment, session) == []
+        return
+    with pytest.raises(ProcessionError) as caught:
+        await check(checker(sidecar.url), fragment, session)
+    code = caught.value.code
+    name = code.name
+    if verdict["case"] in LENIENT:
+        assert name == LENIENT[verdict["case"]]
+        return
+    assert (name, code.code, code.type) == (error["errorName"], error["errorCode"], error["errorType"])
+    expected = error["message"]
+    if expected.startswith("Invalid JSON bytes"):
+        expected = (
+            f"Invalid JSON bytes for PlanConversionResponse from native plan checker with code: {answer['status']}"
+        )
+    assert caught.value.message == expected
+
+
+async def test_the_request_is_what_presto_sends(
+    sidecar: Any, fragment: SimplePlanFragment, session: Session, captured: list[dict[str, Any]]
+) -> None:
+    await check(checker(sidecar.url), fragment, session)
+    (request,) = sidecar.requests
+    assert request.path == "/v1/velox/plan"
+    assert request.headers["content-type"] == "application/json; charset=utf-8"
+    assert "accept" not in request.headers
+    assert json.loads(request.body) == next(e["body"] for e in captured if e["fragment"] is fragment)
+
+
+def test_what_real_presto_withheld_is_withheld(captured: list[dict[str, Any]]) -> None:
+    for entry in captured:
+        if "checker" in entry["via"]:
+            # real Presto sends fragments without any rows, too; nothing can go wrong in those
+            assert why_not_checked(entry["fragment"]) in (None, "EMPTY")
+        elif entry["skipped_by_real_checker"] is not None:
+            assert why_not_checked(entry["fragment"]) == entry["skipped_by_real_checker"]
+
+
+def test_writers_become_what_real_presto_sends(captured: list[dict[str, Any]]) -> None:
+    """Fragments as planned ('dump') and as its checker sent them: ours from the former equals the latter."""
+    sent = {(e["mode"], e["query"], e["body"]["id"]): e for e in captured if e["via"] == ["checker"]}
+    compared = 0
+    for entry in captured:
+        other = sent.get((entry["mode"], entry["query"], entry["body"]["id"]))
+        if entry["via"] != ["dump"] or other is None:
+            continue
+        ours, theirs = worker_form(entry["fragment"]), other["fragment"]
+        for mine, real in zip(walk(ours.root), walk(theirs.root), strict=True):
+            assert type(mine) is type(real)
+            if isinstance(real, ProjectNode) and real.locality == "UNKNOWN":
+                assert isinstance(mine, ProjectNode)
+                assert dict(mine.assignments.assignments) == dict(real.assignments.assignments)
+                compared += 1
+    assert compared >= 10
+
+
+def test_our_own_writers_have_a_worker_form(make_fragment: MakeFragment) -> None:
+    rows, data = Variable(name="rows", type="bigint"), Variable(name="data", type="varbinary")
+    values = ValuesNode(id="0", outputVariables=(rows,), rows=())
+    call = CallDistributedProcedureNode(
+        id="1",
+        source=values,
+        rowCountVariable=rows,
+        fragmentVariable=data,
+        tableCommitContextVariable=replace(data, name="context"),
+        columns=(rows,),
+        columnNames=("rows",),
+        notNullColumnVariables=(),
+    )
+    rewritten = worker_form(make_fragment(call)).root
+    assert isinstance(rewritten, ProjectNode)
+    assert list(rewritten.assignments.assignments) == ["rows<bigint>", "data<varbinary>", "context<varbinary>"]
+    maintenance = DistributedMaintenanceNode(id="1", procedureName="p", outputVariables=(rows,))
+    assert worker_form(make_fragment(maintenance)).root == ValuesNode(id="1", outputVariables=(rows,), rows=())
+    assert why_not_checked(make_fragment(values)) == "EMPTY"
+
+
+@pytest.mark.parametrize("fault", ["reset", "truncate"])
+async def test_lost_connections_are_retried(
+    fault: str, sidecar: Any, fragment: SimplePlanFragment, session: Session
+) -> None:
+    sidecar.answers = [fault, fault, (200, "application/json", b"{}")]
+    assert await check(checker(sidecar.url), fragment, session) == []
+    assert len(sidecar.requests) == 3
+
+
+async def test_retries_are_bounded(sidecar: Any, fragment: SimplePlanFragment, session: Session) -> None:
+    sidecar.answers = ["reset"]
+    with pytest.raises(ProcessionError) as caught:
+        await check(checker(sidecar.url, max_retries=1), fragment, session)
+    assert len(sidecar.requests) == 2
+    assert caught.value.code is ErrorCode.NATIVEPLANCHECKER_CONNECTION_ERROR
+    assert caught.value.message.startswith("I/O error getting native plan checker response: ")
+
+
+@pytest.mark.parametrize("answer", [refusal(), (500, "text/html", b"<html>"), (503, "", b"")])
+async def test_answers_are_never_retried(
+    answer: Any, sidecar: Any, fragment: SimplePlanFragment, session: Session
+) -> None:
+    sidecar.answers = [answer]
+    with pytest.raises(ProcessionError):
+        await check(checker(sidecar.url), fragment, session)
+    assert len(sidecar.requests) == 1
+
+
+async def test_a_hanging_sidecar_is_given_up_at_the_deadline(
+    sidecar: Any, fragment: SimplePlanFragment, session: Session
+) -> None:
+    sidecar.answers = ["hang"]
+    start = time.monotonic()
+    with pytest.raises(ProcessionError, match=r"no answer within 0\.2 s"):
+        await check(checker(sidecar.url, request_timeout=0.2), fragment, session)
+    assert time.monotonic() - start < 1
+    assert len(sidecar.requests) == 1
+
+
+REFUSED_PORT = "http://127.0.0.1:1"
+
+
+async def test_without_sidecar_it_fails_closed_by_default(fragment: SimplePlanFragment, session: Session) -> None:
+    start = time.monotonic()
+    with pytest.raises(ProcessionError) as caught:
+        await check(checker(REFUSED_PORT), fragment, session)
+    assert caught.value.code is ErrorCode.NATIVEPLANCHECKER_CONNECTION_ERROR
+    assert REFUSED_PORT in caught.value.message
+    assert time.monotonic() - start < 2
+
+
+@pytest.mark.parametrize("by_session", [False, True])
+async def test_fail_open_warns(by_session: bool, fragment: SimplePlanFragment, session: Session) -> None:
+    if by_session:
+        session = Session(user="u", properties={"native_plan_checker_unavailable": "fail-open"})
+        native = checker(REFUSED_PORT)
+    else:
+        native = checker(REFUSED_PORT, unavailable="fail-open")
+    (warning,) = await check(native, fragment, session)
+    assert warning.name == "NATIVE_PLAN_CHECKER_UNAVAILABLE"
+    assert warning.message.startswith("Not checked by native plan checker: I/O error")
+
+
+async def test_fail_open_does_not_excuse_a_refusal(
+    sidecar: Any, fragment: SimplePlanFragment, session: Session
+) -> None:
+    sidecar.answers = [refusal()]
+    with pytest.raises(ProcessionError, match="Error from native plan checker: no such thing"):
+        await check(checker(sidecar.url, unavailable="fail-open"), fragment, session)
+
+
+async def test_modes(
+    sidecar: Any, fragment: SimplePlanFragment, session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    sidecar.answers = [refusal()]
+    (warning,) = await check(checker(sidecar.url, mode="warn"), fragment, session)
+    assert warning.message == "Error from native plan checker: no such thing"
+    by_session = Session(user="u", query_id="q7", properties={"native_plan_checker_mode": "log"})
+    with caplog.at_level(logging.WARNING):
+        assert await check(checker(sidecar.url), fragment, by_session) == []
+    assert "query q7 fragment 1: Error from native plan checker: no such thing" in caplog.text
+
+
+async def test_switched_off(sidecar: Any, fragment: SimplePlanFragment, session: Session) -> None:
+    sidecar.answers = [refusal()]
+    assert await check(checker(sidecar.url, enabled=False), fragment, session) == []
+    off = Session(user="u", properties={"native_plan_checker_enabled": "false"})
+    assert await check(checker(sidecar.url), fragment, off) == []
+    assert sidecar.requests == []
+
+
+async def test_wrong_session_value(fragment: SimplePlanFragment) -> None:
+    session = Session(user="u", properties={"native_plan_checker_mode": "loud"})
+    with pytest.raises(ProcessionError) as caught:
+        await check(checker(REFUSED_PORT), fragment, session)
+    assert caught.value.code is ErrorCode.INVALID_SESSION_PROPERTY
+    assert caught.value.message == "native_plan_checker_mode must be one of veto, warn, log, got: loud"
+
+
+async def test_unknown_error_codes_pass_through(sidecar: Any, fragment: SimplePlanFragment, session: Session) -> None:
+    sidecar.answers = [refusal(errorCode=PLAN_ERROR | {"name": "ACME", "code": 99})]
+    with pytest.raises(ProcessionError) as caught:
+        await check(checker(sidecar.url), fragment, session)
+    assert caught.value.code == WireErrorCode("ACME", 99, "USER_ERROR")
+
+
+async def test_errors_are_located(sidecar: Any, fragment: SimplePlanFragment, session: Session) -> None:
+    """By the sidecar's own word, by the node that it names, by a function that its text names; else not at all."""
+    node = next(n for n in walk(fragment.root) if n.sourceLocation is not None)
+    assert node.sourceLocation is not None
+    at_node = ErrorLocation(node.sourceLocation.line, node.sourceLocation.column)
+    calls = [
+        (refusal(errorLocation={"lineNumber": 7, "columnNumber": 9}), ErrorLocation(7, 9)),
+        (refusal(planNodeId=node.id), at_node),
+        (refusal("Scalar function presto.default.$operator$multiply not registered"), None),
+        (refusal("something else"), None),
+    ]
+    found = []
+    for answer, _ in calls:
+        sidecar.answers = [answer]
+        with pytest.raises(ProcessionError) as caught:
+            await check(checker(sidecar.url), fragment, session)
+        found.append(caught.value.location)
+    assert found[0] == calls[0][1]
+    assert found[1] == at_node
+    assert found[2] is not None
+    assert found[3] is None
+
+
+async def test_fragments_of_a_plan_go_out_together_over_pooled_connections(
+    sidecar: Any, captured: list[dict[str, Any]], session: Session
+) -> None:
+    fragments = [e["fragment"] for e in captured if e["mode"] == "native" and e["query"] == "q05"]
+    assert len(fragments) > 4
+    plan = SubPlan(fragments[0], tuple(SubPlan(f) for f in fragments[1:]))
+    sidecar.delay = 0.05
+    native = checker(sidecar.url)
+    checkers = PlanCheckers([native])
+    start = time.monotonic()
+    await checkers.validate_fragments(plan, session, print)
+    assert time.monotonic() - start < 0.05 * len(fragments)
+    assert sidecar.most_at_once == len(sidecar.requests)
+    before = sidecar.connections
+    native._cache.clear()
+    await checkers.validate_fragments(plan, session, print)
+    assert sidecar.connections == before
+    await checkers.aclose()
+
+
+async def test_accepted_fragments_are_remembered_refused_ones_are_not(
+    sidecar: Any, fragment: SimplePlanFragment, session: Session
+) -> None:
+    sidecar.answers = [refusal(), (200, "application/json", b"{}")]
+    native = checker(sidecar.url)
+    with pytest.raises(ProcessionError):
+        await native.validate_fragment(fragment, session, print)
+    for _ in range(3):
+        await native.validate_fragment(fragment, session, print)
+    assert len(sidecar.requests) == 2
+    stats = native.stats()
+    assert (stats.sent, stats.cache_hits, stats.refused) == (2, 2, 1)
+    await native.aclose()
+
+
+async def test_the_breaker_spares_callers_a_dead_sidecar(
+    sidecar: Any, fragment: SimplePlanFragment, session: Session
+) -> None:
+    sidecar.answers = [(503, "", b""), (503, "", b""), (200, "application/json", b"{}")]
+    native = checker(sidecar.url, breaker_threshold=2, breaker_reset=0.1)
+    for _ in range(4):
+        with pytest.raises(ProcessionError):
+            await native.validate_fragment(fragment, session, print)
+    assert len(sidecar.requests) == 2
+    assert native.stats().breaker is BreakerState.OPEN
+    await asyncio.sleep(0.12)
+    await native.validate_fragment(fragment, session, print)
+    assert native.stats().breaker is BreakerState.CLOSED
+    await native.aclose()
+
+
+@pytest.mark.parametrize("plan_format", list(PlanFormat))
+async def test_converter_negotiates_and_verifies_the_media_type(
+    plan_format: PlanFormat, sidecar: Any, fragment: SimplePlanFragment
+) -> None:
+    converter = NativePlanConverter(NativeSettings(sidecar_uri=sidecar.url))
+    sidecar.answers = [(200, f"{plan_format.value}; charset=utf-8", "-- Tablé".encode()), (200, "text/html", b"x")]
+    converted = await converter.convert(fragment, plan_format)
+    assert (converted.text, converted.failure) == ("-- Tablé", None)
+    assert sidecar.requests[0].headers["accept"] == plan_format.value
+    with pytest.raises(ProcessionError, match=f"Expected {plan_format.value} from native plan checker, got text/html"):
+        await converter.convert(fragment, plan_format)
+    await converter.aclose()
+
+
+async def test_converter_shows_failures_in_place(
+    sidecar: Any, fragment: SimplePlanFragment, captured: list[dict[str, Any]]
+) -> None:
+    converter = NativePlanConverter(NativeSettings(sidecar_uri=sidecar.url))
+    sidecar.answers = [refusal(errorLocation={"lineNumber": 1, "columnNumber": 2})]
+    converted = await converter.convert(fragment, PlanFormat.TEXT)
+    assert converted.failure == "line 1:2: Error from native plan checker: no such thing"
+    skipped = next(e["fragment"] for e in captured if e["skipped_by_real_checker"] == "COORDINATOR_ONLY")
+    assert (await converter.convert(skipped, PlanFormat.TEXT)).failure == "Not run by workers: COORDINATOR_ONLY"
+    assert len(sidecar.requests) == 1
+    await converter.aclose()
+
+
+async def test_what_is_sent_can_be_read_back(sidecar: Any, captured: list[dict[str, Any]], session: Session) -> None:
+    entries = [e for e in captured if why_not_checked(e["fragment"]) is None][::40]
+    native = checker(sidecar.url, cache_size=0)
+    for entry in entries:
+        await native.validate_fragment(entry["fragment"], session, print)
+    assert [decode_fragment(r.body) for r in sidecar.requests] == [worker_form(e["fragment"]) for e in entries]
+    await native.aclose()
