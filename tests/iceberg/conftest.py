@@ -58,13 +58,15 @@ def _run(kernel: str, payload: bytes) -> bytes:
 class Lake:
     """A catalog ``lab`` under a directory: our connector, and PyIceberg as any other writer."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *, create: bool = True) -> None:
         self.home = home
+        self.schema = "db"
         self.uri = f"sqlite:///{home}/catalog.db"
         self.workers = LocalWorkers()
         self.connector = self.connect()
         self.other = SqlCatalog("lab", uri=self.uri, warehouse=f"file://{home}/wh")
-        self.other.create_namespace("db")
+        if create:
+            self.other.create_namespace("db")
 
     def connect(self) -> IcebergConnector:
         values = {"iceberg.catalog.uri": self.uri, "iceberg.catalog.warehouse": f"file://{self.home}/wh"}
@@ -97,13 +99,13 @@ class Lake:
         return run_procedure(found, work, self.context())
 
     def target(self, table: str, predicate: Any = None) -> TableTarget:
-        metadata = self.connector.table("db", table)
+        metadata = self.connector.table(self.schema, table)
         assert metadata is not None
-        return TableTarget("db", table, metadata.snapshot_id, predicate)
+        return TableTarget(self.schema, table, metadata.snapshot_id, predicate)
 
     def rewrite(self, table: str, options: Mapping[str, str] | None = None, predicate: Any = None) -> dict[str, Any]:
         result = self.call(
-            "rewrite_data_files", schema="db", table_name=table, options=dict(options or {}), predicate=predicate
+            "rewrite_data_files", schema=self.schema, table_name=table, options=dict(options or {}), predicate=predicate
         )
         columns = [c.name for c in self.procedure("rewrite_data_files").declaration.output]
         return dict(zip(columns, result.rows[0], strict=True))

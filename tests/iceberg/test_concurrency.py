@@ -151,4 +151,5 @@ def test_lost_races_are_retried_and_their_files_removed(lake: Any, table: str, m
     monkeypatch.setattr(catalog, "open", open_then_append)
     assert lake.rewrite(table)["rewritten_data_files_count"] == 8
     assert ids(lake, table) == [*range(400), 1000, 1001]
+    assert lake.table(table).current_snapshot().manifest_list.endswith("-2.avro")
     assert lake.orphans(table) == set()

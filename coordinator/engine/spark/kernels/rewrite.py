@@ -158,7 +158,8 @@ class FileWriter:
             self.nan_counts[str(leaf.id)] += pc.sum(pc.is_nan(column)).as_py() or 0
         if self._writer is None:
             self._path, self._sink = open_output(self._output, self._storage)
-            self._writer = pq.ParquetWriter(self._sink, self._schema, **self._options)
+            with writing(self._path):
+                self._writer = pq.ParquetWriter(self._sink, self._schema, **self._options)
         assert self._path is not None
         with writing(self._path):
             self._writer.write_table(table, row_group_size=table.num_rows)

@@ -1,0 +1,57 @@
+"""Run as a child: one rewrite that dies at a given point, as a coordinator under kill -9 does.
+
+killed_call.py CATALOG_HOME POINT
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def die() -> None:
+    os.kill(os.getpid(), 9)
+
+
+def main() -> None:
+    home, point = Path(sys.argv[1]), sys.argv[2]
+    spec = importlib.util.spec_from_file_location("iceberg_conftest", Path(__file__).with_name("conftest.py"))
+    assert spec is not None and spec.loader is not None
+    conftest = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(conftest)
+    lake = conftest.Lake(home, create=False)
+    journal = lake.connector.journal
+
+    def then_die(function: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            function(*args, **kwargs)
+            die()
+
+        return call
+
+    if point == "begin":
+        journal.begin = then_die(journal.begin)
+    elif point == "tasks":
+        lake.workers.before = lambda kernel, number: die() if number == 0 else None
+    elif point == "join":
+        lake.workers.before = lambda kernel, number: die() if kernel.startswith("join") else None
+    elif point == "before-commit":
+        journal.committing = then_die(journal.committing)
+    elif point == "staged":
+        # The new metadata file is written, the swap is not made.
+        catalog_type = type(lake.other)
+        catalog_type._write_metadata = staticmethod(then_die(catalog_type._write_metadata))
+    elif point == "after-commit":
+        journal.close = lambda *args: die()
+    if point == "join":
+        import coordinator.connectors.iceberg.payloads as payloads
+
+        payloads._LEAST_PART = 1
+    lake.rewrite("t", {"rewrite-all": "true"})
+
+
+if __name__ == "__main__":
+    main()

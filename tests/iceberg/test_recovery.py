@@ -1,0 +1,166 @@
+"""A coordinator killed at any point of a call: after recovery the table is right and no file of the call is left."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from coordinator.connectors.iceberg.recovery import recover
+from shared.errors import ErrorCode, ProcessionError
+
+
+def numbers(start: int, count: int = 50) -> pa.Table:
+    ids = list(range(start, start + count))
+    return pa.table({"id": pa.array(ids, pa.int64()), "name": [f"row {i}" for i in ids]})
+
+
+@pytest.fixture
+def table(lake: Any) -> str:
+    for name in ("t", "u"):
+        lake.create(name, [numbers(i * 50) for i in range(6)])
+    return "t"
+
+
+def kill(lake: Any, point: str) -> None:
+    script = Path(__file__).with_name("killed_call.py")
+    child = subprocess.run([sys.executable, str(script), str(lake.home), point], capture_output=True, check=False)
+    assert child.returncode == -9, child.stderr.decode()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["begin", "tasks", "join", "before-commit", "staged"])
+def test_killed_before_the_commit_leaves_the_table_as_it_was(lake: Any, table: str, point: str) -> None:
+    before, files = lake.rows(table), lake.files(table)
+    kill(lake, point)
+    (recovered,) = recover(lake.connector.tables_of, lake.connector.journal)
+    assert recovered.outcome == "ABORTED"
+    assert lake.files(table) == files
+    assert lake.rows(table) == before
+    assert recover(lake.connector.tables_of, lake.connector.journal) == []
+    assert lake.rewrite(table)["rewritten_rows_count"] == 300
+    assert lake.rows(table) == before
+
+
+@pytest.mark.slow
+def test_killed_after_the_commit_keeps_it(lake: Any, table: str) -> None:
+    before = lake.rows(table)
+    kill(lake, "after-commit")
+    committed = lake.files(table)
+    (recovered,) = recover(lake.connector.tables_of, lake.connector.journal)
+    assert recovered.outcome == "COMMITTED"
+    assert lake.files(table) == committed
+    assert lake.rows(table) == before
+    assert len(list(lake.table(table).scan().plan_files())) == 1
+    assert lake.orphans(table) == set()
+
+
+@pytest.mark.slow
+def test_dropped_table_is_swept_too(lake: Any, table: str) -> None:
+    files = lake.files(table)
+    kill(lake, "before-commit")
+    lake.other.drop_table("db.t")
+    (recovered,) = recover(lake.connector.tables_of, lake.connector.journal)
+    assert recovered.outcome == "ABORTED"
+    assert lake.files(table) == files
+
+
+def test_unknown_outcome_keeps_the_files_and_is_resolved_by_the_snapshot(
+    lake: Any, table: str, monkeypatch: Any
+) -> None:
+    """The swap was made and its answer lost: the call finds its snapshot and succeeds."""
+    catalog = type(lake.other)
+    commit = catalog.commit_table
+
+    def lost_answer(*args: Any) -> Any:
+        commit(*args)
+        raise ConnectionError("connection reset by peer")
+
+    before = lake.rows(table)
+    monkeypatch.setattr(catalog, "commit_table", lost_answer)
+    assert lake.rewrite(table)["added_data_files_count"] == 1
+    monkeypatch.undo()
+    assert lake.rows(table) == before
+    assert lake.orphans(table) == set()
+
+
+def test_unknown_outcome_without_a_snapshot_is_left_to_recovery(lake: Any, table: str, monkeypatch: Any) -> None:
+    from coordinator.connectors.iceberg import commit
+
+    def no_answer(*_args: Any) -> Any:
+        raise ConnectionError("connection reset by peer")
+
+    monkeypatch.setattr(type(lake.other), "commit_table", no_answer)
+    monkeypatch.setattr(commit, "_LOOK_AGAIN_SECONDS", (0.0,))
+    files = lake.files(table)
+    with pytest.raises(ProcessionError, match="unknown whether the commit landed") as failure:
+        lake.rewrite(table)
+    assert failure.value.code is ErrorCode.PROCEDURE_CALL_FAILED
+    assert lake.files(table) > files, "files that a late commit may need are kept"
+    monkeypatch.undo()
+    (recovered,) = recover(lake.connector.tables_of, lake.connector.journal)
+    assert recovered.outcome == "ABORTED"
+    assert lake.files(table) == files
+
+
+def test_failed_task_leaves_nothing(lake: Any, table: str) -> None:
+    def fail(_kernel: str, number: int) -> None:
+        if number == 0:
+            raise ProcessionError(ErrorCode.REMOTE_HOST_GONE, "executor lost")
+
+    lake.workers.parallelism = 4
+    lake.workers.before = fail
+    files = lake.files(table)
+    with pytest.raises(ProcessionError, match="executor lost"):
+        lake.rewrite(table)
+    assert lake.files(table) == files
+    assert recover(lake.connector.tables_of, lake.connector.journal) == []
+
+
+def test_missing_file_is_named_and_nothing_is_written(lake: Any, table: str) -> None:
+    victim = sorted((lake.home / "wh/db/t/data").glob("*.parquet"))[3]
+    victim.unlink()
+    files = lake.files(table)
+    with pytest.raises(ProcessionError, match=victim.name) as failure:
+        lake.rewrite(table)
+    assert failure.value.code is ErrorCode.ICEBERG_MISSING_DATA
+    assert lake.files(table) == files
+
+
+def test_damaged_file_is_named(lake: Any, table: str) -> None:
+    victim = sorted((lake.home / "wh/db/t/data").glob("*.parquet"))[3]
+    victim.write_bytes(b"not parquet at all")
+    with pytest.raises(ProcessionError, match=victim.name) as failure:
+        lake.rewrite(table)
+    assert failure.value.code is ErrorCode.ICEBERG_BAD_DATA
+
+
+def test_full_disk_is_named_and_nothing_is_written(lake: Any, table: str, monkeypatch: Any) -> None:
+    from coordinator.engine.spark.kernels import rewrite
+
+    class FullDisk:
+        def __init__(self, sink: Any) -> None:
+            self.sink = sink
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.sink, name)
+
+        def write(self, _data: Any) -> int:
+            raise OSError(28, "No space left on device")
+
+    open_output = rewrite.open_output
+
+    def on_full_disk(*args: Any) -> Any:
+        location, sink = open_output(*args)
+        return location, FullDisk(sink)
+
+    monkeypatch.setattr(rewrite, "open_output", on_full_disk)
+    files = lake.files(table)
+    with pytest.raises(ProcessionError, match="No space left on the executor") as failure:
+        lake.rewrite(table)
+    assert failure.value.code is ErrorCode.GENERIC_INSUFFICIENT_RESOURCES
+    assert lake.files(table) == files
