@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from time import monotonic
 from typing import Literal
 
+from coordinator.dispatch.budget import ResultBudget
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState
@@ -52,9 +54,10 @@ class Page:
 class Delivery:
     """The conversation about one query. Polls of one query are answered one after another."""
 
-    def __init__(self, query: Query, settings: DispatchSettings) -> None:
+    def __init__(self, query: Query, settings: DispatchSettings, budget: ResultBudget) -> None:
         self.query = query
         self._settings = settings
+        self._budget = budget
         self._queued_token = 0
         self._executing_token = -1
         self._last: Page | None = None
@@ -81,9 +84,10 @@ class Delivery:
                 raise TokenError(410, "Gone")
             self._queued_token = token
             self.query.touch()
+            started = monotonic()
             if not await self.query.wait_until(lambda: self.query.state.dispatched, wait):
                 return Page("queued", token + 1, self._stats(), self.query.warnings)
-            return await self._executing(0, wait, target_size)
+            return await self._executing(0, max(0.0, wait - (monotonic() - started)), target_size)
 
     async def executing_page(self, token: int, wait: float, target_size: int) -> Page:
         """The answer to an executing poll; waits for rows up to ``wait`` seconds. Raises TokenError."""
@@ -114,7 +118,7 @@ class Delivery:
     def _next_page(self, token: int, target_size: int) -> Page:
         query = self.query
         chunks = [] if query.state is QueryState.FAILED else query.buffer.take(target_size)
-        settle(query, self._settings)
+        settle(query, self._settings, self._budget)
         over = query.state is QueryState.FAILED or (query.state is QueryState.FINISHED and query.buffer.drained)
         if over:
             self._over = query.results_delivered = True
@@ -146,13 +150,19 @@ class Delivery:
     def _stats(self) -> Stats:
         return statement_stats(self.query, trino=self.query.session.protocol == "Trino")
 
+    @property
+    def replay_size(self) -> int:
+        """Bytes of rows kept in case the client asks for its last page again."""
+        return 0 if self._last is None or self._last.data is None else len(self._last.data)
+
     def release(self) -> None:
-        """Forget the last page, which only a client that asks again soon needs."""
-        if self._last is not None and self._last.data is not None:
+        """Forget the last page's rows; asking for it again is 404 from now on."""
+        if self.replay_size:
             self._last = None
 
 
-def settle(query: Query, settings: DispatchSettings) -> None:
-    """FINISHING becomes FINISHED once the engine has ended and few bytes wait for the client."""
-    if query.state is QueryState.FINISHING and query.buffer.size <= settings.release_size:
+def settle(query: Query, settings: DispatchSettings, budget: ResultBudget) -> None:
+    """FINISHING becomes FINISHED once the engine has ended and few bytes, or none, wait for the client."""
+    limit = 0 if budget.exceeded else settings.release_size
+    if query.state is QueryState.FINISHING and query.buffer.size <= limit:
         query.transition(QueryState.FINISHED)

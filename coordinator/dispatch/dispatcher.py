@@ -8,6 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
+import structlog
+
+from coordinator.dispatch.budget import ResultBudget
 from coordinator.dispatch.clock import Clock, SystemClock
 from coordinator.dispatch.delivery import Delivery, settle
 from coordinator.dispatch.execution import start_execution
@@ -17,17 +20,21 @@ from coordinator.dispatch.query import Query, RetryOrder
 from coordinator.dispatch.registry import KEPT_TEXT, QueryRegistry
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState
+from coordinator.dispatch.stats import elapsed_seconds
 from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.resource_groups.group import ResourceGroups
 from shared.errors import ProcessionError
 from shared.ids import QueryIdGenerator, new_slug
 from shared.spi.session import Session
 
+_log = structlog.get_logger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Submission:
     """A statement as received. ``length`` counts its characters, also those beyond ``text`` when it was cut.
 
+    ``placeholder``: a gateway's reserve, see Query.
     ``error`` is what receiving found wrong: the query is registered and fails with it when it starts.
     """
 
@@ -38,6 +45,7 @@ class Submission:
     slug: str | None = None
     retry_url: str | None = None
     retry_seconds: float = 0.0
+    placeholder: bool = False
     error: ProcessionError | None = None
     received_at: float | None = None
 
@@ -76,6 +84,7 @@ class Dispatcher:
         self._planner = planner
         self._checker = checker
         self._executor = executor
+        self._budget = ResultBudget(self.settings)
         self._ids = QueryIdGenerator(self.clock.now)
         self._deliveries: dict[str, Delivery] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -104,12 +113,18 @@ class Dispatcher:
     def sweep(self) -> None:
         """Abandon, drop and forget, as the clock says."""
         self.registry.sweep()
-        for query_id in tuple(self._deliveries):
-            query = self.registry.get(query_id)
-            if query is None:
+        self._budget.sample(query.buffer.size for query in self.registry if query.state.done)
+        for query in self.registry:
+            settle(query, self.settings, self._budget)
+        kept = 0
+        for query_id, delivery in reversed(tuple(self._deliveries.items())):
+            if query_id not in self.registry:
                 del self._deliveries[query_id]
-            elif query.idle_seconds > self.settings.client_timeout:
-                self._deliveries[query_id].release()
+                continue
+            kept += delivery.replay_size
+            idle = delivery.query.idle_seconds > self.settings.client_timeout
+            if idle or (kept > self.settings.max_replay_size and delivery.query.state.done):
+                delivery.release()
 
     def submit(self, submission: Submission, *, shown_text: str | None = None, attempt: int = 0) -> Query:
         """Register a statement. It starts with its first poll, or with ``start``."""
@@ -129,16 +144,30 @@ class Dispatcher:
             shown_text=shown_text,
             retry_order=retry,
             attempt=attempt,
+            placeholder=submission.placeholder,
         )
         received = now if submission.received_at is None else submission.received_at
         query.timeline.record({"receive": now - received})
         self.registry.add(query)
-        self._deliveries[query_id] = Delivery(query, self.settings)
-        query.on_done(self.totals.add)
+        self._deliveries[query_id] = Delivery(query, self.settings, self._budget)
+        query.on_done(self._ended)
         error = self.refusal or submission.error or too_large
         if error is not None:
             query.fail(error)
         return query
+
+    def _ended(self, query: Query) -> None:
+        self.totals.add(query)
+        _log.info(
+            "query ended",
+            query_id=query.id,
+            user=query.session.user,
+            source=query.session.source,
+            state=query.state.value,
+            error=None if query.error is None else query.error.code.name,
+            elapsed_seconds=round(elapsed_seconds(query), 6),
+            rows=query.output_rows,
+        )
 
     def start(self, query: Query) -> None:
         """Begin planning; starting again, or after the end, changes nothing."""
@@ -159,7 +188,7 @@ class Dispatcher:
             query.drop_results()
 
     def retry(self, query: Query) -> Query:
-        """Run the failed ``query`` again under a new id; started at once."""
+        """Run the failed ``query``, or a placeholder, under a new id; started at once."""
         attempt = query.attempt + 1
         again = self.submit(
             Submission(query.text, replace(query.session, start=self.clock.now()), len(query.text)),
@@ -219,7 +248,7 @@ class Dispatcher:
                 return
             query.timeline.start("deliver")
             query.transition(QueryState.FINISHING)
-            settle(query, self.settings)
+            settle(query, self.settings, self._budget)
 
         start_execution(query, planned, self._executor, self.settings, started=started, ended=ended)
 

@@ -94,6 +94,9 @@ def _not_finite(value: float) -> str:
 
 def _decimal(array: pa.Array, presto_type: Type) -> Cells:
     precision, scale = (*presto_type.numbers, 0, 0)[:2] if presto_type.numbers else (38, 0)
+    if pa.types.is_integer(array.type):
+        # Arrow wants room for every value of the integer type before it narrows.
+        array = pc.cast(array, pa.decimal128(38, scale))
     if not pa.types.is_decimal(array.type) or array.type.scale != scale:
         array = pc.cast(array, pa.decimal128(max(precision, 1), scale))
     texts = pc.cast(array, pa.string())

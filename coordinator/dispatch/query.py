@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -38,6 +39,7 @@ class Query:
     """Belongs to one event loop: everything is called there, except where a method says otherwise.
 
     ``text`` is what the planner gets; ``shown_text`` what people see (a retry carries a comment line in front).
+    A ``placeholder`` was sent by a gateway to be run by the retry endpoint if another cluster fails.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Query:
         shown_text: str | None = None,
         retry_order: RetryOrder | None = None,
         attempt: int = 0,
+        placeholder: bool = False,
     ) -> None:
         self.session = session
         self.text = text
@@ -58,6 +61,7 @@ class Query:
         self.slug = slug
         self.retry_order = retry_order
         self.attempt = attempt
+        self.placeholder = placeholder
         self.created: datetime = clock.now()
         self.ended: datetime | None = None
         self.timeline = Timeline(clock)
@@ -206,7 +210,7 @@ class Query:
 
     def call_on_loop(self, callback: Callable[[], None]) -> None:
         """Run ``callback`` on the query's event loop. From any thread; nothing happens once the loop is closed."""
-        if not self._loop.is_closed():
+        with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback)
 
     async def wait_until(self, ready: Callable[[], bool], timeout: float) -> bool:

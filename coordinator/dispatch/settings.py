@@ -17,6 +17,8 @@ class DispatchSettings:
     - ``max_buffer_size`` (sink.max-buffer-size) bounds the encoded rows that wait for a client; the engine's thread
       waits past it.
     - ``release_size``: a query whose engine has ended gives back its slot once no more than this many bytes wait.
+    - ``max_unread_size``: over all queries; past it ended ones keep their slots until they are read.
+    - ``max_replay_size``: bytes of last pages kept, over all queries, for clients that ask for one again.
     - ``chunk_rows``, ``chunk_size``: how finely batches are cut, hence how closely pages meet the asked size.
     - ``nested_data_serialization`` (nested-data-serialization-enabled): arrays, maps and rows as Presto's
       pretty-printed text instead of JSON.
@@ -29,6 +31,8 @@ class DispatchSettings:
     max_tracked: int = 10_000
     max_buffer_size: int = 32 << 20
     release_size: int = 1 << 20
+    max_unread_size: int = 256 << 20
+    max_replay_size: int = 256 << 20
     chunk_rows: int = 2_000
     chunk_size: int = 256 << 10
     nested_data_serialization: bool = False

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 from typing import NoReturn
 from urllib.parse import unquote_plus
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from starlette.datastructures import Headers
 
 from coordinator.server.problems import bad_request
-from shared.errors import ProcessionError
+from shared.errors import ErrorCode, ProcessionError
 from shared.protocol import headers as names
 from shared.protocol.headers import Family, family_of, header_name
 from shared.spi.session import Session
@@ -132,3 +135,23 @@ def _resource_estimates(request: RequestHeaders) -> dict[str, str]:
 def _remote_address(headers: Headers, client: str | None) -> str | None:
     forwarded = headers.get("x-forwarded-for", "").split(",")[0].strip()
     return forwarded or client
+
+
+def is_placeholder(headers: Headers) -> bool:
+    """A gateway registers the statement for the retry endpoint only (``Retry-Query: true``)."""
+    return (RequestHeaders(headers).text(names.RETRY_QUERY) or "").lower() == "true"
+
+
+_OFFSET = re.compile(r"[+-]\d{2}:\d{2}")
+
+
+@lru_cache(maxsize=1024)
+def unknown_time_zone(zone: str) -> ProcessionError | None:
+    """The error of a session zone that is neither an offset nor in the time zone database."""
+    if _OFFSET.fullmatch(zone):
+        return None
+    try:
+        ZoneInfo(zone)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return ProcessionError(ErrorCode.NOT_SUPPORTED, f"Time zone not supported: {zone}")
+    return None

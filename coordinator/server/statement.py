@@ -17,7 +17,7 @@ from coordinator.dispatch.dispatcher import Dispatcher, Submission
 from coordinator.dispatch.query import Query as StatementQuery
 from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
 from coordinator.server.results import Answer, results_response
-from coordinator.server.session import ParseStatement, session_of
+from coordinator.server.session import ParseStatement, is_placeholder, session_of, unknown_time_zone
 from coordinator.server.settings import ServerSettings
 from coordinator.server.uris import uris_of
 from shared.errors import ErrorCode, ProcessionError
@@ -119,11 +119,12 @@ class StatementRoutes:
         return Response(status_code=204)
 
     async def retry(self, request: Request, query_id: str) -> Response:
-        """Run a failed query again as a new one; 409 unless it has failed."""
+        """Run a failed query, or a gateway's placeholder, as a new one; 409 for any other."""
         query = self.dispatcher.registry.get(query_id)
         if query is None or (query.error is not None and not query.text):
             raise ProblemError(404, NOT_FOUND)
-        if query.error is None:
+        waiting = query.placeholder and not self.dispatcher.delivery(query).begun
+        if query.error is None and not waiting:
             raise ProblemError(409, "Query has not failed and cannot be retried")
         return await self._submitted(request, self.dispatcher.retry(query))
 
@@ -164,7 +165,7 @@ class StatementRoutes:
         if not text:
             raise bad_request("SQL statement is empty")
         session = session_of(request.headers, client, clock.now(), self.parse_statement)
-        error = None
+        error = unknown_time_zone(session.time_zone)
         if binary_results:
             error = ProcessionError(ErrorCode.NOT_SUPPORTED, "Binary results are not supported")
         return Submission(
@@ -175,6 +176,7 @@ class StatementRoutes:
             slug=slug,
             retry_url=retry_url,
             retry_seconds=float(retry_seconds or 0),
+            placeholder=is_placeholder(request.headers),
             error=error,
             received_at=received_at,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from base64 import urlsafe_b64decode
 
 import pytest
@@ -256,3 +257,36 @@ def test_compression(server, start_server):
 def test_warnings(server):
     page = server.pages("SELECT 1", {"X-Presto-User": "t", "X-Presto-Source": "warn"})[-1].json()
     assert page["warnings"] == [{"warningCode": {"code": 1, "name": "TEST_WARNING"}, "message": "be careful"}]
+
+
+def test_a_placeholder_is_run_by_the_retry_endpoint_only_once_needed(server):
+    post = server.post("SELECT 1", {"X-Presto-User": "t", "X-Presto-Retry-Query": "true"}).json()
+    again = server.client.get(f"/v1/statement/queued/retry/{post['id']}")
+    assert server.until(again, "FINISHED").json()["data"] == [[1]]
+    plain = server.post("SELECT 1").json()
+    assert server.client.get(f"/v1/statement/queued/retry/{plain['id']}").status_code == 409
+
+
+@pytest.mark.parametrize("zone", ["Mars/Base", "+5", "../../etc/passwd", "America"])
+def test_unknown_time_zones_fail_the_query(server, zone):
+    last = server.pages("SELECT 1", {"X-Presto-User": "t", "X-Presto-Time-Zone": zone})[-1].json()
+    assert (last["error"]["errorName"], last["error"]["message"]) == (
+        "NOT_SUPPORTED",
+        f"Time zone not supported: {zone}",
+    )
+
+
+@pytest.mark.parametrize("zone", ["+05:30", "Asia/Tokyo", "UTC"])
+def test_known_time_zones(server, zone):
+    assert "data" in server.pages("SELECT 1", {"X-Presto-User": "t", "X-Presto-Time-Zone": zone})[-1].json()
+
+
+def test_long_polls_end_within_a_second_and_short_ones_at_once(server):
+    post = server.post("SELECT slow").json()
+    started = time.monotonic()
+    poll = server.client.get(post["nextUri"] + "&maxWait=30s")
+    assert 0.9 < time.monotonic() - started < 1.5
+    started = time.monotonic()
+    server.client.get(poll.json()["nextUri"] + "&maxWait=1ms")
+    assert time.monotonic() - started < 0.5
+    server.client.delete(f"/v1/query/{post['id']}")

@@ -176,3 +176,38 @@ def test_two_hundred_statements_at_once(start_server):
         assert results == [("FINISHED", 1), ("FINISHED", 20_000), ("FAILED", 0), ("FAILED", 0)] * 50
         assert server.client.get("/v1/resourceGroupState/global").json()["numRunningQueries"] == 0
         assert server.client.get("/v1/cluster").json()["runningQueries"] == 0
+
+
+def test_submitting_without_reading_runs_into_the_queue_not_into_memory(start_server):
+    settings = DispatchSettings(max_unread_size=3 << 20, release_size=4 << 20, sweep_interval=0.01)
+    with start_server(settings=settings, group=ResourceGroupSettings(hard_concurrency_limit=3, max_queued=1)) as server:
+        firsts = []
+        for _ in range(20):
+            first = server.client.get(server.post("SELECT many").json()["nextUri"] + "&maxWait=200ms").json()
+            if "error" in first:
+                break
+            firsts.append(first)
+            server.sweep(server.dispatcher.registry.get(first["id"]))
+        assert first["error"]["errorName"] == "QUERY_QUEUE_FULL"
+        assert sum(query.buffer.size for query in server.dispatcher.registry) < 16 << 20
+        for page in firsts:
+            while "nextUri" in page:
+                page = server.client.get(page["nextUri"]).json()
+            assert page["stats"]["state"] == "FINISHED"
+
+
+def test_last_pages_are_kept_for_replay_within_a_budget(start_server):
+    settings = DispatchSettings(max_replay_size=600 << 10, sweep_interval=100)
+    with start_server(settings=settings) as server:
+        lasts = []
+        for _ in range(6):
+            response = server.post("SELECT many")
+            while "nextUri" in response.json():
+                uri = response.json()["nextUri"] + "&targetResultSize=1MB"
+                response = server.client.get(uri)
+            lasts.append(uri)
+        server.sweep(server.dispatcher.registry.get(response.json()["id"]))
+        statuses = [server.client.get(uri).status_code for uri in lasts]
+        assert statuses[0] == 404
+        assert statuses[-1] == 200
+        assert server.client.get(lasts[-1]).content == response.content
