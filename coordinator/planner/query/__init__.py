@@ -1,0 +1,48 @@
+"""Queries to plans: ``plan_query`` and what it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.analyzer.syntax import REWRITTEN, parse_query
+from coordinator.connectors.registry import Catalogs
+from coordinator.planner.planned_statement import Column
+from coordinator.planner.query.planner import QueryPlanner
+from coordinator.sql.tokens import too_large
+from shared.errors import ErrorLocation
+from shared.plan.nodes import OutputNode
+from shared.spi.connector import TableMetadata
+from shared.spi.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """A planned query: its result columns, its logical plan, and the tables it reads."""
+
+    columns: tuple[Column, ...]
+    root: OutputNode
+    tables: tuple[TableMetadata, ...]
+
+
+def plan_query(
+    tree: Any, text: str, session: Session, catalogs: Catalogs, parameters: tuple[Any, ...] = ()
+) -> QueryPlan:
+    """The plan of the query in the statement ``text``.
+
+    ``tree`` may be None or any sqlglot tree: unless ``coordinator.analyzer.syntax`` made it, ``text`` is parsed again,
+    without a leading EXPLAIN […] or PREPARE … FROM. ``parameters`` are the Python values of the query's ``?``.
+    Raises located ProcessionErrors with Presto's texts.
+    """
+    if tree is None or not tree.meta.get(REWRITTEN):
+        tree = parse_query(text)
+    planner = QueryPlanner(text, session, catalogs, parameters)
+    try:
+        plan = planner.plan_query(tree, planner.context)
+    except RecursionError as error:
+        raise too_large(ErrorLocation(1, 1)) from error
+    names = tuple(f.name or f"_col{i}" for i, f in enumerate(plan.visible))
+    variables = tuple(f.variable for f in plan.visible)
+    root = OutputNode(id=planner.ids.node(), source=plan.node, columnNames=names, outputVariables=variables)
+    columns = tuple(Column(n, v.type) for n, v in zip(names, variables, strict=True))
+    return QueryPlan(columns, root, tuple(planner.scans.values()))

@@ -1,0 +1,211 @@
+"""GROUP BY: keys, grouping sets, aggregates and their check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from coordinator.analyzer import expressions
+from coordinator.analyzer.builders import typed
+from coordinator.analyzer.context import Context
+from coordinator.analyzer.types import is_comparable
+from coordinator.planner.query.builder import Builder, free_variables
+from coordinator.planner.query.collector import Aggregate, Collector, grouping_value
+from shared.plan.expressions import Call, Constant, Lambda, RowExpression, Variable, type_of
+from shared.plan.nodes import Aggregation, AggregationNode, GroupIdNode, GroupingSets
+from shared.plan.nodes import Ordering, OrderingScheme
+from shared.plan.types import parse_type
+
+if TYPE_CHECKING:
+    from coordinator.planner.query.blocks import SelectItem
+    from coordinator.planner.query.planner import QueryPlanner
+
+_MAX_SETS = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The grouping sets of a query block, each a tuple of key expressions."""
+
+    sets: tuple[tuple[RowExpression, ...], ...]
+
+
+def plan_grouping(planner: QueryPlanner, tree: Any, items: Sequence[SelectItem], context: Context) -> Grouping | None:
+    """What GROUP BY says, or None."""
+    clause = tree.args.get("group")
+    if clause is None:
+        return None
+    context.only(clause, "expressions", "grouping_sets", "rollup", "cube")
+    parts: list[list[tuple[RowExpression, ...]]] = []
+    inner = Context(
+        context.text, context.session, context.scope, None, "GROUP BY clause", context.lambdas, context.parameters
+    )
+    elements = list(clause.expressions)
+    for name in ("grouping_sets", "rollup", "cube"):
+        value = clause.args.get(name)
+        elements += value if isinstance(value, list) else ([value] if value else [])
+    for element in elements:
+        parts.append(_element(element, items, inner))
+    count = 1
+    for part in parts:
+        count *= len(part)
+    if count > _MAX_SETS:
+        raise context.error(clause, f"GROUP BY has {count} grouping sets but can contain at most {_MAX_SETS}")
+    sets = [tuple(dict.fromkeys(k for keys in choice for k in keys)) for choice in product(*parts)]
+    return Grouping(tuple(sets))
+
+
+def _element(element: Any, items: Sequence[SelectItem], context: Context) -> list[tuple[RowExpression, ...]]:
+    kind = type(element).__name__
+    if kind in ("Rollup", "Cube", "GroupingSets"):
+        context.only(element, "expressions")
+        groups = [_keys(e, items, context) for e in element.expressions]
+        if kind == "GroupingSets":
+            return groups
+        if kind == "Rollup":
+            return [_joined(groups[:n]) for n in range(len(groups), -1, -1)]
+        masks = range((1 << len(groups)) - 1, -1, -1)
+        width = len(groups)
+        return [_joined([g for i, g in enumerate(groups) if mask >> (width - 1 - i) & 1]) for mask in masks]
+    return [_keys(element, items, context)]
+
+
+def _joined(groups: list[tuple[RowExpression, ...]]) -> tuple[RowExpression, ...]:
+    return tuple(k for g in groups for k in g)
+
+
+def _keys(element: Any, items: Sequence[SelectItem], context: Context) -> tuple[RowExpression, ...]:
+    if type(element).__name__ == "Tuple":
+        return tuple(k for e in element.expressions for k in _keys(e, items, context))
+    return (_key(element, items, context),)
+
+
+def _key(node: Any, items: Sequence[SelectItem], context: Context) -> RowExpression:
+    from coordinator.planner.query.planner import ordinal
+
+    position = ordinal(node)
+    if position is not None:
+        if not 1 <= position <= len(items):
+            raise context.error(node, f"GROUP BY position {position} is not in select list")
+        expression = items[position - 1].expression
+    else:
+        expression = expressions.analyze_expression(node, context)
+    if not is_comparable(typed(expression)):
+        message = f"{type_of(expression)} is not comparable, and therefore cannot be used in GROUP BY"
+        raise context.error(node, message)
+    return expression
+
+
+def group(builder: Builder, grouping: Grouping | None, collector: Collector) -> dict[RowExpression, RowExpression]:
+    """Puts the aggregation on top; gives what became of the key expressions."""
+    sets = grouping.sets if grouping is not None else ((),)
+    keys = list(dict.fromkeys(k for s in sets for k in s))
+    needed = [(k, _hint(k)) for k in keys] + _inputs(collector)
+    variables = builder.add(needed)
+    assigned = dict(zip((e for e, _ in needed), variables, strict=True))
+    used: dict[str, RowExpression] = {v.key: v for v in variables}
+    builder.project(used)
+    if len(sets) == 1 and not collector.groupings:
+        key_variables = tuple(dict.fromkeys(assigned[k] for k in keys))
+        _aggregate(builder, collector, assigned, key_variables, 1, () if key_variables else (0,), None)
+        return {k: assigned[k] for k in keys}
+    return _grouping_sets(builder, collector, assigned, sets, keys)
+
+
+def _grouping_sets(
+    builder: Builder,
+    collector: Collector,
+    assigned: dict[RowExpression, Variable],
+    sets: Sequence[tuple[RowExpression, ...]],
+    keys: list[RowExpression],
+) -> dict[RowExpression, RowExpression]:
+    ids = builder.ids
+    group_id = ids.variable("groupid", "bigint")
+    renamed = {k: ids.variable(f"{assigned[k].name}_gid", assigned[k].type) for k in keys}
+    arguments = tuple(dict.fromkeys(assigned[e] for e, _ in _inputs(collector)))
+    builder.node = GroupIdNode(
+        id=ids.node(),
+        source=builder.node,
+        groupingSets=tuple(tuple(renamed[k] for k in s) for s in sets),
+        groupingColumns={renamed[k].key: assigned[k] for k in keys},
+        aggregationArguments=arguments,
+        groupIdVariable=group_id,
+    )
+    empty = tuple(i for i, s in enumerate(sets) if not s)
+    key_variables = (*(renamed[k] for k in keys), group_id)
+    _aggregate(builder, collector, assigned, key_variables, len(sets), empty, group_id)
+    if collector.groupings:
+        kept: dict[str, RowExpression] = {v.key: v for v in key_variables}
+        kept |= {v.key: v for v in collector.aggregates.values()}
+        for asked, variable in collector.groupings.items():
+            kept[variable.key] = grouping_value(group_id, sets, asked, parse_type(variable.type))
+        builder.project(kept)
+    return dict(renamed)
+
+
+def _hint(expression: RowExpression) -> str:
+    return expression.name if isinstance(expression, Variable) else "expr"
+
+
+def _inputs(collector: Collector) -> list[tuple[RowExpression, str]]:
+    needed: list[tuple[RowExpression, str]] = []
+    for spec in collector.aggregates:
+        needed += [(a, _hint(a)) for a in spec.call.arguments if not isinstance(a, Constant | Lambda)]
+        needed += [
+            (a, "expr") for a in spec.call.arguments if isinstance(a, Constant) and len(spec.call.arguments) == 1
+        ]
+        if spec.condition is not None:
+            needed.append((spec.condition, "expr"))
+        needed += [(s.expression, _hint(s.expression)) for s in spec.order]
+    return needed
+
+
+def _aggregate(
+    builder: Builder,
+    collector: Collector,
+    assigned: dict[RowExpression, Variable],
+    keys: tuple[Variable, ...],
+    count: int,
+    empty: tuple[int, ...],
+    group_id: Variable | None,
+) -> None:
+    aggregations = {v.key: _aggregation(s, assigned) for s, v in collector.aggregates.items()}
+    builder.node = AggregationNode(
+        id=builder.ids.node(),
+        source=builder.node,
+        aggregations=aggregations,
+        groupingSets=GroupingSets(groupingKeys=keys, groupingSetCount=count, globalGroupingSets=empty),
+        preGroupedVariables=(),
+        step="SINGLE",
+        groupIdVariable=group_id,
+    )
+
+
+def _aggregation(spec: Aggregate, assigned: dict[RowExpression, Variable]) -> Aggregation:
+    arguments = tuple(assigned.get(a, a) for a in spec.call.arguments)
+    call = Call(
+        displayName=spec.call.displayName,
+        functionHandle=spec.call.functionHandle,
+        returnType=spec.call.returnType,
+        arguments=arguments,
+    )
+    order = [Ordering(variable=assigned[s.expression], sortOrder=s.order) for s in spec.order]  # type: ignore[arg-type]
+    return Aggregation(
+        call=call,
+        distinct=spec.distinct,
+        arguments=arguments,
+        functionHandle=call.functionHandle,
+        mask=None if spec.condition is None else assigned[spec.condition],
+        orderBy=OrderingScheme(orderBy=tuple(order)) if order else None,
+    )
+
+
+def check_grouped(node: Any, expression: RowExpression, allowed: set[RowExpression], context: Context) -> None:
+    """Refuses an expression that reads a column which is neither grouped nor aggregated."""
+    stray = free_variables(expression) - allowed
+    if stray:
+        shown = str(node.sql(dialect="trino")).lower().replace('"fn$', '"') if node is not None else ""
+        message = f"'{shown}' must be an aggregate expression or appear in GROUP BY clause"
+        raise context.error(node, message)

@@ -1,0 +1,251 @@
+"""One query block: FROM, WHERE, GROUP BY, HAVING, windows, SELECT, DISTINCT, ORDER BY, LIMIT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from coordinator.analyzer import calls, expressions
+from coordinator.analyzer.context import Context, SortItem
+from coordinator.analyzer.scope import Scope, ScopeField
+from coordinator.analyzer.syntax import CAST, function_name
+from coordinator.planner.query.aggregation import check_grouped, group, plan_grouping
+from coordinator.planner.query.builder import Builder, RelationPlan, free_variables
+from coordinator.planner.query.builder import replace as substitute
+from coordinator.planner.query.collector import Collector
+from coordinator.planner.query.relations import NoAggregates, plan_from
+from coordinator.planner.query.subqueries import apply_subqueries
+from coordinator.planner.query.windows import plan_windows
+from shared.plan.expressions import RowExpression, Variable, type_of
+
+if TYPE_CHECKING:
+    from coordinator.planner.query.planner import QueryPlanner
+
+_READ = (
+    "expressions", "from_", "joins", "laterals", "where", "group", "having", "order", "limit", "offset", "distinct",
+    "with_", "kind", "windows",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SelectItem:
+    """One output column of a query block."""
+
+    name: str | None
+    expression: RowExpression
+    node: Any
+
+
+def plan_block(planner: QueryPlanner, tree: Any, context: Context) -> RelationPlan:
+    """The plan of one SELECT."""
+    context.only(tree, *_READ)
+    if not tree.expressions:
+        raise context.error(tree, "mismatched input 'FROM'. Expecting: '*', 'ALL', 'DISTINCT', <expression>")
+    if tree.args.get("windows"):
+        raise context.unsupported(tree.args["windows"][0], "A named WINDOW")
+    if tree.args.get("laterals"):
+        raise context.unsupported(tree.args["laterals"][0], "LATERAL VIEW")
+    source = _source(planner, tree, context)
+    scope = Scope(source.fields, context.scope.parent)
+    builder = Builder(planner.ids, source.node)
+    _where(planner, tree, builder, replace(context, scope=scope))
+    collector = Collector(planner.ids, planner)
+    inner = replace(context, scope=scope, sinks=collector, clause="SELECT clause")
+    items = _select_items(tree, source, inner)
+    having = _having(tree, inner)
+    order = _order(tree, items, inner)
+    grouping = plan_grouping(planner, tree, items, inner)
+    mapping: dict[RowExpression, RowExpression] = {}
+    if grouping is not None or collector.aggregates or collector.groupings or having is not None:
+        mapping = group(builder, grouping, collector)
+        outer = _outer_variables(context)
+        allowed = _standing_in(collector) | set(mapping.values()) | outer
+        for item in items:
+            check_grouped(item.node, substitute(item.expression, mapping), allowed, inner)
+        if having is not None:
+            check_grouped(tree.args["having"].this, substitute(having, mapping), allowed, inner)
+        for node, sort in order:
+            check_grouped(node, substitute(sort.expression, mapping), allowed, inner)
+    apply_subqueries(builder, collector.subqueries, mapping)
+    if having is not None:
+        builder.filter(substitute(having, mapping))
+    plan_windows(builder, collector.windows, mapping)
+    chosen = [SelectItem(i.name, substitute(i.expression, mapping), i.node) for i in items]
+    sorts = [SortItem(substitute(s.expression, mapping), s.order) for _, s in order]
+    return _finish(planner, tree, builder, chosen, sorts, inner)
+
+
+def _outer_variables(context: Context) -> set[RowExpression]:
+    found: set[RowExpression] = set()
+    scope = context.scope.parent
+    while scope is not None:
+        found |= {f.variable for f in scope.fields}
+        scope = scope.parent
+    return found
+
+
+def _standing_in(collector: Collector) -> set[RowExpression]:
+    variables: set[RowExpression] = set(collector.aggregates.values())
+    variables |= set(collector.windows.values()) | set(collector.groupings.values())
+    return variables | {s.variable for s in collector.subqueries}
+
+
+def _source(planner: QueryPlanner, tree: Any, context: Context) -> RelationPlan:
+    clause = tree.args.get("from_")
+    joins = tree.args.get("joins") or []
+    if clause is None:
+        return planner.no_rows_source()
+    context.only(clause, "this")
+    return plan_from(planner, clause.this, joins, context)
+
+
+def _where(planner: QueryPlanner, tree: Any, builder: Builder, context: Context) -> None:
+    clause = tree.args.get("where")
+    if clause is None:
+        return
+    collector = Collector(planner.ids, planner, allow_aggregates=False)
+    inner = replace(context, sinks=NoAggregates(collector, "WHERE clause"), clause="WHERE clause")
+    condition = expressions.analyze_condition(clause.this, inner, "WHERE clause")
+    apply_subqueries(builder, collector.subqueries, {})
+    builder.filter(condition)
+
+
+def _having(tree: Any, context: Context) -> RowExpression | None:
+    clause = tree.args.get("having")
+    if clause is None:
+        return None
+    return expressions.analyze_condition(clause.this, replace(context, clause="HAVING clause"), "HAVING clause")
+
+
+def _select_items(tree: Any, source: RelationPlan, context: Context) -> list[SelectItem]:
+    items: list[SelectItem] = []
+    for node in tree.expressions:
+        kind = type(node).__name__
+        if kind == "Star" or (kind == "Column" and type(node.this).__name__ == "Star"):
+            items += _star(node, source, context)
+            continue
+        value, name = node, None
+        if kind == "Alias":
+            context.only(node, "this", "alias")
+            value, name = node.this, str(node.alias)
+        name = name if name is not None else _implied_name(value)
+        items.append(SelectItem(name, expressions.analyze_expression(value, context), value))
+    return items
+
+
+def _implied_name(node: Any) -> str | None:
+    while type(node).__name__ == "Paren":
+        node = node.this
+    if type(node).__name__ == "Column":
+        return str(node.name)
+    if type(node).__name__ == "Dot":
+        return str(node.expression.name)
+    if function_name(node) == CAST:
+        return None
+    return None
+
+
+def _star(node: Any, source: RelationPlan, context: Context) -> list[SelectItem]:
+    star = node if type(node).__name__ == "Star" else node.this
+    context.only(star)
+    prefix: tuple[str, ...] = ()
+    if type(node).__name__ == "Column":
+        prefix = tuple(str(node.args[k].name).lower() for k in ("catalog", "db", "table") if node.args.get(k))
+    fields = [f for f in source.visible if not prefix or f.relation[-len(prefix) :] == prefix]
+    if prefix and not Scope(source.fields).relation_exists(prefix):
+        raise context.error(node, f"Table '{'.'.join(prefix)}' not found")
+    if not fields:
+        raise context.error(node, "SELECT * not allowed in queries without FROM clause")
+    return [SelectItem(f.name, f.variable, node) for f in fields]
+
+
+def _order(tree: Any, items: Sequence[SelectItem], context: Context) -> list[tuple[Any, SortItem]]:
+    clause = tree.args.get("order")
+    if clause is None:
+        return []
+    context.only(clause, "expressions")
+    # Output names come before source columns of the same name.
+    outputs: dict[str, RowExpression] = {}
+    stand_ins: dict[RowExpression, RowExpression] = {}
+    fields: list[ScopeField] = []
+    for number, item in enumerate(items):
+        if item.name is None or item.name.lower() in outputs:
+            continue
+        outputs[item.name.lower()] = item.expression
+        variable = Variable(name=f"$output{number}", type=type_of(item.expression))
+        stand_ins[variable] = item.expression
+        fields.append(ScopeField(item.name, variable))
+    rest = [f for f in context.scope.fields]
+    scope = Scope(tuple(fields), Scope(tuple(rest), context.scope.parent))
+    inner = replace(context, scope=scope, clause="ORDER BY clause")
+    return [(o.this, _order_item(o, items, stand_ins, inner)) for o in clause.expressions]
+
+
+def _order_item(
+    node: Any, items: Sequence[SelectItem], stand_ins: dict[RowExpression, RowExpression], context: Context
+) -> SortItem:
+    from coordinator.planner.query.planner import ordinal
+
+    position = ordinal(node.this)
+    if position is not None:
+        if not 1 <= position <= len(items):
+            raise context.error(node.this, f"ORDER BY position {position} is not in select list")
+        return calls.sort_item(node, items[position - 1].expression, context)
+    expression = substitute(expressions.analyze_expression(node.this, context), stand_ins)
+    return calls.sort_item(node, expression, context)
+
+
+def _finish(
+    planner: QueryPlanner,
+    tree: Any,
+    builder: Builder,
+    items: list[SelectItem],
+    sorts: list[SortItem],
+    context: Context,
+) -> RelationPlan:
+    """SELECT's projection, DISTINCT, ORDER BY and LIMIT."""
+    chosen = _project(planner, builder, items, sorts)
+    if tree.args.get("distinct"):
+        context.only(tree.args["distinct"])
+        selected = {i.expression for i in items}
+        for item, node in zip(sorts, tree.args["order"].expressions if tree.args.get("order") else (), strict=True):
+            if item.expression not in selected:
+                message = "For SELECT DISTINCT, ORDER BY expressions must appear in select list"
+                raise context.error(node.this, message)
+        builder.project({v.key: v for v in chosen})
+        builder.node = planner.distinct(builder.node, tree, context)
+    known: dict[RowExpression, RowExpression] = {}
+    for item, variable in zip(items, chosen, strict=True):
+        known.setdefault(item.expression, variable)
+    ordered = [SortItem(substitute(s.expression, known), s.order) for s in sorts]
+    planner.sort_and_limit(builder, ordered, tree, context)
+    wanted: dict[str, RowExpression] = {v.key: v for v in chosen}
+    from coordinator.planner.query.outputs import output_variables
+
+    if tuple(output_variables(builder.node)) != tuple(dict.fromkeys(chosen)):
+        builder.project(wanted)
+    return RelationPlan(builder.node, tuple(ScopeField(i.name, v) for i, v in zip(items, chosen, strict=True)))
+
+
+def _project(planner: QueryPlanner, builder: Builder, items: list[SelectItem], sorts: list[SortItem]) -> list[Variable]:
+    """Computes the output columns; what the order needs beside them stays below."""
+    chosen: list[Variable] = []
+    assignments: dict[str, RowExpression] = {}
+    seen: dict[RowExpression, Variable] = {}
+    for item in items:
+        if item.expression in seen:
+            chosen.append(seen[item.expression])
+            continue
+        if isinstance(item.expression, Variable):
+            variable = item.expression
+        else:
+            variable = planner.ids.variable(item.name or "expr", type_of(item.expression))
+        seen[item.expression] = variable
+        chosen.append(variable)
+        assignments[variable.key] = item.expression
+    needed = {v for s in sorts if s.expression not in seen for v in free_variables(s.expression)}
+    for variable in sorted(needed, key=lambda v: v.name):
+        assignments.setdefault(variable.key, variable)
+    builder.project(assignments)
+    return chosen

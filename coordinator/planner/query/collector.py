@@ -1,0 +1,221 @@
+"""Takes aggregates, windows and subqueries out of expressions and stands a variable in for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from coordinator.analyzer import calls, expressions
+from coordinator.analyzer.builders import coerce, constant, not_, operator, special, typed
+from coordinator.analyzer.context import Context, SortItem
+from coordinator.analyzer.syntax import function_name
+from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type
+from coordinator.planner.query.builder import Ids, RelationPlan
+from shared.plan.expressions import Call, RowExpression, Variable, type_of
+from shared.plan.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate of a query block."""
+
+    call: Call
+    distinct: bool
+    condition: RowExpression | None
+    order: tuple[SortItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A window frame; offsets are expressions."""
+
+    kind: str = "RANGE"
+    start: str = "UNBOUNDED_PRECEDING"
+    start_value: RowExpression | None = None
+    end: str = "CURRENT_ROW"
+    end_value: RowExpression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """One window function with its specification."""
+
+    call: Call
+    ignore_nulls: bool
+    partition: tuple[RowExpression, ...]
+    order: tuple[SortItem, ...]
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery:
+    """A subquery of an expression; ``value`` is what IN compares."""
+
+    kind: Literal["scalar", "exists", "in"]
+    plan: RelationPlan
+    variable: Variable
+    context: Context
+    node: Any
+    value: RowExpression | None = None
+
+
+@dataclass(slots=True)
+class Collector:
+    """The sinks of one query block; ``planner`` plans the subqueries."""
+
+    ids: Ids
+    planner: Any
+    allow_aggregates: bool = True
+    aggregates: dict[Aggregate, Variable] = field(default_factory=dict)
+    windows: dict[WindowCall, Variable] = field(default_factory=dict)
+    subqueries: list[Subquery] = field(default_factory=list)
+    groupings: dict[tuple[RowExpression, ...], Variable] = field(default_factory=dict)
+    named_windows: dict[str, Any] = field(default_factory=dict)
+
+    def aggregate(
+        self, node: Any, call: Call, *, distinct: bool, condition: RowExpression | None, order: tuple[SortItem, ...]
+    ) -> RowExpression:
+        return self._aggregate(node, call, distinct, condition, order)
+
+    def _aggregate(
+        self, node: Any, call: Call, distinct: bool, condition: RowExpression | None, order: tuple[SortItem, ...]
+    ) -> RowExpression:
+        spec = Aggregate(call, distinct, condition, order)
+        if spec not in self.aggregates:
+            self.aggregates[spec] = self.ids.variable(call.displayName, call.returnType)
+        return self.aggregates[spec]
+
+    def grouping(self, node: Any, arguments: tuple[RowExpression, ...]) -> RowExpression:
+        if arguments not in self.groupings:
+            self.groupings[arguments] = self.ids.variable("grouping", "bigint" if len(arguments) > 31 else "integer")
+        return self.groupings[arguments]
+
+    def window(self, node: Any, context: Context) -> RowExpression:
+        spec = window_call(node, context, self.named_windows)
+        if spec not in self.windows:
+            self.windows[spec] = self.ids.variable(spec.call.displayName, spec.call.returnType)
+        return self.windows[spec]
+
+    def scalar_subquery(self, node: Any, context: Context) -> RowExpression:
+        plan = self._single_column(node, node, context)
+        return self._subquery("scalar", plan, plan.visible[0].variable.type, context, node)
+
+    def exists(self, node: Any, context: Context) -> RowExpression:
+        return self._subquery("exists", self.planner.plan_subquery(node.this, context), "boolean", context, node)
+
+    def _subquery(
+        self,
+        kind: Any,
+        plan: RelationPlan,
+        type_text: str,
+        context: Context,
+        node: Any,
+        value: RowExpression | None = None,
+    ) -> Variable:
+        hint = {"scalar": "expr", "exists": "exists", "in": "expr"}[kind]
+        variable = self.ids.variable(hint, type_text)
+        self.subqueries.append(Subquery(kind, plan, variable, context, node, value))
+        return variable
+
+    def _single_column(self, node: Any, query: Any, context: Context) -> RelationPlan:
+        plan: RelationPlan = self.planner.plan_subquery(query, context)
+        count = len(plan.visible)
+        if count != 1:
+            raise context.error(node, f"Multiple columns returned by subquery are not yet supported. Found {count}")
+        return plan
+
+    def in_subquery(self, node: Any, value: RowExpression, query: Any, context: Context) -> RowExpression:
+        plan = self._single_column(node, query, context)
+        column = plan.visible[0].variable
+        common = common_super_type(typed(value), typed(column))
+        if common is None:
+            shown = f"{type_of(value)} and {column.type}"
+            raise context.error(
+                node, f"value and result of subquery must be of the same type for IN expression: {shown}"
+            )
+        return self._subquery("in", plan, "boolean", context, node, coerce(value, common, context.zone))
+
+    def quantified(
+        self, node: Any, symbol: str, value: RowExpression, every: bool, query: Any, context: Context
+    ) -> RowExpression:
+        if symbol == "=" and not every:
+            return self.in_subquery(node, value, query, context)
+        if symbol == "<>" and every:
+            return not_(self.in_subquery(node, value, query, context))
+        raise context.unsupported(node, f"Quantified comparison {symbol} {'ALL' if every else 'ANY'}")
+
+
+def window_call(node: Any, context: Context, named: dict[str, Any]) -> WindowCall:
+    """The analyzed form of ``function(…) OVER (…)``."""
+    context.only(node, "this", "partition_by", "order", "spec", "alias", "over")
+    inner, ignore = node.this, False
+    if type(inner).__name__ in ("IgnoreNulls", "RespectNulls"):
+        ignore, inner = type(inner).__name__ == "IgnoreNulls", inner.this
+    if type(inner).__name__ == "Filter":
+        raise context.unsupported(inner, "FILTER of a window function")
+    name = function_name(inner)
+    if name is None:
+        raise context.unsupported(inner, f"{type(inner).__name__.upper()} window function")
+    context.only(inner, "this", "expressions")
+    arguments, distinct, order = calls.aggregate_arguments(inner, context, expressions.analyze_expression)
+    if distinct or order:
+        raise context.unsupported(node, "DISTINCT or ORDER BY in window function parameters")
+    analyze = expressions.analyze_expression
+    call = calls.bind_call(inner, name, arguments, context, analyze, ("window", "aggregate"))
+    assert isinstance(call, Call)
+    partition, sort, spec = _specification(node, context, named)
+    return WindowCall(call, ignore, partition, sort, _frame(spec, bool(sort), context))
+
+
+def _specification(
+    node: Any, context: Context, named: dict[str, Any]
+) -> tuple[tuple[RowExpression, ...], tuple[SortItem, ...], Any]:
+    if node.args.get("alias") is not None:
+        raise context.unsupported(node, "A named WINDOW")
+    partition = tuple(expressions.analyze_expression(e, context) for e in node.args.get("partition_by") or ())
+    order = node.args.get("order")
+    items = () if order is None else tuple(order.expressions)
+    sort = tuple(calls.sort_item(o, expressions.analyze_expression(o.this, context), context) for o in items)
+    return partition, sort, node.args.get("spec")
+
+
+def _frame(spec: Any, ordered: bool, context: Context) -> Frame:
+    if spec is None:
+        return Frame()
+    context.only(spec, "kind", "start", "start_side", "end", "end_side")
+    kind = str(spec.args.get("kind") or "RANGE").upper()
+    start, start_value = _bound(spec.args.get("start"), spec.args.get("start_side"), context)
+    if spec.args.get("end") is None:
+        end, end_value = "CURRENT_ROW", None
+    else:
+        end, end_value = _bound(spec.args.get("end"), spec.args.get("end_side"), context)
+    if kind == "RANGE" and (start_value is not None or end_value is not None):
+        raise context.unsupported(spec, "RANGE frame with an offset")
+    if kind == "GROUPS" and not ordered:
+        raise context.error(spec, "Window frame of type GROUPS requires ORDER BY to be specified")
+    return Frame(kind, start, start_value, end, end_value)
+
+
+def _bound(value: Any, side: Any, context: Context) -> tuple[str, RowExpression | None]:
+    text = str(value).upper()
+    if text == "CURRENT ROW":
+        return "CURRENT_ROW", None
+    direction = str(side or "PRECEDING").upper()
+    if text == "UNBOUNDED":
+        return f"UNBOUNDED_{direction}", None
+    return direction, coerce(expressions.analyze_expression(value, context), BIGINT)
+
+
+def grouping_value(
+    group_id: Variable, sets: Sequence[Sequence[RowExpression]], arguments: Sequence[RowExpression], kind: Type
+) -> RowExpression:
+    """``grouping(…)`` from the number of the grouping set: a bit for each argument, set where it is not grouped."""
+    whens = []
+    for number, keys in enumerate(sets):
+        bits = 0
+        for argument in arguments:
+            bits = bits * 2 + (argument not in keys)
+        condition = operator("=", (group_id, constant(number, BIGINT)), BOOLEAN)
+        whens.append(special("WHEN", kind, condition, constant(bits, kind)))
+    return special("SWITCH", kind, constant(True, BOOLEAN), *whens, constant(None, kind))

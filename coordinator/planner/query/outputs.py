@@ -1,0 +1,74 @@
+"""What variables a plan node puts out, and what nodes read, for the nodes that planning makes."""
+
+from __future__ import annotations
+
+from shared.plan.expressions import Variable
+from shared.plan.nodes import (
+    AggregationNode,
+    AssignUniqueId,
+    DistinctLimitNode,
+    EnforceSingleRowNode,
+    ExchangeNode,
+    FilterNode,
+    GroupIdNode,
+    JoinNode,
+    LimitNode,
+    MarkDistinctNode,
+    OffsetNode,
+    OutputNode,
+    PlanNode,
+    ProjectNode,
+    SampleNode,
+    SemiJoinNode,
+    SortNode,
+    TableScanNode,
+    TopNNode,
+    UnnestNode,
+    ValuesNode,
+    WindowNode,
+)
+
+
+def output_variables(node: PlanNode) -> tuple[Variable, ...]:
+    """The variables of a node's output rows, in order; raises TypeError for a node that planning never makes."""
+    match node:
+        case TableScanNode() | ValuesNode() | JoinNode() | OutputNode():
+            return node.outputVariables
+        case ProjectNode():
+            return _of_keys(node.assignments.assignments)
+        case (
+            FilterNode() | SortNode() | LimitNode() | TopNNode() | EnforceSingleRowNode() | OffsetNode() | SampleNode()
+        ):
+            return output_variables(node.source)
+        case DistinctLimitNode():
+            return node.distinctVariables
+        case AggregationNode():
+            return (*node.groupingSets.groupingKeys, *_of_keys(node.aggregations))
+        case SemiJoinNode():
+            return (*output_variables(node.source), node.semiJoinOutput)
+        case WindowNode():
+            return (*output_variables(node.source), *_of_keys(node.windowFunctions))
+        case MarkDistinctNode():
+            return (*output_variables(node.source), node.markerVariable)
+        case AssignUniqueId():
+            return (*output_variables(node.source), node.idVariable)
+        case UnnestNode():
+            made = tuple(v for group in node.unnestVariables.values() for v in group)
+            ordinality = (node.ordinalityVariable,) if node.ordinalityVariable is not None else ()
+            return (*node.replicateVariables, *made, *ordinality)
+        case GroupIdNode():
+            return (*_of_keys(node.groupingColumns), *node.aggregationArguments, node.groupIdVariable)
+        case ExchangeNode():
+            return node.partitioningScheme.outputLayout
+        case _:
+            raise TypeError(f"no outputs are known of {type(node).__name__}")
+
+
+def _of_keys(keys: object) -> tuple[Variable, ...]:
+    assert isinstance(keys, dict)
+    return tuple(_variable(key) for key in keys)
+
+
+def _variable(key: str) -> Variable:
+    name, _, rest = key.partition("<")
+    return Variable(name=name, type=rest[:-1])

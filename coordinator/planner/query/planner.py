@@ -1,0 +1,334 @@
+"""Plans a query: set operations, WITH, VALUES and query blocks, to nodes in Presto's vocabulary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from coordinator.analyzer import calls, expressions
+from coordinator.analyzer.builders import coerce, typed
+from coordinator.analyzer.constants import evaluate_constant
+from coordinator.analyzer.context import Context, SortItem
+from coordinator.analyzer.scope import Scope, ScopeField
+from coordinator.analyzer.types import common_super_type, is_comparable, type_text
+from coordinator.connectors.registry import Catalogs
+from coordinator.planner.query.blocks import plan_block
+from coordinator.planner.query.builder import Builder, Ids, RelationPlan, single_row
+from coordinator.planner.query.outputs import output_variables
+from shared.errors import ErrorCode
+from shared.plan.expressions import RowExpression, Variable
+from shared.plan.nodes import (
+    AggregationNode,
+    ExchangeNode,
+    GroupingSets,
+    LimitNode,
+    OffsetNode,
+    Partitioning,
+    PartitioningHandle,
+    PartitioningScheme,
+    PlanNode,
+    SortNode,
+    TopNNode,
+    ValuesNode,
+)
+from shared.spi.connector import TableMetadata
+from shared.spi.session import Session
+
+_SINGLE = PartitioningHandle(connectorHandle={"@type": "$remote", "partitioning": "SINGLE", "function": "SINGLE"})
+
+
+@dataclass(frozen=True, slots=True)
+class Cte:
+    """A named query of WITH and the names that it may use itself."""
+
+    tree: Any
+    columns: tuple[str, ...]
+    visible: dict[str, Any]
+
+
+@dataclass(slots=True)
+class QueryPlanner:
+    """The state of planning one statement: ids, the tables read, the WITH names in sight."""
+
+    text: str
+    session: Session
+    catalogs: Catalogs
+    parameters: tuple[Any, ...] = ()
+    ids: Ids = field(default_factory=Ids)
+    ctes: dict[str, Cte] = field(default_factory=dict)
+    scans: dict[str, TableMetadata] = field(default_factory=dict)
+
+    @property
+    def context(self) -> Context:
+        """The context of a query that stands in no other."""
+        return Context(self.text, self.session, Scope(), None, "expression", {}, self.parameters)
+
+    def plan_subquery(self, tree: Any, context: Context) -> RelationPlan:
+        """A subquery of an expression; the expression's scope is around it."""
+        if type(tree).__name__ == "Subquery" and not tree.args.get("alias"):
+            tree = tree.this
+        return self.plan_query(tree, replace(context, scope=Scope((), context.scope), sinks=None))
+
+    def plan_nested(self, tree: Any, context: Context) -> RelationPlan:
+        """A subquery of FROM: it sees the scope around the query, not the relations beside it."""
+        return self.plan_query(tree, replace(context, scope=Scope((), context.scope.parent), sinks=None))
+
+    def plan_cte(self, name: str, context: Context) -> RelationPlan:
+        """A reference to a name of WITH: planned anew, with variables of its own."""
+        cte = self.ctes[name]
+        outside, self.ctes = self.ctes, cte.visible
+        try:
+            plan = self.plan_query(cte.tree, replace(context, scope=Scope(), sinks=None))
+        finally:
+            self.ctes = outside
+        if cte.columns and len(cte.columns) != len(plan.visible):
+            message = f"Column alias list has {len(cte.columns)} entries but '{name}' has {len(plan.visible)} columns"
+            raise context.error(cte.tree, message + " available")
+        names = cte.columns or tuple(f.name for f in plan.visible)
+        fields = tuple(ScopeField(n, f.variable) for n, f in zip(names, plan.visible, strict=True))
+        return RelationPlan(plan.node, fields)
+
+    def no_rows_source(self) -> RelationPlan:
+        """One row without columns."""
+        return RelationPlan(single_row(self.ids), ())
+
+    def plan_query(self, tree: Any, context: Context) -> RelationPlan:
+        """A query; its fields are its output columns."""
+        outside = self.ctes
+        self._with(tree, context)
+        try:
+            match type(tree).__name__:
+                case "Select":
+                    return plan_block(self, tree, context)
+                case "Union" | "Except" | "Intersect":
+                    return self._set_operation(tree, context)
+                case "Values":
+                    context.only(tree, "expressions", "order", "limit", "offset", "with_")
+                    return self._ordered(self.plan_values(tree, context), tree, context)
+                case "Subquery" | "Paren":
+                    context.only(tree, "this", "order", "limit", "offset", "with_")
+                    return self._ordered(self.plan_query(tree.this, context), tree, context)
+                case "Table":
+                    context.only(tree, "this", "db", "catalog")
+                    from coordinator.planner.query.relations import plan_relation
+
+                    return plan_relation(self, tree, context, None)
+                case name:
+                    raise context.unsupported(tree, f"{name.upper()} query")
+        finally:
+            self.ctes = outside
+
+    def _with(self, tree: Any, context: Context) -> None:
+        clause = tree.args.get("with_")
+        if clause is None:
+            return
+        context.only(clause, "expressions", "recursive")
+        if clause.args.get("recursive"):
+            raise context.unsupported(clause, "Recursive WITH")
+        visible = dict(self.ctes)
+        own: set[str] = set()
+        for cte in clause.expressions:
+            context.only(cte, "this", "alias")
+            name = str(cte.alias).lower()
+            if name in own:
+                raise context.error(cte, f"WITH query name '{name}' specified more than once")
+            own.add(name)
+            columns = tuple(str(c.name) for c in cte.args["alias"].args.get("columns") or ())
+            visible = {**visible, name: Cte(cte.this, columns, visible)}
+        self.ctes = visible
+
+    def plan_values(self, tree: Any, context: Context) -> RelationPlan:
+        """``VALUES row, …``."""
+        rows: list[list[RowExpression]] = []
+        for item in tree.expressions:
+            row = item
+            # VALUES (1, 2) is a row of two; VALUES 1 arrives as a tuple of one.
+            cells = row.expressions if type(row).__name__ == "Tuple" else [row]
+            rows.append([expressions.analyze_expression(c, context) for c in cells])
+        width = len(rows[0])
+        if any(len(r) != width for r in rows):
+            raise context.error(tree, "Values rows have mismatched types")
+        variables, columns = [], []
+        for position in range(width):
+            common = typed(rows[0][position])
+            for number, row_values in enumerate(rows):
+                widened = common_super_type(common, typed(row_values[position]))
+                if widened is None:
+                    shown = f"{type_text(typed(row_values[position]))} vs {type_text(common)}"
+                    raise context.error(tree.expressions[number], f"Values rows have mismatched types: {shown}")
+                common = widened
+            columns.append(common)
+            variables.append(self.ids.variable("field", type_text(common)))
+        cells_out = tuple(tuple(coerce(c, t, context.zone) for c, t in zip(r, columns, strict=True)) for r in rows)
+        node = ValuesNode(id=self.ids.node(), outputVariables=tuple(variables), rows=cells_out)
+        return RelationPlan(node, tuple(ScopeField(None, v) for v in variables))
+
+    def _set_operation(self, tree: Any, context: Context) -> RelationPlan:
+        context.only(tree, "this", "expression", "distinct", "order", "limit", "offset", "with_")
+        kind = type(tree).__name__
+        trees, spine = [], tree
+        # UNION ALL chains are walked, not recursed, and planned as one node.
+        while type(spine).__name__ == kind == "Union" and spine.args.get("distinct") == tree.args.get("distinct"):
+            if spine is not tree and any(spine.args.get(k) for k in ("order", "limit", "offset", "with_")):
+                break
+            trees.append(spine.expression)
+            spine = spine.this
+        trees = [spine, *reversed(trees)] if trees else [tree.this, tree.expression]
+        plans = [self.plan_query(t, context) for t in trees]
+        plan = self._union(plans, tree, context, kind)
+        if kind != "Union":
+            raise context.unsupported(tree, kind.upper())
+        if tree.args.get("distinct"):
+            plan = RelationPlan(self.distinct(plan.node, tree, context), plan.fields)
+        return self._ordered(plan, tree, context)
+
+    def _union(self, plans: list[RelationPlan], tree: Any, context: Context, kind: str) -> RelationPlan:
+        first = plans[0].visible
+        types = [typed(f.variable) for f in first]
+        for plan in plans[1:]:
+            if len(plan.visible) != len(first):
+                name = kind.upper()
+                message = f"{name} query has different number of fields: {len(first)}, {len(plan.visible)}"
+                raise context.error(tree, message)
+            for position, f in enumerate(plan.visible):
+                common = common_super_type(types[position], typed(f.variable))
+                if common is None:
+                    shown = f"{type_text(types[position])}, {f.variable.type}"
+                    column = f"column {position + 1} in {kind.upper()} query has incompatible types: {shown}"
+                    raise self._union_error(tree, column, context)
+                types[position] = common
+        inputs, sources = [], []
+        for plan in plans:
+            builder = Builder(self.ids, plan.node)
+            values = [(coerce(f.variable, t), f.variable.name) for f, t in zip(plan.visible, types, strict=True)]
+            inputs.append(tuple(builder.add(values)))
+            sources.append(builder.node)
+        layout = tuple(self.ids.variable(f.name or "expr", type_text(t)) for f, t in zip(first, types, strict=True))
+        scheme = PartitioningScheme(
+            partitioning=Partitioning(handle=_SINGLE, arguments=()),
+            outputLayout=layout,
+            replicateNullsAndAny=False,
+            scaleWriters=False,
+            encoding="COLUMNAR",
+        )
+        # Presto's UnionNode is no wire node; its optimizer makes this local gathering exchange of it.
+        node = ExchangeNode(
+            id=self.ids.node(),
+            type="GATHER",
+            scope="LOCAL",
+            partitioningScheme=scheme,
+            sources=tuple(sources),
+            inputs=tuple(inputs),
+            ensureSourceOrdering=False,
+        )
+        return RelationPlan(node, tuple(ScopeField(f.name, v) for f, v in zip(first, layout, strict=True)))
+
+    def _union_error(self, tree: Any, message: str, context: Context) -> Exception:
+        # Presto points at the set operation's keyword, which stands before its right side.
+        from coordinator.analyzer.syntax import start_of, syntax
+
+        right = start_of(tree.expression) or 0
+        position = max(context.text.lower().rfind(w, 0, right) for w in ("union", "except", "intersect"))
+        return syntax(context.text, max(position, 0), message)
+
+    def distinct(self, node: PlanNode, tree: Any, context: Context) -> AggregationNode:
+        """The distinct rows of a plan."""
+        keys = output_variables(node)
+        for key in keys:
+            if not is_comparable(typed(key)):
+                message = f"DISTINCT can only be applied to comparable types (actual: {key.type})"
+                raise context.error(tree, message)
+        return AggregationNode(
+            id=self.ids.node(),
+            source=node,
+            aggregations={},
+            groupingSets=GroupingSets(groupingKeys=keys, groupingSetCount=1, globalGroupingSets=()),
+            preGroupedVariables=(),
+            step="SINGLE",
+        )
+
+    def _ordered(self, plan: RelationPlan, tree: Any, context: Context) -> RelationPlan:
+        """ORDER BY, OFFSET and LIMIT over output columns alone."""
+        order = tree.args.get("order")
+        builder = Builder(self.ids, plan.node)
+        if order is not None:
+            context.only(order, "expressions")
+            scope = Scope(plan.fields, context.scope.parent)
+            inner = replace(context, scope=scope, sinks=None, clause="ORDER BY clause")
+            items = [self.sort_item(o, plan.visible, inner) for o in order.expressions]
+            self.sort_and_limit(builder, items, tree, context)
+        else:
+            self.sort_and_limit(builder, [], tree, context)
+        visible: dict[str, RowExpression] = {f.variable.key: f.variable for f in plan.visible}
+        if set(output_variables(builder.node)) != {f.variable for f in plan.visible}:
+            builder.project(visible)
+        return RelationPlan(builder.node, plan.fields)
+
+    def sort_item(self, node: Any, visible: tuple[ScopeField, ...], context: Context) -> SortItem:
+        """An ORDER BY item over output columns: an ordinal or an expression."""
+        position = ordinal(node.this)
+        if position is not None:
+            if not 1 <= position <= len(visible):
+                raise context.error(node.this, f"ORDER BY position {position} is not in select list")
+            return calls.sort_item(node, visible[position - 1].variable, context)
+        return calls.sort_item(node, expressions.analyze_expression(node.this, context), context)
+
+    def sort_and_limit(self, builder: Builder, items: list[SortItem], tree: Any, context: Context) -> None:
+        """Sort, Offset and Limit on top; an order with a limit becomes TopN, as Presto's optimizer makes it."""
+        limit, offset = self._count(tree, "limit", context), self._count(tree, "offset", context)
+        scheme = builder.ordering(items) if items else None
+        if scheme is not None and limit is not None and not offset:
+            builder.node = TopNNode(
+                id=self.ids.node(), source=builder.node, count=limit, orderingScheme=scheme, step="SINGLE"
+            )
+            return
+        if scheme is not None:
+            builder.node = SortNode(
+                id=self.ids.node(), source=builder.node, orderingScheme=scheme, isPartial=False, partitionBy=()
+            )
+        if offset:
+            builder.node = OffsetNode(id=self.ids.node(), source=builder.node, count=offset)
+        if limit is not None:
+            builder.node = LimitNode(id=self.ids.node(), source=builder.node, count=limit, step="FINAL")
+
+    def _count(self, tree: Any, name: str, context: Context) -> int | None:
+        node = tree.args.get(name)
+        if node is None:
+            return None
+        if type(node).__name__ == "Fetch":
+            context.only(node, "direction", "count", "limit_options")
+            options = node.args.get("limit_options")
+            if options is not None and (options.args.get("with_ties") or options.args.get("percent")):
+                raise context.unsupported(node, "FETCH FIRST … WITH TIES")
+            value = node.args.get("count")
+        else:
+            context.only(node, "expression", "this")
+            value = node.expression
+        if value is None or type(value).__name__ == "Var":
+            return 1 if type(node).__name__ == "Fetch" else None
+        if type(value).__name__ == "Column" and str(value.name).lower() == "all":
+            return None
+        value.meta["rewritten"] = True
+        if type(value).__name__ == "Placeholder":
+            result = evaluate_parameter(value, context)
+        else:
+            result = evaluate_constant(value, "bigint", self.session)
+        if not isinstance(result, int) or result < 0:
+            shown = f"{name.upper()} must be greater than or equal to 0, found: {result}"
+            raise context.error(value, shown, ErrorCode.SYNTAX_ERROR)
+        return result
+
+
+def evaluate_parameter(node: Any, context: Context) -> Any:
+    """The value of a ``?``."""
+    from coordinator.analyzer.builders import value_of
+
+    found = expressions.analyze_expression(node, context)
+    return value_of(found) if not isinstance(found, Variable) and hasattr(found, "valueBlock") else None
+
+
+def ordinal(node: Any) -> int | None:
+    """The number of an ordinal such as ``ORDER BY 1``."""
+    if type(node).__name__ == "Literal" and not node.args.get("is_string") and str(node.this).isdecimal():
+        return int(str(node.this))
+    return None

@@ -1,0 +1,387 @@
+"""FROM: tables, subqueries, VALUES, UNNEST, joins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from coordinator.analyzer import expressions
+from coordinator.analyzer.builders import cast, coerce, conjunction, conjuncts, constant, operator, special, typed
+from coordinator.analyzer.constants import evaluate_constant
+from coordinator.analyzer.context import Context
+from coordinator.analyzer.operators import comparison
+from coordinator.analyzer.scope import Scope, ScopeField
+from coordinator.analyzer.types import BOOLEAN, common_super_type, type_text
+from coordinator.planner.query.builder import Builder, RelationPlan, free_variables
+from coordinator.planner.query.collector import Collector
+from coordinator.planner.query.outputs import output_variables
+from coordinator.planner.query.subqueries import apply_subqueries
+from shared.errors import ErrorCode, ProcessionError
+from shared.plan.expressions import Call, RowExpression, Variable
+from shared.plan.nodes import EquiJoinClause, JoinNode, SampleNode, TableScanNode, UnnestNode
+from shared.spi.connector import TableMetadata
+
+if TYPE_CHECKING:
+    from coordinator.planner.query.planner import QueryPlanner
+
+
+def plan_from(planner: QueryPlanner, node: Any, joins: list[Any], context: Context) -> RelationPlan:
+    """The relation of a FROM item and the joins that follow it."""
+    left = plan_relation(planner, node, context, None)
+    for join in joins:
+        left = _join(planner, left, join, context)
+    return left
+
+
+def plan_relation(planner: QueryPlanner, node: Any, context: Context, left: RelationPlan | None) -> RelationPlan:
+    """One relation; ``left`` is what UNNEST may refer to."""
+    match type(node).__name__:
+        case "Table":
+            return _table(planner, node, context)
+        case "Subquery":
+            context.only(node, "this", "alias", "joins", "with_")
+            if node.args.get("with_"):
+                raise context.unsupported(node, "WITH before a parenthesis")
+            if type(node.this).__name__ == "Table":
+                inner = plan_from(planner, node.this, node.this.args.get("joins") or [], context)
+            else:
+                inner = planner.plan_nested(node.this, context)
+            joined = _alias(inner, node, context)
+            for join in node.args.get("joins") or []:
+                joined = _join(planner, joined, join, context)
+            return joined
+        case "Values":
+            context.only(node, "expressions", "alias")
+            return _alias(planner.plan_values(node, context), node, context)
+        case "Unnest":
+            return _unnest(planner, node, context, left)
+        case "Lateral":
+            return _lateral(planner, node, context)
+        case "Paren":
+            return plan_relation(planner, node.this, context, left)
+        case name:
+            raise context.unsupported(node, f"{name.upper()} in FROM")
+
+
+def _lateral(planner: QueryPlanner, node: Any, context: Context) -> RelationPlan:
+    context.only(node, "this", "alias")
+    if type(node.this).__name__ != "Subquery":
+        raise context.unsupported(node, "LATERAL without a subquery")
+    return _alias(planner.plan_nested(node.this.this, context), node, context)
+
+
+def _alias(plan: RelationPlan, node: Any, context: Context) -> RelationPlan:
+    alias = node.args.get("alias")
+    if alias is None:
+        fields = tuple(ScopeField(f.name, f.variable, (), f.hidden) for f in plan.fields)
+        return RelationPlan(plan.node, fields) if type(node).__name__ == "Values" else plan
+    context.only(alias, "this", "columns")
+    name = str(alias.name).lower()
+    columns = alias.args.get("columns") or []
+    visible = plan.visible
+    if columns and len(columns) != len(visible):
+        message = f"Column alias list has {len(columns)} entries but '{name}' has {len(visible)} columns available"
+        raise context.error(node, message)
+    names = [str(c.name) for c in columns] or [f.name for f in visible]
+    relation = (name,) if name else ()
+    return RelationPlan(
+        plan.node, tuple(ScopeField(n, f.variable, relation) for n, f in zip(names, visible, strict=True))
+    )
+
+
+def _table(planner: QueryPlanner, node: Any, context: Context) -> RelationPlan:
+    context.only(node, "this", "db", "catalog", "alias", "version", "sample", "joins")
+    parts = [str(node.args[k].name) for k in ("catalog", "db", "this") if node.args.get(k)]
+    if len(parts) == 1 and parts[0].lower() in planner.ctes:
+        named = planner.plan_cte(parts[0].lower(), context)
+        fields = tuple(ScopeField(f.name, f.variable, (parts[0].lower(),)) for f in named.visible)
+        plan = _alias(RelationPlan(named.node, fields), node, context)
+    else:
+        plan = _alias(_scan(planner, node, parts, context), node, context)
+    sample = node.args.get("sample")
+    if sample is not None:
+        context.only(sample, "method", "percent", "size")
+        ratio = evaluate_constant(sample.args.get("percent") or sample.args.get("size"), "double", planner.session)
+        kind = str(sample.args.get("method") or "BERNOULLI").upper()
+        sampled = SampleNode(id=planner.ids.node(), source=plan.node, sampleRatio=ratio / 100, sampleType=kind)
+        plan = RelationPlan(sampled, plan.fields)
+    if node.args.get("joins"):
+        for join in node.args["joins"]:
+            plan = _join(planner, plan, join, context)
+    return plan
+
+
+def _scan(planner: QueryPlanner, node: Any, parts: list[str], context: Context) -> RelationPlan:
+    table = find_table(planner, node, parts, context)
+    columns = [c for c in table.columns]
+    relation = (table.catalog.lower(), table.schema.lower(), table.name.lower())
+    fields, assignments = [], {}
+    for column in columns:
+        variable = planner.ids.variable(column.name, column.type)
+        if not column.hidden:
+            assignments[variable.key] = column.handle
+        fields.append(ScopeField(column.name, variable, relation, column.hidden))
+    shown = tuple(f.variable for f in fields if not f.hidden)
+    scan = TableScanNode(id=planner.ids.node(), table=table.handle, outputVariables=shown, assignments=assignments)
+    planner.scans[scan.id] = table
+    return RelationPlan(scan, tuple(f for f in fields if not f.hidden))
+
+
+def find_table(planner: QueryPlanner, node: Any, parts: list[str], context: Context) -> TableMetadata:
+    """The table that a name means; raises Presto's errors, which carry no location."""
+    session = planner.session
+    name = parts[-1].lower()
+    schema = parts[-2].lower() if len(parts) > 1 else session.schema
+    catalog = parts[-3].lower() if len(parts) > 2 else session.catalog
+    if catalog is None:
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, "Catalog must be specified when session catalog is not set")
+    if schema is None:
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, "Schema must be specified when session schema is not set")
+    connector = planner.catalogs.connector(catalog)
+    version = _version(planner, node.args.get("version"), context)
+    table = connector.table(schema, name, version)
+    if table is not None:
+        return table
+    if not connector.schema_exists(schema):
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema {schema} does not exist")
+    raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Table {catalog}.{schema}.{name} does not exist")
+
+
+def _version(planner: QueryPlanner, node: Any, context: Context) -> Any:
+    if node is None:
+        return None
+    context.only(node, "this", "kind", "expression")
+    if str(node.args.get("kind")).upper() not in ("AS OF", "NONE"):
+        raise context.unsupported(node, f"Table version {node.args.get('kind')}")
+    kind = "timestamp with time zone" if str(node.this).upper() == "TIMESTAMP" else "bigint"
+    node.expression.meta["rewritten"] = True
+    return evaluate_constant(node.expression, kind, planner.session)
+
+
+def _unnest(planner: QueryPlanner, node: Any, context: Context, left: RelationPlan | None) -> RelationPlan:
+    context.only(node, "expressions", "alias", "offset")
+    source = left if left is not None else planner.no_rows_source()
+    inner = Context(context.text, context.session, Scope(source.fields, context.scope.parent), None, "UNNEST")
+    values = [expressions.analyze_expression(e, inner) for e in node.expressions]
+    builder = Builder(planner.ids, source.node)
+    replicated = output_variables(source.node)
+    variables = builder.add((v, "unnest") for v in values)
+    made: dict[str, tuple[Variable, ...]] = {}
+    fields: list[ScopeField] = []
+    for tree, variable in zip(node.expressions, variables, strict=True):
+        produced = _unnested(planner, tree, variable, context)
+        made[variable.key] = tuple(f.variable for f in produced)
+        fields += produced
+    ordinality = None
+    if node.args.get("offset"):
+        ordinality = planner.ids.variable("ordinality", "bigint")
+        fields.append(ScopeField("ordinality", ordinality))
+    unnest = UnnestNode(
+        id=planner.ids.node(),
+        source=builder.node,
+        replicateVariables=replicated,
+        unnestVariables=made,
+        ordinalityVariable=ordinality,
+    )
+    named = _unnest_alias(node, fields, context)
+    return RelationPlan(unnest, (*(source.fields if left is not None else ()), *named))
+
+
+def _unnested(planner: QueryPlanner, tree: Any, variable: Variable, context: Context) -> list[ScopeField]:
+    kind = typed(variable)
+    if kind.base == "map":
+        return [ScopeField(None, planner.ids.variable("field", type_text(t))) for t in kind.arguments]
+    if kind.base != "array":
+        raise context.error(tree, f"Cannot unnest type: {variable.type}")
+    element = kind.arguments[0]
+    if element.base == "row":
+        return [ScopeField(f.name, planner.ids.variable(f.name or "field", type_text(f.type))) for f in element.fields]
+    return [ScopeField(None, planner.ids.variable("field", type_text(element)))]
+
+
+def _unnest_alias(node: Any, fields: list[ScopeField], context: Context) -> list[ScopeField]:
+    alias = node.args.get("alias")
+    if alias is None:
+        return fields
+    relation = (str(alias.name).lower(),) if alias.name else ()
+    columns = [str(c.name) for c in alias.args.get("columns") or []]
+    offset = node.args.get("offset")
+    # sqlglot takes the last column alias for the ordinality.
+    if columns and offset and type(offset).__name__ == "Identifier":
+        columns.append(str(offset.name))
+    if columns and len(columns) != len(fields):
+        message = f"Column alias list has {len(columns)} entries but '{alias.name}' has {len(fields)} columns available"
+        raise context.error(node, message)
+    names = columns or [f.name for f in fields]
+    return [ScopeField(n, f.variable, relation) for n, f in zip(names, fields, strict=True)]
+
+
+def _join(planner: QueryPlanner, left: RelationPlan, join: Any, context: Context) -> RelationPlan:
+    context.only(join, "this", "side", "kind", "on", "using", "method")
+    if join.args.get("method"):
+        raise context.unsupported(join.this, f"{join.args['method']} JOIN")
+    side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
+    condition, using = join.args.get("on"), join.args.get("using")
+    if kind not in ("", "CROSS", "INNER", "OUTER"):
+        raise context.unsupported(join.this, f"{kind} JOIN")
+    relation = join.this
+    if type(relation).__name__ == "Unnest":
+        if side or condition is not None or using:
+            raise context.unsupported(relation, "UNNEST in other than CROSS JOIN")
+        return plan_relation(planner, relation, context, left)
+    right = plan_relation(planner, relation, context, None)
+    explicit = side or kind == "INNER" or condition is not None or using
+    if (side or kind == "INNER") and condition is None and not using:
+        raise context.error(relation, "mismatched input. Expecting: 'ON', 'USING'")
+    if not explicit:
+        return _joined(planner, "INNER", left, right, (), None)
+    if using:
+        return _using(planner, side or "INNER", left, right, using, context)
+    return _on(planner, side or "INNER", left, right, condition, context)
+
+
+def _joined(
+    planner: QueryPlanner,
+    kind: str,
+    left: RelationPlan,
+    right: RelationPlan,
+    criteria: tuple[EquiJoinClause, ...],
+    condition: RowExpression | None,
+) -> RelationPlan:
+    node = JoinNode(
+        id=planner.ids.node(),
+        type=kind,  # type: ignore[arg-type]
+        left=left.node,
+        right=right.node,
+        criteria=criteria,
+        outputVariables=(*output_variables(left.node), *output_variables(right.node)),
+        filter=condition,
+        dynamicFilters={},
+    )
+    return RelationPlan(node, (*left.fields, *right.fields))
+
+
+def _on(
+    planner: QueryPlanner, kind: str, left: RelationPlan, right: RelationPlan, tree: Any, context: Context
+) -> RelationPlan:
+    collector = Collector(planner.ids, planner, allow_aggregates=False)
+    scope = Scope((*left.fields, *right.fields), context.scope.parent)
+    inner = Context(context.text, context.session, scope, _NoAggregates(collector, "JOIN clause"), "JOIN clause")
+    condition = expressions.analyze_condition(tree, inner, "JOIN ON clause")
+    if collector.subqueries:
+        if kind != "INNER":
+            raise context.unsupported(tree, "A subquery in the condition of an outer join")
+        joined = _joined(planner, kind, left, right, (), None)
+        builder = Builder(planner.ids, joined.node)
+        apply_subqueries(builder, collector.subqueries, {})
+        builder.filter(condition)
+        return RelationPlan(builder.node, joined.fields)
+    return join_on(planner, kind, left, right, condition)
+
+
+def join_on(
+    planner: QueryPlanner, kind: str, left: RelationPlan, right: RelationPlan, condition: RowExpression
+) -> RelationPlan:
+    """A join whose equalities between the sides are its criteria and whose other terms its filter."""
+    sides = [set(output_variables(p.node)) for p in (left, right)]
+    pairs: list[tuple[RowExpression, RowExpression]] = []
+    rest: list[RowExpression] = []
+    for term in conjuncts(condition):
+        pair = _equality(term, sides)
+        if pair is None:
+            rest.append(term)
+        else:
+            pairs.append(pair)
+    builders = [Builder(planner.ids, p.node) for p in (left, right)]
+    keys = [builders[i].add((p[i], "expr") for p in pairs) for i in (0, 1)]
+    criteria = tuple(EquiJoinClause(left=a, right=b) for a, b in zip(*keys, strict=True))
+    joined = _joined(
+        planner,
+        kind,
+        RelationPlan(builders[0].node, left.fields),
+        RelationPlan(builders[1].node, right.fields),
+        criteria,
+        conjunction(rest) if rest else None,
+    )
+    return joined
+
+
+def _equality(term: RowExpression, sides: list[set[Variable]]) -> tuple[RowExpression, RowExpression] | None:
+    if not isinstance(term, Call) or term.displayName != "EQUAL":
+        return None
+    a, b = term.arguments
+    used = free_variables(a), free_variables(b)
+    if used[0] and used[1] and used[0] <= sides[0] and used[1] <= sides[1]:
+        return a, b
+    if used[0] and used[1] and used[0] <= sides[1] and used[1] <= sides[0]:
+        return b, a
+    return None
+
+
+def _using(
+    planner: QueryPlanner, kind: str, left: RelationPlan, right: RelationPlan, names: list[Any], context: Context
+) -> RelationPlan:
+    terms, shared_fields, used = [], [], set()
+    for identifier in names:
+        name = str(identifier.name).lower()
+        found = [[f for f in p.visible if f.matches(name, ())] for p in (left, right)]
+        for side, matches in zip(("left", "right"), found, strict=True):
+            if not matches:
+                raise context.error(identifier, f"Column '{name}' is missing from {side} side of join")
+            if len(matches) > 1:
+                raise context.error(identifier, f"Column '{name}' is ambiguous")
+        a, b = found[0][0].variable, found[1][0].variable
+        terms.append(comparison(identifier, "=", a, b, context))
+        common = common_super_type(typed(a), typed(b))
+        assert common is not None
+        shared_fields.append((str(identifier.name), a, b, common))
+        used |= {a, b}
+    joined = join_on(planner, kind, left, right, conjunction(terms))
+    builder = Builder(planner.ids, joined.node)
+    values: list[tuple[RowExpression, str]] = []
+    for name, a, b, common in shared_fields:
+        first, second = (coerce(v, common) for v in (a, b))
+        merged = {"FULL": special("COALESCE", common, first, second), "RIGHT": second}.get(kind, first)
+        values.append((merged, name))
+    merged_variables = builder.add(values)
+    fields = [ScopeField(n, v) for (_, n), v in zip(values, merged_variables, strict=True)]
+    others = [f for f in joined.fields if f.variable not in used]
+    return RelationPlan(builder.node, (*fields, *others))
+
+
+class _NoAggregates:
+    """The sinks of a clause where subqueries may stand and aggregates may not."""
+
+    def __init__(self, collector: Collector, clause: str) -> None:
+        self.collector, self.clause = collector, clause
+
+    def _refuse(self, node: Any, context: Any = None) -> ProcessionError:
+        message = f"{self.clause} cannot contain aggregations, window functions or grouping operations"
+        maker = context or self.collector.planner.context
+        error: ProcessionError = maker.error(node, message)
+        return error
+
+    def aggregate(self, node: Any, call: Call, **_rest: Any) -> RowExpression:
+        raise self._refuse(node)
+
+    def window(self, node: Any, context: Context) -> RowExpression:
+        raise self._refuse(node, context)
+
+    def grouping(self, node: Any, _arguments: tuple[RowExpression, ...]) -> RowExpression:
+        raise self._refuse(node)
+
+    def scalar_subquery(self, node: Any, context: Context) -> RowExpression:
+        return self.collector.scalar_subquery(node, context)
+
+    def exists(self, node: Any, context: Context) -> RowExpression:
+        return self.collector.exists(node, context)
+
+    def in_subquery(self, node: Any, value: RowExpression, query: Any, context: Context) -> RowExpression:
+        return self.collector.in_subquery(node, value, query, context)
+
+    def quantified(
+        self, node: Any, symbol: str, value: RowExpression, every: bool, query: Any, context: Context
+    ) -> RowExpression:
+        return self.collector.quantified(node, symbol, value, every, query, context)
+
+
+NoAggregates = _NoAggregates

@@ -1,0 +1,70 @@
+"""Window functions as WindowNodes: one node for each PARTITION BY and ORDER BY."""
+
+from __future__ import annotations
+
+from coordinator.analyzer.context import SortItem
+from coordinator.planner.query.builder import Builder, replace
+from coordinator.planner.query.collector import WindowCall
+from shared.plan.expressions import Call, Constant, Lambda, RowExpression, Variable
+from shared.plan.nodes import WindowFrame, WindowFunction, WindowNode, WindowSpecification
+
+_Key = tuple[tuple[RowExpression, ...], tuple[SortItem, ...]]
+
+
+def plan_windows(
+    builder: Builder, windows: dict[WindowCall, Variable], mapping: dict[RowExpression, RowExpression]
+) -> None:
+    """Puts the windows on top, those of one specification together; ``mapping`` is what grouping made of expressions."""
+    groups: dict[_Key, list[tuple[WindowCall, Variable]]] = {}
+    for spec, variable in windows.items():
+        partition = tuple(replace(p, mapping) for p in spec.partition)
+        order = tuple(SortItem(replace(s.expression, mapping), s.order) for s in spec.order)
+        groups.setdefault((partition, order), []).append((spec, variable))
+    for (partition, order), members in groups.items():
+        keys = builder.add((p, "partition") for p in partition)
+        functions = {v.key: _function(builder, spec, mapping) for spec, v in members}
+        scheme = builder.ordering(order) if order else None
+        builder.node = WindowNode(
+            id=builder.ids.node(),
+            source=builder.node,
+            specification=WindowSpecification(partitionBy=tuple(dict.fromkeys(keys)), orderingScheme=scheme),
+            windowFunctions=functions,
+            prePartitionedInputs=(),
+            preSortedOrderPrefix=0,
+        )
+
+
+def _function(builder: Builder, spec: WindowCall, mapping: dict[RowExpression, RowExpression]) -> WindowFunction:
+    arguments = [replace(a, mapping) for a in spec.call.arguments]
+    computed = [a for a in arguments if not isinstance(a, Lambda)]
+    variables = iter(builder.add((a, "expr") for a in computed))
+    placed: list[RowExpression] = []
+    for argument in arguments:
+        if isinstance(argument, Lambda):
+            placed.append(argument)
+        else:
+            variable = next(variables)
+            placed.append(argument if isinstance(argument, Constant) else variable)
+    call = Call(
+        displayName=spec.call.displayName,
+        functionHandle=spec.call.functionHandle,
+        returnType=spec.call.returnType,
+        arguments=tuple(placed),
+    )
+    frame = spec.frame
+    bounds = [replace(v, mapping) for v in (frame.start_value, frame.end_value) if v is not None]
+    offsets = iter(builder.add((b, "frame") for b in bounds))
+    start = next(offsets) if frame.start_value is not None else None
+    end = next(offsets) if frame.end_value is not None else None
+    return WindowFunction(
+        functionCall=call,
+        frame=WindowFrame(
+            type=frame.kind,  # type: ignore[arg-type]
+            startType=frame.start,
+            startValue=start,
+            endType=frame.end,
+            endValue=end,
+        ),
+        ignoreNulls=spec.ignore_nulls,
+        functionHandle=call.functionHandle,
+    )
