@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from coordinator.explain.expressions import expression_text, function_text
-from coordinator.explain.table import scan_lines, table_text
+from coordinator.explain.table import scan_lines, selection_text, table_text
 from shared.plan import nodes
 from shared.plan.expressions import SourceLocation, Variable
 from shared.plan.nodes import OrderingScheme, PlanNode
@@ -58,6 +58,9 @@ def _scan_description(node: PlanNode, *, distributed: bool) -> Description | Non
         name = "TableScan"
     else:
         options[0] = f"table = {options[0]}"
+    selection = selection_text(scan.table)
+    if distributed and selection is not None:
+        options.append(f"fileSelection = {selection}")
     if filtering is not None:
         options.append(f"filterPredicate = {expression_text(filtering.predicate)}")
     if project is not None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coordinator.explain.expressions import plain_text, type_text
+import msgspec
+
+from coordinator.explain.expressions import expression_text, plain_text, type_text
 from shared.plan.blocks import decode_constant
-from shared.plan.expressions import SourceLocation
+from shared.plan.expressions import RowExpression, SourceLocation
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.plan.traversal import variable_of_key
 
@@ -26,6 +28,12 @@ def _handle_text(handle: Mapping[str, Any]) -> str:
         return f"{iceberg.get('tableName')}${str(iceberg.get('tableType', 'DATA')).lower()}{snapshot}"
     schema, table = handle.get("schemaName"), handle.get("tableName") or handle.get("table")
     return str(table) if schema is None else f"{schema}.{table}"
+
+
+def selection_text(table: TableHandle) -> str | None:
+    """The predicate by which a distributed procedure chooses files, None when it takes all."""
+    predicate = (table.connectorTableLayout or {}).get("fileSelectionPredicate")
+    return None if predicate is None else expression_text(msgspec.convert(predicate, RowExpression))
 
 
 def scan_lines(scan: TableScanNode) -> list[str]:

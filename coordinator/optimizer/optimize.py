@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coordinator.optimizer.rule import Rule, RuleContext, node_rule
-from coordinator.optimizer.rules import push_predicate_into_table_layout, remove_trivial_filters
+from coordinator.optimizer.rules import (
+    push_predicate_into_table_layout,
+    remove_trivial_filters,
+    select_files_of_procedure,
+)
 from coordinator.planner.identifiers import PlanNodeIds
 from coordinator.planner.session_properties import session_flag
 from shared.errors import ErrorCode, ProcessionError
@@ -18,6 +22,7 @@ RULES: tuple[Rule, ...] = (
     node_rule("remove_trivial_filters", remove_trivial_filters.rewrite),
     # Last: the filters directly over scans are final, and the layout must say what they say.
     node_rule("push_predicate_into_table_layout", push_predicate_into_table_layout.rewrite),
+    node_rule("select_files_of_procedure", select_files_of_procedure.rewrite),
 )
 
 

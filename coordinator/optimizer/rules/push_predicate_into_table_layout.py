@@ -17,8 +17,8 @@ from shared.plan.expressions import Variable
 from shared.plan.nodes import FilterNode, PlanNode, TableScanNode
 
 
-def rewrite(node: PlanNode, context: RuleContext) -> PlanNode:
-    """The filter over a scan whose layout carries the filter's domains; connectors without such a layout keep theirs."""
+def rewrite(node: PlanNode, _context: RuleContext) -> PlanNode:
+    """The filter over a scan whose layout carries its domains; connectors without such a layout keep theirs."""
     match node:
         case FilterNode(source=TableScanNode() as scan):
             layout = scan.table.connectorTableLayout

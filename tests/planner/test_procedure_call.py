@@ -1,0 +1,228 @@
+"""CALL: resolution, binding, and every refusal with its text, code and place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from coordinator.planner.planned_statement import CallProcedure, Column, PlannedStatement
+from shared.errors import ErrorCode, ProcessionError
+from shared.plan import nodes
+from shared.plan.expressions import Constant
+from shared.plan.fragment import decode_fragment, encode_fragment
+from shared.plan.traversal import walk
+from shared.spi.procedure import ProcedureKind
+from shared.spi.session import Session
+
+Plan = Callable[..., PlannedStatement]
+REWRITE = "iceberg.system.rewrite_data_files"
+ROLLBACK = "iceberg.system.rollback_to_snapshot"
+
+
+def bound(plan: Plan, text: str, **session: Any) -> CallProcedure:
+    planned = plan(text, Session(user="t", **session)) if session else plan(text)
+    assert isinstance(planned.work, CallProcedure)
+    return planned.work
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("lake.system.rollback_to_snapshot", {}),
+        ("system.rollback_to_snapshot", {"catalog": "lake"}),
+        ("rollback_to_snapshot", {"catalog": "lake", "schema": "system"}),
+        ('"LAKE"."SYSTEM"."ROLLBACK_TO_SNAPSHOT"', {}),
+    ],
+)
+def test_resolution(plan: Plan, name: str, settings: dict[str, Any]) -> None:
+    work = bound(plan, f"CALL {name}('db', 't', 1)", **settings)
+    assert (work.catalog, work.procedure, work.kind) == (
+        "lake",
+        "rollback_to_snapshot",
+        ProcedureKind.COORDINATOR,
+    )
+
+
+@pytest.mark.parametrize("settings", [{"source": "x"}, {"catalog": "lake"}, {"catalog": "system"}])
+@pytest.mark.parametrize("name", ["system.help", "system.clean_data_cache", "system.system.help"])
+def test_built_in_procedures_need_no_catalog(plan: Plan, name: str, settings: dict[str, Any]) -> None:
+    assert bound(plan, f"CALL {name}()", **settings).catalog == "system"
+
+
+def test_positional_arguments_and_defaults(plan: Plan) -> None:
+    planned = plan(f"CALL {ROLLBACK}('db', 't', -5)")
+    assert isinstance(planned.work, CallProcedure)
+    assert planned.work.arguments == {
+        "schema": "db",
+        "table_name": "t",
+        "snapshot_id": -5,
+        "dry_run": False,
+        "older_than": None,
+    }
+    assert planned.columns == (Column("current_snapshot_id", "bigint"),)
+    assert (planned.query_type, planned.update_type, planned.subplan) == ("DATA_DEFINITION", "CALL", None)
+
+
+def test_named_arguments_in_any_order_and_case(plan: Plan) -> None:
+    text = (
+        f"CALL {ROLLBACK}(SNAPSHOT_ID => CAST('7' AS bigint), \"Table_Name\" => 'T' || 'x', schema => 'db', "
+        "dry_run => true, older_than => TIMESTAMP '2026-01-02 03:04:05')"
+    )
+    arguments = bound(plan, text).arguments
+    assert arguments["snapshot_id"] == 7
+    assert arguments["table_name"] == "Tx"
+    assert arguments["dry_run"] is True
+    assert arguments["older_than"] == datetime(2026, 1, 2, 3, 4, 5)
+
+
+def test_arrays_and_maps(plan: Plan) -> None:
+    options = "MAP(ARRAY['rewrite-all'], ARRAY['true'])"
+    text = f"CALL {REWRITE}('db', 'orders', 'sort', ARRAY['orderkey DESC', 'day'], {options})"
+    arguments = bound(plan, text).arguments
+    assert list(arguments["sorted_by"]) == ["orderkey DESC", "day"]
+    assert arguments["options"] == {"rewrite-all": "true"}
+
+
+@pytest.mark.parametrize(
+    "table", ["db.orders", "iceberg.db.orders", "orders", '"db"."orders"', "DB.ORDERS", " db . orders "]
+)
+def test_icebergs_spelling_of_a_table(plan: Plan, table: str) -> None:
+    work = bound(plan, f"CALL {REWRITE}(table => '{table}')", catalog="iceberg", schema="db")
+    assert (work.arguments["schema"], work.arguments["table_name"]) == ("db", "orders")
+    assert work.target is not None
+    assert (work.target.schema, work.target.table) == ("db", "orders")
+
+
+def test_target_of_a_rewrite(plan: Plan) -> None:
+    planned = plan(f"CALL {REWRITE}(table => 'db.orders', where => 'price > 3')")
+    assert isinstance(planned.work, CallProcedure)
+    target = planned.work.target
+    assert target is not None
+    assert (target.snapshot_id, target.filter_text) == (290165474739832789, "price > 3")
+    assert target.filter is not None
+    assert planned.inputs == ("iceberg.db.orders",)
+    assert planned.query_type == "CALL_DISTRIBUTED_PROCEDURE"
+    assert set(planned.verb_seconds) == {"parse", "analyze", "plan", "optimize", "fragment"}
+
+
+def test_rows_are_never_filtered_before_they_are_rewritten(plan: Plan) -> None:
+    planned = plan(f"CALL {REWRITE}(table => 'db.orders', where => 'price > 3 AND length(comment) > 2')")
+    assert planned.logical_plan is not None
+    assert planned.subplan is not None
+    assert any(isinstance(node, nodes.FilterNode) for node in walk(planned.logical_plan))
+    physical = [node for f in planned.subplan.fragments() for node in walk(f.root)]
+    assert not any(isinstance(node, nodes.FilterNode) for node in physical)
+    scan = next(node for node in physical if isinstance(node, nodes.TableScanNode))
+    layout = scan.table.connectorTableLayout
+    assert layout is not None
+    assert layout["pushdownFilterEnabled"] is False
+    assert layout["remainingPredicate"]["valueBlock"] == "CgAAAEJZVEVfQVJSQVkBAAAAAAE="
+    assert [d["column"] for d in layout["domainPredicate"]["columnDomains"]] == ["price"]
+
+
+@pytest.mark.parametrize(("text", "kept"), [("1 = 1", None), ("FALSE", False), ("NULL", False), ("2 > 3", False)])
+def test_constant_filters(plan: Plan, text: str, kept: bool | None) -> None:
+    target = bound(plan, f"CALL {REWRITE}(table => 'db.orders', where => '{text}')").target
+    assert target is not None
+    assert (target.filter is None) is (kept is None)
+    assert kept is None or isinstance(target.filter, Constant)
+
+
+def test_fragments_survive_the_wire(plan: Plan) -> None:
+    planned = plan(f"CALL {REWRITE}('db', 'orders')")
+    assert planned.subplan is not None
+    for fragment in planned.subplan.fragments():
+        assert decode_fragment(encode_fragment(fragment)) == fragment
+    leaf = planned.subplan.children[0].fragment
+    assert leaf.partitioning.connectorHandle["partitioning"] == "SOURCE"
+    assert (leaf.tableScanSchedulingOrder, leaf.outputTableWriterFragment) == (("0",), True)
+
+
+S, N, P, U, I, C = (  # noqa: E741
+    ErrorCode.SYNTAX_ERROR,
+    ErrorCode.NOT_SUPPORTED,
+    ErrorCode.PROCEDURE_NOT_FOUND,
+    ErrorCode.GENERIC_USER_ERROR,
+    ErrorCode.INVALID_PROCEDURE_ARGUMENT,
+    ErrorCode.INVALID_CAST_ARGUMENT,
+)
+REFUSED: list[tuple[str, ErrorCode, str]] = [
+    (f"CALL {ROLLBACK}('db', table_name => 't', snapshot_id => 1)", S,
+     "line 1:1: Named and positional arguments cannot be mixed"),
+    (f"\n  CALL {ROLLBACK}(schema => 'db', 't', 1)", S, "line 2:3: Named and positional arguments cannot be mixed"),
+    (f"CALL {ROLLBACK}(schema => 'db', Schema => 'x')", S, "line 1:58: Duplicate procedure argument: schema"),
+    (f"CALL {REWRITE}(schema => 'db', table => 'a.b')", S, "line 1:56: Duplicate procedure argument: table"),
+    (f"CALL {REWRITE}(table => 'a.b', table_name => 'b')", S, "line 1:56: Duplicate procedure argument: table_name"),
+    (f"CALL {REWRITE}(table => 'a.b', table => 'a.b')", S, "line 1:56: Duplicate procedure argument: table"),
+    (f"CALL {REWRITE}(filter => 'a', where => 'b')", S, "line 1:55: Duplicate procedure argument: where"),
+    (f"CALL {ROLLBACK}(schema => 'db',\n nope => 1)", S, "line 2:2: Unknown argument name: nope"),
+    ("CALL system.help(filter => 'x')", S, "line 1:18: Unknown argument name: filter"),
+    ("CALL system.help(table => 'x')", S, "line 1:18: Unknown argument name: table"),
+    (f"CALL {ROLLBACK}()", S, "line 1:1: Required procedure argument 'schema' is missing"),
+    (f"CALL {ROLLBACK}('db', 't')", S, "line 1:1: Required procedure argument 'snapshot_id' is missing"),
+    (f"CALL {ROLLBACK}(schema => 'db')", S, "line 1:1: Required procedure argument 'table_name' is missing"),
+    (f"CALL {ROLLBACK}('db', 't', 1, true, null, 6)", S, "line 1:1: Too many arguments for procedure"),
+    (f"CALL {ROLLBACK}('db', 't', NULL)", I, "line 1:53: Procedure argument cannot be null: snapshot_id"),
+    (f"CALL {ROLLBACK}('db', 't', 1, NULL)", I, "line 1:56: Procedure argument cannot be null: dry_run"),
+    (f"CALL {ROLLBACK}(1, 't', 1)", S, "line 1:42: Cannot cast type integer to varchar"),
+    (f"CALL {ROLLBACK}('db', 't', snapshot_id)", S, "line 1:53: Column 'snapshot_id' cannot be resolved"),
+    (f"CALL {ROLLBACK}('db', 't', '5')", S, "line 1:53: Cannot cast type varchar(1) to bigint"),
+    (f"CALL {ROLLBACK}('db', 't', CAST('x' AS bigint))", C, "line 1:53: Cannot cast 'x' to BIGINT"),
+    (f"CALL {ROLLBACK}('db', 't', ?)", S, "line 1:53: Incorrect number of parameters: expected 1 but found 0"),
+    ("CALL nope.system.f()", S, "line 1:1: Catalog nope does not exist"),
+    ("CALL iceberg.custom.rewrite_data_files('a', 'b')", P,
+     "Procedure not registered: custom.rewrite_data_files. Did you mean rewrite_data_files?"),
+    ("CALL iceberg.system.rewrite_data_file('a', 'b')", P,
+     "Procedure not registered: system.rewrite_data_file. Did you mean rewrite_data_files?"),
+    ("CALL system.hepl()", P, "Procedure not registered: system.hepl. Did you mean help?"),
+    ("CALL f()", P, "Procedure not registered: db.f"),
+    ("CALL a.b.c.d()", S, "line 1:1: Too many dots in table name: a.b.c.d"),
+    (f"CALL {REWRITE}('nope', 'orders')", S, "Schema nope does not exist"),
+    (f"CALL {REWRITE}('db', 'nope')", S, "Table iceberg.db.nope does not exist"),
+    (f"CALL {REWRITE}('db', '')", I, "line 1:46: Table name is empty"),
+    (f"CALL {REWRITE}(table => '')", I, "line 1:40: Table name is empty"),
+    (f"CALL {REWRITE}(table => 'a.b.c.d')", S, "line 1:40: Invalid table name: a.b.c.d"),
+    (f"CALL {REWRITE}(table => 'a b')", S, "line 1:40: Invalid table name: a b"),
+    (f"CALL {REWRITE}(table => 'a.''b')", S, "line 1:40: Invalid table name: a.'b"),
+    (f"CALL {REWRITE}(table => 'lake.db.orders')", S,
+     "line 1:40: Table lake.db.orders is not in catalog iceberg, where the procedure was called"),
+    ("CALL lake.system.rewrite_data_files(table => 'orders')", S,
+     "line 1:37: Schema must be specified when session schema is not set"),
+    (f"CALL {REWRITE}('db', 'orders', 'nope')", N,
+     "Invalid rewrite strategy: nope. Valid values are 'sort' or 'binpack'."),
+    (f"CALL {REWRITE}(table => 'db.orders', filter => 'orderkey')", S,
+     "line 1:73: WHERE clause must evaluate to a boolean: actual type bigint"),
+    (f"CALL {REWRITE}(table => 'db.orders', filter => '1')", S,
+     "line 1:73: WHERE clause must evaluate to a boolean: actual type integer"),
+    (f"CALL {REWRITE}(table => 'db.orders', filter => 'n = 1')", S, "line 1:73: Column 'n' cannot be resolved"),
+    (f"CALL {REWRITE}(table => 'db.orders', filter => 'status = ''x'' AND n = 1')", S,
+     "line 1:92: Column 'n' cannot be resolved"),
+    (f"CALL {REWRITE}(table => 'db.orders', filter => '\n n = 1')", S, "line 2:2: Column 'n' cannot be resolved"),
+    (f"CALL {REWRITE}(table => 'db.orders', filter => 'n ' || '= 1')", S, "line 1:62: Column 'n' cannot be resolved"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "code", "message"), REFUSED)
+def test_refusals(plan: Plan, text: str, code: ErrorCode, message: str) -> None:
+    with pytest.raises(ProcessionError) as caught:
+        plan(text)
+    assert (caught.value.wire_message, caught.value.code) == (message, code)
+
+
+def test_without_a_session_catalog(plan: Plan) -> None:
+    with pytest.raises(ProcessionError) as caught:
+        plan("CALL system.rewrite_data_files('a', 'b')", Session(user="t"))
+    assert caught.value.wire_message == "line 1:1: Catalog must be specified when session catalog is not set"
+    with pytest.raises(ProcessionError) as caught:
+        plan("CALL f()", Session(user="t"))
+    assert caught.value.wire_message == "line 1:1: Schema must be specified when session schema is not set"
+
+
+def test_not_within_a_transaction(plan: Plan) -> None:
+    with pytest.raises(ProcessionError) as caught:
+        plan("CALL system.help()", Session(user="t", transaction_id="1"))
+    assert caught.value.message == "Procedures cannot be called within a transaction (use autocommit mode)"
+    assert caught.value.code is N
