@@ -39,4 +39,4 @@ def configure_logging(settings: LogSettings) -> None:
     root.handlers[:] = [handler]
     root.setLevel(_LEVELS[settings.level])
     for name in _CHATTY:
-        logging.getLogger(name).setLevel(logging.ERROR)
+        logging.getLogger(name).setLevel(logging.CRITICAL)

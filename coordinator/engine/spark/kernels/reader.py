@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 
 from .cache import FOOTERS
 from .deletes import EqualityDeletes, Mask, Positions, keep_mask
-from .errors import KernelError
 from .mapping import NameMapping, with_ids
 from .schema import Align, FieldJson, aligner, constant, field_id
 from .storage import is_local, resolve
@@ -70,8 +69,7 @@ class FileReader:
         """Batches with the position of their first row in the file."""
         metadata = self._file.metadata
         first, last = self._item.groups or (0, metadata.num_row_groups)
-        if last > metadata.num_row_groups:
-            raise KernelError("ICEBERG_BAD_DATA", f"Split offsets of {self._item.path} do not fit its row groups")
+        last = min(last, metadata.num_row_groups)
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
         start = sum(group.num_rows for group in groups[:first])
         chosen = groups[first:last]

@@ -1,0 +1,220 @@
+"""SparkEngine: SQL and kernels on Spark Connect; starts, watches and restarts the embedded server."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.connect.client.retries import DefaultPolicy
+from pyspark.sql.connect.session import SparkSession
+
+from coordinator.dispatch.ports import Execution
+from coordinator.engine.spark.failures import map_failure
+from coordinator.engine.spark.jars import JarsUnavailableError
+from coordinator.engine.spark.java import JavaNotFoundError
+from coordinator.engine.spark.kernel_package import zip_kernels
+from coordinator.engine.spark.server import EmbeddedServer, SparkStartError, start_server
+from coordinator.engine.spark.settings import SparkSettings
+from coordinator.engine.spark.workers import SparkWorkers
+from shared.errors import ErrorCode, ProcessionError
+
+_LOG = logging.getLogger(__name__)
+_WATCH_SECONDS = 1.0
+_START_FAILURES = (SparkStartError, JavaNotFoundError, JarsUnavailableError)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One session with one server; ``server`` is None when others run it. A restart makes a new connection."""
+
+    session: SparkSession
+    server: EmbeddedServer | None
+    parallelism: int
+
+    @property
+    def alive(self) -> bool:
+        return self.server is None or self.server.alive
+
+
+class SparkEngine:
+    """Thread-safe. ``start`` may return before Spark is up; the first statement waits for it."""
+
+    def __init__(self, settings: SparkSettings, catalog_conf: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._catalog_conf = dict(catalog_conf)
+        self._connection: Connection | None = None
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._watcher: threading.Thread | None = None
+
+    def start(self) -> None:
+        """With ``warm_up``: start Spark in the background, and again whenever it dies. Returns at once."""
+        if self._settings.warm_up:
+            self._watcher = threading.Thread(target=self._watch, name="spark-watcher", daemon=True)
+            self._watcher.start()
+
+    def stop(self) -> None:
+        """Stop the session, then the server that this engine started. Blocks until nothing of it is left."""
+        self._stopping.set()
+        with self._lock:
+            self._drop()
+        if self._watcher is not None:
+            self._watcher.join(timeout=10)
+
+    def run(self, sql: str, execution: Execution) -> Iterator[pa.RecordBatch]:
+        """The rows of ``sql`` as they arrive; raises ProcessionError."""
+        yield from _Runner(self, execution).batches(lambda session: session.sql(sql))
+
+    def workers(self, execution: Execution) -> SparkWorkers:
+        """Where the kernels of one query run."""
+        return SparkWorkers(_Runner(self, execution))
+
+    def connect(self) -> Connection:
+        """The live connection, made when there is none; raises ProcessionError when Spark cannot be had."""
+        connection = self._connection
+        if connection is not None and connection.alive:
+            return connection
+        with self._lock:
+            if self._stopping.is_set():
+                raise ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Server is shutting down")
+            if self._connection is None or not self._connection.alive:
+                self._drop()
+                self._connection = self._open()
+            return self._connection
+
+    def _open(self) -> Connection:
+        server = None
+        try:
+            if self._settings.remote is None:
+                server = start_server(self._settings, self._catalog_conf, self._stopping.is_set)
+            session = _session(self._settings.remote if server is None else server.url, embedded=server is not None)
+            if server is None:
+                session.addArtifacts(str(zip_kernels(self._settings.work_dir / "kernels")), pyfile=True)
+                for name, value in self._catalog_conf.items():
+                    session.conf.set(name, value)
+            return Connection(session, server, _parallelism(session, self._settings))
+        except _START_FAILURES as error:
+            _LOG.error("Spark did not start: %s", error)
+            raise ProcessionError(ErrorCode.NO_NODES_AVAILABLE, f"Spark is not available: {error}") from error
+        except Exception as error:
+            if server is not None:
+                server.stop()
+            raise map_failure(error, server_alive=True) from error
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        if not connection.alive:
+            # Releasing a session on a dead server would retry for minutes.
+            connection.session.release_session_on_close = False
+        with contextlib.suppress(Exception):
+            connection.session.stop()
+        if connection.server is not None:
+            connection.server.stop()
+
+    def _watch(self) -> None:
+        while not self._stopping.is_set():
+            connection = self._connection
+            if connection is None or not connection.alive:
+                if connection is not None:
+                    _LOG.warning("The Spark server ended; starting it again")
+                with contextlib.suppress(ProcessionError):
+                    self._warm_up(self.connect())
+            self._stopping.wait(_WATCH_SECONDS)
+
+    def _warm_up(self, connection: Connection) -> None:
+        """A first statement and a first Python task, so that no user waits for classes to load and workers to fork."""
+        try:
+            connection.session.sql("SELECT 1").toArrow()
+            count = connection.parallelism
+            connection.session.range(0, count, 1, count).mapInArrow(_identity(), "id long").toArrow()
+        except Exception as error:
+            _LOG.warning("Spark's warm-up failed: %s", map_failure(error, server_alive=connection.alive))
+
+
+class _Runner:
+    """One query's use of the engine: its frames carry the query's tag and end when the query does."""
+
+    def __init__(self, engine: SparkEngine, execution: Execution) -> None:
+        self._engine = engine
+        self._execution = execution
+        self._tag = f"procession-{execution.query_id}"
+        self._registered: set[int] = set()
+
+    @property
+    def parallelism(self) -> int:
+        return self._engine.connect().parallelism
+
+    def batches(self, frame: Callable[[SparkSession], DataFrame]) -> Iterator[pa.RecordBatch]:
+        """The frame's batches as they arrive; raises ProcessionError."""
+        connection = self._engine.connect()
+        self._cancel_with_query(connection)
+        self._execution.check_cancelled()
+        try:
+            yield from self._stream(connection, frame)
+        except ProcessionError:
+            raise
+        except Exception as error:
+            self._execution.check_cancelled()
+            raise map_failure(error, server_alive=connection.alive) from error
+
+    def _stream(self, connection: Connection, frame: Callable[[SparkSession], DataFrame]) -> Iterator[pa.RecordBatch]:
+        session = connection.session
+        session.addTag(self._tag)
+        try:
+            data: Any = frame(session)
+            plan = data._plan.to_proto(session.client)
+            for part in session.client.to_table_as_iterator(plan, {}):
+                if isinstance(part, pa.Table):
+                    yield from part.to_batches()
+        finally:
+            with contextlib.suppress(Exception):
+                session.removeTag(self._tag)
+
+    def _cancel_with_query(self, connection: Connection) -> None:
+        if id(connection) in self._registered:
+            return
+        self._registered.add(id(connection))
+        self._execution.on_cancel(lambda: _interrupt(connection, self._tag))
+
+
+def _interrupt(connection: Connection, tag: str) -> None:
+    try:
+        connection.session.interruptTag(tag)
+    except Exception as error:
+        _LOG.info("Nothing to interrupt: %s", map_failure(error, server_alive=connection.alive))
+
+
+def _session(url: str, *, embedded: bool) -> SparkSession:
+    session = SparkSession.builder.remote(url).create()
+    # A dead server on this machine does not come back under the same address: fail soon, then restart it.
+    policy = DefaultPolicy(max_retries=3 if embedded else 8, initial_backoff=50, max_backoff=2000, jitter=100)
+    session.client.set_retry_policies([policy])
+    return session
+
+
+def _parallelism(session: SparkSession, settings: SparkSettings) -> int:
+    local = re.fullmatch(r"local\[(\d+|\*)\]", settings.master) if settings.remote is None else None
+    if local is not None:
+        return (os.cpu_count() or 1) if local[1] == "*" else int(local[1])
+    value = session.conf.get("spark.default.parallelism", None)
+    if value is not None:
+        return int(value)
+    cores = int(session.conf.get("spark.executor.cores", None) or 1)
+    return max(1, cores * int(session.conf.get("spark.executor.instances", None) or 2))
+
+
+def _identity() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+
+    return run

@@ -1,0 +1,84 @@
+"""Maven coordinates to jar files in a cache directory, with the Ivy that pyspark brings along."""
+
+from __future__ import annotations
+
+import fcntl
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coordinator.engine.spark.java import Java
+
+
+class JarsUnavailableError(Exception):
+    """A jar is neither in the cache nor to be had from the repository; the text names it and the fix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinate:
+    """``group:artifact:version``."""
+
+    group: str
+    artifact: str
+    version: str
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.artifact}-{self.version}.jar"
+
+    def __str__(self) -> str:
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+
+def parse_coordinate(text: str) -> Coordinate:
+    """Raises ValueError for anything but three parts."""
+    parts = text.split(":")
+    if len(parts) != 3 or not all(parts):
+        raise ValueError(f"expected group:artifact:version, found: {text}")
+    return Coordinate(*parts)
+
+
+def missing_jars(packages: Sequence[str], cache: Path) -> list[Coordinate]:
+    """Those of ``packages`` that are not in ``cache`` yet."""
+    return [c for c in map(parse_coordinate, packages) if not (cache / c.file_name).is_file()]
+
+
+def resolve_jars(packages: Sequence[str], cache: Path, java: Java, pyspark_home: Path) -> list[Path]:
+    """Paths of the jars of ``packages``, fetched when they are not in ``cache``; raises JarsUnavailableError.
+
+    Dependencies are not followed: the Iceberg runtime and JDBC drivers are complete in themselves. Concurrent callers
+    wait for each other.
+    """
+    cache.mkdir(parents=True, exist_ok=True)
+    if missing_jars(packages, cache):
+        with (cache / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for coordinate in missing_jars(packages, cache):
+                _fetch(coordinate, cache, java, _ivy_jar(pyspark_home))
+    return [cache / parse_coordinate(package).file_name for package in packages]
+
+
+def _ivy_jar(pyspark_home: Path) -> Path:
+    found = sorted((pyspark_home / "jars").glob("ivy-*.jar"))
+    if not found:
+        raise JarsUnavailableError(f"{pyspark_home / 'jars'} holds no ivy jar; reinstall pyspark")
+    return found[-1]
+
+
+def _fetch(coordinate: Coordinate, cache: Path, java: Java, ivy: Path) -> None:
+    incoming = cache / "incoming"
+    pattern = f"{incoming}/[artifact]-[revision].[ext]"
+    command = [str(java.executable), "-jar", str(ivy), "-notransitive", "-types", "jar", "-warn"]
+    command += ["-cache", str(cache / "ivy"), "-retrieve", pattern]
+    command += ["-dependency", coordinate.group, coordinate.artifact, coordinate.version]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    fetched = incoming / coordinate.file_name
+    if not fetched.is_file():
+        last = (done.stdout + done.stderr).strip().splitlines()[-3:]
+        raise JarsUnavailableError(
+            f"cannot fetch {coordinate} from Maven Central: {' '.join(line.strip() for line in last)}. "
+            f"Fix: connect to the network once (procession doctor --fix), or put {coordinate.file_name} into {cache}"
+        )
+    # A rename, so that a reader without the lock never sees half a jar.
+    fetched.rename(cache / coordinate.file_name)

@@ -1,0 +1,41 @@
+"""The kernels as the package ``procession_kernels`` that executors import: unpacked for the embedded server, zipped for
+a remote one."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import zipfile
+from pathlib import Path
+
+PACKAGE = "procession_kernels"
+_SOURCES = Path(__file__).with_name("kernels")
+
+
+def kernel_files() -> dict[str, bytes]:
+    """Every kernel source by its path inside the package."""
+    files = {str(f.relative_to(_SOURCES)): f.read_bytes() for f in sorted(_SOURCES.rglob("*.py"))}
+    files.setdefault("__init__.py", b"")
+    return files
+
+
+def unpack_kernels(directory: Path) -> Path:
+    """Write the package into ``directory``, replacing an older one; returns the package's folder."""
+    target = directory / PACKAGE
+    shutil.rmtree(target, ignore_errors=True)
+    for name, source in kernel_files().items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_bytes(source)
+    return target
+
+
+def zip_kernels(directory: Path) -> Path:
+    """A zip of the package, named after its content so that equal kernels are shipped under one name."""
+    files = kernel_files()
+    digest = hashlib.sha256(b"".join(name.encode() + source for name, source in files.items())).hexdigest()[:16]
+    directory.mkdir(parents=True, exist_ok=True)
+    target = directory / f"{PACKAGE}-{digest}.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, source in files.items():
+            archive.writestr(f"{PACKAGE}/{name}", source)
+    return target

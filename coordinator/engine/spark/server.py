@@ -1,0 +1,200 @@
+"""The embedded Spark Connect server: one child JVM, started by calling java directly (docs/adr/0002)."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from coordinator.engine.spark.child import GuardedChild
+from coordinator.engine.spark.jars import resolve_jars
+from coordinator.engine.spark.java import Java, find_java
+from coordinator.engine.spark.kernel_package import unpack_kernels
+from coordinator.engine.spark.settings import SparkSettings
+
+_MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_OPENS = ["java.base/java.lang", "java.base/java.lang.invoke", "java.base/java.lang.reflect", "java.base/java.io", "java.base/java.net", "java.base/java.nio", "java.base/java.util", "java.base/java.util.concurrent", "java.base/java.util.concurrent.atomic", "java.base/jdk.internal.ref", "java.base/sun.nio.ch", "java.base/sun.nio.cs", "java.base/sun.security.action", "java.base/sun.util.calendar"]
+_BOOTSTRAP = Path(__file__).with_name("bootstrap")
+_LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSS} %p %c{1}: %m%n%ex
+"""
+
+
+class SparkStartError(Exception):
+    """The server did not come up; the text holds its last words and where the whole log is."""
+
+
+class EmbeddedServer:
+    """A running server. ``url`` holds the token; ``child`` ends with this process, however it ends."""
+
+    def __init__(self, child: GuardedChild, port: int, token: str, java: Java) -> None:
+        self.child = child
+        self.port = port
+        self.java = java
+        self._token = token
+
+    @property
+    def url(self) -> str:
+        # Not 127.0.0.1: with a token in the URL the client switches to TLS for every host but "localhost".
+        return f"sc://localhost:{self.port}/;token={self._token}"
+
+    @property
+    def alive(self) -> bool:
+        return self.child.poll() is None
+
+    def stop(self) -> None:
+        """End the JVM and its Python workers; every session must be stopped before."""
+        self.child.stop()
+
+
+def start_server(
+    settings: SparkSettings, catalog_conf: Mapping[str, str], given_up: Callable[[], bool] = lambda: False
+) -> EmbeddedServer:
+    """Start the server and wait until it takes connections.
+
+    Raises SparkStartError, JavaNotFoundError or JarsUnavailableError. ``given_up`` is polled while waiting.
+    """
+    java = find_java(os.environ)
+    home = pyspark_home()
+    jars = [*resolve_jars(settings.packages, settings.jar_cache, java, home), *settings.jars]
+    _prepare(settings.work_dir)
+    port, token = _free_port(), secrets.token_hex(16)
+    conf = _spark_conf(settings, catalog_conf, port, jars)
+    arguments = _java_arguments(settings, conf, [*jars, home / "jars" / "*"])
+    environment = _environment(settings, token, home)
+    command = [str(java.executable), f"@{_write_arguments(settings.work_dir, arguments)}", _MAIN]
+    child = GuardedChild(command, env=environment, log_file=settings.log_file, cwd=settings.work_dir)
+    server = EmbeddedServer(child, port, token, java)
+    try:
+        _await_port(server, settings, given_up)
+    except BaseException:
+        server.stop()
+        raise
+    return server
+
+
+def pyspark_home() -> Path:
+    """The installed pyspark package's directory."""
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise SparkStartError("pyspark is not installed; fix: pip install 'pyspark[connect]==4.1.*'")
+    return Path(spec.origin).parent
+
+
+def _prepare(work_dir: Path) -> None:
+    shutil.rmtree(work_dir / "tmp", ignore_errors=True)
+    for name in ("tmp", "logs", "kernels"):
+        (work_dir / name).mkdir(parents=True, exist_ok=True)
+    (work_dir / "log4j2.properties").write_text(_LOG4J, encoding="utf-8")
+    unpack_kernels(work_dir / "kernels")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _spark_conf(
+    settings: SparkSettings, catalog_conf: Mapping[str, str], port: int, jars: Sequence[Path]
+) -> dict[str, str]:
+    conf = {
+        "spark.master": settings.master,
+        "spark.app.name": "procession",
+        "spark.ui.enabled": "false",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.connect.progress.reportInterval": "200ms",
+        "spark.connect.session.manager.defaultSessionTimeout": "24h",
+        "spark.local.dir": str(settings.work_dir / "tmp"),
+        "spark.sql.warehouse.dir": str(settings.work_dir / "warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(max(8, 4 * (os.cpu_count() or 1))),
+        "spark.sql.connect.serverStacktrace.enabled": "false",
+        "spark.sql.pyspark.jvmStacktrace.enabled": "false",
+        "spark.python.worker.reuse": "true",
+        "spark.python.daemon.module": "procession_spark_daemon",
+        # The worker of a cancelled task holds its slot for this long.
+        "spark.python.task.killTimeout": "100ms",
+    }
+    if settings.master.startswith("local"):
+        conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    else:
+        conf["spark.jars"] = ",".join(str(jar) for jar in jars)
+    if any("iceberg-spark-runtime" in jar.name for jar in jars):
+        conf["spark.sql.extensions"] = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+    return conf | dict(catalog_conf) | dict(settings.conf)
+
+
+def _java_arguments(settings: SparkSettings, conf: Mapping[str, str], class_path: Sequence[Path]) -> list[str]:
+    return [
+        f"-Xmx{settings.driver_memory}",
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        "-XX:+UseParallelGC" if (os.cpu_count() or 1) <= 2 else "-XX:+UseG1GC",
+        "-XX:TieredStopAtLevel=4",
+        "-Xshare:auto",
+        *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENS),
+        "--enable-native-access=ALL-UNNAMED",
+        "-Djdk.reflect.useDirectMethodHandle=false",
+        "-Dio.netty.tryReflectionSetAccessible=true",
+        "-Dio.netty.allocator.type=pooled",
+        f"-Djava.io.tmpdir={settings.work_dir / 'tmp'}",
+        f"-Dlog4j2.configurationFile={settings.work_dir / 'log4j2.properties'}",
+        *(f"-D{name}={value}" for name, value in conf.items()),
+        "-cp",
+        os.pathsep.join(str(path) for path in class_path),
+    ]
+
+
+def _write_arguments(work_dir: Path, arguments: Sequence[str]) -> Path:
+    """An argument file only its owner can read: catalogs' passwords must not show in the process list."""
+    file = work_dir / "java.args"
+    file.unlink(missing_ok=True)
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+        for argument in arguments:
+            escaped = argument.replace("\\", "\\\\").replace('"', '\\"')
+            out.write(f'"{escaped}"\n')
+    return file
+
+
+def _environment(settings: SparkSettings, token: str, home: Path) -> dict[str, str]:
+    path = [str(settings.work_dir / "kernels"), str(_BOOTSTRAP), os.environ.get("PYTHONPATH", "")]
+    return dict(os.environ) | {
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(part for part in path if part),
+    }
+
+
+def _await_port(server: EmbeddedServer, settings: SparkSettings, given_up: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + settings.start_timeout
+    while time.monotonic() < deadline:
+        if not server.alive:
+            raise SparkStartError(f"Spark ended while starting: {_last_words(server, settings)}")
+        if given_up():
+            raise SparkStartError("the start of Spark was given up")
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            if probe.connect_ex(("127.0.0.1", server.port)) == 0:
+                return
+        time.sleep(0.05)
+    raise SparkStartError(f"Spark did not start in {settings.start_timeout:.0f} s: {_last_words(server, settings)}")
+
+
+def _last_words(server: EmbeddedServer, settings: SparkSettings) -> str:
+    return f"{server.child.last_lines()} (whole log: {settings.log_file})"

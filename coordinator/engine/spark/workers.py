@@ -1,0 +1,110 @@
+"""Kernels on Spark's executors: one task a payload, through ``mapInArrow`` over a frame with one row a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from coordinator.engine.spark.kernel_package import PACKAGE
+
+_RESULT = "result binary"
+MapInArrow = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+class FrameRunner(Protocol):
+    """How a frame of one query is executed: tagged, cancellable, errors mapped."""
+
+    @property
+    def parallelism(self) -> int: ...
+
+    def batches(self, frame: Callable[[SparkSession], DataFrame]) -> Iterator[pa.RecordBatch]: ...
+
+
+class SparkWorkers:
+    """Implements ``shared.spi.workers.WorkerRuntime`` for one query."""
+
+    def __init__(self, runner: FrameRunner) -> None:
+        self._runner = runner
+
+    @property
+    def parallelism(self) -> int:
+        return self._runner.parallelism
+
+    def run_tasks(self, kernel: str, payloads: Sequence[bytes], *, description: str = "") -> Iterator[bytes]:  # noqa: ARG002
+        """As the SPI says. The payloads travel with the function: a range has its partitions without a shuffle."""
+        if not payloads:
+            return
+        function = kernel_function(kernel, tuple(payloads))
+        count = len(payloads)
+        for batch in self._runner.batches(lambda s: s.range(0, count, 1, count).mapInArrow(function, _RESULT)):
+            yield from batch.column(0).to_pylist()
+
+    def run_on_all_workers(
+        self,
+        kernel: str,
+        payload: bytes,
+        *,
+        description: str = "",  # noqa: ARG002
+    ) -> Iterator[tuple[str, bytes]]:
+        """As the SPI says. As many tasks as slots; the first task of each worker process does the work."""
+        function = once_function(kernel, payload)
+        count = self._runner.parallelism
+        seen: set[str] = set()
+        for batch in self._runner.batches(
+            lambda s: s.range(0, count, 1, count).mapInArrow(function, "worker string, result binary")
+        ):
+            for worker, result in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
+                if worker not in seen:
+                    seen.add(worker)
+                    yield worker, result
+
+
+def kernel_function(kernel: str, payloads: tuple[bytes, ...]) -> MapInArrow:
+    """Runs the payload whose number is the row's value. Nested, so that it is shipped by value."""
+    module, function = kernel.split(":")
+    package = PACKAGE
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import importlib
+
+        import pyarrow
+
+        call = getattr(importlib.import_module(f"{package}.{module}"), function)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                answer = call(payloads[number])
+                for result in (answer,) if isinstance(answer, bytes) else answer:
+                    column = pyarrow.array([result], pyarrow.binary())
+                    yield pyarrow.RecordBatch.from_arrays([column], ["result"])
+
+    return run
+
+
+def once_function(kernel: str, payload: bytes) -> MapInArrow:
+    """Runs the kernel in every task and names the executor's host and process."""
+    module, function = kernel.split(":")
+    package = PACKAGE
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import importlib
+        import os
+        import socket
+        import time
+
+        import pyarrow
+
+        call = getattr(importlib.import_module(f"{package}.{module}"), function)
+        for batch in batches:
+            for _ in batch.column(0).to_pylist():
+                result = call(payload)
+                # Long enough that no worker process takes two of the tasks while another has none.
+                time.sleep(0.05)
+                worker = f"{socket.gethostname()}:{os.getpid()}"
+                yield pyarrow.RecordBatch.from_arrays(
+                    [pyarrow.array([worker]), pyarrow.array([result], pyarrow.binary())], ["worker", "result"]
+                )
+
+    return run
