@@ -17,11 +17,6 @@ Unavailable = Literal["fail-open", "fail-closed"]
 ENABLED_PROPERTY = "native_plan_checker_enabled"
 MODE_PROPERTY = "native_plan_checker_mode"
 UNAVAILABLE_PROPERTY = "native_plan_checker_unavailable"
-SESSION_PROPERTIES = {
-    ENABLED_PROPERTY: "Convert every fragment to a Velox plan before the statement queues (true, false).",
-    MODE_PROPERTY: "What a refused fragment does to the statement (veto, warn, log).",
-    UNAVAILABLE_PROPERTY: "What happens when no sidecar answers (fail-open, fail-closed).",
-}
 
 
 class NativeSettings(ProviderSettings):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 
@@ -76,6 +78,15 @@ def _observe_nothing(_phase: str, _name: str, _seconds: float) -> None:
     return
 
 
+@dataclass(frozen=True, slots=True)
+class FragmentVerdict:
+    """What the providers' checkers made of one fragment; ``error`` is None for an accepted one."""
+
+    fragment: SimplePlanFragment
+    warnings: tuple[PrestoWarning, ...]
+    error: ProcessionError | None
+
+
 class PlanCheckers:
     """The checks of one process. Stateless but for what the providers' checkers hold; ``aclose`` closes those."""
 
@@ -116,21 +127,27 @@ class PlanCheckers:
 
         Raises ProcessionError: the failure of the first fragment that failed, after which the rest is cancelled.
         """
-        self.validate_built_in_fragments(subplan)
-        if not self._providers:
-            return
-        tasks = [asyncio.ensure_future(self._validate_fragment(fragment, session)) for fragment in subplan.fragments()]
-        try:
-            for task in tasks:
-                warnings, failure = await task
-                for warning in warnings:
+        async with aclosing(self.fragment_verdicts(subplan, session)) as verdicts:
+            async for verdict in verdicts:
+                for warning in verdict.warnings:
                     warn(warning)
-                if failure is not None:
-                    raise failure
+                if verdict.error is not None:
+                    raise verdict.error
+
+    async def fragment_verdicts(self, subplan: SubPlan, session: Session) -> AsyncGenerator[FragmentVerdict, None]:
+        """The verdict of every fragment, in order, while all are checked at the same time.
+
+        Raises ProcessionError when the built-in checks veto. Leaving early cancels what is still being checked.
+        """
+        self.validate_built_in_fragments(subplan)
+        checks = [asyncio.ensure_future(self._validate_fragment(f, session)) for f in subplan.fragments()]
+        try:
+            for check in checks:
+                yield await check
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            for check in checks:
+                check.cancel()
+            await asyncio.gather(*checks, return_exceptions=True)
 
     async def check(self, planned: PlannedStatement, session: Session) -> tuple[PrestoWarning, ...]:
         """The fragment phase of a planned statement: the warnings; raises ProcessionError when a checker vetoes."""
@@ -147,21 +164,22 @@ class PlanCheckers:
             if close is not None:
                 await close()
 
-    async def _validate_fragment(
-        self, fragment: SimplePlanFragment, session: Session
-    ) -> tuple[list[PrestoWarning], ProcessionError | None]:
+    async def _validate_fragment(self, fragment: SimplePlanFragment, session: Session) -> FragmentVerdict:
         warnings: list[PrestoWarning] = []
+        failure: ProcessionError | None = None
         for provider in self._providers:
             start = perf_counter()
             try:
                 await provider.validate_fragment(fragment, session, warnings.append)
             except ProcessionError as error:
-                return warnings, error
+                failure = error
             except Exception as error:  # a third party's checker may raise anything
-                return warnings, _checker_failed(provider.name, error)
+                failure = _checker_failed(provider.name, error)
             finally:
                 self._observe("FRAGMENT", provider.name, perf_counter() - start)
-        return warnings, None
+            if failure is not None:
+                break
+        return FragmentVerdict(fragment, tuple(warnings), failure)
 
     def _run(self, phase: str, name: str, check: Callable[[], None]) -> None:
         start = perf_counter()
