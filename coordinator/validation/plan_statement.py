@@ -15,14 +15,17 @@ from sqlglot.tokens import Token
 
 from coordinator.analyzer.procedure_call import bind_call
 from coordinator.analyzer.procedure_resolution import resolve_procedure
+from coordinator.analyzer.syntax import parse_query
 from coordinator.connectors.registry import Catalogs
 from coordinator.explain.explain_statement import plan_explain
 from coordinator.fragmenter.fragment import fragment
 from coordinator.optimizer.optimize import FiredRule, optimize
 from coordinator.planner import session_statements, show
 from coordinator.planner.describe_prepared import describe_input, describe_output
-from coordinator.planner.planned_statement import Column, PlannedStatement
+from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows
 from coordinator.planner.procedure_call import plan_call
+from coordinator.planner.query import plan_query
+from coordinator.planner.query_work import query_work
 from coordinator.planner.session_properties import check_session
 from coordinator.sql import statements as sql
 from coordinator.sql.parameters import placeholders, substitute
@@ -61,6 +64,7 @@ class _Line:
         self._seconds = dict.fromkeys(("parse", "analyze", "plan", "optimize", "fragment"), 0.0)
         self._warnings: list[PrestoWarning] = []
         self._fired: tuple[FiredRule, ...] = ()
+        self._explaining = False
 
     def plan(self, text: str) -> PlannedStatement:
         try:
@@ -87,6 +91,7 @@ class _Line:
             case sql.Query():
                 return self._query(statement, text)
             case sql.Explain():
+                self._explaining = True
                 planned = self._plan(statement.statement, text)
                 return plan_explain(statement, planned, self._fired)
             case sql.Execute():
@@ -170,7 +175,21 @@ class _Line:
 
     def _query(self, query: sql.Query, text: str) -> PlannedStatement:
         _refuse_parameters(query.tokens, text)
-        raise ProcessionError(ErrorCode.NOT_SUPPORTED, "Queries are not supported", location=location_of(text, 0))
+        with self._verb("parse"):
+            tree = parse_query(text, query.tokens)
+        with self._verb("plan"):
+            planned = plan_query(tree, text, self._session, self._catalogs)
+        logical, subplan = self._finish(planned.root)
+        assert logical is not None
+        return PlannedStatement(
+            query_type="SELECT",
+            columns=planned.columns,
+            work=ReturnRows(()) if self._explaining else query_work(logical, self._session),
+            initial_plan=planned.root,
+            logical_plan=logical,
+            subplan=subplan,
+            inputs=tuple(f"{t.catalog}.{t.schema}.{t.name}" for t in planned.tables),
+        )
 
     def _call(self, call: sql.Call, text: str) -> PlannedStatement:
         _refuse_parameters([token for argument in call.arguments for token in argument.tokens], text)

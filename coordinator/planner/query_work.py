@@ -1,0 +1,71 @@
+"""How an optimized query runs. One over constants alone (``SELECT 1``, VALUES) is answered here, without an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from coordinator.analyzer.context import Context
+from coordinator.analyzer.interpreter import NotConstantError, evaluate
+from coordinator.planner.planned_statement import ReturnRows, Work
+from shared.errors import ErrorCode, ProcessionError
+from shared.plan.expressions import Call, Lambda, RowExpression, SpecialForm, Variable
+from shared.plan.nodes import FilterNode, LimitNode, OutputNode, PlanNode, ProjectNode, ValuesNode
+from shared.plan.traversal import variable_of_key
+from shared.spi.session import Session
+
+MAX_ROWS = 10_000
+
+Row = Mapping[str, RowExpression]
+
+
+def query_work(plan: PlanNode, session: Session) -> Work:
+    """The rows of a query over constants; raises NOT_SUPPORTED for any other, and what Presto raises at run time."""
+    try:
+        return ReturnRows(_rows(plan, session))
+    except NotConstantError as error:
+        message = "Queries over tables are not supported yet; EXPLAIN shows their plans"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message) from error
+
+
+def _rows(plan: PlanNode, session: Session) -> tuple[tuple[Any, ...], ...]:
+    if not isinstance(plan, OutputNode):
+        raise NotConstantError(type(plan).__name__)
+    zone = Context("", session).zone
+    return tuple(
+        tuple(evaluate(row[variable.name], zone) for variable in plan.outputVariables)
+        for row in _relation(plan.source, zone)
+    )
+
+
+def _relation(node: PlanNode, zone: Any) -> list[Row]:
+    """Rows whose cells are constant expressions, not yet evaluated."""
+    match node:
+        case ValuesNode() if len(node.rows) <= MAX_ROWS:
+            names = [variable.name for variable in node.outputVariables]
+            return [dict(zip(names, row, strict=True)) for row in node.rows]
+        case ProjectNode():
+            assigned = {variable_of_key(key).name: e for key, e in node.assignments.assignments.items()}
+            return [{name: _put_in(e, row) for name, e in assigned.items()} for row in _relation(node.source, zone)]
+        case FilterNode():
+            rows = _relation(node.source, zone)
+            return [row for row in rows if evaluate(_put_in(node.predicate, row), zone) is True]
+        case LimitNode():
+            return _relation(node.source, zone)[: node.count]
+        case _:
+            raise NotConstantError(type(node).__name__)
+
+
+def _put_in(expression: RowExpression, row: Row) -> RowExpression:
+    match expression:
+        case Variable():
+            return row.get(expression.name, expression)
+        case Call() | SpecialForm():
+            return replace(expression, arguments=tuple(_put_in(a, row) for a in expression.arguments))
+        case Lambda():
+            visible = {name: e for name, e in row.items() if name not in expression.arguments}
+            return replace(expression, body=_put_in(expression.body, visible))
+        case _:
+            return expression
