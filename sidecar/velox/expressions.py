@@ -235,7 +235,7 @@ def _dereference(e: SpecialForm, scope: Scope) -> Json:
 def _bind(e: SpecialForm, scope: Scope) -> Json:
     """BIND(x, …, (a, …, rest) -> body) is the lambda over rest with a := x."""
     *values, function = e.arguments
-    if not isinstance(function, Lambda) or len(values) > len(function.arguments):
+    if not isinstance(function, Lambda) or not (len(values) <= len(function.arguments) == len(function.argumentTypes)):
         raise user_error("BIND takes values and a lambda with at least as many arguments")
     count = len(values)
     bound = dict(zip(function.arguments[:count], (expression(v, scope) for v in values), strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import orjson
+import msgspec
 
 from sidecar.velox import runtime
 from sidecar.velox.pieces import CUT
@@ -61,9 +61,9 @@ def json(pieces: list[tuple[Json, Any]]) -> bytes:
     done: dict[str, Json] = {}
     for plan, native in pieces:
         written = runtime.to_json(native)
-        made: Json = plan if written is None else orjson.loads(written)
+        made: Json = plan if written is None else msgspec.json.decode(written)
         done[plan["id"]] = _with_pieces(made, done)
-    return orjson.dumps(done[pieces[-1][0]["id"]])
+    return msgspec.json.encode(done[pieces[-1][0]["id"]])
 
 
 def _with_pieces(root: Json, done: dict[str, Json]) -> Json:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 from pyvelox import legacy
 from pyvelox.plan_builder import PlanBuilder, deserialize_plan
 from pyvelox.runner import LocalRunner, register_hive
@@ -64,7 +64,7 @@ def boot() -> None:
 def to_plan(plan: Json) -> Any:
     """Velox's own plan node of a JSON plan; raises RefusalError with Velox's reason."""
     try:
-        return deserialize_plan(orjson.dumps(plan).decode())
+        return deserialize_plan(msgspec.json.encode(plan).decode())
     except Exception as e:
         raise refusal(e) from e
 
@@ -88,7 +88,9 @@ def to_json(plan: Any) -> str | None:
 def compile_plan(plan: Json) -> None:
     """Runs a plan whose leaves are empty: Velox resolves every function, type, lambda and window on the way."""
     try:
-        wrapped = PlanBuilder().sorted_merge(["ok"], [deserialize_plan(orjson.dumps(plan).decode())]).get_plan_node()
+        wrapped = (
+            PlanBuilder().sorted_merge(["ok"], [deserialize_plan(msgspec.json.encode(plan).decode())]).get_plan_node()
+        )
         for _ in LocalRunner(wrapped).execute():
             pass
     except StopIteration:
@@ -100,7 +102,9 @@ def compile_plan(plan: Json) -> None:
 def run_plan(plan: Json) -> list[Any]:
     """The vectors that a plan with one column named ``ok`` gives."""
     try:
-        wrapped = PlanBuilder().sorted_merge(["ok"], [deserialize_plan(orjson.dumps(plan).decode())]).get_plan_node()
+        wrapped = (
+            PlanBuilder().sorted_merge(["ok"], [deserialize_plan(msgspec.json.encode(plan).decode())]).get_plan_node()
+        )
         return list(LocalRunner(wrapped).execute())
     except Exception as e:
         raise refusal(e) from e

@@ -18,6 +18,7 @@ from shared.plan.nodes import (
 )
 from sidecar.velox.constants import constant, null
 from sidecar.velox.expressions import column, expression
+from sidecar.velox.hoist import hoist
 from sidecar.velox.refusal import user_error
 from sidecar.velox.relation import Conversion, Relation, columns_of, fields, node, sorting
 from sidecar.velox.types import Json, same_type, velox_type
@@ -33,7 +34,9 @@ def variable_of_key(key: str) -> tuple[str, str]:
 
 def filter_(plan: FilterNode, source: Relation, context: Conversion) -> Relation:
     predicate = expression(plan.predicate, context.scope(source))
-    return Relation(node("FilterNode", plan.id, [source], filter=predicate), source.columns)
+    below, (predicate,) = hoist(plan.id, source, [predicate])
+    # Hoisted columns stay visible above; nodes name what they read.
+    return Relation(node("FilterNode", plan.id, [below], filter=predicate), below.columns)
 
 
 def project(plan: ProjectNode, source: Relation, context: Conversion) -> Relation:
@@ -44,15 +47,9 @@ def project(plan: ProjectNode, source: Relation, context: Conversion) -> Relatio
         name, type_text = variable_of_key(key)
         columns[name] = velox_type(type_text)
         projections.append(expression(value, scope))
-    made = node("ProjectNode", plan.id, [source], names=list(columns), projections=projections)
+    below, projections = hoist(plan.id, source, projections)
+    made = node("ProjectNode", plan.id, [below], names=list(columns), projections=projections)
     return Relation(made, columns)
-
-
-def identity(node_id: str, source: Relation, names: list[str]) -> Relation:
-    """A Project of existing columns."""
-    columns = {n: source.columns[n] for n in names}
-    projections = [column(n, t) for n, t in columns.items()]
-    return Relation(node("ProjectNode", node_id, [source], names=names, projections=projections), columns)
 
 
 def limit(plan: LimitNode, source: Relation) -> Relation:
