@@ -1,0 +1,129 @@
+"""The native checker and converter against the real sidecar with the real Velox."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from coordinator.checks.native import NativePlanChecker
+from coordinator.checks.native_converter import NativePlanConverter
+from coordinator.checks.native_settings import NativeSettings
+from coordinator.checks.worker_form import why_not_checked
+from shared.errors import ErrorLocation, ProcessionError
+from shared.plan.expressions import Call, Signature, SourceLocation, StaticFunctionHandle
+from shared.plan.fragment import SimplePlanFragment
+from shared.plan.nodes import FilterNode, PlanNode
+from shared.plan.traversal import rewrite_bottom_up
+from shared.spi.plan_converter import PlanFormat
+from shared.spi.session import Session
+
+pytest.importorskip("pyvelox")
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def sidecar_uri(anyio_backend: str) -> AsyncIterator[str]:
+    """A sidecar process of its own on a free port."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "sidecar", "--port", "0", "--workers", "1",
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(60):
+            while True:
+                line = (await process.stdout.readline()).decode()
+                assert line, "the sidecar ended at its start"
+                if found := re.search(r"http://[\w.]+:\d+", line):
+                    break
+        yield found[0]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        await process.communicate()
+
+
+async def test_real_velox_takes_tpch_and_what_it_refuses_names_the_reason(
+    sidecar_uri: str, captured: list[dict[str, Any]], session: Session
+) -> None:
+    native = NativePlanChecker(NativeSettings(sidecar_uri=sidecar_uri))
+    refused: dict[str, str] = {}
+    for entry in captured:
+        if entry["mode"] != "native" or not re.fullmatch(r"q\d\d", entry["query"]):
+            continue
+        try:
+            await native.validate_fragment(entry["fragment"], session, print)
+        except ProcessionError as error:
+            refused[f"{entry['query']}/{entry['fragment'].id}"] = error.wire_message
+    await native.aclose()
+    assert refused == {}
+    assert native.stats().sent > 100
+
+
+async def test_a_function_that_velox_does_not_have_is_located(
+    sidecar_uri: str, captured: list[dict[str, Any]], session: Session
+) -> None:
+    fragment: SimplePlanFragment = next(
+        e["fragment"] for e in captured if e["query"] == "q06" and e["fragment"].id == "1"
+    )
+
+    def spoil(node: PlanNode) -> PlanNode:
+        if not isinstance(node, FilterNode):
+            return node
+        return replace(node, predicate=_unknown_function())
+
+    spoiled = replace(fragment, root=rewrite_bottom_up(fragment.root, spoil))
+    assert spoiled.root is not fragment.root
+    native = NativePlanChecker(NativeSettings(sidecar_uri=sidecar_uri))
+    with pytest.raises(ProcessionError) as caught:
+        await native.validate_fragment(spoiled, session, print)
+    await native.aclose()
+    assert caught.value.message.startswith("Error from native plan checker: ")
+    assert "no_such_function" in caught.value.message
+    assert caught.value.location == ErrorLocation(4, 7)
+
+
+def _unknown_function() -> Call:
+    signature = Signature(
+        name="presto.default.no_such_function",
+        kind="SCALAR",
+        typeVariableConstraints=(),
+        longVariableConstraints=(),
+        returnType="boolean",
+        argumentTypes=(),
+        variableArity=False,
+    )
+    handle = StaticFunctionHandle(signature=signature, builtInFunctionKind="ENGINE")
+    return Call(
+        displayName="no_such_function",
+        functionHandle=handle,
+        returnType="boolean",
+        arguments=(),
+        sourceLocation=SourceLocation(4, 7),
+    )
+
+
+@pytest.mark.parametrize(
+    ("plan_format", "start"), [(PlanFormat.TEXT, "-- "), (PlanFormat.JSON, "{"), (PlanFormat.GRAPHVIZ, "digraph")]
+)
+async def test_plans_in_every_format(
+    sidecar_uri: str, captured: list[dict[str, Any]], plan_format: PlanFormat, start: str
+) -> None:
+    fragment = next(e["fragment"] for e in captured if e["query"] == "q03" and why_not_checked(e["fragment"]) is None)
+    converter = NativePlanConverter(NativeSettings(sidecar_uri=sidecar_uri))
+    converted = await converter.convert(fragment, plan_format)
+    await converter.aclose()
+    assert converted.failure is None
+    assert converted.text is not None
+    assert converted.text.startswith(start)
