@@ -21,6 +21,7 @@ from coordinator.dispatch.stats import (
     statement_stats,
     waiting_seconds,
 )
+from shared.protocol.statement import Stats
 from shared.spi.session import Session
 from shared.units import format_data_size, format_duration
 
@@ -66,39 +67,11 @@ def session_info(session: Session) -> dict[str, Any]:
 
 def _query_stats(query: Query) -> dict[str, Any]:
     stats = statement_stats(query)
-    percentage = progress_percentage(query)
-    timeline = query.timeline.seconds()
-    analysis = sum(timeline.get(verb, 0.0) for verb in ("parse", "analyze"))
-    planning = analysis + sum(timeline.get(verb, 0.0) for verb in ("plan", "optimize", "fragment", "check"))
     memory = format_data_size(stats.peakMemoryBytes)
     return _present(
-        {
-            "createTime": instant(query.created),
-            "endTime": instant(query.ended),
-            "lastHeartbeat": instant(query.last_access_time),
-            "elapsedTime": format_duration(elapsed_seconds(query)),
-            "waitingForPrerequisitesTime": format_duration(waiting_seconds(query)),
-            "queuedTime": format_duration(queued_seconds(query)),
-            "executionTime": format_duration(execution_seconds(query)),
-            "analysisTime": format_duration(analysis),
-            "totalPlanningTime": format_duration(planning),
-            "runningTasks": stats.runningSplits,
-            "totalTasks": stats.totalSplits,
-            "completedTasks": stats.completedSplits,
-            "totalDrivers": stats.totalSplits,
-            "queuedDrivers": stats.queuedSplits,
-            "runningDrivers": stats.runningSplits,
-            "completedDrivers": stats.completedSplits,
-            "totalSplits": stats.totalSplits,
-            "queuedSplits": stats.queuedSplits,
-            "runningSplits": stats.runningSplits,
-            "completedSplits": stats.completedSplits,
-            "rawInputDataSize": format_data_size(stats.processedBytes),
-            "rawInputPositions": stats.processedRows,
-            "processedInputDataSize": format_data_size(stats.processedBytes),
-            "processedInputPositions": stats.processedRows,
-            "outputDataSize": format_data_size(query.output_bytes),
-            "outputPositions": query.output_rows,
+        _times(query)
+        | _counts(query, stats)
+        | {
             "cumulativeUserMemory": 0.0,
             "cumulativeTotalMemory": 0.0,
             "userMemoryReservation": "0B",
@@ -111,9 +84,48 @@ def _query_stats(query: Query) -> dict[str, Any]:
             "blockedReasons": [],
             "totalAllocation": "0B",
             "scheduled": stats.scheduled,
-            "progressPercentage": percentage,
+            "progressPercentage": progress_percentage(query),
         }
     )
+
+
+def _times(query: Query) -> dict[str, Any]:
+    timeline = query.timeline.seconds()
+    analysis = sum(timeline.get(verb, 0.0) for verb in ("parse", "analyze"))
+    planning = analysis + sum(timeline.get(verb, 0.0) for verb in ("plan", "optimize", "fragment", "check"))
+    return {
+        "createTime": instant(query.created),
+        "endTime": instant(query.ended),
+        "lastHeartbeat": instant(query.last_access_time),
+        "elapsedTime": format_duration(elapsed_seconds(query)),
+        "waitingForPrerequisitesTime": format_duration(waiting_seconds(query)),
+        "queuedTime": format_duration(queued_seconds(query)),
+        "executionTime": format_duration(execution_seconds(query)),
+        "analysisTime": format_duration(analysis),
+        "totalPlanningTime": format_duration(planning),
+    }
+
+
+def _counts(query: Query, stats: Stats) -> dict[str, Any]:
+    return {
+        "runningTasks": stats.runningSplits,
+        "totalTasks": stats.totalSplits,
+        "completedTasks": stats.completedSplits,
+        "totalDrivers": stats.totalSplits,
+        "queuedDrivers": stats.queuedSplits,
+        "runningDrivers": stats.runningSplits,
+        "completedDrivers": stats.completedSplits,
+        "totalSplits": stats.totalSplits,
+        "queuedSplits": stats.queuedSplits,
+        "runningSplits": stats.runningSplits,
+        "completedSplits": stats.completedSplits,
+        "rawInputDataSize": format_data_size(stats.processedBytes),
+        "rawInputPositions": stats.processedRows,
+        "processedInputDataSize": format_data_size(stats.processedBytes),
+        "processedInputPositions": stats.processedRows,
+        "outputDataSize": format_data_size(query.output_bytes),
+        "outputPositions": query.output_rows,
+    }
 
 
 def basic_query_info(query: Query, base_uri: str) -> dict[str, Any]:

@@ -70,17 +70,15 @@ class Query:
         self.error: ProcessionError | None = None
         self.progress = QueryProgress(nodes=0)
         self.update_count: int | None = None
-        self.output_rows = 0
-        self.output_bytes = 0
+        self.output_rows = self.output_bytes = 0
         self.resource_group: tuple[str, ...] = ()
-        self.results_dropped = False
-        self.results_delivered = False
+        self.results_dropped = self.results_delivered = False
+        self.last_access_time = self.created
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._state = QueryState.WAITING_FOR_PREREQUISITES
-        self._entered = {self._state: clock.monotonic()}
         self._last_access = clock.monotonic()
-        self.last_access_time = self.created
+        self._entered = {self._state: self._last_access}
         self._waiters: set[asyncio.Future[None]] = set()
         self._cancel_lock = threading.Lock()
         self._cancel_callbacks: list[Callable[[], None]] | None = []
@@ -125,6 +123,9 @@ class Query:
             self.ended = self._clock.now()
             if new is QueryState.FAILED:
                 self.timeline.stop_all()
+            else:
+                # The engine has ended; what its callbacks hold may go.
+                self._cancel_callbacks = []
             callbacks, self._done_callbacks = self._done_callbacks, []
             for callback in callbacks:
                 callback(self)

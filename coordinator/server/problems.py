@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastapi import Request, Response
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from coordinator.dispatch.failures import internal_error
@@ -52,6 +53,8 @@ class ErrorBoundary:
 
         try:
             await self._app(scope, receive, observe)
+        except ClientDisconnect:
+            return
         except Exception as error:
             problem = internal_error(error, path=scope["path"])
             if not begun:

@@ -277,7 +277,7 @@ class Server:
     def until(self, response: httpx.Response, state: str) -> httpx.Response:
         """Poll from ``response`` on until a page says ``state``."""
         while response.json()["stats"]["state"] != state:
-            response = self.client.get(response.json()["nextUri"])
+            response = self.client.get(response.json()["nextUri"] + "&maxWait=20ms")
         return response
 
     def sweep(self, query: Query) -> None:

@@ -100,6 +100,7 @@ def test_presto_client_transaction(server):
     assert ids == [None, "tx-1", "tx-1"]
 
 
+@pytest.mark.slow
 def test_presto_client_cancel(presto_cursor, server):
     # The client drains every page inside execute(), so another thread has to cancel.
     def cancel():
@@ -123,6 +124,7 @@ def test_pyhive_reads_every_type(pyhive_cursor):
     assert second == (None,) * len(VALUES)
 
 
+@pytest.mark.slow
 def test_pyhive_pages_errors_and_cancel(pyhive_cursor):
     pyhive_cursor.execute("SELECT many")
     assert len(pyhive_cursor.fetchall()) == 20_000

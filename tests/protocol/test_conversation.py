@@ -281,6 +281,7 @@ def test_known_time_zones(server, zone):
     assert "data" in server.pages("SELECT 1", {"X-Presto-User": "t", "X-Presto-Time-Zone": zone})[-1].json()
 
 
+@pytest.mark.slow
 def test_long_polls_end_within_a_second_and_short_ones_at_once(server):
     post = server.post("SELECT slow").json()
     started = time.monotonic()

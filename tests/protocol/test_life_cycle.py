@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -178,6 +179,7 @@ def test_two_hundred_statements_at_once(start_server):
         assert server.client.get("/v1/cluster").json()["runningQueries"] == 0
 
 
+@pytest.mark.slow
 def test_submitting_without_reading_runs_into_the_queue_not_into_memory(start_server):
     settings = DispatchSettings(max_unread_size=3 << 20, release_size=4 << 20, sweep_interval=0.01)
     with start_server(settings=settings, group=ResourceGroupSettings(hard_concurrency_limit=3, max_queued=1)) as server:
@@ -211,3 +213,41 @@ def test_last_pages_are_kept_for_replay_within_a_budget(start_server):
         assert statuses[0] == 404
         assert statuses[-1] == 200
         assert server.client.get(lasts[-1]).content == response.content
+
+
+def test_concurrent_polls_of_one_token_get_the_same_page(start_server):
+    with start_server() as server, httpx.Client(base_url=server.url, timeout=30) as client:
+        post = server.post("SELECT many").json()
+        with ThreadPoolExecutor(8) as pool:
+            firsts = list(pool.map(lambda _: client.get(post["nextUri"]).content, range(8)))
+            assert len(set(firsts)) == 1
+            following = httpx.Response(200, content=firsts[0]).json()["nextUri"]
+            seconds = list(pool.map(lambda _: client.get(following).content, range(8)))
+        assert len(set(seconds)) == 1
+        assert seconds[0] != firsts[0]
+
+
+def test_a_client_that_leaves_in_the_middle_of_its_post_leaves_nothing(start_server):
+    with start_server() as server:
+        with socket.create_connection(("127.0.0.1", server.port)) as connection:
+            head = b"POST /v1/statement HTTP/1.1\r\nHost: x\r\nX-Presto-User: t\r\nContent-Length: 99\r\n\r\n"
+            connection.sendall(head + b"SEL")
+        assert server.pages("SELECT 1")[-1].json()["data"] == [[1]]
+        assert len(server.dispatcher.registry) == 1
+
+
+def test_stopping_the_server_ends_running_queries(start_server):
+    with start_server() as server:
+        running = server.until(server.post("SELECT slow"), "RUNNING").json()
+        planning = server.post("PLAN slowly").json()
+        server.client.get(planning["nextUri"] + "&maxWait=1ms")
+        queries = [server.dispatcher.registry.get(page["id"]) for page in (running, planning)]
+    assert [query.error.code.name for query in queries] == ["USER_CANCELED", "USER_CANCELED"]
+    server.wait_for(lambda: not [t for t in threading.enumerate() if t.name == f"query-{running['id']}"])
+
+
+def test_no_thread_outlives_its_query(start_server):
+    with start_server() as server:
+        for sql in ("SELECT 1", "SELECT many", "SELECT 1/0", "SELECT none", "SELECT defect"):
+            server.pages(sql)
+        server.wait_for(lambda: not [t for t in threading.enumerate() if t.name.startswith("query-")])
