@@ -50,7 +50,9 @@ class _Placement:
             case nodes.TableWriterNode():
                 return self._keep(node)
             case nodes.AggregationNode():
-                return self._by_keys(node, node.source, node.groupingSets.groupingKeys)
+                # A grouping set () has a row even for no input: only one task may make it.
+                grouping = node.groupingSets
+                return self._by_keys(node, node.source, () if grouping.globalGroupingSets else grouping.groupingKeys)
             case nodes.WindowNode():
                 return self._by_keys(node, node.source, node.specification.partitionBy)
             case nodes.RowNumberNode():

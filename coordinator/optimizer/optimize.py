@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from coordinator.optimizer.rule import Rule, RuleContext, node_rule
 from coordinator.optimizer.rules import (
+    prune_unreferenced_outputs,
     push_predicate_into_table_layout,
+    remove_redundant_projections,
     remove_trivial_filters,
     select_files_of_procedure,
 )
@@ -20,6 +22,9 @@ from shared.spi.session import Session
 RULES: tuple[Rule, ...] = (
     # First: what is always true or never so must not reach the connector as a domain.
     node_rule("remove_trivial_filters", remove_trivial_filters.rewrite),
+    # Before redundant projections, since a projection may become one when columns below it are gone.
+    Rule("prune_unreferenced_outputs", prune_unreferenced_outputs.apply),
+    node_rule("remove_redundant_projections", remove_redundant_projections.rewrite),
     # Last: the filters directly over scans are final, and the layout must say what they say.
     node_rule("push_predicate_into_table_layout", push_predicate_into_table_layout.rewrite),
     node_rule("select_files_of_procedure", select_files_of_procedure.rewrite),

@@ -18,6 +18,8 @@ PropertyType = Literal["boolean", "integer", "bigint", "double", "varchar", "dur
 
 RULES = (
     ("remove_trivial_filters", "drop filters that are always true, and rows that are never wanted"),
+    ("prune_unreferenced_outputs", "drop columns that nothing reads"),
+    ("remove_redundant_projections", "drop projections that only pass columns on"),
     ("push_predicate_into_table_layout", "hand what a filter says of columns to the connector, to skip files"),
     ("select_files_of_procedure", "let the filter of a distributed procedure choose the files that it rewrites"),
 )
