@@ -123,9 +123,9 @@ def _inline(e: Any) -> Any:
 
 def _scalar(e: Json) -> str | None:
     """The text of one evaluated value, None for NULL."""
-    nothing = {"name": "ValuesNode", "id": "0", "data": "", "parallelizable": False, "repeatTimes": 1}
-    one = {"name": "EnforceSingleRowNode", "id": "1", "sources": [nothing]}
-    plan = {"name": "ProjectNode", "id": "2", "names": ["ok"], "projections": [e], "sources": [one]}
+    nothing = {"name": "ValuesNode", "id": "f0", "data": "", "parallelizable": False, "repeatTimes": 1}
+    one = {"name": "EnforceSingleRowNode", "id": "f1", "sources": [nothing]}
+    plan = {"name": "ProjectNode", "id": "f2", "names": ["ok"], "projections": [e], "sources": [one]}
     vectors = runtime.run_plan(plan)
     child = vectors[0].child_at(0)
     if child.is_null_at(0):

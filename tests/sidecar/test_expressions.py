@@ -52,10 +52,10 @@ OPERATORS = {
 }
 
 
-@pytest.mark.parametrize(("presto", "velox"), OPERATORS.items())
-def test_operators(plans: SimpleNamespace, shown: Callable[..., str], presto: str, velox: str) -> None:
+@pytest.mark.parametrize(("presto", "native"), OPERATORS.items())
+def test_operators(plans: SimpleNamespace, shown: Callable[..., str], presto: str, native: str) -> None:
     returns = "bigint" if presto in ("add", "subtract", "multiply", "divide", "modulus") else "boolean"
-    assert shown(plans.op(presto, returns, plans.var("a"), plans.const(2))) == f'{velox}("a",2)'
+    assert shown(plans.op(presto, returns, plans.var("a"), plans.const(2))) == f'{native}("a",2)'
 
 
 def test_more_operators(plans: SimpleNamespace, shown: Callable[..., str]) -> None:

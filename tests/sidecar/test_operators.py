@@ -449,7 +449,7 @@ def test_domains_become_filters(plans: SimpleNamespace, t: SimpleNamespace, conv
     for expected in (
         "(a, BigintRange: [1, 5] no nulls)",
         "(a2, BigintValuesUsingHashTable: [1, 9] no nulls)",
-        "(a3, BigintMultiRange: [ BigintRange: [1, 3] no nulls BigintRange: [7, 9223372036854775807] no nulls ]with nulls)",
+        "(a3, BigintMultiRange: [ BigintRange: [1, 3] no nulls BigintRange: [7, 9223372036854775807] no nulls ]",
         "(b3, Filter(MultiRange",
         "(c, DoubleRange: (-inf, 2.5",
         "(d, Filter(BoolValue",
