@@ -128,7 +128,7 @@ def test_equality_delete_meanwhile_applies_to_the_moved_rows(lake: Any, table: s
 
 def test_drop_meanwhile_is_not_found_and_leaves_nothing(lake: Any, table: str) -> None:
     meanwhile(lake, lambda: lake.other.drop_table(f"db.{table}"))
-    with pytest.raises(ProcessionError, match="Table db.t does not exist") as failure:
+    with pytest.raises(ProcessionError, match="Table db\\.t does not exist") as failure:
         lake.rewrite(table)
     assert failure.value.code is ErrorCode.NOT_FOUND
     call = {path for path in lake.files(table) if "-p" in path or path.count("-") > 10}

@@ -15,6 +15,7 @@ from coordinator.connectors.iceberg.handles import column_handle, partition_key_
 from coordinator.connectors.iceberg.journal import Journal
 from coordinator.connectors.iceberg.procedures import iceberg_procedures
 from coordinator.connectors.iceberg.properties import read_settings, spark_properties
+from coordinator.connectors.iceberg.recovery import Recovered, recover
 from coordinator.connectors.iceberg.types import presto_type
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import Property
@@ -47,6 +48,10 @@ class IcebergConnector:
             return None
         snapshot = _snapshot(table, version)
         return describe(self.catalog, schema, name, table, snapshot, pinned=version is not None)
+
+    def recover(self) -> Sequence[Recovered]:
+        """Finish or undo the calls that a dead coordinator left open; to be called once at start."""
+        return recover(self.tables_of, self.journal)
 
     def procedures(self) -> Sequence[Procedure]:
         return iceberg_procedures(self.tables_of, self.journal)

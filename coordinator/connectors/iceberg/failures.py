@@ -11,6 +11,7 @@ from pyiceberg.exceptions import (
     CommitStateUnknownException,
     NoSuchTableError,
     RESTError,
+    ValidationError,
     ValidationException,
 )
 from requests.exceptions import RequestException
@@ -42,7 +43,7 @@ def mapped(subject: str) -> Iterator[None]:
         ) from error
     except FileNotFoundError as error:
         raise ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, f"{subject}: file is missing: {error}") from error
-    except (pydantic.ValidationError, KeyError, ValueError, NotImplementedError) as error:
+    except (pydantic.ValidationError, ValidationError, KeyError, ValueError, NotImplementedError) as error:
         raise ProcessionError(
             ErrorCode.ICEBERG_INVALID_METADATA, f"Metadata of {subject} cannot be used: {_first_line(error)}"
         ) from error

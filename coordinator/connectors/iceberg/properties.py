@@ -56,9 +56,7 @@ class IcebergSettings:
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def read_settings(
-    catalog: str, properties: Mapping[str, Property], data_dir: Path = Path("var")
-) -> IcebergSettings:
+def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Path = Path("var")) -> IcebergSettings:
     """The settings of one catalog file; raises ConfigurationError naming file and line for a wrong entry.
 
     ``data_dir`` holds the embedded default: SQLite catalog, journal and warehouse under the catalog's name.
