@@ -41,6 +41,20 @@ def coordinator(
 
 
 @app.command()
+def demo(
+    scale: Annotated[float, typer.Option("--scale", help="TPC-H scale factor; 1 is 6 million rows.", min=0.001)] = 0.1,
+    files: Annotated[int, typer.Option("--files", help="Small files that the table starts from.", min=2)] = 240,
+) -> None:
+    """Start everything in a temporary directory, compact a table of real data, show what happened, stop."""
+    from rich.console import Console
+
+    from coordinator.cli.demo import DemoOptions
+    from coordinator.cli.demo import demo as run
+
+    raise typer.Exit(run(DemoOptions(scale, files), Console()))
+
+
+@app.command()
 def sidecar(
     port: Annotated[int, typer.Option("--port", help="HTTP port; 0 for a free one.")] = 7778,
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",

@@ -1,0 +1,189 @@
+"""``procession demo``: the whole line on real data, from an empty directory to a compacted table, and out again."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx
+import pyarrow.parquet as pq
+from rich.console import Console
+
+from coordinator.cli import demo_report as report
+from coordinator.cli.progress import StatementBar
+from coordinator.cli.table_state import TableState, read_state
+from coordinator.connectors.iceberg.sample import create_sample
+from coordinator.engine.spark.child import GuardedChild
+
+CATALOG, SCHEMA, TABLE = "iceberg", "demo", "lineitem"
+CALL = f"CALL {CATALOG}.system.rewrite_data_files(schema => '{SCHEMA}', table_name => '{TABLE}')"
+_START_SECONDS = 180.0
+_ETC = {
+    "config.properties": "spark.warm-up=true\nspark.driver-memory=1g\n",
+    "node.properties": "node.environment=demo\nnode.id=demo\n",
+    f"catalog/{CATALOG}.properties": "connector.name=iceberg\n",
+    "plan-checker-providers/native.properties": "plan-checker-provider.name=native\nnative-plan-checker.mode=veto\n",
+}
+
+
+class DemoError(Exception):
+    """The demo cannot go on; the text is one clear sentence and its fix."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """``scale_factor`` is TPC-H's: 1 is 6 million rows. ``files`` is how many small files the table starts from."""
+
+    scale_factor: float = 0.1
+    files: int = 240
+
+
+def demo(options: DemoOptions, console: Console) -> int:
+    """0 when the CALL kept every row and the file count fell, 1 when not, 2 when something is missing."""
+    try:
+        _require()
+        with tempfile.TemporaryDirectory(prefix="procession-demo-") as directory:
+            return _run(Path(directory), options, console)
+    except DemoError as error:
+        console.print(f"procession: {error}", style="red", markup=False, soft_wrap=True)
+        return 2
+
+
+def _run(home: Path, options: DemoOptions, console: Console) -> int:
+    data_dir = home / "data"
+    with _procession(_write_etc(home / "etc"), data_dir, home / "up.log") as await_url:
+        report.heading(console, "Starting sidecar, coordinator and Spark; meanwhile making the table")
+        begun = time.monotonic()
+        _make_table(home, data_dir, options)
+        made = time.monotonic() - begun
+        before = read_state(CATALOG, data_dir, SCHEMA, TABLE)
+        url = await_url()
+        report.started(console, url, f"{CATALOG}.{SCHEMA}.{TABLE}", options.scale_factor, before, made)
+        outcome = _statements(url, console)
+    after = read_state(CATALOG, data_dir, SCHEMA, TABLE)
+    report.compared(console, before, after)
+    report.result_row(console, outcome.names, outcome.row)
+    report.timeline(console, outcome.timeline)
+    return _verdict(console, before, after)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    names: tuple[str, ...]
+    row: tuple[Any, ...]
+    timeline: dict[str, float]
+
+
+def _statements(url: str, console: Console) -> _Outcome:
+    """EXPLAIN, EXPLAIN (TYPE NATIVE) and the CALL itself, with presto-python-client."""
+    for title, prefix in (
+        ("The plan", "EXPLAIN"),
+        ("The Velox plan that the sidecar made of the worker fragment", "EXPLAIN (TYPE NATIVE)"),
+    ):
+        report.statement(console, title, f"{prefix} {CALL}", _execute(url, f"{prefix} {CALL}").fetchall()[0][0])
+    report.statement(console, "The call", CALL, "")
+    with StatementBar(console, "rewrite_data_files") as bar:
+        cursor = _execute(url, CALL, bar.update)
+        rows = cursor.fetchall()
+        bar.finish()
+    info = httpx.get(f"{url}/v1/query/{cursor.stats['queryId']}", timeout=30).raise_for_status().json()
+    return _Outcome(tuple(column[0] for column in cursor.description), tuple(rows[0]), info["timeline"])
+
+
+def _execute(url: str, sql: str, watch: Callable[[dict[str, Any]], None] | None = None) -> Any:
+    """A finished cursor. The client drains every page inside ``execute``, so that watching needs a second thread."""
+    import prestodb
+
+    host, _, port = url.removeprefix("http://").partition(":")
+    connection = prestodb.dbapi.connect(host=host, port=int(port), user="demo", source="procession-demo")
+    cursor = connection.cursor()
+    failures: list[Exception] = []
+
+    def execute() -> None:
+        try:
+            cursor.execute(sql)
+        except Exception as error:
+            failures.append(error)
+
+    thread = Thread(target=execute, name="presto-client", daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.05)
+        if watch is not None and cursor.stats:
+            watch(dict(cursor.stats))
+    if failures:
+        raise DemoError(f"the statement failed: {getattr(failures[0], 'message', failures[0])}\n  {sql}")
+    return cursor
+
+
+@contextmanager
+def _procession(etc: Path, data_dir: Path, log: Path) -> Iterator[Callable[[], str]]:
+    """``procession up`` as a child, and a function that waits for its address."""
+    command = [sys.executable, "-m", "coordinator", "up", "--etc", str(etc), "--data-dir", str(data_dir), "--port", "0"]
+    path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+    environment = os.environ | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+    child = GuardedChild(command, env=environment, log_file=log)
+
+    def await_url() -> str:
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline and child.poll() is None:
+            found = re.search(r"listening on (http://\S+)", log.read_text(errors="replace"))
+            if found is not None:
+                return found[1]
+            time.sleep(0.05)
+        raise DemoError(f"procession did not start; run `procession doctor`. It said: {child.last_lines()}")
+
+    try:
+        yield await_url
+    finally:
+        child.stop(timeout=30)
+
+
+def _write_etc(etc: Path) -> Path:
+    for name, text in _ETC.items():
+        file = etc / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return etc
+
+
+def _make_table(home: Path, data_dir: Path, options: DemoOptions) -> None:
+    command = [str(_generator()), "parquet", "-s", f"{options.scale_factor:g}", "--tables", "lineitem"]
+    made = subprocess.run([*command, "--output-dir", str(home), "--quiet"], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        raise DemoError(f"tpchgen-cli failed: {made.stderr.strip()}")
+    source = home / "lineitem.parquet"
+    create_sample(CATALOG, data_dir, SCHEMA, TABLE, pq.read_table(source), options.files)
+    source.unlink()
+
+
+def _verdict(console: Console, before: TableState, after: TableState) -> int:
+    if (before.rows, before.checksum) != (after.rows, after.checksum):
+        return report.verdict(console, "The table's content changed.", good=False)
+    if after.files >= before.files:
+        return report.verdict(console, "The table has no fewer files than before.", good=False)
+    text = f"Every row is there; {before.files} files became {after.files}."
+    return report.verdict(console, text, good=True)
+
+
+def _require() -> None:
+    missing = [] if find_spec("prestodb") else ["presto-python-client"]
+    if not _generator().is_file():
+        missing.append("tpchgen-cli")
+    if missing:
+        raise DemoError(f"the demo needs {' and '.join(missing)}; fix: pip install {' '.join(missing)}")
+
+
+def _generator() -> Path:
+    return Path(sys.executable).with_name("tpchgen-cli")
