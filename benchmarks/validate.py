@@ -1,0 +1,285 @@
+"""Statement text to checked plan, over HTTP and through the real sidecar: latency, capacity, and lag of the loop.
+
+Every statement has literals of its own. Prints JSON lines; the last one is the summary. ``python benchmarks/validate.py
+[seconds]``; the peer, EXPLAIN (TYPE DISTRIBUTED) on a Presto server, runs when PRESTO_URL names one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+ROOT = Path(__file__).parent.parent
+QUERIES = Path(__file__).parent / "data" / "tpch_queries.sql"
+HEADERS = {"X-Presto-User": "bench", "X-Presto-Catalog": "iceberg", "X-Presto-Schema": "tpch"}
+TABLES = {
+    "region": "r_regionkey bigint, r_name string, r_comment string",
+    "nation": "n_nationkey bigint, n_name string, n_regionkey bigint, n_comment string",
+    "supplier": "s_suppkey bigint, s_name string, s_address string, s_nationkey bigint, s_phone string, "
+    "s_acctbal double, s_comment string",
+    "customer": "c_custkey bigint, c_name string, c_address string, c_nationkey bigint, c_phone string, "
+    "c_acctbal double, c_mktsegment string, c_comment string",
+    "part": "p_partkey bigint, p_name string, p_mfgr string, p_brand string, p_type string, p_size int, "
+    "p_container string, p_retailprice double, p_comment string",
+    "partsupp": "ps_partkey bigint, ps_suppkey bigint, ps_availqty int, ps_supplycost double, ps_comment string",
+    "orders": "o_orderkey bigint, o_custkey bigint, o_orderstatus string, o_totalprice double, o_orderdate date, "
+    "o_orderpriority string, o_clerk string, o_shippriority int, o_comment string",
+    "lineitem": "l_orderkey bigint, l_partkey bigint, l_suppkey bigint, l_linenumber int, l_quantity double, "
+    "l_extendedprice double, l_discount double, l_tax double, l_returnflag string, l_linestatus string, "
+    "l_shipdate date, l_commitdate date, l_receiptdate date, l_shipinstruct string, l_shipmode string, "
+    "l_comment string",
+}
+
+
+def make_lake(directory: Path) -> Path:
+    """``etc`` of a coordinator whose catalog ``iceberg`` has the eight TPC-H tables, without rows."""
+    import pyarrow as pa
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    etc = directory / "etc"
+    (etc / "catalog").mkdir(parents=True)
+    (etc / "plan-checker-providers").mkdir()
+    database, warehouse = f"sqlite:///{directory}/catalog.db", f"file://{directory}/warehouse"
+    (etc / "catalog" / "iceberg.properties").write_text(
+        f"connector.name=iceberg\niceberg.catalog.type=sql\niceberg.catalog.uri={database}\n"
+        f"iceberg.catalog.warehouse={warehouse}\niceberg.journal.file={directory}/journal.db\n"
+    )
+    (etc / "plan-checker-providers" / "native.properties").write_text("plan-checker-provider.name=native\n")
+    catalog = SqlCatalog("iceberg", uri=database, warehouse=warehouse)
+    catalog.create_namespace("tpch")
+    types = {
+        "bigint": pa.int64(),
+        "int": pa.int32(),
+        "double": pa.float64(),
+        "string": pa.string(),
+        "date": pa.date32(),
+    }
+    for table, columns in TABLES.items():
+        fields = [(name, types[kind]) for name, kind in (column.split() for column in columns.split(", "))]
+        catalog.create_table(f"tpch.{table}", schema=pa.schema(fields))
+    return etc
+
+
+def serve(etc: Path, sidecar: str, cache_entries: str) -> None:
+    """A server of the pre-check routes alone, on a free port that it prints."""
+    import uvicorn
+    from fastapi import FastAPI
+
+    from coordinator.checks.plan_checkers import PlanCheckers
+    from coordinator.checks.providers import load_plan_checkers
+    from coordinator.connectors.registry import read_catalogs
+    from coordinator.gateway.precheck import create_precheck_router
+    from coordinator.gateway.validator import StatementValidator
+    from coordinator.planner_factory import PlannerFactory
+    from coordinator.validation.pool import ValidationPool
+
+    defaults = {
+        "native": {
+            "native-plan-checker.sidecar-uri": sidecar,
+            "native-plan-checker.verdict-cache.max-entries": cache_entries,
+        }
+    }
+    directory = etc / "plan-checker-providers"
+
+    async def run() -> None:
+        pool = ValidationPool(PlannerFactory(read_catalogs(etc / "catalog"), directory, defaults), size=2)
+        checkers = PlanCheckers(load_plan_checkers(directory, defaults))
+        await pool.start()
+        app = FastAPI()
+        app.include_router(create_precheck_router(StatementValidator(pool, checkers)))
+        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
+        serving = asyncio.create_task(server.serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        print(f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}", flush=True)
+        await serving
+        await pool.aclose()
+        await checkers.aclose()
+
+    asyncio.run(run())
+
+
+def tpch_queries() -> list[str]:
+    text = re.sub(r"^--.*\n", "", QUERIES.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return [query.strip() for query in text.split("\n;") if query.strip()]
+
+
+def with_new_literals(query: str, rng: random.Random) -> str:
+    """The query with other dates and other numbers on the right of its comparisons."""
+    query = re.sub(
+        r"DATE '\d{4}-\d\d-\d\d'",
+        lambda _: f"DATE '{rng.randint(1992, 1998)}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}'",
+        query,
+    )
+    return re.sub(r"([<>=]\s*)\d+\b(?![.'])", lambda m: f"{m[1]}{rng.randint(1, 2**31 - 1)}", query)
+
+
+def call_statement(rng: random.Random) -> str:
+    arguments = f"schema => 'tpch', table_name => 'lineitem', filter => 'l_orderkey > {rng.randint(1, 2**31 - 1)}'"
+    return f"CALL iceberg.system.rewrite_data_files({arguments})"
+
+
+def percentile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return round(ordered[min(int(len(ordered) * share), len(ordered) - 1)] * 1000, 2)
+
+
+async def measure(
+    client: httpx.AsyncClient, statements: Callable[[], str], *, count: int, rate: float | None, parallel: int = 1
+) -> dict[str, Any]:
+    """``count`` statements, at ``rate`` a second or as fast as ``parallel`` clients go."""
+    seconds: list[float] = []
+    refused: list[str] = []
+    lags: list[float] = []
+    gate = asyncio.Semaphore(parallel if rate is None else 10_000)
+
+    async def one(statement: str) -> None:
+        async with gate:
+            start = time.perf_counter()
+            response = await client.post("/v1/validate", content=statement)
+            seconds.append(time.perf_counter() - start)
+        if response.status_code != 200:
+            refused.append(response.json()["error"]["message"][:150])
+
+    async def probe() -> None:
+        while True:
+            start = time.perf_counter()
+            await client.head("/v1/validate")
+            lags.append(time.perf_counter() - start)
+            await asyncio.sleep(0.02)
+
+    probing = asyncio.create_task(probe())
+    begun = time.perf_counter()
+    tasks = []
+    for number in range(count):
+        if rate is not None:
+            await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
+        tasks.append(asyncio.create_task(one(statements())))
+    await asyncio.gather(*tasks)
+    wall = time.perf_counter() - begun
+    probing.cancel()
+    result = {
+        "statements": count,
+        "per_second": round(count / wall, 1),
+        "p50_ms": percentile(seconds, 0.5),
+        "p99_ms": percentile(seconds, 0.99),
+        "probe_p99_ms": percentile(lags, 0.99),
+    }
+    if refused:
+        result |= {"refused": len(refused), "reasons": sorted(set(refused))[:5]}
+    return result
+
+
+def start(*command: str) -> tuple[subprocess.Popen[str], str]:
+    """A child and the address that it prints."""
+    process = subprocess.Popen(
+        [sys.executable, *command],
+        stdout=subprocess.PIPE,
+        stderr=None,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if found := re.search(r"http://[\w.]+:\d+", line):
+            return process, found[0]
+    raise SystemExit(f"{command} ended at its start with code {process.wait()}")
+
+
+def stop(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+
+
+async def usable_queries(client: httpx.AsyncClient) -> list[str]:
+    """The queries that are accepted; the others are told once and left out, so that figures are of checked plans."""
+    usable = []
+    for number, query in enumerate(tpch_queries(), 1):
+        response = await client.post("/v1/validate", content=query)
+        if response.status_code == 200:
+            usable.append(query)
+        else:
+            print(json.dumps({"left_out": f"q{number:02}", "why": response.json()["error"]["message"][:200]}))
+    return usable
+
+
+async def run_case(url: str, case: str, count: int) -> dict[str, Any]:
+    rng = random.Random(7)
+    async with httpx.AsyncClient(base_url=url, headers=HEADERS, timeout=120) as client:
+        await measure(client, lambda: call_statement(rng), count=10, rate=None)
+        call = await measure(client, lambda: call_statement(rng), count=count, rate=None)
+        print(json.dumps({"case": case, "statement": "CALL", **call}), flush=True)
+        queries = await usable_queries(client)
+        result: dict[str, Any] = {"call": call, "queries": len(queries)}
+        if queries:
+
+            def mixture() -> str:
+                return with_new_literals(rng.choice(queries), rng)
+
+            full = await measure(client, mixture, count=2 * count, rate=None, parallel=8)
+            print(json.dumps({"case": case, "statement": "TPC-H, as fast as it goes", **full}), flush=True)
+            quarter = await measure(client, mixture, count=count, rate=max(full["per_second"] / 4, 1))
+            print(json.dumps({"case": case, "statement": "TPC-H at a quarter of capacity", **quarter}), flush=True)
+            result |= {"full": full, "quarter": quarter}
+        return result
+
+
+async def presto_explain(url: str, count: int) -> dict[str, Any]:
+    """The peer: the same mixture as EXPLAIN (TYPE DISTRIBUTED), one after another."""
+    rng = random.Random(7)
+    seconds = []
+    headers = HEADERS | {"X-Presto-Catalog": os.environ.get("PRESTO_CATALOG", "tpch"), "X-Presto-Schema": "tiny"}
+    async with httpx.AsyncClient(headers=headers, timeout=120) as client:
+        for _ in range(count):
+            query = with_new_literals(rng.choice(tpch_queries()), rng)
+            begun = time.perf_counter()
+            page = (await client.post(f"{url}/v1/statement", content=f"EXPLAIN (TYPE DISTRIBUTED) {query}")).json()
+            while "nextUri" in page:
+                page = (await client.get(page["nextUri"])).json()
+            seconds.append(time.perf_counter() - begun)
+    return {"p50_ms": percentile(seconds, 0.5), "p99_ms": percentile(seconds, 0.99)}
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["serve"]:
+        serve(Path(sys.argv[2]), sys.argv[3], sys.argv[4])
+        return
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    results: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as directory:
+        etc = make_lake(Path(directory))
+        sidecar, sidecar_url = start("-m", "sidecar", "--port", "0")
+        try:
+            for case, entries in (("no_cache", "0"), ("cache", "10000")):
+                server, url = start(__file__, "serve", str(etc), sidecar_url, entries)
+                try:
+                    results[case] = asyncio.run(run_case(url, case, count))
+                finally:
+                    stop(server)
+        finally:
+            stop(sidecar)
+    summary: dict[str, Any] = {"bench": "validate", **results}
+    if presto := os.environ.get("PRESTO_URL"):
+        summary["presto"] = asyncio.run(presto_explain(presto, count))
+        ours = results["no_cache"].get("quarter", {}).get("p50_ms")
+        if ours:
+            summary["ratio_wall"] = round(summary["presto"]["p50_ms"] / ours, 2)
+    print(json.dumps(summary))
+
+
+if __name__ == "__main__":
+    main()
