@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -37,6 +38,7 @@ from coordinator.resource_groups.group import ResourceGroups, ResourceGroupSetti
 from coordinator.server.app import create_server
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.validation.pool import ValidationPool
+from shared.errors import ProcessionError
 from shared.properties import ConfigurationError
 
 _log = structlog.get_logger("coordinator")
@@ -116,7 +118,7 @@ async def _running(
         explainer.bind(asyncio.get_running_loop())
         stack.push_async_callback(explainer.aclose)
         stack.push_async_callback(checkers.aclose)
-        await asyncio.to_thread(_recover, catalogs)
+        await asyncio.to_thread(_open, catalogs)
         stack.push_async_callback(asyncio.to_thread, spark.stop)
         spark.start()
         stack.push_async_callback(pool.aclose)
@@ -124,17 +126,17 @@ async def _running(
         yield
 
 
-def _recover(catalogs: Catalogs) -> None:
-    """Settle what calls of an earlier coordinator left open: finish their records or remove their files."""
+def _open(catalogs: Catalogs) -> None:
+    """Reach every catalog once, and settle what calls of an earlier coordinator left open in it."""
     for name in catalogs.names():
-        recover = getattr(catalogs.connector(name), "recover", None)
-        if recover is not None:
-            try:
-                for line in recover():
-                    _log.info("recovered", catalog=name, outcome=str(line))
-            except Exception:
-                # An unreachable catalog must not keep the coordinator down; its journal stays open for the next start.
-                _log.exception("recovery failed", catalog=name)
+        try:
+            connector = catalogs.connector(name)
+            connector.schemas()
+            for outcome in getattr(connector, "recover", tuple)():
+                _log.info("recovered", catalog=name, outcome=str(outcome))
+        except ProcessionError as error:
+            # An unreachable catalog must not keep the coordinator down; its journal stays open for the next start.
+            _log.error("catalog cannot be reached", catalog=name, reason=error.message)
 
 
 class _HttpServer(uvicorn.Server):
@@ -153,6 +155,17 @@ class _HttpServer(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._ready(self._address)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """As uvicorn's, without raising the signals again at the end: a stop that was asked for is a clean one."""
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _stop(self) -> None:
         self.should_exit = True

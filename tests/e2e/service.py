@@ -1,0 +1,108 @@
+"""One whole Procession as a user starts it: ``procession up`` as a child, a real Presto client, a real lake."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import httpx
+import prestodb
+import pyarrow as pa
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+ROOT = Path(__file__).parents[2]
+START_SECONDS = 120
+
+
+@dataclass
+class Service:
+    """A running ``procession up``."""
+
+    process: subprocess.Popen[str]
+    url: str
+    data_dir: Path
+    etc: Path
+
+    def lake(self) -> SqlCatalog:
+        """The embedded catalog as any other PyIceberg writer opens it."""
+        home = self.data_dir / "iceberg"
+        return SqlCatalog("iceberg", uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/warehouse")
+
+    def create(self, name: str, parts: Sequence[pa.Table], **options: Any) -> Table:
+        lake = self.lake()
+        lake.create_namespace_if_not_exists("db")
+        table = lake.create_table(f"db.{name}", schema=parts[0].schema, **options)
+        for part in parts:
+            table.append(part)
+        return table
+
+    def execute(self, sql: str, **options: Any) -> list[list[Any]]:
+        host, port = self.url.removeprefix("http://").split(":")
+        connection = prestodb.dbapi.connect(host=host, port=int(port), user="tester", **options)
+        cursor = connection.cursor()
+        cursor.execute(sql)
+        rows: list[list[Any]] = cursor.fetchall()
+        return rows
+
+    def columns(self, sql: str) -> list[tuple[str, str]]:
+        host, port = self.url.removeprefix("http://").split(":")
+        cursor = prestodb.dbapi.connect(host=host, port=int(port), user="tester").cursor()
+        cursor.execute(sql)
+        cursor.fetchall()
+        return [(column[0], column[1]) for column in cursor.description]
+
+    def get(self, path: str) -> Any:
+        return httpx.get(self.url + path, timeout=30).raise_for_status().json()
+
+    def stop(self, number: int = signal.SIGINT) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(timeout=60)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+
+def write_etc(directory: Path, *, spark: bool = True) -> Path:
+    """A configuration like the sample one."""
+    (directory / "catalog").mkdir(parents=True)
+    (directory / "plan-checker-providers").mkdir()
+    warm_up = "true" if spark else "false"
+    (directory / "config.properties").write_text(f"spark.warm-up={warm_up}\nspark.driver-memory=1g\n")
+    (directory / "catalog" / "iceberg.properties").write_text("connector.name=iceberg\n")
+    (directory / "plan-checker-providers" / "native.properties").write_text("plan-checker-provider.name=native\n")
+    return directory
+
+
+def start_service(etc: Path, data_dir: Path, log: Path) -> Service:
+    """``procession up`` on a free port, once it takes connections."""
+    with log.open("a") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "coordinator", "up", "--etc", str(etc), "--data-dir", str(data_dir), "--port", "0"],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            cwd=ROOT,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert "listening on " in line, f"did not start: {line!r}\n{log.read_text()}"
+    return Service(process, line.split()[-1], data_dir, etc)
+
+
+def checksum(table: Table) -> tuple[int, int]:
+    """Rows and an order-independent checksum over all columns of the current snapshot, by DuckDB on the files."""
+    files = [task.file.file_path.removeprefix("file://") for task in table.refresh().scan().plan_files()]
+    columns = ", ".join(f'"{field.name}"' for field in table.schema().fields)
+    count, total = duckdb.sql(
+        f"SELECT count(*), sum(hash({columns})::HUGEINT) FROM read_parquet({files!r}, union_by_name=true)"
+    ).fetchall()[0]
+    return count, total
