@@ -1,0 +1,1 @@
+"""Engines that run planned statements: the embedded DuckDB and Spark."""

@@ -1,0 +1,79 @@
+"""The embedded DuckDB that answers queries over values, without Spark, the network or any file.
+
+One database a process, a cursor a query. External access is off, the configuration locked, memory bounded. Results
+leave as a stream of Arrow batches whose types are those of ``coordinator.engine.arrow_types``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from coordinator.dispatch.ports import Execution
+from coordinator.engine.local_errors import presto_error
+
+_BATCH_ROWS = 8192
+
+
+class LocalEngine:
+    """DuckDB without tables. Thread-safe; close it when the process ends."""
+
+    def __init__(self, memory_limit: str = "1GB", threads: int = 1) -> None:
+        self._memory_limit, self._threads = memory_limit, threads
+        self._connection: Any = None
+        self._lock = threading.Lock()
+
+    def run(self, sql: str, execution: Execution) -> Iterator[pa.RecordBatch]:
+        """The result of one statement in DuckDB's dialect; raises ProcessionError with Presto's texts.
+
+        Cancelling the execution interrupts the statement.
+        """
+        execution.check_cancelled()
+        cursor = self._cursor()
+        execution.on_cancel(cursor.interrupt)
+        try:
+            reader = cursor.sql(sql).to_arrow_reader(_BATCH_ROWS)
+            for batch in reader:
+                execution.check_cancelled()
+                yield batch
+        except duckdb.Error as error:
+            execution.check_cancelled()
+            raise presto_error(error) from error
+        except pa.ArrowException as error:
+            execution.check_cancelled()
+            raise presto_error(error) from error
+        finally:
+            cursor.close()
+
+    def close(self) -> None:
+        """Closes the database; queries that still run fail."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _cursor(self) -> Any:
+        with self._lock:
+            if self._connection is None:
+                self._connection = self._open()
+            return self._connection.cursor()
+
+    def _open(self) -> Any:
+        settings = {
+            "memory_limit": self._memory_limit,
+            "threads": self._threads,
+            "enable_external_access": "false",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "allow_community_extensions": "false",
+            "temp_directory": "",
+        }
+        connection = duckdb.connect(":memory:", config=settings)
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET python_enable_replacements = false")
+        connection.execute("SET lock_configuration = true")
+        return connection

@@ -1,0 +1,81 @@
+"""Presto constants as literals of an engine."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+from sqlglot import exp
+
+from coordinator.unparser.trees import call, cast, field_name, number, text
+from shared.plan.types import Type
+
+
+def literal(value: Any, kind: Type, dialect: str) -> Any:
+    """The tree of a value of ``shared.spi.procedure.Arguments`` form, of exactly the type ``kind``."""
+    if value is None:
+        return cast(exp.Null(), kind, dialect)
+    match kind.base:
+        case "boolean":
+            return exp.Boolean(this=value)
+        case "integer":
+            return number(value) if value > -(1 << 31) else cast(text(str(value)), kind, dialect)
+        case "varchar" | "char" | "json":
+            return text(value)
+        case "double" | "real":
+            return cast(text(_float(value)), kind, dialect)
+        case "decimal":
+            return cast(text(f"{value:f}"), kind, dialect)
+        case "varbinary":
+            return call("from_hex" if dialect == "duckdb" else "unhex", text(value.hex()))
+        case "array":
+            items = [literal(v, kind.arguments[0], dialect) for v in value]
+            return cast(exp.Array(expressions=items), kind, dialect)
+        case "map":
+            return cast(_map(value, kind, dialect), kind, dialect)
+        case "row":
+            return row([literal(v, t, dialect) for v, t in zip(value, kind.arguments, strict=True)], kind)
+        case _:
+            return cast(text(_text(value)), kind, dialect)
+
+
+def _map(value: dict[Any, Any], kind: Type, dialect: str) -> Any:
+    if not value:
+        return exp.Map(keys=exp.Array(expressions=[]), values=exp.Array(expressions=[]))
+    keys = exp.Array(expressions=[literal(k, kind.arguments[0], dialect) for k in value])
+    values = exp.Array(expressions=[literal(v, kind.arguments[1], dialect) for v in value.values()])
+    return call("map" if dialect == "duckdb" else "map_from_arrays", keys, values)
+
+
+def row(values: list[Any], kind: Type) -> Any:
+    """A row value with the field names of ``kind``."""
+    pairs = [
+        exp.PropertyEQ(this=exp.to_identifier(field_name(kind, i), quoted=True), expression=v)
+        for i, v in enumerate(values)
+    ]
+    return exp.Struct(expressions=pairs)
+
+
+def _float(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return repr(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, timedelta):
+        return str(value // timedelta(milliseconds=1))
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo is None else value.astimezone(UTC)
+        return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond:06d}" + ("" if value.tzinfo is None else "+00:00")
+    if isinstance(value, time):
+        plain = f"{value:%H:%M:%S}.{value.microsecond // 1000:03d}"
+        offset = value.utcoffset()
+        if offset is None:
+            return plain
+        minutes = offset // timedelta(minutes=1)
+        return f"{plain} {'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
+    return str(value)

@@ -1,0 +1,360 @@
+"""RowExpressions as sqlglot trees of one engine, with Presto's meaning where the engine's own differs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from coordinator.analyzer.builders import NAMESPACE, constant, typed, value_of
+from coordinator.analyzer.interpreter import NotConstantError, evaluate
+from coordinator.analyzer.literals import zone_of
+from coordinator.analyzer.types import INTEGERS, length_of
+from coordinator.unparser.constants import literal, row
+from coordinator.unparser.functions import SCALARS, apply, needs_cast
+from coordinator.unparser.trees import binary, call, case, cast, column, field_name, is_null, name, number, text
+from shared.errors import ErrorCode, ProcessionError
+from shared.plan.expressions import (
+    Call,
+    Constant,
+    Lambda,
+    RowExpression,
+    SpecialForm,
+    StaticFunctionHandle,
+    Variable,
+)
+from shared.plan.types import Type
+
+_COMPARISON = {
+    "equal": exp.EQ, "not_equal": exp.NEQ, "less_than": exp.LT, "less_than_or_equal": exp.LTE,
+    "greater_than": exp.GT, "greater_than_or_equal": exp.GTE,
+}  # fmt: skip
+_ARITHMETIC = {"add": exp.Add, "subtract": exp.Sub, "multiply": exp.Mul}
+_TEXT = ("varchar", "char")
+_UTC = zone_of("UTC")
+
+
+def unsupported(what: str, dialect: str) -> ProcessionError:
+    """The refusal of what an engine cannot run with Presto's meaning."""
+    engine = {"duckdb": "the local engine", "spark": "Spark"}[dialect]
+    return ProcessionError(ErrorCode.NOT_SUPPORTED, f"{what} is not supported by {engine}")
+
+
+def expression(node: RowExpression, dialect: str) -> Any:
+    """The tree of an expression."""
+    match node:
+        case Variable():
+            return column(node.name)
+        case Constant():
+            return literal(value_of(node), typed(node), dialect)
+        case SpecialForm():
+            return _special(node, dialect)
+        case Call():
+            return _call(node, dialect)
+        case Lambda():
+            parameters = [name(a) for a in node.arguments]
+            return exp.Lambda(this=expression(node.body, dialect), expressions=parameters)
+
+
+def _special(form: SpecialForm, dialect: str) -> Any:
+    kind = typed(form)
+    if form.form == "SWITCH":
+        return _switch(form, dialect)
+    arguments = [expression(a, dialect) for a in form.arguments]
+    match form.form:
+        case "AND" | "OR":
+            node: Any = exp.And if form.form == "AND" else exp.Or
+            return binary(node, arguments[0], arguments[1])
+        case "IF":
+            return case([(arguments[0], arguments[1])], arguments[2])
+        case "NULL_IF":
+            return call("nullif", *arguments)
+        case "COALESCE":
+            return call("coalesce", *arguments)
+        case "IS_NULL":
+            return is_null(arguments[0])
+        case "IN":
+            return exp.Paren(this=exp.In(this=arguments[0], expressions=arguments[1:]))
+        case "ROW_CONSTRUCTOR":
+            return row(arguments, kind)
+        case "DEREFERENCE":
+            base = typed(form.arguments[0])
+            index = form.arguments[1]
+            assert isinstance(index, Constant)
+            return exp.Dot(this=exp.Paren(this=arguments[0]), expression=name(field_name(base, value_of(index))))
+        case _:
+            raise unsupported(f"Special form {form.form}", dialect)
+
+
+def _switch(form: SpecialForm, dialect: str) -> Any:
+    operand, *whens, otherwise = form.arguments
+    branches = []
+    for when in whens:
+        assert isinstance(when, SpecialForm)
+        condition = expression(when.arguments[0], dialect)
+        if not (isinstance(operand, Constant) and value_of(operand) is True):
+            condition = binary(exp.EQ, expression(operand, dialect), condition)
+        branches.append((condition, expression(when.arguments[1], dialect)))
+    return case(branches, expression(otherwise, dialect))
+
+
+def _call(node: Call, dialect: str) -> Any:
+    handle = node.functionHandle
+    if not isinstance(handle, StaticFunctionHandle):
+        raise unsupported(f"Function {node.displayName}", dialect)
+    function = handle.signature.name.removeprefix(NAMESPACE)
+    folded = _folded(node, dialect)
+    if folded is not None:
+        return folded
+    if function in ("$operator$cast", "try_cast"):
+        return _cast(node, function == "try_cast", dialect)
+    if function.startswith("$operator$"):
+        return _operator(node, function.removeprefix("$operator$"), dialect)
+    if function == "$internal$try":
+        return _try(node, dialect)
+    if function == "like":
+        return _like(node, dialect)
+    arguments = [expression(a, dialect) for a in node.arguments]
+    if function == "not":
+        return exp.Paren(this=exp.Not(this=arguments[0]))
+    if function == "array_constructor":
+        return cast(exp.Array(expressions=arguments), typed(node), dialect)
+    return _function(node, function, arguments, dialect)
+
+
+def _function(node: Call, function: str, arguments: list[Any], dialect: str) -> Any:
+    kind = typed(node)
+    if function in ("concat", "cardinality", "reverse", "trim", "ltrim", "rtrim"):
+        special = _overloaded(node, function, arguments, dialect)
+        if special is not None:
+            return special
+    template = SCALARS[dialect].get(function)
+    if template is None:
+        raise unsupported(f"Function {function}", dialect)
+    try:
+        result = apply(template, arguments)
+    except TypeError as error:
+        raise unsupported(f"Function {function} with {len(arguments)} arguments", dialect) from error
+    return cast(result, kind, dialect) if needs_cast(function, kind, dialect) else result
+
+
+def _overloaded(node: Call, function: str, arguments: list[Any], dialect: str) -> Any:
+    first = typed(node.arguments[0]).base if node.arguments else ""
+    if function == "concat" and first in ("varchar", "varbinary"):
+        # || gives NULL for a NULL part, as Presto's concat does; the engines' concat() may skip it.
+        result = arguments[0]
+        for argument in arguments[1:]:
+            result = binary(exp.DPipe, result, argument)
+        return result
+    if function == "concat" and first == "char":
+        left = call("rpad", arguments[0], number(length_of(typed(node.arguments[0]))), text(" "))
+        return binary(exp.DPipe, left, arguments[1])
+    if function == "concat":
+        result = arguments[0]
+        for argument in arguments[1:]:
+            result = call("list_concat" if dialect == "duckdb" else "concat", result, argument)
+        return result
+    if function == "cardinality" and first == "map" and dialect == "duckdb":
+        return cast(call("cardinality", *arguments), typed(node), dialect)
+    if function == "reverse" and first == "array" and dialect == "duckdb":
+        return call("list_reverse", *arguments)
+    if function.endswith("trim") and len(arguments) == 1:
+        return call(function, arguments[0])
+    return None
+
+
+def _folded(node: Call, dialect: str) -> Any:
+    """A call over constants alone, computed here: exact, and with Presto's own errors left to the engine."""
+    if not all(isinstance(a, Constant) for a in node.arguments):
+        return None
+    try:
+        value = evaluate(node, _UTC)
+        return literal(value_of(constant(value, typed(node))), typed(node), dialect)
+    except (NotConstantError, ProcessionError, ValueError, TypeError, ArithmeticError):
+        return None
+
+
+def _operator(node: Call, operator: str, dialect: str) -> Any:
+    kinds = [typed(a) for a in node.arguments]
+    arguments = [expression(a, dialect) for a in node.arguments]
+    if operator in _COMPARISON:
+        return binary(_COMPARISON[operator], *arguments)
+    if operator == "is_distinct_from":
+        return exp.Paren(this=exp.NullSafeNEQ(this=arguments[0], expression=arguments[1]))
+    if operator == "between":
+        return exp.Paren(this=exp.Between(this=arguments[0], low=arguments[1], high=arguments[2]))
+    if operator == "negation":
+        return exp.Paren(this=exp.Neg(this=exp.Paren(this=arguments[0])))
+    if operator == "subscript":
+        return _subscript(kinds[0], arguments, dialect)
+    return _arithmetic(node, operator, kinds, arguments, dialect)
+
+
+def _arithmetic(node: Call, operator: str, kinds: list[Type], arguments: list[Any], dialect: str) -> Any:
+    result = typed(node)
+    if any(k.base in ("date", "time", "timestamp", "timestamp with time zone") for k in kinds):
+        return _moment(operator, kinds, arguments, result, dialect)
+    if operator in _ARITHMETIC:
+        tree = binary(_ARITHMETIC[operator], *arguments)
+        return cast(tree, result, dialect) if _widens(result, dialect) else tree
+    a, b = arguments
+    if kinds[0].base in INTEGERS:
+        if operator == "modulus":
+            return cast(binary(exp.Mod, a, b), result, dialect)
+        return cast(binary(exp.IntDiv, a, b), result, dialect)
+    if result.base in ("double", "real"):
+        return _double_division(operator, a, b, result, dialect)
+    zero = call("error" if dialect == "duckdb" else "raise_error", text("Division by zero"))
+    if operator == "modulus":
+        tree = binary(exp.Mod, a, b)
+    else:
+        tree = binary(exp.Div, a, b)
+    checked = case([(binary(exp.EQ, b.copy(), number(0)), cast(zero, result, dialect))], cast(tree, result, dialect))
+    return checked if result.base == "decimal" else cast(tree, result, dialect)
+
+
+def _widens(result: Type, dialect: str) -> bool:
+    return result.base == "decimal" or (dialect == "spark" and result.base in ("tinyint", "smallint", "real"))
+
+
+def _double_division(operator: str, a: Any, b: Any, result: Type, dialect: str) -> Any:
+    if dialect == "duckdb":
+        return binary(exp.Div if operator == "divide" else exp.Mod, a, b)
+    zero = binary(exp.EQ, b, cast(text("0"), result, dialect))
+    nan = cast(text("NaN"), result, dialect)
+    if operator == "modulus":
+        return case([(zero, nan)], binary(exp.Mod, a.copy(), b.copy()))
+    signs = case(
+        [
+            (is_null(a), exp.Null()),
+            (binary(exp.EQ, a.copy(), cast(text("0"), result, dialect)), nan),
+            (call("isnan", a.copy()), nan.copy()),
+            (binary(exp.GT, a.copy(), cast(text("0"), result, dialect)), cast(text("Infinity"), result, dialect)),
+        ],
+        cast(text("-Infinity"), result, dialect),
+    )
+    return case([(zero, signs)], binary(exp.Div, a.copy(), b.copy()))
+
+
+def _moment(operator: str, kinds: list[Type], arguments: list[Any], result: Type, dialect: str) -> Any:
+    a, b = arguments
+    if kinds[0].base.startswith("interval"):
+        kinds, (a, b) = kinds[::-1], (b, a)
+    if not kinds[1].base.startswith("interval"):
+        if dialect == "duckdb":
+            micros = call("date_diff", text("microseconds"), b, a)
+            return cast(binary(exp.IntDiv, micros, number(1000)), result, dialect)
+        return call("timestampdiff", exp.Var(this="MILLISECOND"), b, a)
+    amount = b if operator == "add" else exp.Paren(this=exp.Neg(this=exp.Paren(this=b)))
+    months = kinds[1].base == "interval year to month"
+    if dialect == "duckdb":
+        interval = call("to_months", amount) if months else call("to_milliseconds", amount)
+        return cast(binary(exp.Add, a, interval), result, dialect)
+    unit = exp.Var(this="MONTH" if months else "MILLISECOND")
+    if months:
+        return cast(call("timestampadd", unit, amount, a), result, dialect)
+    return cast(call("timestampadd", unit, amount, a), result, dialect)
+
+
+def _subscript(base: Type, arguments: list[Any], dialect: str) -> Any:
+    value, index = arguments
+    if dialect == "spark":
+        return call("element_at", value, index)
+    if base.base == "map":
+        missing = call(
+            "error", binary(exp.DPipe, text("Key not present in map: "), cast(index, Type("varchar"), dialect))
+        )
+        found = call("map_extract_value", value, index.copy())
+        present = exp.Not(this=call("map_contains", value.copy(), index.copy()))
+        return case([(is_null(value.copy()), exp.Null()), (present, missing)], found)
+    length = call("len", value)
+    shown = [
+        text("Array subscript must be less than or equal to array length: "),
+        cast(index, Type("varchar"), dialect),
+        text(" > "),
+        cast(length, Type("varchar"), dialect),
+    ]
+    message = shown[0]
+    for part in shown[1:]:
+        message = binary(exp.DPipe, message, part)
+    beyond = binary(exp.GT, index.copy(), length.copy())
+    low = binary(exp.LTE, index.copy(), number(0))
+    branches = [(low, call("error", text("SQL array indices start at 1"))), (beyond, call("error", message))]
+    return case(branches, call("list_extract", value.copy(), index.copy()))
+
+
+def _like(node: Call, dialect: str) -> Any:
+    value, pattern = node.arguments
+    assert isinstance(pattern, Call)
+    inner = [expression(a, dialect) for a in pattern.arguments]
+    escape: Any = None
+    if len(inner) == 2:
+        escape = inner[1]
+    elif dialect == "spark":
+        # Spark's LIKE escapes with a backslash unless told otherwise; Presto's does not escape.
+        inner[0] = call("replace", inner[0], text("\\"), text("\\\\"))
+    like: Any = exp.Like(this=expression(value, dialect), expression=inner[0])
+    return exp.Paren(this=exp.Escape(this=like, expression=escape) if escape is not None else like)
+
+
+def _try(node: Call, dialect: str) -> Any:
+    thunk = node.arguments[0]
+    assert isinstance(thunk, Lambda)
+    if dialect != "duckdb":
+        raise unsupported("TRY", dialect)
+    return call("try", expression(thunk.body, dialect))
+
+
+def _cast(node: Call, attempt: bool, dialect: str) -> Any:
+    inner = node.arguments[0]
+    source, target = typed(inner), typed(node)
+    value = expression(inner, dialect)
+    if target.base in ("re2jregexp", "joniregexp", "jsonpath", "likepattern", "codepoints"):
+        return value
+    if target.base in _TEXT and source.base in _TEXT:
+        return _text_to_text(value, source, target)
+    if source.base in ("double", "real", "decimal") and target.base in INTEGERS:
+        # The engines cut or round to even; Presto rounds half away from zero.
+        value = call("round", value)
+    if target.base == "timestamp with time zone" and source.base in _TEXT and dialect == "duckdb":
+        value = call("regexp_replace", value, text(r"(\d) ([+-]\d)"), text(r"\1\2"))
+    if target.base == "json":
+        encoded = call("to_json", value)
+        return cast(encoded, Type("varchar"), dialect) if dialect == "duckdb" else encoded
+    if source.base == target.base and source.base in ("row", "array", "map") and _names(source) != _names(target):
+        value = _renamed(value, source, target, dialect)
+    result = cast(value, target, dialect, attempt=attempt)
+    if target.base == "varchar" and target.numbers:
+        return call("substr", result, number(1), number(length_of(target)))
+    return result
+
+
+def _text_to_text(value: Any, source: Type, target: Type) -> Any:
+    if source.base == "char":
+        value = call("rpad", value, number(length_of(source)), text(" ")) if target.base == "varchar" else value
+    if length_of(target) < length_of(source):
+        value = call("substr", value, number(1), number(length_of(target)))
+    return call("rtrim", value) if target.base == "char" else value
+
+
+def _names(kind: Type) -> tuple[Any, ...]:
+    own = tuple(field_name(kind, i) for i in range(len(kind.fields)))
+    return (*own, *(_names(a) for a in kind.arguments))
+
+
+def _renamed(value: Any, source: Type, target: Type, dialect: str) -> Any:
+    """A value whose rows have the field names of ``target``: engines match fields by name, Presto by position."""
+    if _names(source) == _names(target):
+        return value
+    if source.base == "row":
+        fields = [
+            _renamed(exp.Dot(this=exp.Paren(this=value.copy()), expression=name(field_name(source, i))), s, t, dialect)
+            for i, (s, t) in enumerate(zip(source.arguments, target.arguments, strict=True))
+        ]
+        return case([(is_null(value.copy()), exp.Null())], row(fields, target))
+    if source.base == "array":
+        item = name("x")
+        body = _renamed(exp.Column(this=item.copy()), source.arguments[0], target.arguments[0], dialect)
+        function = "list_transform" if dialect == "duckdb" else "transform"
+        return call(function, value, exp.Lambda(this=body, expressions=[item]))
+    raise unsupported("A cast that renames the fields of rows inside a map", dialect)
