@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from coordinator.explain.expressions import expression_text, function_text
-from coordinator.explain.table import scan_lines, selection_text, table_text
+from coordinator.explain.expressions import expression_text, function_text, type_text
+from coordinator.explain.table import handle_text, scan_lines, selection_text, table_text
 from shared.plan import nodes
 from shared.plan.expressions import SourceLocation, Variable
 from shared.plan.nodes import OrderingScheme, PlanNode
@@ -48,7 +48,7 @@ def _scan_description(node: PlanNode, *, distributed: bool) -> Description | Non
     filtering = below if isinstance(below, nodes.FilterNode) else None
     scan = below if filtering is None else filtering.source
     if not isinstance(scan, nodes.TableScanNode):
-        return None
+        return None if project is None or filtering is None else _filter_project(project, filtering)
     parts = [part for part in (scan, filtering, project) if part is not None]
     name = "Scan" + "Filter" * (filtering is not None) + "Project" * (project is not None)
     options = [table_text(scan.table)]
@@ -70,8 +70,26 @@ def _scan_description(node: PlanNode, *, distributed: bool) -> Description | Non
     return Description(name, ids, f"[{', '.join(options)}]", output_variables(node), tuple(details), ())
 
 
+def _filter_project(project: nodes.ProjectNode, filtering: nodes.FilterNode) -> Description:
+    identifier = f"[filterPredicate = {expression_text(filtering.predicate)}, projectLocality = LOCAL]"
+    return Description(
+        "FilterProject",
+        (filtering.id, project.id),
+        identifier,
+        output_variables(project),
+        tuple(_assignment_lines(project)),
+        (filtering.source,),
+    )
+
+
 def names(variables: tuple[Variable, ...]) -> str:
     return ", ".join(variable.name for variable in variables)
+
+
+def hashes(*variables: Variable | None) -> str:
+    """The precomputed hashes that a node uses, as ``[$hashvalue]``."""
+    shown = ", ".join(variable.name for variable in variables if variable is not None)
+    return f"[{shown}]" if shown else ""
 
 
 def place(location: SourceLocation | None) -> str:
@@ -111,12 +129,14 @@ def _filter(node: nodes.FilterNode) -> tuple[str, str, list[str]]:
 
 def _aggregation(node: nodes.AggregationNode) -> tuple[str, str, list[str]]:
     step = "" if node.step == "SINGLE" else f"({node.step})"
+    if isinstance(node.preGroupedVariables, tuple) and node.preGroupedVariables:
+        step = "(STREAMING)"
     keys = names(node.groupingSets.groupingKeys)
     details = [
         f"{variable_of_key(key).name} := {_aggregate(aggregation)}{place(aggregation.call.sourceLocation)}"
         for key, aggregation in node.aggregations.items()
     ]
-    return f"Aggregate{step}" + (f"[{keys}]" if keys else ""), "", details
+    return f"Aggregate{step}" + (f"[{keys}]" if keys else "") + hashes(node.hashVariable), "", details
 
 
 def _aggregate(aggregation: nodes.Aggregation) -> str:
@@ -140,12 +160,15 @@ def _join(node: nodes.JoinNode) -> tuple[str, str, list[str]]:
     clauses = [f'("{clause.left.name}" = "{clause.right.name}")' for clause in node.criteria]
     if node.filter is not None:
         clauses.append(expression_text(node.filter))
-    return _JOIN_NAMES[node.type], f"[{' AND '.join(clauses)}]", details
+    hashed = hashes(node.leftHashVariable, node.rightHashVariable)
+    return _JOIN_NAMES[node.type], f"[{' AND '.join(clauses)}]{hashed}", details
 
 
 def _semi_join(node: nodes.SemiJoinNode) -> tuple[str, str, list[str]]:
     details = [] if node.distributionType is None else [f"Distribution: {node.distributionType}"]
-    return "SemiJoin", f"[{node.sourceJoinVariable.name} = {node.filteringSourceJoinVariable.name}]", details
+    hashed = hashes(node.sourceHashVariable, node.filteringSourceHashVariable)
+    identifier = f"[{node.sourceJoinVariable.name} = {node.filteringSourceJoinVariable.name}]{hashed}"
+    return "SemiJoin", identifier, details
 
 
 def _top_n(node: nodes.TopNNode) -> tuple[str, str, list[str]]:
@@ -187,7 +210,7 @@ def _window(node: nodes.WindowNode) -> tuple[str, str, list[str]]:
         words = [frame.type, start, frame.startType, end, frame.endType]
         text = f"{expression_text(function.functionCall)} {' '.join(word for word in words if word)}"
         details.append(f"{variable_of_key(key).name} := {text}{place(function.functionCall.sourceLocation)}")
-    return "Window", f"[{_specification(node.specification)}]", details
+    return "Window", f"[{_specification(node.specification)}]{hashes(node.hashVariable)}", details
 
 
 def _row_number(node: nodes.RowNumberNode) -> tuple[str, str, list[str]]:
@@ -205,7 +228,7 @@ def _top_n_row_number(node: nodes.TopNRowNumberNode | nodes.SpiTopNRowNumberNode
 
 
 def _typed(variables: tuple[Variable, ...]) -> str:
-    return ", ".join(f"{variable.name}:{variable.type}" for variable in variables)
+    return ", ".join(f"{variable.name}:{type_text(variable.type)}" for variable in variables)
 
 
 def _unnest(node: nodes.UnnestNode) -> tuple[str, str, list[str]]:
@@ -218,7 +241,8 @@ def _mark_distinct(node: nodes.MarkDistinctNode) -> tuple[str, str, list[str]]:
 
 
 def _group_id(node: nodes.GroupIdNode) -> tuple[str, str, list[str]]:
-    grouping = ", ".join(f"[{names(grouping_set)}]" for grouping_set in node.groupingSets)
+    inputs = {variable_of_key(key).name: source.name for key, source in node.groupingColumns.items()}
+    grouping = ", ".join(f"[{', '.join(inputs.get(v.name, v.name) for v in g)}]" for g in node.groupingSets)
     details = [
         f"{variable_of_key(key).name} := {source.name}{place(source.sourceLocation)}"
         for key, source in node.groupingColumns.items()
@@ -235,11 +259,13 @@ def _offset(node: nodes.OffsetNode) -> tuple[str, str, list[str]]:
 
 
 def _exchange(node: nodes.ExchangeNode) -> tuple[str, str, list[str]]:
+    if node.scope == "LOCAL" and node.orderingScheme is not None:
+        return "LocalMerge", f"[{ordering_text(node.orderingScheme)}]", []
     if node.scope == "LOCAL":
         partitioning = node.partitioningScheme.partitioning
-        handle = partitioning.handle.connectorHandle
         arguments = ", ".join(expression_text(a) for a in partitioning.arguments)
-        return "LocalExchange", f"[{handle.get('partitioning')}] ({arguments})", []
+        hashed = hashes(node.partitioningScheme.hashColumn)
+        return "LocalExchange", f"[{handle_text(partitioning.handle)}]{hashed} ({arguments})", []
     if node.orderingScheme is not None:
         return "RemoteStreamingMerge", f"[{ordering_text(node.orderingScheme)}]", []
     return "RemoteStreamingExchange", f"[{node.type} - {node.partitioningScheme.encoding}]", []
@@ -261,7 +287,9 @@ def _call_procedure(node: nodes.CallDistributedProcedureNode) -> tuple[str, str,
 
 
 def _table_writer(node: nodes.TableWriterNode) -> tuple[str, str, list[str]]:
-    return "TableWriter", "", _written_lines(node.columnNames, node.columns)
+    collected = 0 if node.statisticsAggregation is None else len(node.statisticsAggregation.get("aggregations", ()))
+    lines = _written_lines(node.columnNames, node.columns)
+    return "TableWriter", "", [*lines, f"Statistics collected: {collected}"]
 
 
 def _table_finish(node: nodes.TableFinishNode) -> tuple[str, str, list[str]]:

@@ -6,8 +6,9 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, assert_never
 
+from coordinator.analyzer.casts import java_double
 from shared.plan.blocks import decode_constant
-from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, Variable
+from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, SqlFunctionHandle, Variable
 from shared.plan.types import Field, Type, parse_type
 
 _INFIX = {
@@ -70,8 +71,12 @@ def operator_name(call: Call) -> str:
 
 def function_text(call: Call) -> str:
     """An aggregate call: the qualified name in quotes, arguments in parentheses, ``*`` for none."""
-    signature = getattr(call.functionHandle, "signature", None)
-    name = signature.name if signature is not None else call.displayName
+    handle = call.functionHandle
+    if isinstance(handle, SqlFunctionHandle):
+        name = handle.functionId.partition(";")[0]
+    else:
+        signature = getattr(handle, "signature", None)
+        name = call.displayName if signature is None else signature.name
     arguments = ", ".join(f"({expression_text(a)})" for a in call.arguments)
     return f'"{name}"({arguments or "*"})'
 
@@ -117,6 +122,8 @@ def plain_text(value: Any) -> str:
             return value.isoformat()
         case Decimal():
             return f"{value:f}"
+        case float():
+            return java_double(value)
         case _:
             return str(value)
 

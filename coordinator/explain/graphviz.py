@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from coordinator.explain.describe import Description, describe
-from coordinator.explain.text import handle_text
+from coordinator.explain.table import handle_text
 from shared.plan.fragment import SubPlan
 from shared.plan.nodes import PlanNode
 

@@ -10,8 +10,11 @@ import msgspec
 from coordinator.explain.expressions import expression_text, plain_text, type_text
 from shared.plan.blocks import decode_constant
 from shared.plan.expressions import RowExpression, SourceLocation
-from shared.plan.nodes import TableHandle, TableScanNode
+from shared.plan.nodes import PartitioningHandle, TableHandle, TableScanNode
 from shared.plan.traversal import variable_of_key
+
+_MAX_RANGES = 32
+"""Above this only the span of a domain is printed, as Presto does."""
 
 
 def table_text(table: TableHandle) -> str:
@@ -21,12 +24,24 @@ def table_text(table: TableHandle) -> str:
     return f"TableHandle {{connectorId='{table.connectorId}', connectorHandle='{name}', layout='{layout}'}}"
 
 
+def handle_text(handle: PartitioningHandle) -> str:
+    """``SINGLE``, ``HASH``, ``SOURCE``, ``COORDINATOR_ONLY``, or ``connector:table:rows``."""
+    system = handle.connectorHandle
+    if system.get("@type") != "$remote":
+        parts = (handle.connectorId, system.get("table"), system.get("totalRows"))
+        return ":".join(str(part) for part in parts if part is not None)
+    partitioning, function = str(system["partitioning"]), str(system["function"])
+    return function if partitioning == "FIXED" else partitioning
+
+
 def _handle_text(handle: Mapping[str, Any]) -> str:
     iceberg = handle.get("icebergTableName")
     if isinstance(iceberg, Mapping):
         snapshot = f"@{iceberg['snapshotId']}" if "snapshotId" in iceberg else ""
         return f"{iceberg.get('tableName')}${str(iceberg.get('tableType', 'DATA')).lower()}{snapshot}"
     schema, table = handle.get("schemaName"), handle.get("tableName") or handle.get("table")
+    if "scaleFactor" in handle:
+        return f"{table}:sf{handle['scaleFactor']}"
     return str(table) if schema is None else f"{schema}.{table}"
 
 
@@ -57,7 +72,7 @@ def _place(location: SourceLocation | None) -> str:
 
 
 def _column_name(handle: Mapping[str, Any]) -> str:
-    return str(handle.get("columnIdentity", handle).get("name", ""))
+    return str(handle.get("columnName") or handle.get("columnIdentity", handle).get("name", ""))
 
 
 def _column_text(scan: TableScanNode, handle: Mapping[str, Any], key: str | None) -> str:
@@ -70,14 +85,25 @@ def _column_text(scan: TableScanNode, handle: Mapping[str, Any], key: str | None
 
 def column_domains(table: TableHandle) -> dict[str, Mapping[str, Any]]:
     """The domains that a layout carries, by column name."""
-    predicate = (table.connectorTableLayout or {}).get("domainPredicate") or {}
-    return {str(entry["column"]): entry["domain"] for entry in predicate.get("columnDomains", ())}
+    layout = table.connectorTableLayout or {}
+    predicate = layout.get("domainPredicate") or layout.get("predicate") or {}
+    entries = predicate.get("columnDomains", ()) if isinstance(predicate, Mapping) else ()
+    return {_domain_column(entry["column"]): entry["domain"] for entry in entries}
+
+
+def _domain_column(column: Any) -> str:
+    if not isinstance(column, Mapping):
+        return str(column)
+    return str(column.get("columnName") or _column_name(column))
 
 
 def _domain_lines(domain: Mapping[str, Any] | None) -> list[str]:
     if domain is None:
         return []
-    shown = [_range_text(r) for r in domain_ranges(domain)]
+    ranges = domain_ranges(domain)
+    if len(ranges) > _MAX_RANGES:
+        ranges = [{"low": ranges[0]["low"], "high": ranges[-1]["high"]}]
+    shown = [_range_text(r) for r in ranges]
     if domain.get("nullAllowed"):
         shown.insert(0, "NULL")
     return [f"    :: [{', '.join(shown)}]"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from coordinator.explain.describe import Description, describe, names
+from coordinator.explain.describe import Description, describe, hashes, names
 from coordinator.explain.expressions import expression_text, type_text
+from coordinator.explain.table import handle_text
 from shared.plan.fragment import SimplePlanFragment, SubPlan
-from shared.plan.nodes import PartitioningHandle, PlanNode
+from shared.plan.nodes import PlanNode
 
 
 def logical_text(plan: PlanNode) -> str:
@@ -16,25 +17,19 @@ def logical_text(plan: PlanNode) -> str:
 def distributed_text(subplan: SubPlan) -> str:
     """Every fragment with how its rows leave it, in the order of their numbers."""
     fragments = sorted(subplan.fragments(), key=lambda fragment: int(fragment.id))
-    return "".join(_fragment_text(fragment) for fragment in fragments)
+    return "".join(fragment_text(fragment) for fragment in fragments)
 
 
-def handle_text(handle: PartitioningHandle) -> str:
-    """``SINGLE``, ``HASH``, ``SOURCE``, ``COORDINATOR_ONLY``, or ``connector:table``."""
-    system = handle.connectorHandle
-    if system.get("@type") != "$remote":
-        return f"{handle.connectorId}:{system.get('table', '')}"
-    partitioning, function = str(system["partitioning"]), str(system["function"])
-    return function if partitioning == "FIXED" else partitioning
-
-
-def _fragment_text(fragment: SimplePlanFragment) -> str:
+def fragment_text(fragment: SimplePlanFragment) -> str:
+    """One fragment: what it gives out and its nodes."""
     scheme = fragment.partitioningScheme
     arguments = ", ".join(expression_text(argument) for argument in scheme.partitioning.arguments)
+    replicated = " (replicate nulls and any)" if scheme.replicateNullsAndAny is True else ""
     head = [
         f"Fragment {fragment.id} [{handle_text(fragment.partitioning)}]\n",
         f"    Output layout: [{names(scheme.outputLayout)}]\n",
-        f"    Output partitioning: {handle_text(scheme.partitioning.handle)} [{arguments}]\n",
+        f"    Output partitioning: {handle_text(scheme.partitioning.handle)}{replicated} [{arguments}]"
+        f"{hashes(scheme.hashColumn)}\n",
         f"    Output encoding: {scheme.encoding}\n",
         f"    Stage Execution Strategy: {fragment.stageExecutionDescriptor.stageExecutionStrategy}\n",
     ]
