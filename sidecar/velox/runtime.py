@@ -29,6 +29,8 @@ _REGISTRATIONS = (
     "20registerGeometryTypeEv",
 )
 _WINDOWS = "6window9prestosql26registerAllWindowFunctionsERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
+_FIELDS = ("Exception", "Error Code", "Reason", "Expression", "Error Source", "Retriable", "Function", "Context")
+_MAX_REASON = 600
 _TRACES = ("velox_exception_user_stacktrace_enabled", "velox_exception_system_stacktrace_enabled")
 
 
@@ -121,10 +123,14 @@ def refusal(error: Exception) -> RefusalError:
     """A pyvelox exception as Presto C++ reports it: ``<failing expression> <reason>``, no trace."""
     parts: dict[str, str] = {}
     lines = str(error).splitlines()
+    current = ""
     for line in lines:
         key, separator, value = line.partition(": ")
-        if separator and key in ("Exception", "Error Code", "Reason", "Expression"):
+        if separator and key in _FIELDS:
+            current = key
             parts.setdefault(key, value)
+        elif current == "Reason" and len(parts["Reason"]) < _MAX_REASON:
+            parts["Reason"] += " " + line.strip()
     kind = parts.get("Exception")
     if kind not in (USER, RUNTIME):
         text = lines[0] if lines else type(error).__name__

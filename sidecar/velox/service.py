@@ -7,8 +7,17 @@ from typing import Any
 
 import msgspec
 
-from shared.plan.fragment import SimplePlanFragment
-from shared.plan.nodes import NODE_TYPES
+from shared.plan.expressions import Call, SqlFunctionHandle, Variable
+from shared.plan.fragment import UNGROUPED_EXECUTION, SimplePlanFragment, encode_fragment
+from shared.plan.nodes import (
+    NODE_TYPES,
+    Assignments,
+    Partitioning,
+    PartitioningHandle,
+    PartitioningScheme,
+    ProjectNode,
+    ValuesNode,
+)
 from shared.protocol.sidecar import Failure, PlanConversionResponse
 from sidecar.messages import Format, PlanRequest, Reply
 from sidecar.velox import compile_check, convert, render, runtime
@@ -16,8 +25,35 @@ from sidecar.velox.pieces import pieces
 from sidecar.velox.refusal import STD, RefusalError, user_error
 from sidecar.velox.types import Json
 
+_SINGLE = PartitioningHandle(connectorHandle={"@type": "$remote", "partitioning": "SINGLE", "function": "SINGLE"})
 _DECODER = msgspec.json.Decoder(SimplePlanFragment)
 _BAD_TAG = re.compile(r"^Invalid value '(?P<tag>[^']*)'")
+_A = Variable(name="a", type="varchar")
+_WARM_UP = encode_fragment(
+    SimplePlanFragment(
+        id="0",
+        root=ProjectNode(
+            id="1",
+            source=ValuesNode(id="0", outputVariables=(_A,), rows=()),
+            assignments=Assignments(
+                assignments={
+                    "n<bigint>": Call(
+                        displayName="length",
+                        functionHandle=SqlFunctionHandle(functionId="native.default.length;varchar", version="1"),
+                        returnType="bigint",
+                        arguments=(_A,),
+                    )
+                }
+            ),
+        ),
+        variables=(),
+        partitioning=_SINGLE,
+        tableScanSchedulingOrder=(),
+        partitioningScheme=PartitioningScheme(partitioning=Partitioning(handle=_SINGLE, arguments=()), outputLayout=()),
+        stageExecutionDescriptor=UNGROUPED_EXECUTION,
+        outputTableWriterFragment=False,
+    )
+)
 _ACCEPTED = msgspec.json.encode(PlanConversionResponse())
 
 
@@ -32,6 +68,12 @@ def answer(request: PlanRequest) -> Reply:
     except Exception as e:
         # A hole in our own checks: the client learns the kind of it, the message carries no trace.
         return refused(RefusalError(f"Conversion failed: {type(e).__name__}: {e}"[:500], kind=STD).failure())
+
+
+def warm_up() -> None:
+    """Converts, compiles and refuses once: the first of each costs tens of milliseconds."""
+    answer(PlanRequest(body=_WARM_UP, format=Format.TEXT, compile_check=True))
+    answer(PlanRequest(body=_WARM_UP.replace(b"varchar", b"bigint"), format=Format.TEXT, compile_check=True))
 
 
 def refused(failure: Failure) -> Reply:

@@ -38,6 +38,7 @@ def main(descriptor: int, parent: int) -> None:
         from sidecar.velox import folding, registry, runtime, service
 
         runtime.boot()
+        service.warm_up()
         _send(connection, b"ready")
         decoder = msgspec.msgpack.Decoder(Request)
         while True:

@@ -123,6 +123,8 @@ def values(plan: ValuesNode, context: Conversion) -> Relation:
     no literal form. The group's text is one Values line again.
     """
     columns = columns_of(plan.outputVariables)
+    if len(columns) != len(plan.outputVariables):
+        raise user_error("Values has duplicate output variables")
     if any(len(row) != len(columns) for row in plan.rows):
         raise user_error("Values row has another number of fields than output variables")
     nothing = Relation(
