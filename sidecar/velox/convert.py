@@ -47,7 +47,7 @@ from shared.plan.nodes import (
     ValuesNode,
     WindowNode,
 )
-from sidecar.velox.operators import aggregate, exchanges, joins, rows, scan, windows
+from sidecar.velox.operators import aggregate, exchanges, joins, offset, rows, scan, windows
 from sidecar.velox.refusal import internal_error, located, unsupported
 from sidecar.velox.relation import Conversion, Relation
 
@@ -119,6 +119,9 @@ class _Converter:
                 assert isinstance(semi, SemiJoinNode)
                 source, filtering = self.node(semi.source), self.node(semi.filteringSource)
                 return joins.filtered_semi_join(plan, semi, source, filtering, self.context, keep=keep)
+            case ProjectNode() if (found := offset.offset_limit(plan)) is not None:
+                limited = offset.limited(plan, found, self.node(found.source))
+                return limited or self._unary(plan, self.node(plan.source))
             case SampleNode():
                 return self.node(plan.source)
             case _:

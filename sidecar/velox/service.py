@@ -20,7 +20,7 @@ from shared.plan.nodes import (
 )
 from shared.protocol.sidecar import Failure, PlanConversionResponse
 from sidecar.messages import Format, PlanRequest, Reply
-from sidecar.velox import compile_check, convert, render, runtime
+from sidecar.velox import compile_check, convert, culprit, render, runtime
 from sidecar.velox.pieces import pieces
 from sidecar.velox.refusal import STD, RefusalError, user_error
 from sidecar.velox.types import Json
@@ -88,8 +88,7 @@ def _convert(request: PlanRequest) -> bytes:
     columns = {relation.node["id"]: dict(relation.columns) for relation in converted.relations.values()}
     parsed: list[tuple[Json, Any]] = [(piece, runtime.to_plan(piece)) for piece in pieces(plan, columns)]
     if request.compile_check:
-        for piece, _ in parsed:
-            compile_check.compile_check(piece)
+        _compile([piece for piece, _ in parsed], request.body)
     match request.format:
         case Format.NONE:
             return _ACCEPTED
@@ -99,6 +98,17 @@ def _convert(request: PlanRequest) -> bytes:
             return render.json(parsed)
         case Format.GRAPHVIZ:
             return render.graphviz(parsed, converted.values, f"fragment {fragment.id}").encode()
+
+
+def _compile(found: list[Json], body: bytes) -> None:
+    """Velox names the function that it refuses, the fragment knows where in the statement its call stands."""
+    try:
+        for piece in found:
+            compile_check.compile_check(piece)
+    except RefusalError as e:
+        if name := culprit.function_of(e.message):
+            e.locate(*culprit.call_of(name, body))
+        raise
 
 
 def decode(body: bytes) -> SimplePlanFragment:

@@ -460,6 +460,22 @@ def test_domains_become_filters(plans: SimpleNamespace, t: SimpleNamespace, conv
         assert expected in text
 
 
+def test_offset_is_a_limit(plans: SimpleNamespace, t: SimpleNamespace, convert: Convert) -> None:
+    rn = plans.var("rn")
+    numbered = plans.node(plans.ENGINE + "RowNumberNode", "1", t.s, partitionBy=[], rowNumberVariable=rn, partial=False)
+    predicate = plans.op("greater_than", "boolean", rn, plans.const(20))
+    limit = plans.node(".LimitNode", "3", plans.filter_(numbered, predicate, "2"), count=5, step="FINAL")
+    robin = plans.local_exchange("REPARTITION", plans.handle("FIXED", "ROUND_ROBIN"), [t.a, rn], (limit, [t.a, rn]))
+    text = lines(convert(plans.fragment(plans.project(robin, "4", a=t.a), [t.a])))
+    assert [line.strip().split(" -> ")[0] for line in text[1:]] == [
+        '-- Project[4][expressions: (a:BIGINT, "a")]',
+        "-- Limit[3][5 offset 20]",
+        "-- TableScan[0][table: s.t]",
+    ]
+    plain = plans.project(limit, "4", a=t.a)  # no exchange: Presto C++ keeps the row number
+    assert "RowNumber[1]" in convert(plans.fragment(plain, [t.a]))
+
+
 def test_deep_plans_are_cut_and_spliced(plans: SimpleNamespace, t: SimpleNamespace, convert: Convert) -> None:
     plan = t.s
     for i in range(1, 201):

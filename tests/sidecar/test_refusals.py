@@ -278,3 +278,15 @@ def test_too_deep_for_any_reader(plans: SimpleNamespace, t: SimpleNamespace, ref
     prefix = b'{"@type":".LimitNode","id":"x","count":1,"step":"FINAL","source":'
     body = plans.fragment({"marker": 1}).replace(b'{"marker": 1}', prefix * 20_000 + b"{}" + b"}" * 20_000)
     assert "deep" in refuse(body)["message"].lower() or "recursion" in refuse(body)["message"].lower()
+
+
+def test_where_the_compiler_stumbled(plans: SimpleNamespace, t: SimpleNamespace, refuse: Refuse) -> None:
+    bad = plans.call("no_such", "bigint", t.a) | {"sourceLocation": {"line": 2, "column": 9}}
+    failure = refuse(plans.fragment(plans.project(plans.project(t.s, "5", a=t.a), "6", x=bad)))
+    assert failure["errorLocation"] == {"lineNumber": 2, "columnNumber": 9}
+    assert failure["planNodeId"] == "6"
+    entry = {"call": plans.call("sum", "bigint", t.b) | {"sourceLocation": {"line": 4, "column": 1}}}
+    sets = {"groupingKeys": [], "groupingSetCount": 1, "globalGroupingSets": []}
+    root = plans.node(".AggregationNode", "8", t.s, aggregations={"x<bigint>": entry}, groupingSets=sets, step="SINGLE")
+    failure = refuse(plans.fragment(root))
+    assert (failure["errorLocation"]["lineNumber"], failure["planNodeId"]) == (4, "8")
