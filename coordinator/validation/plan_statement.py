@@ -21,19 +21,20 @@ from coordinator.explain.explain_statement import plan_explain
 from coordinator.fragmenter.fragment import fragment
 from coordinator.optimizer.optimize import FiredRule, optimize
 from coordinator.planner import session_statements, show
+from coordinator.planner.constant_query import constant_rows
 from coordinator.planner.describe_prepared import describe_input, describe_output
-from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows
+from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows, Work
 from coordinator.planner.procedure_call import plan_call
 from coordinator.planner.query import plan_query
-from coordinator.planner.query_work import query_work
 from coordinator.planner.session_properties import check_session
 from coordinator.sql import statements as sql
 from coordinator.sql.parameters import placeholders, substitute
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.sql.tokens import location_of, tokenize, too_large
+from coordinator.unparser import work_of
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.fragment import SubPlan
-from shared.plan.nodes import PlanNode
+from shared.plan.nodes import OutputNode, PlanNode
 from shared.spi.plan_checker import PrestoWarning, WarningCollector
 from shared.spi.session import Session
 
@@ -180,16 +181,21 @@ class _Line:
         with self._verb("plan"):
             planned = plan_query(tree, text, self._session, self._catalogs)
         logical, subplan = self._finish(planned.root)
-        assert logical is not None
+        assert isinstance(logical, OutputNode)
         return PlannedStatement(
             query_type="SELECT",
             columns=planned.columns,
-            work=ReturnRows(()) if self._explaining else query_work(logical, self._session),
+            work=self._work(logical),
             initial_plan=planned.root,
             logical_plan=logical,
             subplan=subplan,
             inputs=tuple(f"{t.catalog}.{t.schema}.{t.name}" for t in planned.tables),
         )
+
+    def _work(self, logical: OutputNode) -> Work:
+        if self._explaining:
+            return ReturnRows(())
+        return constant_rows(logical, self._session) or work_of(logical)
 
     def _call(self, call: sql.Call, text: str) -> PlannedStatement:
         _refuse_parameters([token for argument in call.arguments for token in argument.tokens], text)

@@ -1,4 +1,4 @@
-"""How an optimized query runs. One over constants alone (``SELECT 1``, VALUES) is answered here, without an engine."""
+"""Queries over constants alone (``SELECT 1``, VALUES): answered while they are planned, without an engine."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.interpreter import NotConstantError, evaluate
-from coordinator.planner.planned_statement import ReturnRows, Work
-from shared.errors import ErrorCode, ProcessionError
+from coordinator.planner.planned_statement import ReturnRows
 from shared.plan.expressions import Call, Lambda, RowExpression, SpecialForm, Variable
 from shared.plan.nodes import FilterNode, LimitNode, OutputNode, PlanNode, ProjectNode, ValuesNode
 from shared.plan.traversal import variable_of_key
@@ -21,13 +20,12 @@ MAX_ROWS = 10_000
 Row = Mapping[str, RowExpression]
 
 
-def query_work(plan: PlanNode, session: Session) -> Work:
-    """The rows of a query over constants; raises NOT_SUPPORTED for any other, and what Presto raises at run time."""
+def constant_rows(plan: PlanNode, session: Session) -> ReturnRows | None:
+    """The rows of an optimized query, None when it needs an engine; raises what Presto raises at run time."""
     try:
         return ReturnRows(_rows(plan, session))
-    except NotConstantError as error:
-        message = "Queries over tables are not supported yet; EXPLAIN shows their plans"
-        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message) from error
+    except NotConstantError:
+        return None
 
 
 def _rows(plan: PlanNode, session: Session) -> tuple[tuple[Any, ...], ...]:
