@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from coordinator.cli.output import OutputFormat
+
 app = typer.Typer(
     name="procession",
     help="A SQL coordinator for Iceberg lakes: Presto protocol in, Velox-checked plans, Spark underneath.",
@@ -52,6 +54,38 @@ def demo(
     from coordinator.cli.demo import demo as run
 
     raise typer.Exit(run(DemoOptions(scale, files), Console()))
+
+
+@app.command()
+def doctor(
+    etc: Etc = Path("etc"),
+    port: Port = None,
+    data_dir: DataDir = None,
+    fix: Annotated[bool, typer.Option("--fix", help="Fetch the jars that are missing.")] = False,
+) -> None:
+    """Say what is missing on this machine, and the exact fix."""
+    from coordinator.cli.doctor import doctor as run
+
+    raise typer.Exit(run(etc, port, data_dir, fix=fix))
+
+
+@app.command()
+def sql(
+    execute: Annotated[str | None, typer.Option("--execute", "-e", help="Run this and leave.")] = None,
+    server: Annotated[str, typer.Option("--server", help="Address of the coordinator.")] = "http://127.0.0.1:8080",
+    catalog: Annotated[str | None, typer.Option("--catalog", help="Catalog of names without one.")] = None,
+    schema: Annotated[str | None, typer.Option("--schema", help="Schema of names without one.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Who asks; by default the login name.")] = None,
+    output_format: Annotated[OutputFormat, typer.Option("--output-format", help="Form of rows.")] = OutputFormat.TABLE,
+) -> None:
+    """Run statements: --execute, standard input, or a prompt."""
+    import getpass
+
+    from coordinator.cli.client import ClientSession
+    from coordinator.cli.sql import sql as run
+
+    session = ClientSession(user or getpass.getuser(), catalog, schema)
+    raise typer.Exit(run(server, session, execute, output_format))
 
 
 @app.command()

@@ -37,6 +37,10 @@ class StatementBar:
         total = self._progress.tasks[0].total or 1
         self._progress.update(self._task, total=total, completed=total, state="FINISHED")
 
+    def stop(self) -> None:
+        """Draw no more."""
+        self._progress.stop()
+
     def __enter__(self) -> StatementBar:
         self._progress.start()
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import sys
@@ -13,7 +14,9 @@ from pathlib import Path
 import httpx
 
 from coordinator.app import Overrides, serve
+from coordinator.config import read_config
 from coordinator.engine.spark.child import GuardedChild
+from shared.properties import ConfigurationError
 
 _START_SECONDS = 60.0
 
@@ -26,9 +29,13 @@ def up(etc: Path, overrides: Overrides, ready: Callable[[str], None] = print) ->
     """Serve until Ctrl-C, SIGTERM or a graceful shutdown. 0 after a clean stop, 2 when it could not start."""
     if overrides.sidecar_url is not None:
         return serve(etc, overrides, ready)
-    data_dir = (overrides.data_dir or Path("var")).absolute()
     try:
-        child, url = start_sidecar(data_dir / "logs" / "sidecar.log")
+        data_dir = _check(etc, overrides)
+    except ConfigurationError as error:
+        sys.stderr.write(f"procession: {error}\n")
+        return 2
+    try:
+        child, url = start_sidecar(data_dir.absolute() / "logs" / "sidecar.log")
     except SidecarStartError as error:
         sys.stderr.write(f"procession: {error}\n")
         return 2
@@ -36,6 +43,19 @@ def up(etc: Path, overrides: Overrides, ready: Callable[[str], None] = print) ->
         return serve(etc, replace(overrides, sidecar_url=url), ready)
     finally:
         child.stop()
+
+
+def _check(etc: Path, overrides: Overrides) -> Path:
+    """The data directory of a configuration that can start; raises ConfigurationError before any child is made."""
+    config = read_config(etc)
+    settings = config.coordinator
+    port = settings.http_port if overrides.http_port is None else overrides.http_port
+    try:
+        socket.create_server((settings.http_host, port)).close()
+    except OSError as error:
+        reason = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror
+        raise ConfigurationError(f"cannot listen on {settings.http_host}:{port}: {reason}") from error
+    return overrides.data_dir or config.node.data_dir
 
 
 def start_sidecar(log_file: Path) -> tuple[GuardedChild, str]:
