@@ -18,7 +18,10 @@ app = typer.Typer(
 )
 
 Etc = Annotated[Path, typer.Option("--etc", help="Configuration directory in Presto's file shapes.")]
-Port = Annotated[int | None, typer.Option("--port", help="HTTP port, over http-server.http.port; 0 for a free one.")]
+Port = Annotated[
+    int | None,
+    typer.Option("--port", help="HTTP port, over http-server.http.port; 0 for a free one.", min=0, max=65535),
+]
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Over node.data-dir.")]
 SidecarUrl = Annotated[str | None, typer.Option("--sidecar", help="Base address of a running sidecar.")]
 
@@ -88,17 +91,14 @@ def sql(
     raise typer.Exit(run(server, session, execute, output_format))
 
 
-@app.command()
-def sidecar(
-    port: Annotated[int, typer.Option("--port", help="HTTP port; 0 for a free one.")] = 7778,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
-) -> None:
-    """Serve the plan-validation endpoint alone (more flags: python -m sidecar --help)."""
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
+def sidecar(context: typer.Context) -> None:
+    """Serve the plan-validation endpoint alone; --port N --host H, and more flags: procession sidecar --help."""
     import os
     import sys
 
     # Its own program: the coordinator never imports the sidecar.
-    os.execv(sys.executable, [sys.executable, "-m", "sidecar", "--port", str(port), "--host", host])  # noqa: S606
+    os.execv(sys.executable, [sys.executable, "-m", "sidecar", *context.args])  # noqa: S606
 
 
 def _tell(address: str) -> None:

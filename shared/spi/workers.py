@@ -27,5 +27,8 @@ class WorkerRuntime(Protocol):
         ...
 
     def run_on_all_workers(self, kernel: str, payload: bytes, *, description: str = "") -> Iterator[tuple[str, bytes]]:
-        """The kernel once on every live executor: ``(worker name, result)`` of each."""
+        """The kernel once in every live process of every executor: ``(worker name, result)`` of each.
+
+        All processes of one executor answer under the same worker name.
+        """
         ...

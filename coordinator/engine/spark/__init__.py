@@ -1,1 +1,1 @@
-"""The Spark engine: an embedded or remote Spark Connect server behind `SparkEngine`. The only room that knows pyspark."""
+"""The Spark engine: an embedded or remote Spark Connect server behind `SparkEngine`. Nothing else knows pyspark."""

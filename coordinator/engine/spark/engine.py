@@ -8,7 +8,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from coordinator.engine.spark.failures import map_failure
 from coordinator.engine.spark.jars import JarsUnavailableError
 from coordinator.engine.spark.java import JavaNotFoundError
 from coordinator.engine.spark.kernel_package import zip_kernels
+from coordinator.engine.spark.progress import ProgressRelay, Report
 from coordinator.engine.spark.server import EmbeddedServer, SparkStartError, start_server
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.engine.spark.workers import SparkWorkers
@@ -38,10 +39,12 @@ class Connection:
     session: SparkSession
     server: EmbeddedServer | None
     parallelism: int
+    progress: ProgressRelay
+    lost: threading.Event = field(default_factory=threading.Event)
 
     @property
     def alive(self) -> bool:
-        return self.server is None or self.server.alive
+        return not self.lost.is_set() if self.server is None else self.server.alive
 
 
 class SparkEngine:
@@ -71,10 +74,10 @@ class SparkEngine:
 
     def run(self, sql: str, execution: Execution) -> Iterator[pa.RecordBatch]:
         """The rows of ``sql`` as they arrive; raises ProcessionError."""
-        yield from _Runner(self, execution).batches(lambda session: session.sql(sql))
+        yield from _Runner(self, execution, execution.report_progress).batches(lambda session: session.sql(sql))
 
     def workers(self, execution: Execution) -> SparkWorkers:
-        """Where the kernels of one query run."""
+        """Where the kernels of one query run; their progress is the procedure's to report."""
         return SparkWorkers(_Runner(self, execution))
 
     def connect(self) -> Connection:
@@ -100,7 +103,9 @@ class SparkEngine:
                 session.addArtifacts(str(zip_kernels(self._settings.work_dir / "kernels")), pyfile=True)
                 for name, value in self._catalog_conf.items():
                     session.conf.set(name, value)
-            return Connection(session, server, _parallelism(session, self._settings))
+            progress = ProgressRelay()
+            session.registerProgressHandler(progress)
+            return Connection(session, server, _parallelism(session, self._settings), progress)
         except _START_FAILURES as error:
             _LOG.error("Spark did not start: %s", error)
             raise ProcessionError(ErrorCode.NO_NODES_AVAILABLE, f"Spark is not available: {error}") from error
@@ -138,15 +143,17 @@ class SparkEngine:
             count = connection.parallelism
             connection.session.range(0, count, 1, count).mapInArrow(_identity(), "id long").toArrow()
         except Exception as error:
-            _LOG.warning("Spark's warm-up failed: %s", map_failure(error, server_alive=connection.alive))
+            if not self._stopping.is_set():
+                _LOG.warning("Spark's warm-up failed: %s", map_failure(error, server_alive=connection.alive))
 
 
 class _Runner:
     """One query's use of the engine: its frames carry the query's tag and end when the query does."""
 
-    def __init__(self, engine: SparkEngine, execution: Execution) -> None:
+    def __init__(self, engine: SparkEngine, execution: Execution, report: Report | None = None) -> None:
         self._engine = engine
         self._execution = execution
+        self._report = report
         self._tag = f"procession-{execution.query_id}"
         self._registered: set[int] = set()
 
@@ -165,7 +172,11 @@ class _Runner:
             raise
         except Exception as error:
             self._execution.check_cancelled()
-            raise map_failure(error, server_alive=connection.alive) from error
+            failure = map_failure(error, server_alive=connection.alive)
+            if failure.code is ErrorCode.REMOTE_HOST_GONE:
+                # The next statement makes a new session; an embedded server says itself whether it lives.
+                connection.lost.set()
+            raise failure from error
 
     def _stream(self, connection: Connection, frame: Callable[[SparkSession], DataFrame]) -> Iterator[pa.RecordBatch]:
         session = connection.session
@@ -173,9 +184,10 @@ class _Runner:
         try:
             data: Any = frame(session)
             plan = data._plan.to_proto(session.client)
-            for part in session.client.to_table_as_iterator(plan, {}):
-                if isinstance(part, pa.Table):
-                    yield from part.to_batches()
+            with connection.progress.reporting(self._report):
+                for part in session.client.to_table_as_iterator(plan, {}):
+                    if isinstance(part, pa.Table):
+                        yield from part.to_batches()
         finally:
             with contextlib.suppress(Exception):
                 session.removeTag(self._tag)

@@ -42,6 +42,8 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
         return ProcessionError(ErrorCode[kernel[1]], kernel[2].strip())
     if isinstance(error, grpc.RpcError) and getattr(error, "code", lambda: None)() in _GONE:
         return spark_gone(_first_line(getattr(error, "details", lambda: "")() or "connection lost"))
+    if "INVALID_HANDLE.SESSION" in text:
+        return spark_gone("it no longer knows this session")
     if "UNAVAILABLE" in text or "RetriesExceeded" in type(error).__name__:
         return spark_gone("connection lost")
     condition = error.getCondition() if isinstance(error, PySparkException) else None

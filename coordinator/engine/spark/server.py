@@ -19,7 +19,22 @@ from coordinator.engine.spark.kernel_package import unpack_kernels
 from coordinator.engine.spark.settings import SparkSettings
 
 _MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
-_OPENS = ["java.base/java.lang", "java.base/java.lang.invoke", "java.base/java.lang.reflect", "java.base/java.io", "java.base/java.net", "java.base/java.nio", "java.base/java.util", "java.base/java.util.concurrent", "java.base/java.util.concurrent.atomic", "java.base/jdk.internal.ref", "java.base/sun.nio.ch", "java.base/sun.nio.cs", "java.base/sun.security.action", "java.base/sun.util.calendar"]
+_OPENS = [
+    "java.base/java.lang",
+    "java.base/java.lang.invoke",
+    "java.base/java.lang.reflect",
+    "java.base/java.io",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic",
+    "java.base/jdk.internal.ref",
+    "java.base/sun.nio.ch",
+    "java.base/sun.nio.cs",
+    "java.base/sun.security.action",
+    "java.base/sun.util.calendar",
+]
 _BOOTSTRAP = Path(__file__).with_name("bootstrap")
 _LOG4J = """\
 rootLogger.level = warn

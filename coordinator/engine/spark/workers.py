@@ -49,16 +49,19 @@ class SparkWorkers:
         *,
         description: str = "",  # noqa: ARG002
     ) -> Iterator[tuple[str, bytes]]:
-        """As the SPI says. As many tasks as slots; the first task of each worker process does the work."""
+        """As the SPI says. As many tasks as slots, so that every Python process of an executor gets one.
+
+        An executor answers once a process, under one name: its host and the process that forks its Python workers.
+        """
         function = once_function(kernel, payload)
         count = self._runner.parallelism
-        seen: set[str] = set()
+        seen: set[tuple[str, int]] = set()
         for batch in self._runner.batches(
-            lambda s: s.range(0, count, 1, count).mapInArrow(function, "worker string, result binary")
+            lambda s: s.range(0, count, 1, count).mapInArrow(function, "worker string, process int, result binary")
         ):
-            for worker, result in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
-                if worker not in seen:
-                    seen.add(worker)
+            for worker, process, result in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                if (worker, process) not in seen:
+                    seen.add((worker, process))
                     yield worker, result
 
 
@@ -84,7 +87,7 @@ def kernel_function(kernel: str, payloads: tuple[bytes, ...]) -> MapInArrow:
 
 
 def once_function(kernel: str, payload: bytes) -> MapInArrow:
-    """Runs the kernel in every task and names the executor's host and process."""
+    """Runs the kernel in every task and names executor and process."""
     module, function = kernel.split(":")
     package = PACKAGE
 
@@ -102,9 +105,15 @@ def once_function(kernel: str, payload: bytes) -> MapInArrow:
                 result = call(payload)
                 # Long enough that no worker process takes two of the tasks while another has none.
                 time.sleep(0.05)
-                worker = f"{socket.gethostname()}:{os.getpid()}"
+                # Of an executor's Python processes all have one parent; a host may run several executors.
+                worker = f"{socket.gethostname()}:{os.getppid()}"
                 yield pyarrow.RecordBatch.from_arrays(
-                    [pyarrow.array([worker]), pyarrow.array([result], pyarrow.binary())], ["worker", "result"]
+                    [
+                        pyarrow.array([worker]),
+                        pyarrow.array([os.getpid()], pyarrow.int32()),
+                        pyarrow.array([result], pyarrow.binary()),
+                    ],
+                    ["worker", "process", "result"],
                 )
 
     return run

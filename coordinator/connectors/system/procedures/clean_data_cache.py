@@ -50,6 +50,10 @@ class CleanDataCache:
         arguments: Arguments,  # noqa: ARG002
         results: Sequence[tuple[str, bytes]],
     ) -> ProcedureResult:
-        """One row an executor, by name."""
-        cleared = [(worker, json.loads(result)) for worker, result in sorted(results)]
-        return ProcedureResult(rows=[(worker, found["entries"], found["bytes"]) for worker, found in cleared])
+        """One row an executor, by name: the sums over its processes."""
+        sums: dict[str, tuple[int, int]] = {}
+        for worker, result in sorted(results):
+            found = json.loads(result)
+            entries, size = sums.get(worker, (0, 0))
+            sums[worker] = entries + found["entries"], size + found["bytes"]
+        return ProcedureResult(rows=[(worker, entries, size) for worker, (entries, size) in sums.items()])
