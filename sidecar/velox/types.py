@@ -5,6 +5,7 @@ Lengths of varchar vanish, as in Presto C++. Types that this Velox cannot read (
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -28,6 +29,7 @@ _OWN: dict[str, Json] = {
 }
 # Java-only types of arguments whose cast vanishes; as types of values they never reach a worker.
 _HIVE_ALIASES = {"string": "varchar", "float": "real", "binary": "varbinary", "int": "integer"}
+_STRUCT_FIELD = re.compile(r"([<,])([^<>,:]+):")
 _PHYSICAL = {
     "DATE": "INTEGER",
     "TIMESTAMP WITH TIME ZONE": "BIGINT",
@@ -66,9 +68,8 @@ def velox_type(text: str) -> Json:
 @lru_cache(maxsize=1024)
 def hive_type(text: str) -> Json:
     """Velox type JSON of Hive type text, such as ``map<string,bigint>`` or ``struct<a:int>``."""
-    presto = text.replace("<", "(").replace(">", ")")
-    if "struct(" in presto:
-        presto = presto.replace("struct(", "row(").replace(":", " ")
+    presto = _STRUCT_FIELD.sub(r'\1"\2" ', text).replace("struct<", "row(").replace("<", "(").replace(">", ")")
+    presto = presto.replace("timestamp with local time zone", "timestamp with time zone")
     return _convert(_dealias(parse(presto)), text)
 
 

@@ -476,6 +476,42 @@ def test_offset_is_a_limit(plans: SimpleNamespace, t: SimpleNamespace, convert: 
     assert "RowNumber[1]" in convert(plans.fragment(plain, [t.a]))
 
 
+def test_iceberg_scan(plans: SimpleNamespace, convert: Convert) -> None:
+    """Names come from the column identity; a column that this Velox cannot read is in nobody's way until it is read."""
+    renamed = plans.var("a_1", "bigint")
+    scan = plans.scan(renamed)
+    scan["table"]["connectorHandle"] = {
+        "@type": "iceberg",
+        "schemaName": "db",
+        "icebergTableName": {"tableName": "t", "tableType": "DATA", "snapshotId": 7156048221450560473},
+    }
+    scan["table"]["connectorTableLayout"] = {
+        "@type": "iceberg",
+        "domainPredicate": {"columnDomains": []},
+        "dataColumns": [
+            {"name": "a", "type": "bigint"},
+            {"name": "t", "type": "time"},
+            {"name": "s", "type": "struct<x y:int,z:struct<w:string>>"},
+            {"name": "z", "type": "timestamp with local time zone"},
+        ],
+    }
+    scan["assignments"] = {
+        "a_1<bigint>": {
+            "@type": "iceberg",
+            "columnIdentity": {"id": 1, "name": "a", "typeCategory": "PRIMITIVE", "children": []},
+            "type": "bigint",
+            "columnType": "PARTITION_KEY",
+            "requiredSubfields": [],
+        }
+    }
+    body = plans.fragment(scan, [renamed])
+    assert "TableScan[0][table: db.t, data columns: ROW<a:BIGINT,s:ROW<" in convert(body)
+    (assigned,) = json.loads(convert(body, Format.JSON))["sources"][0]["assignments"]
+    assert assigned["assign"] == "a_1"
+    assert assigned["columnHandle"]["hiveColumnHandleName"] == "a"
+    assert assigned["columnHandle"]["columnType"] == "PartitionKey"
+
+
 def test_deep_plans_are_cut_and_spliced(plans: SimpleNamespace, t: SimpleNamespace, convert: Convert) -> None:
     plan = t.s
     for i in range(1, 201):

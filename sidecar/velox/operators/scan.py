@@ -12,7 +12,7 @@ from sidecar.velox.constants import physical
 from sidecar.velox.expressions import UNCHECKED, expression
 from sidecar.velox.filters import subfield_filters
 from sidecar.velox.operators.rows import variable_of_key
-from sidecar.velox.refusal import unsupported, user_error
+from sidecar.velox.refusal import RefusalError, unsupported, user_error
 from sidecar.velox.relation import Relation, columns_of, row_of
 from sidecar.velox.types import Json, hive_type, parse, row_type, velox_type
 
@@ -131,8 +131,11 @@ def _data_columns(columns: Any) -> Json | None:
     for column in columns:
         if not isinstance(column, dict) or not isinstance(column.get("type"), str):
             raise user_error("Malformed data column")
+        try:
+            types.append(hive_type(column["type"]))
+        except RefusalError:
+            continue  # nobody reads it: a column that is read is checked by its own type
         names.append(str(column.get("name", "")))
-        types.append(hive_type(column["type"]))
     return row_type(names, types)
 
 
