@@ -1,7 +1,8 @@
-"""Statement text to checked plan, over HTTP and through the real sidecar: latency, capacity, and lag of the loop.
+"""Statement text to checked plan, over HTTP and through the real sidecar: latency, capacity, lag of the loop, CPU.
 
-Every statement has literals of its own. Prints JSON lines; the last one is the summary. ``python benchmarks/validate.py
-[seconds]``; the peer, EXPLAIN (TYPE DISTRIBUTED) on a Presto server, runs when PRESTO_URL names one.
+Every statement has literals of its own; queries are sent as EXPLAIN (TYPE DISTRIBUTED), which is checked like the query
+itself and is what the peer, a Presto server, can be asked as well. Prints JSON lines; the last one is the summary.
+``python benchmarks/validate.py [statements]``; the peer runs when PRESTO_URL names one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 import httpx
 
 ROOT = Path(__file__).parent.parent
+EXPLAIN = "EXPLAIN (TYPE DISTRIBUTED) "
 QUERIES = Path(__file__).parent / "data" / "tpch_queries.sql"
 HEADERS = {"X-Presto-User": "bench", "X-Presto-Catalog": "iceberg", "X-Presto-Schema": "tpch"}
 TABLES = {
@@ -137,8 +139,42 @@ def percentile(values: list[float], share: float) -> float:
     return round(ordered[min(int(len(ordered) * share), len(ordered) - 1)] * 1000, 2)
 
 
+def cpu_seconds(pid: int, *, children: bool) -> float:
+    """User and system time so far of a process, or of its live children."""
+    if children:
+        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return sum(cpu_seconds(int(child), children=False) for child in listed)
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class CpuMeter:
+    """CPU milliseconds a statement, by who spent them."""
+
+    def __init__(self, server: int, sidecar: int) -> None:
+        self._parts = {
+            "server": (server, False),
+            "planners": (server, True),
+            "sidecar": (sidecar, False),
+            "converters": (sidecar, True),
+        }
+        self._start = self._read()
+
+    def _read(self) -> dict[str, float]:
+        return {name: cpu_seconds(pid, children=children) for name, (pid, children) in self._parts.items()}
+
+    def per_statement(self, count: int) -> dict[str, float]:
+        return {name: round((now - self._start[name]) / count * 1000, 1) for name, now in self._read().items()}
+
+
 async def measure(
-    client: httpx.AsyncClient, statements: Callable[[], str], *, count: int, rate: float | None, parallel: int = 1
+    client: httpx.AsyncClient,
+    statements: Callable[[], str],
+    *,
+    count: int,
+    rate: float | None,
+    pids: tuple[int, int],
+    parallel: int = 1,
 ) -> dict[str, Any]:
     """``count`` statements, at ``rate`` a second or as fast as ``parallel`` clients go."""
     seconds: list[float] = []
@@ -159,8 +195,9 @@ async def measure(
             start = time.perf_counter()
             await client.head("/v1/validate")
             lags.append(time.perf_counter() - start)
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.1)
 
+    meter = CpuMeter(*pids)
     probing = asyncio.create_task(probe())
     begun = time.perf_counter()
     tasks = []
@@ -177,6 +214,7 @@ async def measure(
         "p50_ms": percentile(seconds, 0.5),
         "p99_ms": percentile(seconds, 0.99),
         "probe_p99_ms": percentile(lags, 0.99),
+        "cpu_ms": meter.per_statement(count),
     }
     if refused:
         result |= {"refused": len(refused), "reasons": sorted(set(refused))[:5]}
@@ -206,33 +244,35 @@ def stop(process: subprocess.Popen[str]) -> None:
 
 
 async def usable_queries(client: httpx.AsyncClient) -> list[str]:
-    """The queries that are accepted; the others are told once and left out, so that figures are of checked plans."""
-    usable = []
+    """The queries that are accepted; why others are not is told, so that figures are of checked plans."""
+    usable, left_out = [], {}
     for number, query in enumerate(tpch_queries(), 1):
-        response = await client.post("/v1/validate", content=query)
+        response = await client.post("/v1/validate", content=EXPLAIN + query)
         if response.status_code == 200:
             usable.append(query)
         else:
-            print(json.dumps({"left_out": f"q{number:02}", "why": response.json()["error"]["message"][:200]}))
+            left_out[f"q{number:02}"] = response.json()["error"]["message"][:200]
+    if left_out:
+        print(json.dumps({"left_out": left_out}))
     return usable
 
 
-async def run_case(url: str, case: str, count: int) -> dict[str, Any]:
+async def run_case(url: str, case: str, count: int, pids: tuple[int, int]) -> dict[str, Any]:
     rng = random.Random(7)
     async with httpx.AsyncClient(base_url=url, headers=HEADERS, timeout=120) as client:
-        await measure(client, lambda: call_statement(rng), count=10, rate=None)
-        call = await measure(client, lambda: call_statement(rng), count=count, rate=None)
+        await measure(client, lambda: call_statement(rng), count=10, rate=None, pids=pids)
+        call = await measure(client, lambda: call_statement(rng), count=count, rate=None, pids=pids)
         print(json.dumps({"case": case, "statement": "CALL", **call}), flush=True)
         queries = await usable_queries(client)
         result: dict[str, Any] = {"call": call, "queries": len(queries)}
         if queries:
 
             def mixture() -> str:
-                return with_new_literals(rng.choice(queries), rng)
+                return EXPLAIN + with_new_literals(rng.choice(queries), rng)
 
-            full = await measure(client, mixture, count=2 * count, rate=None, parallel=8)
+            full = await measure(client, mixture, count=2 * count, rate=None, pids=pids, parallel=8)
             print(json.dumps({"case": case, "statement": "TPC-H, as fast as it goes", **full}), flush=True)
-            quarter = await measure(client, mixture, count=count, rate=max(full["per_second"] / 4, 1))
+            quarter = await measure(client, mixture, count=count, rate=max(full["per_second"] / 4, 1), pids=pids)
             print(json.dumps({"case": case, "statement": "TPC-H at a quarter of capacity", **quarter}), flush=True)
             result |= {"full": full, "quarter": quarter}
         return result
@@ -247,7 +287,7 @@ async def presto_explain(url: str, count: int) -> dict[str, Any]:
         for _ in range(count):
             query = with_new_literals(rng.choice(tpch_queries()), rng)
             begun = time.perf_counter()
-            page = (await client.post(f"{url}/v1/statement", content=f"EXPLAIN (TYPE DISTRIBUTED) {query}")).json()
+            page = (await client.post(f"{url}/v1/statement", content=EXPLAIN + query)).json()
             while "nextUri" in page:
                 page = (await client.get(page["nextUri"])).json()
             seconds.append(time.perf_counter() - begun)
@@ -267,7 +307,7 @@ def main() -> None:
             for case, entries in (("no_cache", "0"), ("cache", "10000")):
                 server, url = start(__file__, "serve", str(etc), sidecar_url, entries)
                 try:
-                    results[case] = asyncio.run(run_case(url, case, count))
+                    results[case] = asyncio.run(run_case(url, case, count, (server.pid, sidecar.pid)))
                 finally:
                     stop(server)
         finally:

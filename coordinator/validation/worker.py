@@ -35,7 +35,8 @@ _PR_SET_PDEATHSIG = 1
 def main(arguments: list[str]) -> None:
     """Serve until the coordinator closes the socket. ``arguments``: descriptor, process id of the coordinator."""
     _die_with_parent(int(arguments[1]))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the coordinator closes us in order
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # these reach the whole group; the coordinator closes us in its order
     with socket.socket(fileno=int(arguments[0])) as connection:
         _serve(connection.makefile("rb"), connection.makefile("wb"))
     os._exit(0)  # native libraries need no second chance to fail
