@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,29 @@ def test_failed_task_leaves_nothing(lake: Any, table: str) -> None:
     with pytest.raises(ProcessionError, match="executor lost"):
         lake.rewrite(table)
     assert lake.files(table) == files
-    assert recover(lake.connector.tables_of, lake.connector.journal) == []
+
+
+def test_worker_that_outlives_its_cancelled_call_leaves_nothing(lake: Any, table: str, monkeypatch: Any) -> None:
+    """A killed task may still write after the call was undone: it is swept a second time."""
+    from coordinator.connectors.iceberg.procedures import rewrite_data_files
+
+    late: list[Path] = []
+
+    def fail(_kernel: str, _number: int) -> None:
+        (entry,) = lake.connector.journal.open_entries("lab")
+        late.append(lake.home / "wh/db/t/data" / f"00000-0-{entry.call_id}-abcd.parquet")
+        raise ProcessionError(ErrorCode.USER_CANCELED, "Query was canceled")
+
+    monkeypatch.setattr(rewrite_data_files, "_WORKERS_GONE_SECONDS", 0.3)
+    lake.workers.before = fail
+    with pytest.raises(ProcessionError, match="Query was canceled"):
+        lake.rewrite(table)
+    late[0].write_bytes(b"late")
+    deadline = time.monotonic() + 10
+    while lake.connector.journal.open_entries("lab") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not late[0].exists()
+    assert lake.connector.journal.open_entries("lab") == []
 
 
 def test_missing_file_is_named_and_nothing_is_written(lake: Any, table: str) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.commit import commit_rewrite
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
-from coordinator.connectors.iceberg.journal import Journal
+from coordinator.connectors.iceberg.journal import Journal, JournalEntry
 from coordinator.connectors.iceberg.options import parse_options
 from coordinator.connectors.iceberg.recovery import landed_snapshot, sweep
 from coordinator.connectors.iceberg.rewrite import (
@@ -32,6 +33,7 @@ from shared.spi.procedure import (
 )
 
 logger = logging.getLogger(__name__)
+_WORKERS_GONE_SECONDS = 10.0
 
 DECLARATION = ProcedureDeclaration(
     name="rewrite_data_files",
@@ -67,6 +69,7 @@ class Call:
     """One call between begin and its end; ``rewrite`` is None when there is nothing to do."""
 
     rewrite: Rewrite | None
+    writing: bool = False
     outcome_unknown: bool = False
     committed: bool = False
 
@@ -113,7 +116,12 @@ class RewriteDataFiles:
 
     def write(self, context: ProcedureContext, handle: Call) -> Sequence[bytes]:
         """Run the kernels; raises ProcessionError."""
-        return [] if handle.rewrite is None else write_files(handle.rewrite, context)
+        if handle.rewrite is None:
+            return []
+        handle.writing = True
+        fragments = write_files(handle.rewrite, context)
+        handle.writing = False
+        return fragments
 
     def finish(self, context: ProcedureContext, handle: Call, fragments: Sequence[bytes]) -> ProcedureResult:
         """Commit one REPLACE snapshot; raises ProcessionError."""
@@ -141,11 +149,23 @@ class RewriteDataFiles:
         rewrite = handle.rewrite
         if rewrite is None or rewrite.entry is None or handle.outcome_unknown or handle.committed:
             return
+        if not handle.writing:
+            self._undo(rewrite, rewrite.entry)
+            return
+        # A worker whose task was killed may go on for a moment and write after the sweep: the journal entry stays
+        # open until a second one, which the next start's recovery makes if this process does not live to.
+        self._undo(rewrite, rewrite.entry, close=False)
+        again = threading.Timer(_WORKERS_GONE_SECONDS, self._undo, (rewrite, rewrite.entry))
+        again.daemon = True
+        again.start()
+
+    def _undo(self, rewrite: Rewrite, entry: JournalEntry, *, close: bool = True) -> None:
         try:
             with mapped(rewrite.target.table):
                 table = self._catalog.load(rewrite.target.schema, rewrite.target.table)
-                sweep(rewrite.table.io, rewrite.entry, table, None)
-                self._journal.close(rewrite.call_id, "ABORTED")
+                sweep(rewrite.table.io, entry, table, None)
+                if close:
+                    self._journal.close(rewrite.call_id, "ABORTED")
         except Exception:
             logger.warning("Files of call %s remain until the next start", rewrite.call_id, exc_info=True)
 
