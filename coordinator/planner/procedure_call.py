@@ -72,7 +72,9 @@ def _plan_rewrite(
     cast(TableDataRewriteProcedure, bound.procedure).validate(bound.arguments)
     table = _resolve_table(bound, catalogs)
     filter_text = bound.arguments.get("filter")
-    predicate = None if filter_text is None else _analyze_filter(bound, filter_text, table, text, session)
+    predicate = None
+    if filter_text is not None and filter_text.strip().upper() != "TRUE":
+        predicate = _analyze_filter(bound, filter_text, table, text, session)
     target = TableTarget(table.schema, table.name, table.snapshot_id, predicate, filter_text)
     arguments = {**planned.work.arguments, "schema": table.schema, "table_name": table.name}
     return replace(
@@ -89,13 +91,13 @@ def _resolve_table(bound: BoundCall, catalogs: Catalogs) -> TableMetadata:
     if not name:
         raise ProcessionError(ErrorCode.INVALID_PROCEDURE_ARGUMENT, "Table name is empty", location=location)
     connector = catalogs.connector(bound.catalog)
-    for candidate in dict.fromkeys((schema, schema.lower())):
-        if connector.schema_exists(candidate):
-            table = connector.table(candidate, name) or connector.table(candidate, name.lower())
-            if table is not None:
-                return table
-            message = f"Table {bound.catalog}.{schema}.{name} does not exist"
-            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message)
+    # As written first, for tables that other engines made with capitals; then as Presto reads names.
+    for candidate in dict.fromkeys(((schema, name), (schema, name.lower()), (schema.lower(), name.lower()))):
+        table = connector.table(*candidate)
+        if table is not None:
+            return table
+    if connector.schema_exists(schema) or connector.schema_exists(schema.lower()):
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Table {bound.catalog}.{schema}.{name} does not exist")
     raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema {schema} does not exist")
 
 

@@ -1,10 +1,17 @@
-"""docs/procedures.md, written from the declarations: ``python -m coordinator.connectors.system.procedure_reference``."""
+"""docs/procedures.md, written from the declarations.
+
+``python -m coordinator.connectors.system.procedure_reference ETC`` prints the page of the catalogs in ``ETC/catalog``.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from coordinator.connectors.system.procedures.help import default_text
+from coordinator.connectors.registry import Catalogs, read_catalogs
+from coordinator.connectors.system.procedures.help import default_text, qualified_name
+from coordinator.connectors.system.registered import all_procedures
 from shared.spi.procedure import Procedure, ProcedureDeclaration, ProcedureKind
 
 _KINDS = {
@@ -15,8 +22,8 @@ _KINDS = {
 
 _HEAD = """# Procedures
 
-Generated from the declarations by `python -m coordinator.connectors.system.procedure_reference`. The same text is at
-hand in any client: `CALL system.help()`, `CALL system.help(procedure => 'rewrite_data_files')`.
+Generated from the declarations by `python -m coordinator.connectors.system.procedure_reference etc`. The same text
+is at hand in any client: `CALL system.help()`, `CALL system.help(procedure => 'rewrite_data_files')`.
 
 Arguments go by name (`name => value`) or by position, not both; names are compared without case. Values are constant
 expressions. Where a table is named, `table => 'schema.table'` stands for `schema` and `table_name`, and `where` for
@@ -26,12 +33,8 @@ expressions. Where a table is named, `table => 'schema.table'` stands for `schem
 
 def reference(procedures: Iterable[tuple[str, Procedure]]) -> str:
     """The page for ``(catalog, procedure)`` pairs, by name; a catalog's procedures are shown once a connector."""
-    sections = {_heading(catalog, p.declaration): p.declaration for catalog, p in procedures}
+    sections = {qualified_name(catalog, p.declaration): p.declaration for catalog, p in procedures}
     return _HEAD + "".join(_section(name, sections[name]) for name in sorted(sections))
-
-
-def _heading(catalog: str, declaration: ProcedureDeclaration) -> str:
-    return f"system.{declaration.name}" if catalog == "system" else f"{catalog}.system.{declaration.name}"
 
 
 def _section(name: str, declaration: ProcedureDeclaration) -> str:
@@ -55,3 +58,12 @@ def _section(name: str, declaration: ProcedureDeclaration) -> str:
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+def main(etc: Path) -> None:
+    """Prints the page for the catalogs of a configuration directory."""
+    sys.stdout.write(reference(all_procedures(Catalogs(read_catalogs(etc / "catalog")))))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

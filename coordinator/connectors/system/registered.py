@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Protocol
 
 from coordinator.connectors.system.procedures.clean_data_cache import CleanDataCache
@@ -27,7 +28,13 @@ def registered_procedures(catalogs: CatalogLookup, catalog: str) -> tuple[Proced
     """The procedures of one catalog; raises ProcessionError when there is no such catalog."""
     if catalog == SYSTEM_CATALOG:
         return (CleanDataCache(), Help(lambda: all_procedures(catalogs)))
-    return tuple(catalogs.connector(catalog).procedures())
+    return _of_connector(catalogs.connector(catalog))  # type: ignore[arg-type]  # hashable by identity
+
+
+@lru_cache(maxsize=256)
+def _of_connector(connector: Connector) -> tuple[Procedure, ...]:
+    # A connector looks its procedures up among the installed packages: milliseconds, and never another answer.
+    return tuple(connector.procedures())
 
 
 def all_procedures(catalogs: CatalogLookup) -> tuple[tuple[str, Procedure], ...]:

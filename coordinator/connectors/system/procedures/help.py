@@ -42,7 +42,7 @@ class Help:
     def __init__(self, procedures: Callable[[], Sequence[tuple[str, Procedure]]]) -> None:
         self._procedures = procedures
 
-    def call(self, context: ProcedureContext, arguments: Arguments) -> ProcedureResult:
+    def call(self, context: ProcedureContext, arguments: Arguments) -> ProcedureResult:  # noqa: ARG002  (the SPI's)
         """One row a procedure, by name; raises PROCEDURE_NOT_FOUND when the asked one does not exist."""
         asked = arguments["procedure"]
         found = {qualified_name(catalog, p.declaration): p.declaration for catalog, p in self._procedures()}
