@@ -48,6 +48,10 @@ class _Child:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
+    @property
+    def is_dead(self) -> bool:
+        return self.process.returncode is not None or self.reader.at_eof()
+
     async def ask(self, payload: bytes) -> bytes:
         self.writer.write(LENGTH.pack(len(payload)) + payload)
         await self.writer.drain()
@@ -116,6 +120,10 @@ class Pool:
         """Raises CrashedError, DeadlineError or BusyError."""
         seconds = self.deadline_seconds if deadline_seconds is None else deadline_seconds
         child = await self._take(seconds)
+        while child.is_dead:  # killed while idle, which is not this request's doing
+            self.crashes += 1
+            self._replace(child)
+            child = await self._take(seconds)
         try:
             async with asyncio.timeout(seconds):
                 answer = await child.ask(msgspec.msgpack.encode(request))

@@ -91,6 +91,8 @@ class _Converter:
         match plan:
             case TableScanNode():
                 return scan.table_scan(plan)
+            case IndexSourceNode():
+                return scan.index_source(plan)
             case ValuesNode():
                 return rows.values(plan, self.context)
             case RemoteSourceNode():
@@ -108,7 +110,6 @@ class _Converter:
                 | UpdateNode()
                 | StatisticsWriterNode()
                 | OffsetNode()
-                | IndexSourceNode()
             ):
                 raise unknown_node(str(type(plan).__struct_config__.tag))
             case TableWriterNode() | DeleteNode():
@@ -138,6 +139,7 @@ class _Converter:
             case SemiJoinNode():
                 return joins.semi_join(plan, self.node(plan.source), self.node(plan.filteringSource), self.context)
             case IndexJoinNode():
+                joins.index_join_type(plan)
                 return joins.index_join(plan, self.node(plan.probeSource), self.node(plan.indexSource), self.context)
 
     def _unary(self, plan: PlanNode, source: Relation) -> Relation:  # noqa: C901 - a table of nodes

@@ -131,6 +131,22 @@ def test_cross_join(plans: SimpleNamespace, t: SimpleNamespace, convert: Convert
     assert f"NestedLoopJoin[4][INNER] -> {JOIN_OUTPUT}" in convert(plans.fragment(join(plans, t, "INNER", [])))
 
 
+@pytest.mark.parametrize("kind", ["INNER", "LEFT"])
+def test_spatial_join_is_a_nested_loop(plans: SimpleNamespace, t: SimpleNamespace, convert: Convert, kind: str) -> None:
+    condition = plans.op("less_than", "boolean", t.a, t.k)
+    root = plans.node(
+        ".SpatialJoinNode",
+        "4",
+        type=kind,
+        left=t.s,
+        right=t.r,
+        outputVariables=[t.a, t.v],
+        filter=condition,
+        distributionType="REPLICATED",
+    )
+    assert f"NestedLoopJoin[4][{kind}, joinCondition: lt(" in convert(plans.fragment(root))
+
+
 def test_merge_join(plans: SimpleNamespace, t: SimpleNamespace, convert: Convert) -> None:
     root = join(plans, t, "INNER", [{"left": t.a, "right": t.k}], ".MergeJoinNode")
     assert "MergeJoin[4][INNER a=k]" in convert(plans.fragment(root))

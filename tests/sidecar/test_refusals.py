@@ -115,6 +115,29 @@ def test_groups_frames(plans: SimpleNamespace, t: SimpleNamespace, refuse: Refus
     expect(refuse(plans.fragment(root, [t.a])), "Unsupported window type: 2", "NOT_SUPPORTED")
 
 
+def test_index_joins(plans: SimpleNamespace, t: SimpleNamespace, refuse: Refuse) -> None:
+    k = plans.var("k")
+    lookup = plans.scan(k, node_id="9")
+    index = plans.node(
+        ".IndexSourceNode",
+        "r",
+        indexHandle={"@type": "hive"},
+        tableHandle=lookup["table"],
+        lookupVariables=[k],
+        outputVariables=[k],
+        assignments=lookup["assignments"],
+    )
+
+    def join(kind: str) -> bytes:
+        criteria = [{"left": t.a, "right": k}]
+        made = plans.node(".IndexJoinNode", "2", type=kind, probeSource=t.s, indexSource=index, criteria=criteria)
+        return bytes(plans.fragment(made, [t.a]))
+
+    expect(refuse(join("FULL")), "Unsupported index lookup join type.", "NOT_SUPPORTED")
+    # The node itself converts; it is Velox that knows no look-up into a Hive table.
+    assert "doesn't support index lookup" in refuse(join("INNER"))["message"]
+
+
 def test_null_if(plans: SimpleNamespace, t: SimpleNamespace, refuse: Refuse) -> None:
     root = plans.project(t.s, x=plans.special("NULL_IF", "bigint", t.a, t.a))
     expect(refuse(plans.fragment(root)), "NULL_IF not supported in specialForm", "NOT_SUPPORTED")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import signal
 import subprocess
@@ -304,6 +305,24 @@ async def test_pool_survives_crashes_and_hangs(body: bytes) -> None:
     finally:
         await pool.stop()
     assert pool.processes == ()
+
+
+@pytest.mark.anyio
+async def test_processes_killed_while_idle_cost_no_request(body: bytes) -> None:
+    pool = Pool(2, deadline_seconds=60)
+    pool.start()
+    try:
+        await pool.wait_ready()
+        request = PlanRequest(body=body, format=Format.TEXT, compile_check=True)
+        for _ in range(3):
+            assert (await pool.ask(request)).ok
+            for pid in pool.processes:
+                os.kill(pid, signal.SIGKILL)
+            await asyncio.sleep(0.2)
+        assert (await pool.ask(request)).ok
+        assert pool.crashes > 0
+    finally:
+        await pool.stop()
 
 
 @pytest.mark.anyio

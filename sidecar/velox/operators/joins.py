@@ -87,17 +87,22 @@ def spatial_join(plan: SpatialJoinNode, left: Relation, right: Relation, context
     return Relation(made, columns)
 
 
-def index_join(plan: IndexJoinNode, probe: Relation, index: Relation, context: Conversion) -> Relation:
+def index_join_type(plan: IndexJoinNode) -> str:
+    """Velox's name of the join type; raises RefusalError for one that index look-ups do not have."""
     kinds = {"INNER": "INNER", "SOURCE_OUTER": "LEFT"}
     if plan.type not in kinds:
         raise unsupported("Unsupported index lookup join type.")
+    return kinds[plan.type]
+
+
+def index_join(plan: IndexJoinNode, probe: Relation, index: Relation, context: Conversion) -> Relation:
     columns = {**probe.columns, **index.columns}
     left_keys, right_keys = _keys(plan.criteria, probe, index, context)
     made = node(
         "IndexLookupJoinNode",
         plan.id,
         [probe, index],
-        joinType=kinds[plan.type],
+        joinType=index_join_type(plan),
         leftKeys=left_keys,
         rightKeys=right_keys,
         joinConditions=[],

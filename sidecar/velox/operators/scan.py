@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from shared.plan.expressions import Constant, RowExpression
-from shared.plan.nodes import TableHandle, TableScanNode
+from shared.plan.nodes import IndexSourceNode, TableHandle, TableScanNode
 from sidecar.velox.constants import physical
 from sidecar.velox.expressions import UNCHECKED, expression
 from sidecar.velox.filters import subfield_filters
@@ -45,6 +45,14 @@ def table_scan(plan: TableScanNode) -> Relation:
         "assignments": assignments,
     }
     return Relation(made, columns)
+
+
+def index_source(plan: IndexSourceNode) -> Relation:
+    """The look-up side of an index join: a scan of the index's table."""
+    scan = TableScanNode(
+        id=plan.id, table=plan.tableHandle, outputVariables=plan.outputVariables, assignments=plan.assignments
+    )
+    return table_scan(scan)
 
 
 def _text(handle: dict[str, Any], *keys: str) -> str | None:
