@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.analyzer.expressions import analyze_predicate
@@ -55,6 +55,7 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 CONJUNCT = st.tuples(st.sampled_from(sorted(COMPARISONS)), st.integers(-4, 4), st.booleans())
 
 
+@settings(deadline=None)
 @given(st.lists(CONJUNCT, min_size=1, max_size=4))
 def test_conjunctions_of_comparisons_are_exact(conjuncts: list[tuple[str, int, bool]]) -> None:
     text = " AND ".join(f"{value} {sign} a" if flipped else f"a {sign} {value}" for sign, value, flipped in conjuncts)
@@ -68,6 +69,7 @@ def test_conjunctions_of_comparisons_are_exact(conjuncts: list[tuple[str, int, b
     assert not contains(domain, None)
 
 
+@settings(deadline=None)
 @given(st.sets(st.integers(-5, 5), min_size=1), st.integers(-5, 5), st.integers(-5, 5))
 def test_in_and_between(options: set[int], low: int, high: int) -> None:
     text = f"a IN ({', '.join(map(str, options))}) AND a BETWEEN {low} AND {high}"

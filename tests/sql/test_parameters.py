@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.sql.parameters import substitute
@@ -26,6 +26,7 @@ def test_wrong_number(text: str, given_count: int, expected: int) -> None:
     assert caught.value.wire_message == message
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.from_regex(r"[a-z \n]{0,6}", fullmatch=True), st.integers(0, 10**6)), max_size=5))
 def test_every_place_outside_the_values_is_found_again(parts: list[tuple[str, int]]) -> None:
     prepared = "".join(f"{text} ? " for text, _ in parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot.tokens import TokenType
 
@@ -21,6 +21,7 @@ PARTS = st.one_of(STRINGS, QUOTED, NUMBERS, SIGNS, PLAIN)
 GAPS = st.sampled_from([" ", "\n", "  \n\n ", "\t", " -- it's a comment\n", ' /* it\'s\n "one" */ '])
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(PARTS, GAPS), max_size=20))
 def test_tokens_are_what_was_written_where_it_was_written(parts: list[tuple[tuple[str, str, str], str]]) -> None:
     text, expected, offset = "", [], 0
@@ -34,6 +35,7 @@ def test_tokens_are_what_was_written_where_it_was_written(parts: list[tuple[tupl
     assert [(t.text, t.start, t.end) for t in tokens] == expected
 
 
+@settings(deadline=None)
 @given(st.text("ab'\n\"", max_size=30), st.integers(0, 30))
 def test_location_counts_lines_and_columns_from_one(text: str, offset: int) -> None:
     offset = min(offset, len(text))
