@@ -49,6 +49,8 @@ def pieces(root: Json, columns: dict[str, dict[str, Json]]) -> list[Json]:
 
 def _cut(node: Json, cut: list[Json], columns: dict[str, dict[str, Json]]) -> tuple[Json, int]:
     output = columns.get(node["id"])
+    if output is None and node["name"] == "ProjectNode":  # one of our own making
+        output = {n: e["type"] for n, e in zip(node["names"], node["projections"], strict=True)}
     if output is None or node["name"] == "ExchangeNode":
         return node, depth(node)
     cut.append(node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -193,14 +194,24 @@ def test_functions_of_a_native_namespace(plans: SimpleNamespace, shown: Callable
     assert shown(call) == 'abs("a")'
 
 
-def test_deep_expressions_are_computed_in_steps(plans: SimpleNamespace, convert: Convert) -> None:
+@pytest.mark.parametrize("terms", [46, 150, 400])
+def test_deep_expressions_are_computed_in_steps(plans: SimpleNamespace, convert: Convert, terms: int) -> None:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(3000)  # as in a converter process
+    try:
+        _check_deep(plans, convert, terms)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _check_deep(plans: SimpleNamespace, convert: Convert, terms: int) -> None:
     a = plans.var("a")
     deep = a
-    for i in range(150):
+    for i in range(terms):
         deep = plans.op("add", "bigint", deep, plans.const(i))
     text = convert(plans.fragment(plans.project(plans.scan(a), x=deep), [plans.var("x")]))
-    assert text.count("plus(") == 150
+    assert text.count("plus(") == terms
     assert "Project[1.hoisted0]" in text
     assert text.splitlines()[0].endswith("-> x:BIGINT")
     predicate = plans.op("greater_than", "boolean", deep, plans.const(0))
-    assert convert(plans.fragment(plans.filter_(plans.scan(a), predicate), [a])).count("plus(") == 150
+    assert convert(plans.fragment(plans.filter_(plans.scan(a), predicate), [a])).count("plus(") == terms
