@@ -145,7 +145,9 @@ def bind_call(
     values = [None if type(t).__name__ == "Lambda" else analyze(t, context) for t in trees]
     bodies: dict[int, Lambda] = {}
 
-    def typer(position: int, types: tuple[Type, ...]) -> Type:
+    def typer(position: int, types: tuple[Type, ...]) -> Type | None:
+        if len(trees[position].expressions) != len(types):
+            return None
         bodies[position] = _lambda(trees[position], types, context, analyze)
         return typed(bodies[position].body)
 

@@ -27,8 +27,8 @@ from coordinator.analyzer.types import (
 )
 from shared.plan.types import UNBOUNDED_LENGTH, Field, Type, parse_type
 
-LambdaTyper = Callable[[int, tuple[Type, ...]], Type]
-"""The result type of the lambda at an argument position, given its parameter types."""
+LambdaTyper = Callable[[int, tuple[Type, ...]], Type | None]
+"""The result type of the lambda at an argument position, given its parameter types; None when it takes another number."""
 
 _VARIABLES = frozenset(
     ["t", "e", "k", "v", "u", "r", "s", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "k1", "k2", "v1", "v2", "v3"]
@@ -121,6 +121,12 @@ def registry() -> Mapping[str, tuple[FunctionSignature, ...]]:
             line["variable_arity"] == "true",
         )
         functions.setdefault(signature.name, []).append(signature)
+    for moment in ("timestamp with time zone", "time with time zone"):
+        # Hidden from SHOW FUNCTIONS; AT TIME ZONE calls it.
+        hidden = FunctionSignature(
+            "at_timezone", "scalar", (_read(moment), _read("varchar(x)")), _read(moment), True, False
+        )
+        functions.setdefault("at_timezone", []).append(hidden)
     return {name: tuple(signatures) for name, signatures in functions.items()}
 
 
@@ -242,6 +248,8 @@ def _bind_lambda(expected: Type, position: int, bindings: _Bindings, typer: Lamb
     except KeyError:
         return False
     body = typer(position, types)
+    if body is None:
+        return False
     if body == UNKNOWN and result.base not in bindings.types:
         bindings.types.setdefault(result.base, UNKNOWN)
         return True

@@ -140,6 +140,12 @@ SCALARS: dict[str, dict[str, Template]] = {
         "split": "string_split", "split_part": _split_part_duck, "chr": "chr", "codepoint": "unicode",
         "upper": "upper", "to_hex": "hex", "from_hex": "unhex", "to_base64": "to_base64", "from_base64": "from_base64",
         "to_utf8": "encode", "from_utf8": "decode", "regexp_like": "regexp_matches",
+        "regexp_extract": lambda s, p, g=None: case(
+            [(call("regexp_matches", s, p), call("regexp_extract", s.copy(), p.copy(), g or number(0)))]),
+        "regexp_replace": lambda s, p, r=None: call(
+            "regexp_replace", s, p, call("replace", r, text("$"), text("\\")) if r is not None else text(""), text("g")),
+        "array_sum": lambda a: call("coalesce", call("list_sum", a), number(0)),
+        "any_match": lambda a, f: call("coalesce", call("list_bool_or", call("list_transform", a, f)), exp.Boolean(this=False)),
         "date_add": _date_add_duck, "date_diff": _date_diff_duck, "date_trunc": "date_trunc",
         "day_of_week": _day_of_week_duck, "dow": _day_of_week_duck, "day_of_month": "day", "day_of_year": "dayofyear",
         "doy": "dayofyear", "week": "week", "week_of_year": "week", "year_of_week": "isoyear", "yow": "isoyear",

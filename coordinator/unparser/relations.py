@@ -11,7 +11,7 @@ from sqlglot import exp
 from coordinator.planner.query.outputs import output_variables
 from coordinator.unparser.aggregates import aggregate_call, window_call
 from coordinator.unparser.expressions import expression, unsupported
-from coordinator.unparser.trees import binary, call, cast, column, name, number, text
+from coordinator.unparser.trees import binary, call, cast, column, field_name, name, number, text
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import (
     AggregationNode,
@@ -442,14 +442,11 @@ def _elements_duck(key: str, made: tuple[Variable, ...], position: str) -> list[
     element = call("list_extract", column(variable.name), column(position))
     if kind.arguments[0].base != "row":
         return [(element, made[0].name)]
+    inner = kind.arguments[0]
+    names = [field_name(inner, i) for i in range(len(made))]
     return [
-        (call("struct_extract", element.copy(), number(i + 1)), v.name)
-        if not kind.arguments[0].fields[i].name
-        else (
-            exp.Dot(this=exp.Paren(this=element.copy()), expression=name(kind.arguments[0].fields[i].name or "")),
-            v.name,
-        )
-        for i, v in enumerate(made)
+        (exp.Dot(this=exp.Paren(this=element.copy()), expression=name(n)), v.name)
+        for n, v in zip(names, made, strict=True)
     ]
 
 

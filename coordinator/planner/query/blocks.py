@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from coordinator.analyzer import calls, expressions
+from coordinator.analyzer.builders import conjunction, conjuncts
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.analyzer.syntax import CAST, function_name
@@ -14,6 +15,7 @@ from coordinator.planner.query.aggregation import check_grouped, group, plan_gro
 from coordinator.planner.query.builder import Builder, RelationPlan, free_variables
 from coordinator.planner.query.builder import replace as substitute
 from coordinator.planner.query.collector import Collector
+from coordinator.planner.query.pushdown import push_filter
 from coordinator.planner.query.relations import NoAggregates, plan_from
 from coordinator.planner.query.subqueries import apply_subqueries
 from coordinator.planner.query.windows import plan_windows
@@ -107,8 +109,16 @@ def _where(planner: QueryPlanner, tree: Any, builder: Builder, context: Context)
     collector = Collector(planner.ids, planner, allow_aggregates=False)
     inner = replace(context, sinks=NoAggregates(collector, "WHERE clause"), clause="WHERE clause")
     condition = expressions.analyze_condition(clause.this, inner, "WHERE clause")
+    # What needs no subquery filters before the subqueries are joined.
+    made = {s.variable for s in collector.subqueries}
+    terms = conjuncts(condition)
+    first = [t for t in terms if not free_variables(t) & made]
+    if first:
+        builder.node = push_filter(builder.node, conjunction(first), planner.ids)
     apply_subqueries(builder, collector.subqueries, {})
-    builder.filter(condition)
+    rest = [t for t in terms if free_variables(t) & made]
+    if rest:
+        builder.node = push_filter(builder.node, conjunction(rest), planner.ids)
 
 
 def _having(tree: Any, context: Context) -> RowExpression | None:

@@ -1,0 +1,112 @@
+"""Puts the terms of a WHERE where they filter first, so that comma joins become joins with criteria.
+
+Exact for inner joins, the preserved side of left joins, semi joins, filters and projections that pass columns through.
+A term that may give another value each time it is computed stays where it is.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from coordinator.analyzer.builders import NAMESPACE, conjunction, conjuncts
+from coordinator.analyzer.registry import registry
+from coordinator.planner.query.builder import Ids, free_variables
+from coordinator.planner.query.outputs import output_variables
+from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
+from shared.plan.nodes import EquiJoinClause, FilterNode, JoinNode, PlanNode, ProjectNode, SemiJoinNode
+
+
+def push_filter(node: PlanNode, predicate: RowExpression, ids: Ids) -> PlanNode:
+    """``node`` filtered by ``predicate``."""
+    terms = conjuncts(predicate)
+    fixed = [t for t in terms if not _deterministic(t)]
+    node = _push(node, [t for t in terms if _deterministic(t)], ids)
+    return FilterNode(id=ids.node(), source=node, predicate=conjunction(fixed)) if fixed else node
+
+
+def _push(node: PlanNode, terms: list[RowExpression], ids: Ids) -> PlanNode:
+    if not terms:
+        return node
+    match node:
+        case JoinNode() if node.type == "INNER":
+            return _inner(node, terms, ids)
+        case JoinNode() if node.type == "LEFT":
+            below, rest = _covered(terms, set(output_variables(node.left)))
+            return _filtered(replace(node, left=_push(node.left, below, ids)), rest, ids)
+        case SemiJoinNode():
+            below, rest = _covered(terms, set(output_variables(node.source)))
+            return _filtered(replace(node, source=_push(node.source, below, ids)), rest, ids)
+        case ProjectNode():
+            assigned = node.assignments.assignments
+            passed = {e for k, e in assigned.items() if isinstance(e, Variable) and e.key == k}
+            below, rest = _covered(terms, {v for v in passed if isinstance(v, Variable)})
+            return _filtered(replace(node, source=_push(node.source, below, ids)), rest, ids)
+        case FilterNode():
+            return _push(node.source, [*conjuncts(node.predicate), *terms], ids)
+        case _:
+            return _filtered(node, terms, ids)
+
+
+def _inner(node: JoinNode, terms: list[RowExpression], ids: Ids) -> PlanNode:
+    if node.filter is not None:
+        terms = [*conjuncts(node.filter), *terms]
+    left, right = set(output_variables(node.left)), set(output_variables(node.right))
+    to_left, rest = _covered(terms, left)
+    to_right, rest = _covered(rest, right)
+    criteria = list(node.criteria)
+    kept = []
+    for term in rest:
+        pair = _pair(term, left, right)
+        if pair is None:
+            kept.append(term)
+        elif pair not in criteria:
+            criteria.append(pair)
+    joined = replace(
+        node,
+        left=_push(node.left, to_left, ids),
+        right=_push(node.right, to_right, ids),
+        criteria=tuple(criteria),
+        filter=None,
+    )
+    # Presto keeps what is no equality in a filter above an inner join.
+    return _filtered(joined, kept, ids)
+
+
+def _pair(term: RowExpression, left: set[Variable], right: set[Variable]) -> EquiJoinClause | None:
+    if not isinstance(term, Call) or term.displayName != "EQUAL":
+        return None
+    a, b = term.arguments
+    if not isinstance(a, Variable) or not isinstance(b, Variable):
+        return None
+    if a in left and b in right:
+        return EquiJoinClause(left=a, right=b)
+    return EquiJoinClause(left=b, right=a) if b in left and a in right else None
+
+
+def _covered(terms: list[RowExpression], variables: set[Variable]) -> tuple[list[RowExpression], list[RowExpression]]:
+    """The terms that read nothing but ``variables``, and the rest."""
+    inside: list[RowExpression] = []
+    outside: list[RowExpression] = []
+    for term in terms:
+        used = free_variables(term)
+        (inside if used and used <= variables else outside).append(term)
+    return inside, outside
+
+
+def _filtered(node: PlanNode, terms: list[RowExpression], ids: Ids) -> PlanNode:
+    return FilterNode(id=ids.node(), source=node, predicate=conjunction(terms)) if terms else node
+
+
+def _deterministic(expression: RowExpression) -> bool:
+    match expression:
+        case Variable() | Constant():
+            return True
+        case Lambda():
+            return _deterministic(expression.body)
+        case SpecialForm():
+            return all(_deterministic(a) for a in expression.arguments)
+        case Call():
+            handle = expression.functionHandle
+            name = handle.signature.name.removeprefix(NAMESPACE) if isinstance(handle, StaticFunctionHandle) else ""
+            known = registry().get(name, ())
+            return all(s.deterministic for s in known) and all(_deterministic(a) for a in expression.arguments)
