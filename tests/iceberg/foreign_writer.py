@@ -12,27 +12,18 @@ from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
     FileFormat,
-    ManifestContent,
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
-    ManifestWriterV2,
 )
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update.snapshot import _FastAppendFiles
 from pyiceberg.typedef import Record
 
+from coordinator.connectors.iceberg.replace import DeleteManifestWriter
+
 PATH, POS = 2147483546, 2147483545
-
-
-class _DeleteWriter(ManifestWriterV2):
-    def content(self) -> ManifestContent:
-        return ManifestContent.DELETES
-
-    @property
-    def _meta(self) -> dict[str, str]:
-        return {**super()._meta, "content": "deletes"}
 
 
 class _RowDelta(_FastAppendFiles):
@@ -41,7 +32,7 @@ class _RowDelta(_FastAppendFiles):
     def _manifests(self) -> list[ManifestFile]:
         spec = self._transaction.table_metadata.specs()[self.deletes[0].spec_id]
         output = self.new_manifest_output()
-        with _DeleteWriter(spec, self.schema(), output, self._snapshot_id, self._compression) as writer:
+        with DeleteManifestWriter(spec, self.schema(), output, self._snapshot_id, self._compression) as writer:
             for file in self.deletes:
                 writer.add_entry(
                     ManifestEntry.from_args(

@@ -126,6 +126,15 @@ def test_equality_delete_meanwhile_applies_to_the_moved_rows(lake: Any, table: s
     assert ids(lake, table) == [i for i in range(400) if i not in (10, 210)]
 
 
+def test_rollback_of_a_delete_meanwhile_does_not_lose_its_rows(lake: Any, table: str, foreign: Any) -> None:
+    before_delete = lake.table(table).current_snapshot().snapshot_id
+    path = next(task.file.file_path for task in lake.table(table).scan(LessThan("id", 50)).plan_files())
+    foreign.delete_positions(lake.table(table), {path: [0, 1, 2]})
+    meanwhile(lake, lambda: lake.table(table).manage_snapshots().rollback_to_snapshot(before_delete).commit())
+    assert "applied delete files are not live any more" in conflict(lake, table).message
+    assert ids(lake, table) == [*range(400)]
+
+
 def test_drop_meanwhile_is_not_found_and_leaves_nothing(lake: Any, table: str) -> None:
     meanwhile(lake, lambda: lake.other.drop_table(f"db.{table}"))
     with pytest.raises(ProcessionError, match="Table db\\.t does not exist") as failure:

@@ -192,6 +192,13 @@ def test_schema_evolution_by_field_id(tmp_path: Path) -> None:
     ]
 
 
+def test_file_that_shares_no_column_with_the_table_gives_nulls(tmp_path: Path) -> None:
+    item = write(tmp_path, "old.parquet", with_ids(pa.table({"gone": range(10)}), [99]))
+    fragment = run(tmp_path, [item], [field(1, "a", "long"), field(2, "b", "string")])
+    assert fragment["rows"] == 10
+    assert pq.read_table(local(fragment["path"])).to_pylist() == [{"a": None, "b": None}] * 10
+
+
 def test_files_without_ids_need_a_name_mapping(tmp_path: Path) -> None:
     item = write(tmp_path, "hive.parquet", pa.table({"a": [1, 2], "b": ["x", "y"]}))
     fields = [field(1, "a", "long"), field(2, "renamed", "string")]

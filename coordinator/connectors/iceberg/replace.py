@@ -19,8 +19,10 @@ from pyiceberg.manifest import (
     ManifestFile,
     ManifestWriter,
     ManifestWriterV2,
+    manifest_entry_schema_with_data_file,
     write_manifest,
 )
+from pyiceberg.schema import Schema
 from pyiceberg.table import TableProperties, Transaction
 from pyiceberg.table.snapshots import (
     Operation,
@@ -29,6 +31,8 @@ from pyiceberg.table.snapshots import (
     update_snapshot_summaries,
 )
 from pyiceberg.table.update.snapshot import _SnapshotProducer
+from pyiceberg.typedef import TableVersion
+from pyiceberg.types import IntegerType, ListType, NestedField, StructType
 
 from coordinator.connectors.iceberg.deletes import DeleteIndex
 from coordinator.connectors.iceberg.manifests import LiveFile, entries, holds_live, live
@@ -37,8 +41,12 @@ CALL_ID = "procession.call-id"
 """Snapshot property that names the call: how a restart finds out that a commit landed."""
 
 
+_EQUALITY_IDS = NestedField(135, "equality_ids", ListType(136, IntegerType(), element_required=True), required=False)
+
+
 class DeleteManifestWriter(ManifestWriterV2):
-    """PyIceberg's writer always declares data manifests."""
+    """Delete manifests that Iceberg Java can read: PyIceberg's writer always declares data manifests, and gives
+    equality ids as longs, on which Java fails with a ClassCastException."""
 
     def content(self) -> ManifestContent:
         return ManifestContent.DELETES
@@ -46,6 +54,13 @@ class DeleteManifestWriter(ManifestWriterV2):
     @property
     def _meta(self) -> dict[str, str]:
         return {**super()._meta, "content": "deletes"}
+
+    def _with_partition(self, format_version: TableVersion) -> Schema:
+        entry = super()._with_partition(format_version)
+        file = entry.find_field(2).field_type
+        assert isinstance(file, StructType)
+        fields = [_EQUALITY_IDS if field.field_id == _EQUALITY_IDS.field_id else field for field in file.fields]
+        return manifest_entry_schema_with_data_file(format_version, StructType(*fields))
 
 
 class ReplaceFiles(_SnapshotProducer["ReplaceFiles"]):
@@ -129,11 +144,10 @@ class ReplaceFiles(_SnapshotProducer["ReplaceFiles"]):
         return [self._without(*change) for change in changes], stay
 
     def _delete_manifests(self, manifests: Sequence[ManifestFile], stay: Sequence[LiveFile]) -> list[ManifestFile]:
-        if not manifests:
-            return []
         listed = [(manifest, entries(self._io, manifest)) for manifest in manifests]
         deletes = [live(entry) for _, found in listed for entry in found]
         self._refuse_new_deletes(deletes)
+        self._refuse_revoked_deletes(deletes)
         self.removed_deletes = self._unneeded(deletes, stay)
         gone = {file.key for file in self.removed_deletes}
         return [self._without(m, found, {live(e).key for e in found} & gone) for m, found in listed]
@@ -149,6 +163,11 @@ class ReplaceFiles(_SnapshotProducer["ReplaceFiles"]):
                 raise ValidationException(
                     f"Cannot commit, found new position delete for replaced data file: {file.path}"
                 )
+
+    def _refuse_revoked_deletes(self, deletes: Sequence[LiveFile]) -> None:
+        """A rollback may have brought rows back that the new files lack."""
+        if gone := sorted(self._applied - {delete.key for delete in deletes}):
+            raise ValidationException(f"Cannot commit, applied delete files are not live any more: {gone[0]}")
 
     def _unneeded(self, deletes: Sequence[LiveFile], stay: Sequence[LiveFile]) -> list[LiveFile]:
         candidates = [d for d in deletes if self._dangling or d.key in self._applied]
