@@ -98,7 +98,9 @@ class SparkEngine:
         try:
             if self._settings.remote is None:
                 server = start_server(self._settings, self._catalog_conf, self._stopping.is_set)
-            session = _session(self._settings.remote if server is None else server.url, embedded=server is not None)
+            url = self._settings.remote if server is None else server.url
+            assert url is not None, "a server is started when there is no remote one"
+            session = _session(url, embedded=server is not None)
             if server is None:
                 session.addArtifacts(str(zip_kernels(self._settings.work_dir / "kernels")), pyfile=True)
                 for name, value in self._catalog_conf.items():

@@ -1,0 +1,155 @@
+"""SQL and kernels on the embedded Spark Connect server."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from coordinator.engine.spark.engine import SparkEngine
+from shared.errors import ErrorCode, ProcessionError
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+CORES = os.cpu_count() or 1
+
+
+def test_rows_arrive_as_arrow(engine: SparkEngine, execution: Any) -> None:
+    batches = list(engine.run("SELECT id, CAST(id * 2 AS string) AS text FROM range(3) ORDER BY id", execution))
+    assert pa.Table.from_batches(batches).to_pylist() == [{"id": i, "text": str(i * 2)} for i in range(3)]
+
+
+def test_rows_stream_before_the_statement_ends(engine: SparkEngine, execution: Any) -> None:
+    sql = "SELECT id, sha2(repeat(string(id), 60), 512) AS digest FROM range(0, 2000000, 1, 40)"
+    begun = time.monotonic()
+    stream = engine.run(sql, execution)
+    first = next(stream)
+    waited = time.monotonic() - begun
+    rows = first.num_rows + sum(batch.num_rows for batch in stream)
+    assert rows == 2_000_000
+    assert waited < (time.monotonic() - begun) / 2
+
+
+def test_progress_of_a_statement_is_reported(engine: SparkEngine, execution: Any) -> None:
+    list(engine.run("SELECT sum(crc32(string(id))) FROM range(0, 30000000, 1, 16)", execution))
+    assert execution.progress
+    last = execution.progress[-1]
+    assert 0 < last.completed_splits <= last.total_splits
+    assert last.total_splits >= 16
+
+
+def test_a_payload_is_a_task_and_every_answer_comes_back(engine: SparkEngine, execution: Any) -> None:
+    payloads = [f"payload {i}".encode() * (i + 1) for i in range(17)]
+    assert sorted(engine.workers(execution).run_tasks("probe:echo", payloads)) == sorted(payloads)
+
+
+def test_no_payloads_are_no_tasks(engine: SparkEngine, execution: Any) -> None:
+    assert list(engine.workers(execution).run_tasks("probe:echo", [])) == []
+
+
+def test_a_task_may_answer_many_times(engine: SparkEngine, execution: Any) -> None:
+    answers = list(engine.workers(execution).run_tasks("probe:split", [b"abc", b"de"]))
+    assert sorted(answers) == [b"a", b"b", b"c", b"d", b"e"]
+
+
+@pytest.mark.skipif(CORES < 2, reason="one core runs one task at a time")
+def test_tasks_run_on_all_cores(engine: SparkEngine, execution: Any) -> None:
+    workers = engine.workers(execution)
+    assert workers.parallelism == CORES
+    answers = [json.loads(a) for a in workers.run_tasks("probe:where", [b"0.5"] * (2 * CORES))]
+    assert len({answer["pid"] for answer in answers}) >= CORES
+    busiest = max(sum(a["begun"] <= b["begun"] < a["ended"] for a in answers) for b in answers)
+    assert busiest == CORES
+
+
+def test_all_workers_answer_under_the_name_of_their_executor(engine: SparkEngine, execution: Any) -> None:
+    answers = list(engine.workers(execution).run_on_all_workers("probe:where", b"0"))
+    # local[*] is one executor; its Python processes answer once each.
+    assert len({worker for worker, _ in answers}) == 1
+    pids = [json.loads(answer)["pid"] for _, answer in answers]
+    assert len(pids) == len(set(pids)) <= CORES
+
+
+@pytest.mark.parametrize(
+    ("kernel", "code", "message"),
+    [
+        ("probe:refuse", ErrorCode.NOT_FOUND, "no such file: x"),
+        ("probe:crash", ErrorCode.REMOTE_TASK_ERROR, "Spark failed: ValueError: unexpected: no such file: x"),
+        ("probe:full_disk", ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk"),
+        ("probe:nope", ErrorCode.REMOTE_TASK_ERROR, "nope"),
+    ],
+)
+def test_kernel_errors_reach_the_user_without_a_stack(
+    engine: SparkEngine, execution: Any, kernel: str, code: ErrorCode, message: str
+) -> None:
+    with pytest.raises(ProcessionError) as failed:
+        list(engine.workers(execution).run_tasks(kernel, [b"no such file: x"]))
+    assert failed.value.code is code
+    assert message in failed.value.message
+    assert "\n" not in failed.value.message
+    assert "Traceback" not in failed.value.message
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELECT 1 / 0", ErrorCode.DIVISION_BY_ZERO),
+        ("SELECT CAST('x' AS int)", ErrorCode.INVALID_CAST_ARGUMENT),
+        ("SELECT 2147483647 + 1", ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE),
+        ("SELECT * FROM no_such_table", ErrorCode.REMOTE_TASK_ERROR),
+    ],
+)
+def test_sql_errors_have_their_code(engine: SparkEngine, execution: Any, sql: str, code: ErrorCode) -> None:
+    with pytest.raises(ProcessionError) as failed:
+        list(engine.run(sql, execution))
+    assert failed.value.code is code
+    assert "JVM stacktrace" not in failed.value.message
+
+
+@pytest.mark.parametrize("kind", ["sql", "kernel"])
+def test_cancel_ends_a_running_statement_within_a_second(engine: SparkEngine, executions: Any, kind: str) -> None:
+    running = executions(f"20260101_000000_00001_{kind}")
+    failures: list[ProcessionError] = []
+
+    def run() -> None:
+        try:
+            if kind == "sql":
+                list(
+                    engine.run(
+                        "SELECT count(*) FROM range(1000000) a CROSS JOIN range(1000000) b WHERE a.id < b.id", running
+                    )
+                )
+            else:
+                list(engine.workers(running).run_tasks("probe:where", [b"60"] * CORES))
+        except ProcessionError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    time.sleep(2)
+    assert thread.is_alive()
+    begun = time.monotonic()
+    running.cancel()
+    thread.join(10)
+    assert time.monotonic() - begun < 1
+    assert [failure.code for failure in failures] == [ErrorCode.USER_CANCELED]
+    # The slots are free again: the next statement of another query is not held up.
+    begun = time.monotonic()
+    assert list(engine.workers(executions("20260101_000000_00002_after")).run_tasks("probe:echo", [b"x"])) == [b"x"]
+    assert time.monotonic() - begun < 5
+
+
+def test_cancel_of_one_query_leaves_another_alone(engine: SparkEngine, executions: Any) -> None:
+    kept, dropped = executions("20260101_000000_00003_kept"), executions("20260101_000000_00004_drop")
+    answers: list[bytes] = []
+    keeping = threading.Thread(target=lambda: answers.extend(engine.workers(kept).run_tasks("probe:where", [b"1.5"])))
+    keeping.start()
+    with pytest.raises(ProcessionError):
+        threading.Timer(0.5, dropped.cancel).start()
+        list(engine.workers(dropped).run_tasks("probe:where", [b"30"]))
+    keeping.join(20)
+    assert len(answers) == 1
