@@ -16,16 +16,11 @@ from shared.plan.types import Type, parse_type
 
 Template = str | Callable[..., Any]
 
-_BOTH = """abs sign sqrt cbrt exp ln log10 log2 sin cos tan asin acos atan atan2 sinh cosh tanh degrees radians pi power
-lower upper length reverse replace ltrim rtrim trim lpad rpad concat repeat md5 year month day hour minute second quarter
-greatest least floor ceil round ascii cardinality""".split()
-_AGGREGATES_BOTH = """count sum avg min max bool_and bool_or stddev stddev_pop stddev_samp var_pop var_samp variance corr
-covar_pop covar_samp max_by min_by array_agg approx_distinct any_value arbitrary skewness kurtosis count_if every
-regr_slope regr_intercept regr_r2 regr_count regr_avgx regr_avgy regr_sxx regr_syy regr_sxy checksum histogram map_agg
-bitwise_and_agg bitwise_or_agg approx_percentile""".split()
+_BOTH = ["abs", "sign", "sqrt", "cbrt", "exp", "ln", "log10", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "degrees", "radians", "pi", "power", "lower", "upper", "length", "reverse", "replace", "ltrim", "rtrim", "trim", "lpad", "rpad", "concat", "repeat", "md5", "year", "month", "day", "hour", "minute", "second", "quarter", "greatest", "least", "floor", "ceil", "round", "ascii", "cardinality"]
+_AGGREGATES_BOTH = ["count", "sum", "avg", "min", "max", "bool_and", "bool_or", "stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance", "corr", "covar_pop", "covar_samp", "max_by", "min_by", "array_agg", "approx_distinct", "any_value", "arbitrary", "skewness", "kurtosis", "count_if", "every", "regr_slope", "regr_intercept", "regr_r2", "regr_count", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy", "regr_sxy", "checksum", "histogram", "map_agg", "bitwise_and_agg", "bitwise_or_agg", "approx_percentile"]
 WINDOWS = {
     n: n
-    for n in """row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value nth_value""".split()
+    for n in ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "first_value", "last_value", "nth_value"]
 }
 
 

@@ -14,8 +14,7 @@ from coordinator.analyzer.types import is_comparable
 from coordinator.planner.query.builder import Builder, free_variables
 from coordinator.planner.query.collector import Aggregate, Collector, grouping_value
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, Variable, type_of
-from shared.plan.nodes import Aggregation, AggregationNode, GroupIdNode, GroupingSets
-from shared.plan.nodes import Ordering, OrderingScheme
+from shared.plan.nodes import Aggregation, AggregationNode, GroupIdNode, GroupingSets, Ordering, OrderingScheme
 from shared.plan.types import parse_type
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from coordinator.analyzer import expressions
-from coordinator.analyzer.builders import cast, coerce, conjunction, conjuncts, constant, operator, special, typed
+from coordinator.analyzer.builders import coerce, conjunction, conjuncts, special, typed
 from coordinator.analyzer.constants import evaluate_constant
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.operators import comparison
 from coordinator.analyzer.scope import Scope, ScopeField
-from coordinator.analyzer.types import BOOLEAN, common_super_type, type_text
+from coordinator.analyzer.types import common_super_type, type_text
 from coordinator.planner.query.builder import Builder, RelationPlan, free_variables
 from coordinator.planner.query.collector import Collector
 from coordinator.planner.query.outputs import output_variables

@@ -29,8 +29,8 @@ from shared.plan.expressions import Call, RowExpression, Variable
 from shared.plan.nodes import (
     Aggregation,
     AggregationNode,
-    AssignUniqueId,
     Assignments,
+    AssignUniqueId,
     EnforceSingleRowNode,
     EquiJoinClause,
     FilterNode,

@@ -1,0 +1,70 @@
+"""Constant expressions of CALL arguments: values, coercions, Presto's errors."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+import sqlglot
+
+from coordinator.analyzer.constants import evaluate_constant, evaluate_constant_text
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.session import Session
+
+SESSION = Session(user="test", start=datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("1", "bigint", 1),
+        ("-9223372036854775808", "bigint", -(2**63)),
+        ("1 + 2 * 3", "bigint", 7),
+        ("-7 / 2", "integer", -3),
+        ("'it''s'", "varchar", "it's"),
+        ("NULL", "bigint", None),
+        ("DECIMAL '1.50'", "decimal(10,3)", Decimal("1.500")),
+        ("1.5", "double", 1.5),
+        ("ARRAY['a', 'b']", "array(varchar)", ("a", "b")),
+        ("ARRAY[]", "array(bigint)", ()),
+        ("MAP(ARRAY['k'], ARRAY['v'])", "map(varchar,varchar)", {"k": "v"}),
+        ("ROW(1, 'x')", "row(bigint,varchar)", (1, "x")),
+        ("DATE '2020-02-29'", "date", date(2020, 2, 29)),
+        ("DATE '2020-01-31' + INTERVAL '1' MONTH", "date", date(2020, 2, 29)),
+        ("TIMESTAMP '2020-01-01 01:02:03.456'", "timestamp", datetime(2020, 1, 1, 1, 2, 3, 456000)),
+        ("INTERVAL '1 02:03:04.5' DAY TO SECOND", "interval day to second", timedelta(1, 7384, 500000)),
+        ("X'00ff'", "varbinary", b"\x00\xff"),
+        ("CAST('12' AS bigint)", "bigint", 12),
+        ("ARRAY[1, 2][1]", "bigint", 1),
+        ("current_timestamp - INTERVAL '3' DAY", "timestamp with time zone", datetime(2026, 5, 1, 3, 2, 1, tzinfo=UTC)),
+    ],
+)
+def test_value(text: str, kind: str, value: Any) -> None:
+    assert evaluate_constant_text(text, kind, SESSION) == value
+    assert evaluate_constant(sqlglot.parse_one(text, read="trino"), kind, SESSION) == value
+
+
+def test_region_of_a_timestamp_is_kept() -> None:
+    text = "TIMESTAMP '2020-07-01 00:00:00 America/New_York'"
+    assert evaluate_constant_text(text, "timestamp with time zone", SESSION).tzinfo == ZoneInfo("America/New_York")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "code", "message"),
+    [
+        ("1", "varchar", ErrorCode.SYNTAX_ERROR, "line 1:1: Cannot cast type integer to varchar"),
+        ("1 / 0", "bigint", ErrorCode.DIVISION_BY_ZERO, "line 1:1: / by zero"),
+        ("2147483647 + 1", "bigint", ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE,
+         "line 1:1: integer addition overflow: 2147483647 + 1"),
+        ("CAST('x' AS bigint)", "bigint", ErrorCode.INVALID_CAST_ARGUMENT, "line 1:1: Cannot cast 'x' to BIGINT"),
+        ("nope(1)", "bigint", ErrorCode.SYNTAX_ERROR, "line 1:1: Function nope not registered"),
+        ("a", "bigint", ErrorCode.SYNTAX_ERROR, "line 1:1: Column 'a' cannot be resolved"),
+    ],
+)  # fmt: skip
+def test_error(text: str, kind: str, code: ErrorCode, message: str) -> None:
+    with pytest.raises(ProcessionError) as caught:
+        evaluate_constant_text(text, kind, SESSION)
+    assert (caught.value.code, caught.value.wire_message) == (code, message)
