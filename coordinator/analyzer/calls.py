@@ -125,10 +125,10 @@ def sort_item(node: Any, expression: RowExpression, context: Context) -> SortIte
         message = f"Type {type_of(expression)} is not orderable, and therefore cannot be used in ORDER BY"
         raise context.error(node, message)
     direction = "DESC" if node.args.get("desc") else "ASC"
-    return SortItem(expression, f"{direction}_NULLS_{'FIRST' if _nulls_first(node, context) else 'LAST'}")
+    return SortItem(expression, f"{direction}_NULLS_{'FIRST' if _nulls_first(node) else 'LAST'}")
 
 
-def _nulls_first(node: Any, context: Context) -> bool:
+def _nulls_first(node: Any) -> bool:
     # sqlglot marks NULLS FIRST with nulls_first=True; Presto's default is NULLS LAST whatever the direction.
     return bool(node.args.get("nulls_first"))
 

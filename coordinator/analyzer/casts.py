@@ -1,3 +1,5 @@
+# ruff: noqa: ARG001, TRY004
+# Every conversion has one signature, so that they stand in one table.
 """CAST: which pairs of types Presto casts, and the cast of a constant in Python.
 
 Source: Presto's cast operators. Errors carry Presto's texts: ``Cannot cast 'x' to BIGINT`` (INVALID_CAST_ARGUMENT),

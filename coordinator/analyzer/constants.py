@@ -32,7 +32,7 @@ def evaluate_constant(tree: exp.Expression, expected_type: str, session: Session
         expected = read_type(expected_type)
         if not can_coerce(typed(expression), expected):
             message = f"Cannot cast type {type_text(typed(expression))} to {type_text(expected)}"
-            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message)
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message)  # noqa: TRY301 - located below
         return evaluate(coerce(expression, expected, context.zone), context.zone)
     except NotConstantError as error:
         message = "Constant expression cannot contain column references or this function"

@@ -51,7 +51,7 @@ class Context:
 
     text: str
     session: Session
-    scope: Scope = Scope()
+    scope: Scope = Scope()  # noqa: RUF009 - frozen
     sinks: Sinks | None = None
     clause: str = "expression"
     lambdas: Mapping[str, Variable] = field(default_factory=dict)

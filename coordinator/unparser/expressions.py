@@ -205,10 +205,7 @@ def _arithmetic(node: Call, operator: str, kinds: list[Type], arguments: list[An
     if result.base in ("double", "real"):
         return _double_division(operator, a, b, result, dialect)
     zero = call("error" if dialect == "duckdb" else "raise_error", text("Division by zero"))
-    if operator == "modulus":
-        tree = binary(exp.Mod, a, b)
-    else:
-        tree = binary(exp.Div, a, b)
+    tree = binary(exp.Mod if operator == "modulus" else exp.Div, a, b)
     checked = case([(binary(exp.EQ, b.copy(), number(0)), cast(zero, result, dialect))], cast(tree, result, dialect))
     return checked if result.base == "decimal" else cast(tree, result, dialect)
 

@@ -76,7 +76,7 @@ class Relations:
             if block.columns is None:
                 block = replace(block, columns=tuple((column(n), n) for n in names))
             elif len(set(names)) == len(names) and set(names) <= set(current) and block.group is None:
-                by_name = dict((n, e) for e, n in block.columns)
+                by_name = {n: e for e, n in block.columns}
                 block = replace(block, columns=tuple((by_name[n], n) for n in names))
             else:
                 # The order of an inner block must stay the order of the result.
@@ -137,7 +137,7 @@ class Relations:
         block = self.block(node)
         return block if block.plain else self.wrap(block, block.variables)
 
-    def block(self, node: PlanNode) -> Block:
+    def block(self, node: PlanNode) -> Block:  # noqa: C901 - one case a node
         """The block of a node."""
         match node:
             case TableScanNode():
@@ -353,7 +353,7 @@ class Relations:
         error = call("error" if self.dialect == "duckdb" else "raise_error", message)
         columns = []
         for variable in variables:
-            first = call("first" if self.dialect == "duckdb" else "first", column(variable.name))
+            first = call("first", column(variable.name))
             kind = parse_type(variable.type)
             condition = binary(exp.GT, count.copy(), number(1))
             columns.append(

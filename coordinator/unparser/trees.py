@@ -1,4 +1,4 @@
-"""Short names for the sqlglot trees that the unparser builds; every identifier is quoted, every operator in parentheses."""
+"""Short names for the sqlglot trees that the unparser builds: identifiers quoted, operators in parentheses."""
 
 from __future__ import annotations
 

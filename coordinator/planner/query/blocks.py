@@ -186,7 +186,7 @@ def _order(tree: Any, items: Sequence[SelectItem], context: Context) -> list[tup
         variable = Variable(name=f"$output{number}", type=type_of(item.expression))
         stand_ins[variable] = item.expression
         fields.append(ScopeField(item.name, variable))
-    rest = [f for f in context.scope.fields]
+    rest = list(context.scope.fields)
     scope = Scope(tuple(fields), Scope(tuple(rest), context.scope.parent))
     inner = replace(context, scope=scope, clause="ORDER BY clause")
     return [(o.this, _order_item(o, items, stand_ins, inner)) for o in clause.expressions]
@@ -219,8 +219,8 @@ def _finish(
     if tree.args.get("distinct"):
         context.only(tree.args["distinct"])
         selected = {i.expression for i in items}
-        for item, node in zip(sorts, tree.args["order"].expressions if tree.args.get("order") else (), strict=True):
-            if item.expression not in selected:
+        for sort, node in zip(sorts, tree.args["order"].expressions if tree.args.get("order") else (), strict=True):
+            if sort.expression not in selected:
                 message = "For SELECT DISTINCT, ORDER BY expressions must appear in select list"
                 raise context.error(node.this, message)
         builder.project({v.key: v for v in chosen})

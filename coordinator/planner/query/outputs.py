@@ -29,7 +29,7 @@ from shared.plan.nodes import (
 )
 
 
-def output_variables(node: PlanNode) -> tuple[Variable, ...]:
+def output_variables(node: PlanNode) -> tuple[Variable, ...]:  # noqa: C901 - one case a node
     """The variables of a node's output rows, in order; raises TypeError for a node that planning never makes."""
     match node:
         case TableScanNode() | ValuesNode() | JoinNode() | OutputNode():

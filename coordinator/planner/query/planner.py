@@ -16,7 +16,7 @@ from coordinator.planner.query.blocks import plan_block
 from coordinator.planner.query.builder import Builder, Ids, RelationPlan, single_row
 from coordinator.planner.query.outputs import output_variables
 from shared.errors import ErrorCode
-from shared.plan.expressions import RowExpression, Variable
+from shared.plan.expressions import Constant, RowExpression
 from shared.plan.nodes import (
     AggregationNode,
     ExchangeNode,
@@ -84,7 +84,7 @@ class QueryPlanner:
         if cte.columns and len(cte.columns) != len(plan.visible):
             message = f"Column alias list has {len(cte.columns)} entries but '{name}' has {len(plan.visible)} columns"
             raise context.error(cte.tree, message + " available")
-        names = cte.columns or tuple(f.name for f in plan.visible)
+        names: tuple[str | None, ...] = cte.columns or tuple(f.name for f in plan.visible)
         fields = tuple(ScopeField(n, f.variable) for n, f in zip(names, plan.visible, strict=True))
         return RelationPlan(plan.node, fields)
 
@@ -324,7 +324,7 @@ def evaluate_parameter(node: Any, context: Context) -> Any:
     from coordinator.analyzer.builders import value_of
 
     found = expressions.analyze_expression(node, context)
-    return value_of(found) if not isinstance(found, Variable) and hasattr(found, "valueBlock") else None
+    return value_of(found) if isinstance(found, Constant) else None
 
 
 def ordinal(node: Any) -> int | None:

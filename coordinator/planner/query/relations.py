@@ -81,7 +81,7 @@ def _alias(plan: RelationPlan, node: Any, context: Context) -> RelationPlan:
     if columns and len(columns) != len(visible):
         message = f"Column alias list has {len(columns)} entries but '{name}' has {len(visible)} columns available"
         raise context.error(node, message)
-    names = [str(c.name) for c in columns] or [f.name for f in visible]
+    names: list[str | None] = [str(c.name) for c in columns] or [f.name for f in visible]
     relation = (name,) if name else ()
     return RelationPlan(
         plan.node, tuple(ScopeField(n, f.variable, relation) for n, f in zip(names, visible, strict=True))
@@ -112,7 +112,7 @@ def _table(planner: QueryPlanner, node: Any, context: Context) -> RelationPlan:
 
 def _scan(planner: QueryPlanner, node: Any, parts: list[str], context: Context) -> RelationPlan:
     table = find_table(planner, node, parts, context)
-    columns = [c for c in table.columns]
+    columns = list(table.columns)
     relation = (table.catalog.lower(), table.schema.lower(), table.name.lower())
     fields, assignments = [], {}
     for column in columns:
@@ -211,7 +211,7 @@ def _unnest_alias(node: Any, fields: list[ScopeField], context: Context) -> list
     if columns and len(columns) != len(fields):
         message = f"Column alias list has {len(columns)} entries but '{alias.name}' has {len(fields)} columns available"
         raise context.error(node, message)
-    names = columns or [f.name for f in fields]
+    names: list[str | None] = [*columns] or [f.name for f in fields]
     return [ScopeField(n, f.variable, relation) for n, f in zip(names, fields, strict=True)]
 
 
@@ -294,7 +294,7 @@ def join_on(
     builders = [Builder(planner.ids, p.node) for p in (left, right)]
     keys = [builders[i].add((p[i], "expr") for p in pairs) for i in (0, 1)]
     criteria = tuple(EquiJoinClause(left=a, right=b) for a, b in zip(*keys, strict=True))
-    joined = _joined(
+    return _joined(
         planner,
         kind,
         RelationPlan(builders[0].node, left.fields),
@@ -302,7 +302,6 @@ def join_on(
         criteria,
         conjunction(rest) if rest else None,
     )
-    return joined
 
 
 def _equality(term: RowExpression, sides: list[set[Variable]]) -> tuple[RowExpression, RowExpression] | None:

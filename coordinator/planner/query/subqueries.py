@@ -114,7 +114,8 @@ def _pull(builder: Builder, node: PlanNode, outer: set[Variable], subquery: Subq
     match node:
         case FilterNode():
             below = _pull(builder, node.source, outer, subquery)
-            kept, pulled = [], []
+            kept: list[RowExpression] = []
+            pulled: list[RowExpression] = []
             for term in conjuncts(node.predicate):
                 (pulled if free_variables(term) & outer else kept).append(term)
             source = below.node
@@ -175,11 +176,8 @@ def _correlated_exists(builder: Builder, subquery: Subquery, outer: set[Variable
     left = AssignUniqueId(id=ids.node(), source=builder.node, idVariable=unique)
     mark = ids.variable("non_null", "boolean")
     needed = {v for c in pulled.conditions for v in free_variables(c)} - outer
-    inner = _project(
-        builder,
-        pulled.node,
-        {v.key: v for v in sorted(needed, key=lambda v: v.name)} | {mark.key: constant(True, BOOLEAN)},
-    )
+    marked: dict[str, RowExpression] = {v.key: v for v in sorted(needed, key=lambda v: v.name)}
+    inner = _project(builder, pulled.node, marked | {mark.key: constant(True, BOOLEAN)})
     joined = _join(builder, "LEFT", left, inner, (), conjunction(pulled.conditions))
     count = ids.variable("count", "bigint")
     keys = output_variables(left)
@@ -305,7 +303,7 @@ def _expressions(node: PlanNode) -> list[RowExpression]:
         case JoinNode():
             return [node.filter] if node.filter is not None else []
         case AggregationNode():
-            return [a.call for a in node.aggregations.values()] + list(node.groupingSets.groupingKeys)
+            return [*(a.call for a in node.aggregations.values()), *node.groupingSets.groupingKeys]
         case SemiJoinNode():
             return [node.sourceJoinVariable]
         case _:

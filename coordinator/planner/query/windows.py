@@ -14,7 +14,7 @@ _Key = tuple[tuple[RowExpression, ...], tuple[SortItem, ...]]
 def plan_windows(
     builder: Builder, windows: dict[WindowCall, Variable], mapping: dict[RowExpression, RowExpression]
 ) -> None:
-    """Puts the windows on top, those of one specification together; ``mapping`` is what grouping made of expressions."""
+    """Puts the windows on top, those of one specification together; ``mapping`` is what grouping made of them."""
     groups: dict[_Key, list[tuple[WindowCall, Variable]]] = {}
     for spec, variable in windows.items():
         partition = tuple(replace(p, mapping) for p in spec.partition)
