@@ -1,0 +1,87 @@
+"""``procession`` as a child process, with its own configuration and data directory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_procession(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    """One finished command; ``input`` and ``env`` as in subprocess.run."""
+    return subprocess.run(  # type: ignore[call-overload,no-any-return]
+        [sys.executable, "-m", "coordinator", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=ROOT,
+        check=False,
+        **options,
+    )
+
+
+@pytest.fixture(scope="session")
+def procession() -> Callable[..., subprocess.CompletedProcess[str]]:
+    return run_procession
+
+
+@pytest.fixture
+def etc(tmp_path: Path) -> Path:
+    return write_etc(tmp_path / "etc")
+
+
+def write_etc(directory: Path) -> Path:
+    """A configuration that starts no Spark."""
+    (directory / "catalog").mkdir(parents=True)
+    (directory / "config.properties").write_text("spark.warm-up=false\nhttp-server.http.port=0\n")
+    (directory / "catalog" / "iceberg.properties").write_text("connector.name=iceberg\n")
+    return directory
+
+
+class Running:
+    """A child that printed its address."""
+
+    def __init__(self, *arguments: str, log: Path) -> None:
+        with log.open("w") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "coordinator", *arguments],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                cwd=ROOT,
+                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert "listening on " in line, f"{line!r} {log.read_text()}"
+        self.url = line.split()[-1]
+
+    def end(self, number: int) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(timeout=60)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+
+@pytest.fixture(scope="session")
+def running() -> type[Running]:
+    return Running
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a coordinator without Spark."""
+    import signal
+
+    home = tmp_path_factory.mktemp("cli")
+    etc = write_etc(home / "etc")
+    child = Running("coordinator", "--etc", str(etc), "--data-dir", str(home / "data"), log=home / "log")
+    yield child.url
+    assert child.end(signal.SIGTERM) == 0, (home / "log").read_text()
