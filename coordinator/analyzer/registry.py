@@ -28,7 +28,7 @@ from coordinator.analyzer.types import (
 from shared.plan.types import UNBOUNDED_LENGTH, Field, Type, parse_type
 
 LambdaTyper = Callable[[int, tuple[Type, ...]], Type | None]
-"""The result type of the lambda at an argument position, given its parameter types; None when it takes another number."""
+"""The result type of the lambda at an argument position, from its parameter types; None for another count."""
 
 _VARIABLES = frozenset(
     ["t", "e", "k", "v", "u", "r", "s", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "k1", "k2", "v1", "v2", "v3"]

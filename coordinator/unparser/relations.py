@@ -374,8 +374,10 @@ class Relations:
         position = self.alias() + "_position"
         indexed = replace(
             source,
-            columns=tuple((column(v.name), v.name) for v in source.variables)
-            + ((call("unnest", call("generate_series", number(1), longest)), position),),
+            columns=(
+                *((column(v.name), v.name) for v in source.variables),
+                (call("unnest", call("generate_series", number(1), longest)), position),
+            ),
         )
         outer = self.wrap(indexed, source.variables)
         columns: list[tuple[Any, str]] = list(kept)

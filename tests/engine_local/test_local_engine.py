@@ -88,7 +88,8 @@ def test_semantics_are_prestos(text: str, expected: list[tuple[Any, ...]]) -> No
     ("text", "code", "message"),
     [
         ("SELECT 1 / x FROM (VALUES 0) t(x)", ErrorCode.DIVISION_BY_ZERO, "/ by zero"),
-        ("SELECT CAST(x AS bigint) FROM (VALUES 'x') t(x)", ErrorCode.INVALID_CAST_ARGUMENT, "Cannot cast 'x' to BIGINT"),
+        ("SELECT CAST(x AS bigint) FROM (VALUES 'x') t(x)", ErrorCode.INVALID_CAST_ARGUMENT,
+         "Cannot cast 'x' to BIGINT"),
         ("SELECT CAST(x AS tinyint) FROM (VALUES 300) t(x)", ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE,
          "Out of range for tinyint: 300"),
         ("SELECT x[3] FROM (VALUES ARRAY[1, 2]) t(x)", ErrorCode.INVALID_FUNCTION_ARGUMENT,

@@ -19,7 +19,6 @@ from shared.plan.types import parse_type
 
 if TYPE_CHECKING:
     from coordinator.planner.query.blocks import SelectItem
-    from coordinator.planner.query.planner import QueryPlanner
 
 _MAX_SETS = 2048
 
@@ -31,7 +30,7 @@ class Grouping:
     sets: tuple[tuple[RowExpression, ...], ...]
 
 
-def plan_grouping(planner: QueryPlanner, tree: Any, items: Sequence[SelectItem], context: Context) -> Grouping | None:
+def plan_grouping(tree: Any, items: Sequence[SelectItem], context: Context) -> Grouping | None:
     """What GROUP BY says, or None."""
     clause = tree.args.get("group")
     if clause is None:

@@ -57,7 +57,7 @@ def plan_block(planner: QueryPlanner, tree: Any, context: Context) -> RelationPl
     items = _select_items(tree, source, inner)
     having = _having(tree, inner)
     order = _order(tree, items, inner)
-    grouping = plan_grouping(planner, tree, items, inner)
+    grouping = plan_grouping(tree, items, inner)
     mapping: dict[RowExpression, RowExpression] = {}
     if grouping is not None or collector.aggregates or collector.groupings or having is not None:
         mapping = group(builder, grouping, collector)

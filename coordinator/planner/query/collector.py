@@ -1,3 +1,4 @@
+# ruff: noqa: ARG002 - the sinks of a context have one shape
 """Takes aggregates, windows and subqueries out of expressions and stands a variable in for each."""
 
 from __future__ import annotations
@@ -71,7 +72,6 @@ class Collector:
     windows: dict[WindowCall, Variable] = field(default_factory=dict)
     subqueries: list[Subquery] = field(default_factory=list)
     groupings: dict[tuple[RowExpression, ...], Variable] = field(default_factory=dict)
-    named_windows: dict[str, Any] = field(default_factory=dict)
 
     def aggregate(
         self, node: Any, call: Call, *, distinct: bool, condition: RowExpression | None, order: tuple[SortItem, ...]
@@ -92,7 +92,7 @@ class Collector:
         return self.groupings[arguments]
 
     def window(self, node: Any, context: Context) -> RowExpression:
-        spec = window_call(node, context, self.named_windows)
+        spec = window_call(node, context)
         if spec not in self.windows:
             self.windows[spec] = self.ids.variable(spec.call.displayName, spec.call.returnType)
         return self.windows[spec]
@@ -146,7 +146,7 @@ class Collector:
         raise context.unsupported(node, f"Quantified comparison {symbol} {'ALL' if every else 'ANY'}")
 
 
-def window_call(node: Any, context: Context, named: dict[str, Any]) -> WindowCall:
+def window_call(node: Any, context: Context) -> WindowCall:
     """The analyzed form of ``function(…) OVER (…)``."""
     context.only(node, "this", "partition_by", "order", "spec", "alias", "over")
     inner, ignore = node.this, False
@@ -164,13 +164,11 @@ def window_call(node: Any, context: Context, named: dict[str, Any]) -> WindowCal
     analyze = expressions.analyze_expression
     call = calls.bind_call(inner, name, arguments, context, analyze, ("window", "aggregate"))
     assert isinstance(call, Call)
-    partition, sort, spec = _specification(node, context, named)
+    partition, sort, spec = _specification(node, context)
     return WindowCall(call, ignore, partition, sort, _frame(spec, bool(sort), context))
 
 
-def _specification(
-    node: Any, context: Context, named: dict[str, Any]
-) -> tuple[tuple[RowExpression, ...], tuple[SortItem, ...], Any]:
+def _specification(node: Any, context: Context) -> tuple[tuple[RowExpression, ...], tuple[SortItem, ...], Any]:
     if node.args.get("alias") is not None:
         raise context.unsupported(node, "A named WINDOW")
     partition = tuple(expressions.analyze_expression(e, context) for e in node.args.get("partition_by") or ())

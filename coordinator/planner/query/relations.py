@@ -359,7 +359,7 @@ class _NoAggregates:
         error: ProcessionError = maker.error(node, message)
         return error
 
-    def aggregate(self, node: Any, call: Call, **_rest: Any) -> RowExpression:
+    def aggregate(self, node: Any, call: Call, **_rest: Any) -> RowExpression:  # noqa: ARG002 - the sinks' shape
         raise self._refuse(node)
 
     def window(self, node: Any, context: Context) -> RowExpression:
