@@ -71,6 +71,7 @@ class Executor:
                 assert_never(planned.work)
 
     def _call(self, work: CallProcedure, execution: Execution) -> Any:
+        execution.report_progress(QueryProgress(phase=f"calling {work.procedure}"))
         procedure = find_procedure(self._catalogs, work.catalog, work.procedure)
         context = ProcedureContext(
             session=execution.session,

@@ -94,6 +94,10 @@ def start_service(etc: Path, data_dir: Path, log: Path) -> Service:
         )
     assert process.stdout is not None
     line = process.stdout.readline()
+    if "listening on " not in line:
+        process.kill()
+        process.wait()
+        process.stdout.close()
     assert "listening on " in line, f"did not start: {line!r}\n{log.read_text()}"
     return Service(process, line.split()[-1], data_dir, etc)
 

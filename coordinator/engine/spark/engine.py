@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +30,8 @@ from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
 _WATCH_SECONDS = 1.0
+_INTERRUPT_SECONDS = 60.0
+_INTERRUPT_PAUSE_SECONDS = 0.1
 _START_FAILURES = (SparkStartError, JavaNotFoundError, JarsUnavailableError)
 
 
@@ -158,6 +161,7 @@ class _Runner:
         self._report = report
         self._tag = f"procession-{execution.query_id}"
         self._registered: set[int] = set()
+        self._streaming = threading.Event()
 
     @property
     def parallelism(self) -> int:
@@ -168,6 +172,7 @@ class _Runner:
         connection = self._engine.connect()
         self._cancel_with_query(connection)
         self._execution.check_cancelled()
+        self._streaming.set()
         try:
             yield from self._stream(connection, frame)
         except ProcessionError:
@@ -198,14 +203,17 @@ class _Runner:
         if id(connection) in self._registered:
             return
         self._registered.add(id(connection))
-        self._execution.on_cancel(lambda: _interrupt(connection, self._tag))
+        self._execution.on_cancel(lambda: self._interrupt(connection))
 
-
-def _interrupt(connection: Connection, tag: str) -> None:
-    try:
-        connection.session.interruptTag(tag)
-    except Exception as error:
-        _LOG.info("Nothing to interrupt: %s", map_failure(error, server_alive=connection.alive))
+    def _interrupt(self, connection: Connection) -> None:
+        """Again until the stream ends: an operation that the server has not registered yet is not interrupted."""
+        deadline = time.monotonic() + _INTERRUPT_SECONDS
+        while self._streaming.is_set() and connection.alive and time.monotonic() < deadline:
+            try:
+                connection.session.interruptTag(self._tag)
+            except Exception as error:
+                _LOG.info("Nothing to interrupt: %s", map_failure(error, server_alive=connection.alive))
+            time.sleep(_INTERRUPT_PAUSE_SECONDS)
 
 
 def _session(url: str, *, embedded: bool) -> SparkSession:

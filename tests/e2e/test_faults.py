@@ -1,0 +1,155 @@
+"""What is left after the worst moments: no lost row, no orphan file, no process, and a clear error."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import prestodb
+import psutil
+import pyarrow as pa
+import pytest
+from pyiceberg.table import Table
+
+from tests.e2e.service import Service, checksum, start_service, write_etc
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+CALL = "CALL iceberg.system.rewrite_data_files(schema => 'db', table_name => '{}')"
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Service]:
+    running = start_service(write_etc(tmp_path / "etc"), tmp_path / "data", tmp_path / "log")
+    yield running
+    if running.process.poll() is None:
+        running.stop()
+    if running.process.stdout is not None:
+        running.process.stdout.close()
+
+
+def wide(seed: int, rows: int = 150_000) -> pa.Table:
+    """A part that takes the kernels a while: several megabytes of text."""
+    ids = range(seed * rows, (seed + 1) * rows)
+    return pa.table({"id": pa.array(ids, pa.int64()), "text": pa.array([f"{i:x}" * 12 for i in ids])})
+
+
+def data_files(table: Table) -> set[str]:
+    """Every file on disk under the table's data folder."""
+    folder = Path(table.location().removeprefix("file://")) / "data"
+    return {str(file) for file in folder.rglob("*") if file.is_file()}
+
+
+def referenced(table: Table) -> set[str]:
+    tasks = table.refresh().scan().plan_files()
+    return {task.file.file_path.removeprefix("file://") for task in tasks}
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "did not happen in time"
+        time.sleep(0.02)
+
+
+def in_background(service: Service, sql: str) -> tuple[threading.Thread, list[Any]]:
+    """The statement on a thread; its rows or its exception arrive in the list."""
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append(service.execute(sql))
+        except Exception as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, outcome
+
+
+def running_query(service: Service) -> str:
+    """The id of the call once its tasks run."""
+    found: list[str] = []
+
+    def started() -> bool:
+        found[:] = [q["queryId"] for q in service.get("/v1/query") if q["state"] == "RUNNING"]
+        return bool(found)
+
+    eventually(started)
+    return found[0]
+
+
+def family(process_id: int) -> list[psutil.Process]:
+    return psutil.Process(process_id).children(recursive=True)
+
+
+def test_killed_coordinator_leaves_no_orphan_and_no_process(fresh: Service, tmp_path: Path) -> None:
+    fresh.execute("CALL system.clean_data_cache()")
+    table = fresh.create("t", [wide(i) for i in range(8)])
+    before, files = checksum(table), data_files(table)
+    thread, _ = in_background(fresh, CALL.format("t"))
+    eventually(lambda: data_files(table) != files)
+    children = family(fresh.process.pid)
+    assert children
+    fresh.process.kill()
+    fresh.process.wait()
+    thread.join()
+    eventually(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))
+
+    again = start_service(fresh.etc, fresh.data_dir, tmp_path / "log2")
+    try:
+        assert checksum(table) == before
+        assert data_files(table) == referenced(table)
+        assert again.execute(CALL.format("t"))[0][0] == 8
+        assert checksum(table) == before
+    finally:
+        assert again.stop(signal.SIGTERM) == 0
+
+
+def test_cancelled_call_stops_soon_and_leaves_nothing(fresh: Service) -> None:
+    fresh.execute("CALL system.clean_data_cache()")
+    table = fresh.create("t", [wide(i) for i in range(8)])
+    before, files = checksum(table), data_files(table)
+    thread, outcome = in_background(fresh, CALL.format("t"))
+    query = running_query(fresh)
+    start = time.monotonic()
+    assert httpx.delete(f"{fresh.url}/v1/query/{query}").status_code == 204
+    thread.join(timeout=30)
+    assert time.monotonic() - start < 2
+    assert isinstance(outcome[0], prestodb.exceptions.PrestoUserError)
+    assert outcome[0].error_name == "USER_CANCELED"
+    eventually(lambda: data_files(table) == files)
+    assert checksum(table) == before
+
+
+def test_killed_spark_server_is_a_retriable_error_and_comes_back(fresh: Service) -> None:
+    fresh.execute("CALL system.clean_data_cache()")
+    table = fresh.create("t", [wide(i) for i in range(8)])
+    before, files = checksum(table), data_files(table)
+    thread, outcome = in_background(fresh, CALL.format("t"))
+    running_query(fresh)
+    java = next(child for child in family(fresh.process.pid) if child.name() == "java")
+    os.kill(java.pid, signal.SIGKILL)
+    thread.join(timeout=60)
+    assert isinstance(outcome[0], prestodb.exceptions.PrestoQueryError)
+    assert outcome[0].error_name == "REMOTE_HOST_GONE"
+    eventually(lambda: data_files(table) == files)
+    assert fresh.execute(CALL.format("t"))[0][:2] == [8, 1]
+    assert checksum(table) == before
+    assert data_files(table) >= referenced(table)
+
+
+def test_without_sidecar_a_statement_is_refused_before_it_runs(fresh: Service) -> None:
+    table = fresh.create("t", [wide(i, rows=100) for i in range(6)])
+    guard = next(child for child in family(fresh.process.pid) if "sidecar" in " ".join(child.cmdline()))
+    guard.kill()
+    with pytest.raises(prestodb.exceptions.PrestoQueryError) as refused:
+        fresh.execute(CALL.format("t"))
+    assert refused.value.error_name == "NATIVEPLANCHECKER_CONNECTION_ERROR"
+    assert len(table.refresh().metadata.snapshots) == 6
