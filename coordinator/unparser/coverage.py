@@ -1,4 +1,4 @@
-"""docs/functions.md: which functions of Presto's registry each engine runs. ``python -m coordinator.unparser.coverage``."""
+"""docs/functions.md: the functions of Presto that each engine runs (``python -m coordinator.unparser.coverage``)."""
 
 from __future__ import annotations
 
