@@ -1,0 +1,97 @@
+"""A guarded child and all that descends from it end with the process that asked for it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from coordinator.engine.spark.child import GuardedChild
+
+# A child with a child of its own that left its process group, as Spark's Python daemon does.
+FAMILY = """
+import os, subprocess, sys, time
+grandchild = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+print(os.getpid(), grandchild.pid, flush=True)
+time.sleep(600)
+"""
+ASKER = """
+import os, pathlib, sys, time
+from coordinator.engine.spark.child import GuardedChild
+child = GuardedChild([sys.executable, "-c", sys.argv[1]], env=os.environ, log_file=pathlib.Path(sys.argv[2]))
+print(child.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def until(condition, seconds: float = 20.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def family(log: Path) -> list[int]:
+    assert until(lambda: log.exists() and len(log.read_text().split()) == 2)
+    return [int(pid) for pid in log.read_text().split()]
+
+
+def gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+@pytest.mark.slow
+def test_stop_ends_grandchildren_too(tmp_path: Path) -> None:
+    log = tmp_path / "child.log"
+    child = GuardedChild([sys.executable, "-c", FAMILY], env=os.environ, log_file=log)
+    pids = family(log)
+    child.stop()
+    assert child.poll() is not None
+    assert all(gone(pid) for pid in pids)
+    child.stop()
+
+
+@pytest.mark.slow
+def test_kill_9_of_the_asking_process_leaves_nothing(tmp_path: Path) -> None:
+    log = tmp_path / "child.log"
+    with subprocess.Popen([sys.executable, "-c", ASKER, FAMILY, str(log)], stdout=subprocess.PIPE) as asker:
+        assert asker.stdout is not None
+        guard = int(asker.stdout.readline())
+        pids = [guard, *family(log)]
+        asker.send_signal(signal.SIGKILL)
+    assert until(lambda: all(gone(pid) for pid in pids))
+
+
+@pytest.mark.slow
+def test_kill_9_of_the_guard_ends_the_command(tmp_path: Path) -> None:
+    log = tmp_path / "child.log"
+    command = "import os, time; print(os.getpid(), 0, flush=True); time.sleep(600)"
+    child = GuardedChild([sys.executable, "-c", command], env=os.environ, log_file=log)
+    pid = family(log)[0]
+    os.kill(child.pid, signal.SIGKILL)
+    assert until(lambda: gone(pid))
+    child.stop()
+
+
+def test_exit_code_and_last_words_are_passed_on(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "child.log"
+    child = GuardedChild(["sh", "-c", "echo first; echo last; exit 7"], env=os.environ, log_file=log)
+    assert child.wait(20) == 7
+    assert child.last_lines(1) == "last"
+    child.stop()
+
+
+def test_a_command_that_does_not_exist_is_told(tmp_path: Path) -> None:
+    child = GuardedChild(["no-such-command-here"], env=os.environ, log_file=tmp_path / "log")
+    assert child.wait(20) == 127
+    assert "cannot start no-such-command-here: No such file or directory" in child.last_lines()
+    child.stop()
