@@ -76,7 +76,5 @@ class Catalogs:
         """What Spark needs to see the same catalogs under the same names."""
         conf: dict[str, str] = {}
         for config in self._configs.values():
-            conf |= self._factories[config.connector_name].spark_conf(
-                config.name, config.properties, config.data_dir
-            )
+            conf |= self._factories[config.connector_name].spark_conf(config.name, config.properties, config.data_dir)
         return conf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -212,4 +213,8 @@ def _await_port(server: EmbeddedServer, settings: SparkSettings, given_up: Calla
 
 
 def _last_words(server: EmbeddedServer, settings: SparkSettings) -> str:
-    return f"{server.child.last_lines()} (whole log: {settings.log_file})"
+    """The exception that ended it rather than the frames below: a client may read this."""
+    lines = [line.strip() for line in server.child.last_lines(80).splitlines()]
+    lines = [line for line in lines if line and not line.startswith(("at ", "... "))]
+    told = [line for line in lines if re.search(r"\w(Exception|Error)\b", line)] or lines or ["it said nothing"]
+    return f"{told[-1]} (whole log: {settings.log_file})"
