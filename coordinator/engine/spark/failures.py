@@ -44,7 +44,7 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
         return spark_gone(_first_line(getattr(error, "details", lambda: "")() or "connection lost"))
     if "INVALID_HANDLE.SESSION" in text:
         return spark_gone("it no longer knows this session")
-    if "UNAVAILABLE" in text or "RetriesExceeded" in type(error).__name__:
+    if "UNAVAILABLE" in text or "RETRIES_EXCEEDED" in text or "RetriesExceeded" in type(error).__name__:
         return spark_gone("connection lost")
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if condition is not None and condition.partition(".")[0] in _USER:

@@ -1,0 +1,162 @@
+"""Start, death and end of the embedded server, and servers that others run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.connect.session import SparkSession
+
+from coordinator.engine.spark.engine import SparkEngine
+from coordinator.engine.spark.settings import SparkSettings
+from shared.errors import ErrorCode, ProcessionError
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def own_engine(tmp_path: Path) -> Iterator[SparkEngine]:
+    """A second engine, which a test may harm."""
+    engine = SparkEngine(SparkSettings(tmp_path / "spark", driver_memory="512m"), {})
+    yield engine
+    engine.stop()
+
+
+def jvm_of(engine: SparkEngine) -> int:
+    server = engine.connect().server
+    assert server is not None
+    children = Path(f"/proc/{server.child.pid}/task/{server.child.pid}/children").read_text().split()
+    return int(children[0])
+
+
+def test_a_killed_server_is_a_retriable_error_and_comes_back(
+    own_engine: SparkEngine, executions: Any, probing: Callable[[Path], None], tmp_path: Path
+) -> None:
+    first = jvm_of(own_engine)
+    probing(tmp_path / "spark")
+    failures: list[ProcessionError] = []
+
+    def run() -> None:
+        try:
+            list(own_engine.workers(executions()).run_tasks("probe:where", [b"60"]))
+        except ProcessionError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    time.sleep(4)
+    os.kill(first, signal.SIGKILL)
+    thread.join(20)
+    assert [(f.code, f.retriable) for f in failures] == [(ErrorCode.REMOTE_HOST_GONE, True)]
+    assert pa.Table.from_batches(own_engine.run("SELECT 7 AS n", executions())).to_pylist() == [{"n": 7}]
+    assert jvm_of(own_engine) != first
+
+
+def test_stop_leaves_no_process_and_refuses_what_comes_later(
+    tmp_path: Path, executions: Any, gone_within: Callable[[Path, float], list[int]]
+) -> None:
+    engine = SparkEngine(SparkSettings(tmp_path, driver_memory="512m"), {})
+    assert next(engine.workers(executions()).run_tasks("cache:clear", [b""])) == b'{"entries": 0, "bytes": 0}'
+    engine.stop()
+    assert gone_within(tmp_path, 0) == []
+    with pytest.raises(ProcessionError) as refused:
+        next(engine.run("SELECT 1", executions()))
+    assert refused.value.code is ErrorCode.SERVER_SHUTTING_DOWN
+
+
+def test_killing_the_owner_leaves_neither_jvm_nor_python_worker(
+    tmp_path: Path, processes_of: Callable[[Path], list[int]], gone_within: Callable[[Path, float], list[int]]
+) -> None:
+    command = [sys.executable, str(Path(__file__).with_name("owner.py")), str(tmp_path / "spark")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "ready\n"
+        # Guard, JVM, Python daemon and at least one worker.
+        assert len(set(processes_of(tmp_path / "spark")) - {owner.pid}) >= 4
+        owner.send_signal(signal.SIGKILL)
+    assert gone_within(tmp_path / "spark", 15) == []
+
+
+def test_the_token_is_needed(engine: SparkEngine) -> None:
+    server = engine.connect().server
+    assert server is not None
+    session = SparkSession.builder.remote(f"sc://localhost:{server.port}").create()
+    session.release_session_on_close = False
+    with pytest.raises(Exception, match=r"UNAUTHENTICATED|authentication token"):
+        session.sql("SELECT 1").toArrow()
+    session.stop()
+
+
+def test_a_remote_server_runs_statements_and_kernels(engine: SparkEngine, executions: Any, tmp_path: Path) -> None:
+    server = engine.connect().server
+    assert server is not None
+    remote = SparkEngine(SparkSettings(tmp_path, remote=server.url), {"spark.sql.shuffle.partitions": "3"})
+    try:
+        # The catalogs' settings reach the session of a server that others configured.
+        rows = pa.Table.from_batches(remote.run("SET spark.sql.shuffle.partitions", executions())).to_pylist()
+        assert rows == [{"key": "spark.sql.shuffle.partitions", "value": "3"}]
+        assert list(remote.workers(executions()).run_tasks("cache:clear", [b""])) == [b'{"entries": 0, "bytes": 0}']
+        assert (tmp_path / "logs").exists() is False, "nothing was started"
+    finally:
+        remote.stop()
+    assert engine.connect().alive
+
+
+def test_a_remote_server_that_forgot_the_session_is_asked_for_a_new_one(
+    engine: SparkEngine, executions: Any, tmp_path: Path
+) -> None:
+    server = engine.connect().server
+    assert server is not None
+    remote = SparkEngine(SparkSettings(tmp_path, remote=server.url), {})
+    try:
+        assert list(remote.run("SELECT 1", executions()))
+        # What a restart of the remote server looks like to its clients.
+        remote.connect().session.client.release_session()
+        with pytest.raises(ProcessionError) as failed:
+            list(remote.run("SELECT 1", executions()))
+        assert (failed.value.code, failed.value.retriable) == (ErrorCode.REMOTE_HOST_GONE, True)
+        assert list(remote.run("SELECT 1", executions()))
+    finally:
+        remote.stop()
+
+
+def test_an_unreachable_remote_server_is_a_retriable_error(executions: Any, tmp_path: Path) -> None:
+    remote = SparkEngine(SparkSettings(tmp_path, remote="sc://localhost:1"), {})
+    with pytest.raises(ProcessionError) as failed:
+        list(remote.run("SELECT 1", executions()))
+    assert (failed.value.code, failed.value.retriable) == (ErrorCode.REMOTE_HOST_GONE, True)
+    remote.stop()
+
+
+def test_a_java_that_is_missing_is_told_with_the_fix(
+    executions: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("coordinator.engine.spark.java.find_spec", lambda _name: None)
+    engine = SparkEngine(SparkSettings(tmp_path / "spark"), {})
+    with pytest.raises(
+        ProcessionError, match=r"Spark needs Java 17 or newer; tried: JAVA_HOME .* Fix: install"
+    ) as failed:
+        list(engine.run("SELECT 1", executions()))
+    assert failed.value.code is ErrorCode.NO_NODES_AVAILABLE
+    engine.stop()
+
+
+def test_a_broken_spark_setting_is_told_with_its_last_words(executions: Any, tmp_path: Path) -> None:
+    engine = SparkEngine(SparkSettings(tmp_path, conf={"spark.master": "nonsense"}), {})
+    with pytest.raises(ProcessionError, match=r"Spark ended while starting: .*nonsense") as failed:
+        list(engine.run("SELECT 1", executions()))
+    assert failed.value.code is ErrorCode.NO_NODES_AVAILABLE
+    engine.stop()
