@@ -101,7 +101,9 @@ def create_app(config: CoordinatorConfig, stop: Callable[[], None] | None = None
         stop=stop,
         around=partial(_running, catalogs, pool, checkers, spark, explainer),
     )
-    app.include_router(create_precheck_router(StatementValidator(pool, checkers)))
+    app.include_router(
+        create_precheck_router(StatementValidator(pool, checkers), max_statement_length=settings.max_query_length)
+    )
     return app
 
 
@@ -221,4 +223,6 @@ def _dispatch_settings(config: CoordinatorConfig) -> DispatchSettings:
         min_expire_age=settings.min_expire_age,
         max_history=settings.max_history,
         nested_data_serialization=settings.nested_data_serialization,
+        eager_validation=settings.eager_validation,
+        max_run_time=settings.max_run_time,
     )

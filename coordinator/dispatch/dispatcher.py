@@ -201,8 +201,11 @@ class Dispatcher:
     async def _run(self, query: Query) -> None:
         """Until the engine's thread has begun; whatever goes wrong becomes the query's error."""
         try:
-            planned = await self._plan(query)
+            planned = await self._plan(query) if self._eager(query) else None
             await self._queue(query)
+            if planned is None:
+                query.transition(QueryState.PLANNING)
+                planned = await self._plan(query)
             self._execute(query, planned)
         except asyncio.CancelledError:
             # The query has ended (cancelled, killed, abandoned), or the server stops.
@@ -211,6 +214,10 @@ class Dispatcher:
             query.fail(error)
         except Exception as error:
             query.fail(internal_error(error, query_id=query.id))
+
+    def _eager(self, query: Query) -> bool:
+        chosen = query.session.properties.get("eager_plan_validation_enabled")
+        return self.settings.eager_validation if chosen is None else chosen.strip().lower() != "false"
 
     async def _plan(self, query: Query) -> PlannedStatement:
         planned = await self._planner.plan(query.text, query.session)

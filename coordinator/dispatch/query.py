@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +21,7 @@ from coordinator.planner.planned_statement import PlannedStatement
 from shared.errors import ProcessionError
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session
+from shared.units import parse_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,23 @@ class Query:
         """Since the end; 0 before."""
         entered = self._entered.get(QueryState.FINISHED, self._entered.get(QueryState.FAILED))
         return 0.0 if entered is None else self._clock.monotonic() - entered
+
+    def exceeded_limit(self, max_run_time: float) -> float | None:
+        """The limit in seconds that the query has outlived, of the server's and the session's."""
+        age = self.seconds_between(QueryState.WAITING_FOR_PREREQUISITES, ())
+        running = self.seconds_between(QueryState.DISPATCHING, ())
+        limits = (
+            (max_run_time, age),
+            (self._session_seconds("query_max_run_time"), age),
+            (self._session_seconds("query_max_execution_time"), running),
+        )
+        return min((limit for limit, taken in limits if taken > limit), default=None)
+
+    def _session_seconds(self, name: str) -> float:
+        try:
+            return parse_duration(self.session.properties.get(name, "100d"))
+        except ValueError:
+            return math.inf  # the planner refuses the value
 
     def drop_results(self) -> None:
         """Forget rows that nobody came for."""

@@ -19,6 +19,8 @@ class DispatchSettings:
     - ``release_size``: a query whose engine has ended gives back its slot once no more than this many bytes wait.
     - ``max_unread_size``: over all queries; past it ended ones keep their slots until they are read.
     - ``max_replay_size``: bytes of last pages kept, over all queries, for clients that ask for one again.
+    - ``eager_validation`` (eager-plan-validation-enabled): plan and check before queueing; otherwise after.
+    - ``max_run_time`` (query.max-run-time): a query that is older fails; the session may lower it.
     - ``chunk_rows``, ``chunk_size``: how finely batches are cut, hence how closely pages meet the asked size.
     - ``nested_data_serialization`` (nested-data-serialization-enabled): arrays, maps and rows as Presto's
       pretty-printed text instead of JSON.
@@ -36,4 +38,6 @@ class DispatchSettings:
     chunk_rows: int = 2_000
     chunk_size: int = 256 << 10
     nested_data_serialization: bool = False
+    eager_validation: bool = True
+    max_run_time: float = 100 * 86400.0
     sweep_interval: float = 1.0

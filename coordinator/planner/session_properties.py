@@ -47,7 +47,6 @@ DECLARED: tuple[SessionProperty, ...] = (
         "The join method to use. Options are BROADCAST, PARTITIONED, AUTOMATIC",
         ("BROADCAST", "PARTITIONED", "AUTOMATIC"),
     ),
-    SessionProperty("join_max_broadcast_table_size", "data size", "100MB", "Largest table that a join broadcasts"),
     SessionProperty("native_execution_enabled", "boolean", "false", "Refuse what native workers cannot run"),
     SessionProperty("native_plan_checker_enabled", "boolean", "true", "Have worker fragments converted by the sidecar"),
     SessionProperty(
@@ -67,9 +66,7 @@ DECLARED: tuple[SessionProperty, ...] = (
     SessionProperty("query_max_execution_time", "duration", "100.00d", "Maximum execution time of a query"),
     SessionProperty("query_max_run_time", "duration", "100.00d", "Maximum run time of a query, queueing included"),
     SessionProperty("query_max_stage_count", "integer", "100", "Maximum number of stages a query can have"),
-    SessionProperty("query_priority", "integer", "1", "The priority of queries. Larger numbers are higher priority"),
     SessionProperty("target_result_size", "varchar", "", "Size of a page of results; empty for the default"),
-    SessionProperty("task_partitioned_writer_count", "integer", "1", "Number of writers a task of a partitioned write"),
     *(SessionProperty(f"optimizer_rule_{name}", "boolean", "true", f"Optimizer rule: {what}") for name, what in RULES),
 )
 

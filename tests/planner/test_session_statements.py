@@ -32,13 +32,13 @@ def rows(planned: PlannedStatement) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     ("text", "change", "update_type"),
     [
-        ("SET SESSION query_priority = 2 + 3", SessionChange(set_session={"query_priority": "5"}), "SET SESSION"),
+        ("SET SESSION query_max_stage_count = 2 + 3", SessionChange(set_session={"query_max_stage_count": "5"}), "SET SESSION"),
         (
             "SET SESSION optimizer_rule_prune_unreferenced_outputs = false",
             SessionChange(set_session={"optimizer_rule_prune_unreferenced_outputs": "false"}),
             "SET SESSION",
         ),
-        ("RESET SESSION query_priority", SessionChange(clear_session=("query_priority",)), "RESET SESSION"),
+        ("RESET SESSION query_max_stage_count", SessionChange(clear_session=("query_max_stage_count",)), "RESET SESSION"),
         ("USE lake.empty", SessionChange(set_catalog="lake", set_schema="empty"), "USE"),
         ("USE empty", SessionChange(set_catalog="iceberg", set_schema="empty"), "USE"),
         ("PREPARE P FROM SELECT ?", SessionChange(added_prepare={"p": "SELECT ?"}), "PREPARE"),
@@ -86,9 +86,9 @@ def test_transactions(plan: Plan) -> None:
         ),
         (
             "SHOW CATALOGS",
-            {"properties": {"query_priority": "x"}},
+            {"properties": {"query_max_stage_count": "x"}},
             "INVALID_SESSION_PROPERTY",
-            "query_priority must be a valid integer, got: x",
+            "query_max_stage_count must be a valid integer, got: x",
         ),
         ("USE nope.x", {}, "SYNTAX_ERROR", "Catalog does not exist: nope"),
         ("USE nope", {}, "SYNTAX_ERROR", "Schema does not exist: iceberg.nope"),
@@ -153,8 +153,8 @@ def test_describe_prepared(plan: Plan) -> None:
         ("SHOW SCHEMAS FROM lake LIKE 'd%'", [("db",)]),
         ("SHOW TABLES", [("orders",)]),
         ("SHOW TABLES FROM lake.empty", []),
-        ("SHOW SESSION LIKE 'query_priority'",
-         [("query_priority", "5", "1", "integer", "The priority of queries. Larger numbers are higher priority")]),
+        ("SHOW SESSION LIKE 'query_max_stage_count'",
+         [("query_max_stage_count", "5", "100", "integer", "Maximum number of stages a query can have")]),
         ("DESCRIBE lake.db.orders", [
             ("orderkey", "bigint", "", "", 19, None, None),
             ("status", "varchar", "partition key", "", None, None, None),
@@ -168,7 +168,7 @@ def test_describe_prepared(plan: Plan) -> None:
     ],
 )  # fmt: skip
 def test_rows(plan: Plan, text: str, expected: list[tuple[Any, ...]]) -> None:
-    assert rows(plan(text, session(properties={"query_priority": "5"}))) == expected
+    assert rows(plan(text, session(properties={"query_max_stage_count": "5"}))) == expected
 
 
 def test_show_functions(plan: Plan) -> None:
