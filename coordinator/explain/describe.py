@@ -47,6 +47,9 @@ def _scan_description(node: PlanNode, *, distributed: bool) -> Description | Non
     below = node if project is None else project.source
     filtering = below if isinstance(below, nodes.FilterNode) else None
     scan = below if filtering is None else filtering.source
+    if filtering is not None and isinstance(scan, nodes.TableScanNode) and selection_text(scan.table) is not None:
+        # This filter selects files, not rows: it is no part of the scan.
+        return None
     if not isinstance(scan, nodes.TableScanNode):
         return None if project is None or filtering is None else _filter_project(project, filtering)
     parts = [part for part in (scan, filtering, project) if part is not None]
@@ -295,7 +298,7 @@ def _table_writer(node: nodes.TableWriterNode) -> tuple[str, str, list[str]]:
 def _table_finish(node: nodes.TableFinishNode) -> tuple[str, str, list[str]]:
     scan = next((n for n in walk(node) if isinstance(n, nodes.TableScanNode)), None)
     target = "" if scan is None else f"[Optional[{qualified_table(scan)}]]"
-    return "TableCommit", target, []
+    return "TableFinish", target, []
 
 
 def qualified_table(scan: nodes.TableScanNode) -> str:

@@ -33,7 +33,7 @@ _COLOURS = {
     "TableWriter": "cyan",
     "CallDistributedProcedure": "cyan",
     "DistributedMaintenance": "cyan",
-    "TableCommit": "hotpink",
+    "TableFinish": "hotpink",
     "ProcedureFinish": "hotpink",
     "Remote": "gold",
     "Local": "gold",
