@@ -37,7 +37,9 @@ check: $(STAMP) ## ruff, mypy, import rules and the fast tests, in under 90 s
 	$(BIN)/python -m pytest -q -m 'not slow and not spark'
 
 bless: $(STAMP) ## rewrite golden files and generated pages; read the diff
-	PROCESSION_BLESS=1 $(BIN)/python -m pytest -q -m 'not slow and not spark'
+	BLESS=1 $(BIN)/python -m pytest -q tests/planner
+	$(BIN)/python -c 'from coordinator.configuration_reference import configuration_reference as c; print(c(), end="")' > docs/configuration.md
+	$(BIN)/python -m coordinator.unparser.coverage > docs/functions.md
 
 bench: $(STAMP) ## make bench NAME=rewrite: one benchmark beside its peer
 	$(BIN)/python -m benchmarks.$(NAME)

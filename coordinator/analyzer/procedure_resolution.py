@@ -63,7 +63,7 @@ def _parts(call: Call, session: Session) -> tuple[str | None, str, str]:
 def _without_catalog(call: Call, name: str, session: Session, catalogs: Catalogs) -> ResolvedProcedure:
     # The session's catalog goes first, so that a catalog may have a procedure of a built-in one's name.
     if session.catalog is not None and session.catalog != SYSTEM_CATALOG:
-        for procedure in registered_procedures(catalogs, session.catalog):
+        for procedure in catalogs.connector(session.catalog).procedures():
             if procedure.declaration.name == name:
                 return ResolvedProcedure(session.catalog, procedure)
     for procedure in registered_procedures(catalogs, SYSTEM_CATALOG):

@@ -16,6 +16,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.connector import IcebergConnector
+from coordinator.connectors.system.procedures.clean_data_cache import CleanDataCache
 from coordinator.engine.procedures import run_procedure
 from coordinator.engine.spark.kernels.errors import KernelError
 from coordinator.planner.planned_statement import CallProcedure
@@ -87,7 +88,7 @@ class Lake:
         return ProcedureContext(session=session, catalog="lab", workers=self.workers, now=datetime.now(UTC))
 
     def procedure(self, name: str) -> Any:
-        return next(p for p in self.connector.procedures() if p.declaration.name == name)
+        return next(p for p in (*self.connector.procedures(), CleanDataCache()) if p.declaration.name == name)
 
     def call(self, procedure: str, **given: Any) -> ProcedureResult:
         found = self.procedure(procedure)

@@ -32,13 +32,21 @@ def rows(planned: PlannedStatement) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     ("text", "change", "update_type"),
     [
-        ("SET SESSION query_max_stage_count = 2 + 3", SessionChange(set_session={"query_max_stage_count": "5"}), "SET SESSION"),
+        (
+            "SET SESSION query_max_stage_count = 2 + 3",
+            SessionChange(set_session={"query_max_stage_count": "5"}),
+            "SET SESSION",
+        ),
         (
             "SET SESSION optimizer_rule_prune_unreferenced_outputs = false",
             SessionChange(set_session={"optimizer_rule_prune_unreferenced_outputs": "false"}),
             "SET SESSION",
         ),
-        ("RESET SESSION query_max_stage_count", SessionChange(clear_session=("query_max_stage_count",)), "RESET SESSION"),
+        (
+            "RESET SESSION query_max_stage_count",
+            SessionChange(clear_session=("query_max_stage_count",)),
+            "RESET SESSION",
+        ),
         ("USE lake.empty", SessionChange(set_catalog="lake", set_schema="empty"), "USE"),
         ("USE empty", SessionChange(set_catalog="iceberg", set_schema="empty"), "USE"),
         ("PREPARE P FROM SELECT ?", SessionChange(added_prepare={"p": "SELECT ?"}), "PREPARE"),

@@ -31,6 +31,7 @@ class IcebergConnector:
         self.settings = read_settings(catalog, properties, data_dir)
         self.tables_of = TableCatalog(self.settings)
         self.journal = Journal(self.settings.journal_file)
+        self._procedures: tuple[Procedure, ...] | None = None
 
     def schemas(self) -> Sequence[str]:
         return self.tables_of.schemas()
@@ -54,7 +55,10 @@ class IcebergConnector:
         return recover(self.tables_of, self.journal)
 
     def procedures(self) -> Sequence[Procedure]:
-        return iceberg_procedures(self.tables_of, self.journal)
+        if self._procedures is None:
+            # Looking among the installed packages takes milliseconds, and never gives another answer.
+            self._procedures = iceberg_procedures(self.tables_of, self.journal)
+        return self._procedures
 
 
 class IcebergConnectorFactory:

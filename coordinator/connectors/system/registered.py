@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from functools import lru_cache
 from typing import Protocol
 
 from coordinator.connectors.system.procedures.clean_data_cache import CleanDataCache
@@ -25,22 +24,26 @@ class CatalogLookup(Protocol):
 
 
 def registered_procedures(catalogs: CatalogLookup, catalog: str) -> tuple[Procedure, ...]:
-    """The procedures of one catalog; raises ProcessionError when there is no such catalog."""
+    """What ``CALL catalog.system.…`` may name: the connector's procedures and the built-in ones.
+
+    Raises ProcessionError when there is no such catalog.
+    """
     if catalog == SYSTEM_CATALOG:
-        return (CleanDataCache(), Help(lambda: all_procedures(catalogs)))
-    return _of_connector(catalogs.connector(catalog))  # type: ignore[arg-type]  # hashable by identity
+        return built_in_procedures(catalogs)
+    # Own ones last, so that a catalog may have a procedure of a built-in one's name.
+    return (*built_in_procedures(catalogs), *catalogs.connector(catalog).procedures())
 
 
-@lru_cache(maxsize=256)
-def _of_connector(connector: Connector) -> tuple[Procedure, ...]:
-    # A connector looks its procedures up among the installed packages: milliseconds, and never another answer.
-    return tuple(connector.procedures())
+def built_in_procedures(catalogs: CatalogLookup) -> tuple[Procedure, ...]:
+    """The procedures that need no catalog."""
+    return (CleanDataCache(), Help(lambda: all_procedures(catalogs)))
 
 
 def all_procedures(catalogs: CatalogLookup) -> tuple[tuple[str, Procedure], ...]:
     """``(catalog, procedure)`` of everything that can be called, built-in ones first."""
-    names = (SYSTEM_CATALOG, *(name for name in catalogs.names() if name != SYSTEM_CATALOG))
-    return tuple((name, procedure) for name in names for procedure in registered_procedures(catalogs, name))
+    built_in = tuple((SYSTEM_CATALOG, procedure) for procedure in built_in_procedures(catalogs))
+    names = (name for name in catalogs.names() if name != SYSTEM_CATALOG)
+    return built_in + tuple((name, procedure) for name in names for procedure in catalogs.connector(name).procedures())
 
 
 def find_procedure(catalogs: CatalogLookup, catalog: str, name: str) -> Procedure:

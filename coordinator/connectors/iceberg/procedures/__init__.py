@@ -13,7 +13,6 @@ from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.journal import Journal
 from coordinator.connectors.iceberg.procedures.rewrite_data_files import RewriteDataFiles
 from coordinator.connectors.iceberg.procedures.rollback_to_snapshot import RollbackToSnapshot
-from coordinator.connectors.system.procedures.clean_data_cache import CleanDataCache
 from shared.spi.procedure import Procedure
 
 ENTRY_POINTS = "procession.procedures"
@@ -25,7 +24,6 @@ def iceberg_procedures(catalog: TableCatalog, journal: Journal) -> tuple[Procedu
     own: tuple[Procedure, ...] = (
         RewriteDataFiles(catalog, journal),
         RollbackToSnapshot(catalog),
-        CleanDataCache(),
     )
     factories: list[ProcedureFactory] = [point.load() for point in entry_points(group=ENTRY_POINTS)]
     return own + tuple(procedure for factory in factories for procedure in factory(catalog, journal))
