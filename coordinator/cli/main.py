@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -32,7 +32,7 @@ def up(etc: Etc = Path("etc"), port: Port = None, data_dir: DataDir = None, side
     from coordinator.app import Overrides
     from coordinator.cli.up import up as run
 
-    raise typer.Exit(run(etc, Overrides(port, sidecar, data_dir), _tell))
+    _leave(run(etc, Overrides(port, sidecar, data_dir), _tell))
 
 
 @app.command()
@@ -42,7 +42,7 @@ def coordinator(
     """Serve the coordinator alone; it starts Spark as a child unless spark.remote is set."""
     from coordinator.app import Overrides, serve
 
-    raise typer.Exit(serve(etc, Overrides(port, sidecar, data_dir), _tell))
+    _leave(serve(etc, Overrides(port, sidecar, data_dir), _tell))
 
 
 @app.command()
@@ -103,6 +103,20 @@ def sidecar(context: typer.Context) -> None:
 
 def _tell(address: str) -> None:
     typer.echo(f"procession listening on {address}")
+
+
+def _leave(code: int) -> NoReturn:
+    """End at once: everything with a life cycle is stopped by now.
+
+    The interpreter's own end would abort the process (``FATAL: exception not rethrown``) when a thread is still inside
+    DuckDB or gRPC.
+    """
+    import os
+    import sys
+
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def main() -> None:

@@ -76,6 +76,19 @@ def test_a_signal_ends_everything(
     assert "Traceback" not in log.read_text()
 
 
+def test_a_running_statement_does_not_spoil_a_clean_end(running: Any, etc: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    child = running("coordinator", "--etc", str(etc), "--data-dir", str(tmp_path / "data"), log=log)
+    numbers = "UNNEST(sequence(1, 200000))"
+    sql = f"SELECT count(*) FROM {numbers} AS a (x) CROSS JOIN {numbers} AS b (y) WHERE x * y = 7"
+    answer = httpx.post(f"{child.url}/v1/statement", content=sql, headers={"X-Presto-User": "tester"}).json()
+    deadline = time.monotonic() + 30
+    while answer["stats"]["state"] not in ("STARTING", "RUNNING"):
+        assert time.monotonic() < deadline, answer
+        answer = httpx.get(answer["nextUri"]).json()
+    assert child.end(signal.SIGINT) == 0, log.read_text()
+
+
 def test_sigkill_leaves_nothing(running: Any, etc: Path, tmp_path: Path, gone_within: Any) -> None:
     child = running("up", "--etc", str(etc), "--data-dir", str(tmp_path / "data"), log=tmp_path / "log")
     family = descendants(child.process.pid)
