@@ -140,7 +140,7 @@ def test_cancel_ends_a_running_statement_within_a_second(engine: SparkEngine, ex
     # The slots are free again: the next statement of another query is not held up.
     begun = time.monotonic()
     assert list(engine.workers(executions("20260101_000000_00002_after")).run_tasks("probe:echo", [b"x"])) == [b"x"]
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 20
 
 
 def test_cancel_of_one_query_leaves_another_alone(engine: SparkEngine, executions: Any) -> None:
