@@ -34,7 +34,7 @@ check: $(STAMP) ## ruff, mypy, import rules and the fast tests, in under 90 s
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -m 'not slow and not spark'
+	$(BIN)/python -m pytest -q -n 4 -m 'not slow and not spark'
 
 bless: $(STAMP) ## rewrite golden files and generated pages; read the diff
 	BLESS=1 $(BIN)/python -m pytest -q tests/planner
