@@ -28,6 +28,7 @@ from coordinator.engine.spark.child import GuardedChild
 
 CATALOG, SCHEMA, TABLE = "iceberg", "demo", "lineitem"
 CALL = f"CALL {CATALOG}.system.rewrite_data_files(schema => '{SCHEMA}', table_name => '{TABLE}')"
+WAKE = f"CALL {CATALOG}.system.clean_data_cache('ALL_WORKERS')"
 _START_SECONDS = 180.0
 _ETC = {
     "config.properties": "spark.warm-up=true\nspark.driver-memory=1g\n",
@@ -92,6 +93,8 @@ def _statements(url: str, console: Console) -> _Outcome:
         ("The Velox plan that the sidecar made of the worker fragment", "EXPLAIN (TYPE NATIVE)"),
     ):
         report.statement(console, title, f"{prefix} {CALL}", _execute(url, f"{prefix} {CALL}").fetchall()[0][0])
+    # Spark starts in the background; the seconds of the call shall be the call's own.
+    _execute(url, WAKE)
     report.statement(console, "The call", CALL, "")
     with StatementBar(console, "rewrite_data_files") as bar:
         cursor = _execute(url, CALL, bar.update)
