@@ -16,6 +16,7 @@ from pathlib import Path
 import structlog
 import uvicorn
 from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
 
 from coordinator.checks.native_converter import NativePlanConverter
 from coordinator.checks.native_settings import NativeSettings
@@ -37,6 +38,7 @@ from coordinator.planner_factory import PlannerFactory
 from coordinator.resource_groups.group import ResourceGroups, ResourceGroupSettings
 from coordinator.server.app import create_server
 from coordinator.server.settings import NodeInfo, ServerSettings
+from coordinator.telemetry.collectors import NativeCheckerCollector, PlannerPoolCollector, SparkCollector
 from coordinator.validation.pool import ValidationPool
 from shared.errors import ProcessionError
 from shared.properties import ConfigurationError
@@ -99,12 +101,21 @@ def create_app(config: CoordinatorConfig, stop: Callable[[], None] | None = None
         ServerSettings(compression_enabled=settings.compression, shutdown_grace_period=settings.shutdown_grace_period),
         NodeInfo(config.node.node_id, version("procession"), config.node.environment),
         stop=stop,
+        metrics=_metrics(pool, checkers, spark),
         around=partial(_running, catalogs, pool, checkers, spark, explainer),
     )
     app.include_router(
         create_precheck_router(StatementValidator(pool, checkers), max_statement_length=settings.max_query_length)
     )
     return app
+
+
+def _metrics(pool: ValidationPool, checkers: PlanCheckers, spark: SparkEngine) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(PlannerPoolCollector(pool.stats))
+    registry.register(NativeCheckerCollector(checkers.providers))
+    registry.register(SparkCollector(lambda: spark.alive))
+    return registry
 
 
 @asynccontextmanager

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
+from pathlib import Path
 
+import httpx
 import prestodb
 import pyarrow as pa
 import pytest
@@ -136,3 +139,40 @@ def test_bad_calls_are_refused_before_they_run(service: Service, sql: str, name:
         service.execute(sql)
     assert refused.value.error_name == name
     assert message in refused.value.message
+
+
+def test_metrics_tell_of_pool_checker_and_spark(service: Service) -> None:
+    service.create("measured", [numbers(i * 100) for i in range(6)])
+    service.execute("CALL iceberg.system.rewrite_data_files(schema => 'db', table_name => 'measured')")
+    lines = httpx.get(f"{service.url}/metrics").text.splitlines()
+    values = {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
+    assert values['procession_planner_statements_total{outcome="planned"}'] > 0
+    assert values['procession_native_check_fragments_total{outcome="sent"}'] > 0
+    assert values['procession_native_check_breaker{state="closed"}'] == 1
+    assert values["procession_spark_up"] == 1
+
+
+def test_bad_options_and_missing_files_leave_nothing(service: Service) -> None:
+    table = service.create("holed", [numbers(i * 100) for i in range(6)])
+    call = "CALL iceberg.system.rewrite_data_files(schema => 'db', table_name => 'holed'{})"
+    with pytest.raises(prestodb.exceptions.PrestoUserError) as refused:
+        service.execute(call.format(", options => map(array['min-input-files'], array['x'])"))
+    assert refused.value.error_name == "INVALID_PROCEDURE_ARGUMENT"
+    assert refused.value.message == "min-input-files must be a valid integer, got: x"
+    folder = Path(table.location().removeprefix("file://")) / "data"
+    sorted(folder.iterdir())[0].unlink()
+    left = set(folder.iterdir())
+    with pytest.raises(prestodb.exceptions.PrestoQueryError) as missing:
+        service.execute(call.format(""))
+    assert missing.value.error_name == "ICEBERG_MISSING_DATA"
+    deadline = time.monotonic() + 20
+    while set(folder.iterdir()) != left:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert len(table.refresh().metadata.snapshots) == 6
+
+
+def test_a_statement_of_two_megabytes_is_a_failed_query(service: Service) -> None:
+    with pytest.raises(prestodb.exceptions.PrestoUserError) as refused:
+        service.execute("SELECT " + "1," * 1_000_000 + "1")
+    assert refused.value.error_name == "QUERY_TEXT_TOO_LARGE"

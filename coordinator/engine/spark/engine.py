@@ -83,6 +83,12 @@ class SparkEngine:
         """Where the kernels of one query run; their progress is the procedure's to report."""
         return SparkWorkers(_Runner(self, execution))
 
+    @property
+    def alive(self) -> bool:
+        """A connection was made and its server has not ended."""
+        connection = self._connection
+        return connection is not None and connection.alive
+
     def connect(self) -> Connection:
         """The live connection, made when there is none; raises ProcessionError when Spark cannot be had."""
         connection = self._connection

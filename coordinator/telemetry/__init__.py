@@ -1,0 +1,1 @@
+"""What the rooms count, as Prometheus metrics."""

@@ -1,0 +1,62 @@
+"""Collectors over the counters that pool, checkers and Spark keep themselves; read when /metrics is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from coordinator.checks.circuit_breaker import BreakerState
+from coordinator.checks.native import NativePlanChecker
+from coordinator.validation.pool import PoolStats
+from shared.spi.plan_checker import PlanChecker
+
+_NOW = ("size", "alive", "busy", "waiting")
+
+
+class PlannerPoolCollector(Collector):
+    """``procession_planner_processes{kind}`` and ``procession_planner_statements_total{outcome}``."""
+
+    def __init__(self, stats: Callable[[], PoolStats]) -> None:
+        self._stats = stats
+
+    def collect(self) -> Iterator[Metric]:
+        processes = GaugeMetricFamily("procession_planner_processes", "Planner processes", labels=("kind",))
+        statements = CounterMetricFamily("procession_planner_statements", "Statements by outcome", labels=("outcome",))
+        for name, value in asdict(self._stats()).items():
+            (processes if name in _NOW else statements).add_metric((name,), value)
+        yield processes
+        yield statements
+
+
+class NativeCheckerCollector(Collector):
+    """``procession_native_check_fragments_total{outcome}`` and the circuit breaker's state as 0 or 1 a state."""
+
+    def __init__(self, checkers: Sequence[PlanChecker]) -> None:
+        self._checkers = [checker for checker in checkers if isinstance(checker, NativePlanChecker)]
+
+    def collect(self) -> Iterator[Metric]:
+        outcomes = ("sent", "skipped", "cache_hits", "refused", "unavailable")
+        fragments = CounterMetricFamily(
+            "procession_native_check_fragments", "Fragments of the native plan checker", labels=("outcome",)
+        )
+        breaker = GaugeMetricFamily("procession_native_check_breaker", "Circuit breaker's state", labels=("state",))
+        all_stats = [checker.stats() for checker in self._checkers]
+        for outcome in outcomes:
+            fragments.add_metric((outcome,), sum(getattr(stats, outcome) for stats in all_stats))
+        for state in BreakerState:
+            breaker.add_metric((state.name.lower(),), sum(stats.breaker is state for stats in all_stats))
+        yield fragments
+        yield breaker
+
+
+class SparkCollector(Collector):
+    """``procession_spark_up``: 1 while a connection to Spark is alive."""
+
+    def __init__(self, alive: Callable[[], bool]) -> None:
+        self._alive = alive
+
+    def collect(self) -> Iterator[Metric]:
+        yield GaugeMetricFamily("procession_spark_up", "A connection to Spark is alive", value=float(self._alive()))
