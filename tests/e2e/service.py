@@ -44,17 +44,19 @@ class Service:
             table.append(part)
         return table
 
-    def execute(self, sql: str, **options: Any) -> list[list[Any]]:
+    def cursor(self, **options: Any) -> Any:
+        """A cursor of the Presto client."""
         host, port = self.url.removeprefix("http://").split(":")
-        connection = prestodb.dbapi.connect(host=host, port=int(port), user="tester", **options)
-        cursor = connection.cursor()
+        return prestodb.dbapi.connect(host=host, port=int(port), user="tester", **options).cursor()
+
+    def execute(self, sql: str, **options: Any) -> list[list[Any]]:
+        cursor = self.cursor(**options)
         cursor.execute(sql)
         rows: list[list[Any]] = cursor.fetchall()
         return rows
 
     def columns(self, sql: str) -> list[tuple[str, str]]:
-        host, port = self.url.removeprefix("http://").split(":")
-        cursor = prestodb.dbapi.connect(host=host, port=int(port), user="tester").cursor()
+        cursor = self.cursor()
         cursor.execute(sql)
         cursor.fetchall()
         return [(column[0], column[1]) for column in cursor.description]
