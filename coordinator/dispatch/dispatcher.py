@@ -244,7 +244,6 @@ class Dispatcher:
         def started() -> None:
             if query.state is QueryState.STARTING:
                 query.transition(QueryState.RUNNING)
-                query.timeline.start("deliver")
 
         def ended(error: ProcessionError | None) -> None:
             query.timeline.stop("dispatch")
@@ -257,7 +256,15 @@ class Dispatcher:
             query.transition(QueryState.FINISHING)
             settle(query, self.settings, self._budget)
 
-        start_execution(query, planned, self._executor, self.settings, started=started, ended=ended)
+        start_execution(
+            query,
+            planned,
+            self._executor,
+            self.settings,
+            started=started,
+            first_rows=lambda: query.timeline.start("deliver"),
+            ended=ended,
+        )
 
     async def drained(self, poll_interval: float = 0.05) -> None:
         """Return once no query runs and no rows wait for a client."""

@@ -21,9 +21,8 @@ from shared.spi.session import Session
 class QueryExecution:
     """What the executor sees of its query (the port ``Execution``)."""
 
-    def __init__(self, query: Query, started: Callable[[], None]) -> None:
+    def __init__(self, query: Query) -> None:
         self._query = query
-        self._started = started
 
     @property
     def query_id(self) -> str:
@@ -35,7 +34,6 @@ class QueryExecution:
 
     def report_progress(self, progress: QueryProgress) -> None:
         self._query.progress = progress
-        self._started()
 
     def set_update_count(self, count: int) -> None:
         self._query.update_count = count
@@ -55,15 +53,16 @@ def start_execution(
     settings: DispatchSettings,
     *,
     started: Callable[[], None],
+    first_rows: Callable[[], None],
     ended: Callable[[ProcessionError | None], None],
 ) -> None:
-    """Run on a new thread. ``started`` and ``ended`` are called on the query's loop, the first at most once."""
+    """Run on a new thread. The three callbacks are called on the query's loop, in this order, each at most once."""
 
     def run() -> None:
-        started_once = _once(lambda: query.call_on_loop(started))
+        query.call_on_loop(started)
         error: ProcessionError | None = None
         try:
-            _deliver_batches(query, planned, executor, settings, started_once)
+            _deliver_batches(query, planned, executor, settings, _once(lambda: query.call_on_loop(first_rows)))
         except ProcessionError as raised:
             error = raised
         except BaseException as raised:
@@ -91,9 +90,9 @@ def _deliver_batches(
     planned: PlannedStatement,
     executor: StatementExecutor,
     settings: DispatchSettings,
-    started: Callable[[], None],
+    first_rows: Callable[[], None],
 ) -> None:
-    execution = QueryExecution(query, started)
+    execution = QueryExecution(query)
     types = tuple(parse_type(column.type) for column in planned.columns)
     counts_rows = planned.update_type is not None and [t.base for t in types] == ["bigint"]
     as_text = settings.nested_data_serialization and query.session.protocol == "Presto"
@@ -101,7 +100,7 @@ def _deliver_batches(
     try:
         for batch in batches:
             execution.check_cancelled()
-            started()
+            first_rows()
             if counts_rows and batch.num_rows and query.update_count is None:
                 query.update_count = batch.column(0)[0].as_py()
             if not _buffer(query, batch, types, settings, as_text):
