@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from coordinator.dispatch.ports import Execution
 from coordinator.engine.local_errors import presto_error
+from coordinator.engine.local_macros import MACROS
 
 _BATCH_ROWS = 8192
 
@@ -74,6 +75,8 @@ class LocalEngine:
         }
         connection = duckdb.connect(":memory:", config=settings)
         connection.execute("SET TimeZone = 'UTC'")
+        for macro in MACROS:
+            connection.execute(macro)
         connection.execute("SET python_enable_replacements = false")
         connection.execute("SET lock_configuration = true")
         return connection

@@ -9,7 +9,7 @@ from sqlglot import exp
 from coordinator.analyzer.builders import NAMESPACE, constant, typed, value_of
 from coordinator.analyzer.interpreter import NotConstantError, evaluate
 from coordinator.analyzer.literals import zone_of
-from coordinator.analyzer.types import INTEGERS, length_of
+from coordinator.analyzer.types import INTEGERS, length_of, type_text
 from coordinator.unparser.constants import literal, row
 from coordinator.unparser.functions import SCALARS, apply, needs_cast
 from coordinator.unparser.trees import binary, call, case, cast, column, field_name, is_null, name, number, text
@@ -124,7 +124,7 @@ def _call(node: Call, dialect: str) -> Any:
 
 def _function(node: Call, function: str, arguments: list[Any], dialect: str) -> Any:
     kind = typed(node)
-    if function in ("concat", "cardinality", "reverse", "trim", "ltrim", "rtrim"):
+    if function in ("concat", "cardinality", "reverse", "trim", "ltrim", "rtrim", "length", "element_at", "typeof"):
         special = _overloaded(node, function, arguments, dialect)
         if special is not None:
             return special
@@ -140,6 +140,16 @@ def _function(node: Call, function: str, arguments: list[Any], dialect: str) -> 
 
 def _overloaded(node: Call, function: str, arguments: list[Any], dialect: str) -> Any:
     first = typed(node.arguments[0]).base if node.arguments else ""
+    if function == "typeof":
+        return text(type_text(typed(node.arguments[0])))
+    if function == "length" and first == "char":
+        # Without its padding the text is shorter than Presto's, which counts it.
+        whole = cast(number(length_of(typed(node.arguments[0]))), typed(node), dialect)
+        return case([(is_null(arguments[0]), exp.Null())], whole)
+    if function == "element_at" and first == "map" and dialect == "duckdb":
+        return call("map_extract_value", *arguments)
+    if function == "element_at" and first == "array" and dialect == "spark":
+        return call("try_element_at", arguments[0], cast(arguments[1], Type("integer"), dialect))
     if function == "concat" and first in ("varchar", "varbinary"):
         # || gives NULL for a NULL part, as Presto's concat does; the engines' concat() may skip it.
         result = arguments[0]
@@ -255,29 +265,31 @@ def _moment(operator: str, kinds: list[Type], arguments: list[Any], result: Type
 
 def _subscript(base: Type, arguments: list[Any], dialect: str) -> Any:
     value, index = arguments
-    if dialect == "spark":
-        return call("element_at", value, index)
+    error = "error" if dialect == "duckdb" else "raise_error"
+    varchar = Type("varchar")
     if base.base == "map":
-        missing = call(
-            "error", binary(exp.DPipe, text("Key not present in map: "), cast(index, Type("varchar"), dialect))
-        )
-        found = call("map_extract_value", value, index.copy())
-        present = exp.Not(this=call("map_contains", value.copy(), index.copy()))
-        return case([(is_null(value.copy()), exp.Null()), (present, missing)], found)
-    length = call("len", value)
-    shown = [
-        text("Array subscript must be less than or equal to array length: "),
-        cast(index, Type("varchar"), dialect),
-        text(" > "),
-        cast(length, Type("varchar"), dialect),
-    ]
-    message = shown[0]
-    for part in shown[1:]:
+        missing = call(error, binary(exp.DPipe, text("Key not present in map: "), cast(index, varchar, dialect)))
+        if dialect == "duckdb":
+            found = call("map_extract_value", value, index.copy())
+            present = call("map_contains", value.copy(), index.copy())
+        else:
+            found = call("element_at", value, index.copy())
+            present = call("map_contains_key", value.copy(), index.copy())
+        return case([(is_null(value.copy()), exp.Null()), (exp.Not(this=present), missing)], found)
+    length = call("len" if dialect == "duckdb" else "size", value)
+    message = text("Array subscript must be less than or equal to array length: ")
+    for part in (cast(index, varchar, dialect), text(" > "), cast(length, varchar, dialect)):
         message = binary(exp.DPipe, message, part)
-    beyond = binary(exp.GT, index.copy(), length.copy())
-    low = binary(exp.LTE, index.copy(), number(0))
-    branches = [(low, call("error", text("SQL array indices start at 1"))), (beyond, call("error", message))]
-    return case(branches, call("list_extract", value.copy(), index.copy()))
+    negative = binary(exp.DPipe, text("Array subscript is negative: "), cast(index.copy(), varchar, dialect))
+    branches = [
+        (is_null(value.copy()), exp.Null()),
+        (binary(exp.EQ, index.copy(), number(0)), call(error, text("SQL array indices start at 1"))),
+        (binary(exp.LT, index.copy(), number(0)), call(error, negative)),
+        (binary(exp.GT, index.copy(), length.copy()), call(error, message)),
+    ]
+    if dialect == "duckdb":
+        return case(branches, call("list_extract", value.copy(), index.copy()))
+    return case(branches, call("element_at", value.copy(), cast(index.copy(), Type("integer"), dialect)))
 
 
 def _like(node: Call, dialect: str) -> Any:
@@ -297,9 +309,39 @@ def _like(node: Call, dialect: str) -> Any:
 def _try(node: Call, dialect: str) -> Any:
     thunk = node.arguments[0]
     assert isinstance(thunk, Lambda)
-    if dialect != "duckdb":
-        raise unsupported("TRY", dialect)
-    return call("try", expression(thunk.body, dialect))
+    if dialect == "duckdb":
+        return call("try", expression(thunk.body, dialect))
+    if _absorbs_null(thunk.body):
+        raise unsupported("TRY over a condition", dialect)
+    return expression(thunk.body, dialect).transform(_forgiving)
+
+
+def _absorbs_null(body: RowExpression) -> bool:
+    """Whether NULL inside may give something else outside, so that a NULL for an error would be seen."""
+    if isinstance(body, SpecialForm):
+        return body.form not in ("DEREFERENCE",) or any(_absorbs_null(a) for a in body.arguments)
+    return isinstance(body, Call) and any(_absorbs_null(a) for a in body.arguments)
+
+
+_FORGIVING = {exp.Add: "try_add", exp.Sub: "try_subtract", exp.Mul: "try_multiply", exp.Mod: "try_mod"}
+
+
+def _forgiving(tree: Any) -> Any:
+    """The form of one tree node that gives NULL where Spark's own fails."""
+    function = _FORGIVING.get(type(tree))
+    if function is not None:
+        return call(function, tree.this, tree.expression)
+    match tree:
+        case exp.IntDiv():
+            zero = binary(exp.EQ, tree.expression.copy(), number(0))
+            return case([(zero, exp.Null())], exp.IntDiv(this=tree.this, expression=tree.expression))
+        case exp.Cast():
+            kind = exp.Alias(this=tree.this, alias=exp.Var(this=tree.to.sql(dialect="spark")))
+            return call("TRY_CAST", kind)
+        case exp.Anonymous() if str(tree.this).lower() == "raise_error":
+            return exp.Null()
+        case _:
+            return tree
 
 
 def _cast(node: Call, attempt: bool, dialect: str) -> Any:
@@ -315,6 +357,8 @@ def _cast(node: Call, attempt: bool, dialect: str) -> Any:
         value = call("round", value)
     if target.base == "timestamp with time zone" and source.base in _TEXT and dialect == "duckdb":
         value = call("regexp_replace", value, text(r"(\d) ([+-]\d)"), text(r"\1\2"))
+    if target.base == "varchar" and source.base in _SHOWN:
+        return _shown(value, source, target, dialect)
     if target.base == "json":
         encoded = call("to_json", value)
         return cast(encoded, Type("varchar"), dialect) if dialect == "duckdb" else encoded
@@ -324,6 +368,22 @@ def _cast(node: Call, attempt: bool, dialect: str) -> Any:
     if target.base == "varchar" and target.numbers:
         return call("substr", result, number(1), number(length_of(target)))
     return result
+
+
+_SHOWN = ("timestamp", "timestamp with time zone", "double", "real")
+
+
+def _shown(value: Any, source: Type, target: Type, dialect: str) -> Any:
+    """The text that Presto gives a moment or a floating-point number."""
+    if source.base in ("double", "real"):
+        result = cast(value, target, dialect) if dialect == "spark" else call("java_double", value)
+    elif dialect == "spark":
+        result = call("date_format", value, text("yyyy-MM-dd HH:mm:ss.SSS"))
+    else:
+        result = call("strftime", value, text("%Y-%m-%d %H:%M:%S.%g"))
+    if source.base == "timestamp with time zone":
+        result = binary(exp.DPipe, result, text(" UTC"))
+    return call("substr", result, number(1), number(length_of(target))) if target.numbers else result
 
 
 def _text_to_text(value: Any, source: Type, target: Type) -> Any:

@@ -61,8 +61,6 @@ _BOTH = [
     "minute",
     "second",
     "quarter",
-    "greatest",
-    "least",
     "floor",
     "ceil",
     "round",
@@ -128,6 +126,15 @@ WINDOWS = {
         "nth_value",
     ]
 }
+
+
+def _extreme(function: str) -> Callable[..., Any]:
+    """greatest and least: NULL as soon as one argument is."""
+
+    def build(*values: Any) -> Any:
+        return case([(is_null(v), exp.Null()) for v in values], call(function, *(v.copy() for v in values)))
+
+    return build
 
 
 def _unit(value: Any) -> str:
@@ -232,7 +239,7 @@ def _join(function: str) -> Callable[..., Any]:
     return build
 
 
-_SAME: dict[str, Template] = {n: n for n in _BOTH}
+_SAME: dict[str, Template] = {n: n for n in _BOTH} | {n: _extreme(n) for n in ("greatest", "least")}
 SCALARS: dict[str, dict[str, Template]] = {
     "duckdb": {
         **_SAME,

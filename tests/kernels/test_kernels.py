@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -321,17 +322,21 @@ def test_footer_cache_is_bounded_and_cleared() -> None:
 
 
 BOUNDED = """
-import json, resource, sys
+import json, re, sys
 from coordinator.engine.spark.kernels import rewrite
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 fragment = json.loads(rewrite.run(sys.stdin.buffer.read()))
-print(json.dumps([before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, fragment["rows"]]))
+peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
+print(json.dumps([peak, fragment["rows"]]))
 """
 
 
 @pytest.mark.slow
 def test_memory_stays_bounded_whatever_the_input_is(tmp_path: Path) -> None:
-    """A group that decodes to 1 GB, one file of it with a single row group, within 300 MB over the start."""
+    """A group that decodes to 1 GB, one file of it with a single row group, within 800 MB of resident memory.
+
+    ``make test-full``: a group of 2 GB on disk, 10 GB decoded, within the same bound.
+    """
+    copies = 32 if os.environ.get("PROCESSION_TEST_FULL") else 6
     random = np.random.default_rng(3)
     rows = 400_000
     block = pa.table(
@@ -342,12 +347,12 @@ def test_memory_stays_bounded_whatever_the_input_is(tmp_path: Path) -> None:
     small = write(tmp_path, "small.parquet", table, row_group_size=50_000)
     task = {
         "fields": [field(1, "id", "long"), field(2, "text", "string")],
-        "inputs": [one, *[small] * 6],
+        "inputs": [one, *[small] * copies],
         "output": {"directory": str(tmp_path), "name": "made"},
     }
     child = subprocess.run(
         [sys.executable, "-c", BOUNDED], input=json.dumps(task).encode(), capture_output=True, check=True
     )
-    before, after, written = json.loads(child.stdout)
-    assert written == rows * 8
-    assert after - before < 300 * 1024, f"{(after - before) >> 10} MB"
+    peak, written = json.loads(child.stdout)
+    assert written == rows * (2 + copies)
+    assert peak < 800 << 10, f"{peak >> 10} MB"

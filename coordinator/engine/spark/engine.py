@@ -24,7 +24,7 @@ from coordinator.engine.spark.java import JavaNotFoundError
 from coordinator.engine.spark.kernel_package import zip_kernels
 from coordinator.engine.spark.progress import ProgressRelay, Report
 from coordinator.engine.spark.server import EmbeddedServer, SparkStartError, start_server
-from coordinator.engine.spark.settings import SparkSettings
+from coordinator.engine.spark.settings import SESSION_CONF, SparkSettings
 from coordinator.engine.spark.workers import SparkWorkers
 from shared.errors import ErrorCode, ProcessionError
 
@@ -114,6 +114,8 @@ class SparkEngine:
                 session.addArtifacts(str(zip_kernels(self._settings.work_dir / "kernels")), pyfile=True)
                 for name, value in self._catalog_conf.items():
                     session.conf.set(name, value)
+            for name, value in SESSION_CONF.items():
+                session.conf.set(name, value)
             progress = ProgressRelay()
             session.registerProgressHandler(progress)
             return Connection(session, server, _parallelism(session, self._settings), progress)

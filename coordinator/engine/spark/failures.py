@@ -12,14 +12,14 @@ from shared.errors import ErrorCode, ProcessionError
 _KERNEL = re.compile(r"KernelError: ([A-Z_]+): (.*)")
 _PYTHON = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.*)$", re.MULTILINE)
 _GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.ABORTED)
-_USER = {
-    "DIVIDE_BY_ZERO": ErrorCode.DIVISION_BY_ZERO,
-    "ARITHMETIC_OVERFLOW": ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE,
-    "BINARY_ARITHMETIC_OVERFLOW": ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE,
-    "NUMERIC_VALUE_OUT_OF_RANGE": ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE,
-    "CAST_INVALID_INPUT": ErrorCode.INVALID_CAST_ARGUMENT,
-    "CAST_OVERFLOW": ErrorCode.INVALID_CAST_ARGUMENT,
-    "INVALID_ARRAY_INDEX": ErrorCode.INVALID_FUNCTION_ARGUMENT,
+_WORDS = {"add": "addition", "subtract": "subtraction", "multiply": "multiplication", "divide": "division"}
+_TYPES = {"INT": "integer", "LONG": "bigint", "BYTE": "tinyint", "SHORT": "smallint", "FLOAT": "real"}
+_RAISED = {
+    "Division by zero": ErrorCode.DIVISION_BY_ZERO,
+    "Scalar sub-query has returned multiple rows": ErrorCode.SUBQUERY_MULTIPLE_ROWS,
+    "Array subscript": ErrorCode.INVALID_FUNCTION_ARGUMENT,
+    "SQL array indices": ErrorCode.INVALID_FUNCTION_ARGUMENT,
+    "Key not present in map": ErrorCode.INVALID_FUNCTION_ARGUMENT,
 }
 
 
@@ -47,13 +47,68 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
     if "UNAVAILABLE" in text or "RETRIES_EXCEEDED" in text or "RetriesExceeded" in type(error).__name__:
         return spark_gone("connection lost")
     condition = error.getCondition() if isinstance(error, PySparkException) else None
-    if condition is not None and condition.partition(".")[0] in _USER:
-        return ProcessionError(_USER[condition.partition(".")[0]], _first_line(text))
+    users = None if condition is None else _users(condition.partition(".")[0], _first_line(text))
+    if users is not None:
+        return ProcessionError(*users)
     if "No space left on device" in text:
         return ProcessionError(ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk")
     raised = _PYTHON.findall(str(error))
     reason = ": ".join(raised[-1]) if raised and type(error).__name__ == "PythonException" else _first_line(text)
     return ProcessionError(ErrorCode.REMOTE_TASK_ERROR, f"Spark failed: {reason}", retriable=False)
+
+
+def _users(condition: str, line: str) -> tuple[ErrorCode, str] | None:
+    """Presto's code and text for an error of the user's data, None for any other condition."""
+    told = re.sub(r"^\[[\w.]+\]\s*", "", line)
+    match condition:
+        case "DIVIDE_BY_ZERO" | "REMAINDER_BY_ZERO":
+            return ErrorCode.DIVISION_BY_ZERO, "/ by zero"
+        case "ARITHMETIC_OVERFLOW" | "BINARY_ARITHMETIC_OVERFLOW":
+            return ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, _overflow(told)
+        case "CAST_OVERFLOW":
+            found = re.search(r"The value (\S+?)[LDS]? of the type .* to \"(\w+)\"", told)
+            shown = f"Out of range for {_type(found[2])}: {found[1]}" if found else told
+            return ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, shown
+        case "CAST_INVALID_INPUT":
+            return ErrorCode.INVALID_CAST_ARGUMENT, _invalid_cast(told)
+        case "NUMERIC_VALUE_OUT_OF_RANGE":
+            return _not_representable(told)
+        case "USER_RAISED_EXCEPTION":
+            message = re.sub(r"\s*SQLSTATE: \w+$", "", told)
+            codes = (code for start, code in _RAISED.items() if message.startswith(start))
+            return next(codes, ErrorCode.GENERIC_USER_ERROR), message
+        case "INVALID_ARRAY_INDEX" | "INVALID_PARAMETER_VALUE":
+            return ErrorCode.INVALID_FUNCTION_ARGUMENT, told
+        case _:
+            return None
+
+
+def _type(spark: str) -> str:
+    return _TYPES.get(spark.upper(), spark.lower())
+
+
+def _overflow(told: str) -> str:
+    found = re.search(r"(\w+) overflow\. Use ['`]try_(\w+)['`]", told)
+    if found is None:
+        return "Decimal overflow" if "decimal" in told.lower() else told.partition(". Use")[0]
+    return f"{_type(found[1])} {_WORDS.get(found[2], found[2])} overflow"
+
+
+def _invalid_cast(told: str) -> str:
+    found = re.search(r"The value '?(.*?)'? of the type \"\w+\" cannot be cast to \"([^\"]+)\"", told)
+    if found is None:
+        return told
+    kind = {"TIMESTAMP_NTZ": "timestamp", "TIMESTAMP": "timestamp with time zone", "DATE": "date"}.get(found[2])
+    if kind is not None:
+        return f"Value cannot be cast to {kind}: {found[1]}"
+    return f"Cannot cast '{found[1]}' to {_type(found[2]).upper()}"
+
+
+def _not_representable(told: str) -> tuple[ErrorCode, str]:
+    found = re.search(r"(\S+) cannot be represented as Decimal\((\d+), (\d+)\)", told)
+    if found is None or found[2] == "38":
+        return ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, "Decimal overflow"
+    return ErrorCode.INVALID_CAST_ARGUMENT, f"Cannot cast DECIMAL '{found[1]}' to DECIMAL({found[2]}, {found[3]})"
 
 
 def _without_stack(text: str) -> str:

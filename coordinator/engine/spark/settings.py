@@ -12,6 +12,13 @@ DEFAULT_PACKAGES = (
     "org.xerial:sqlite-jdbc:3.50.3.0",
     "org.postgresql:postgresql:42.7.8",
 )
+SESSION_CONF = {
+    # Presto's decimals keep their scale; a map keeps one value of a repeated key; text is never silently NULL.
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+}
 
 
 def default_jar_cache() -> Path:
