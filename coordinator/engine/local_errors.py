@@ -29,10 +29,16 @@ def _range(match: re.Match[str]) -> tuple[ErrorCode, str]:
     return ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, f"Out of range for {kind}: {match[1]}"
 
 
+def _decimal(match: re.Match[str]) -> tuple[ErrorCode, str]:
+    kind = match[2].replace(",", ", ")
+    return ErrorCode.INVALID_CAST_ARGUMENT, f"Cannot cast DECIMAL '{match[1]}' to {kind}"
+
+
 _PATTERNS: tuple[tuple[str, _Make], ...] = (
     (r"Overflow in (\w+) of (\w+) \((.*?)\)!", _overflow),
     (r"Could not convert string '(.*?)' to (\w+)", _cast),
     (r"with value (\S+) can't be cast because the value is out of range for the destination type (\w+)", _range),
+    (r"Casting value \"(.*?)\" to type (DECIMAL\(.*?\)) failed: value is out of range", _decimal),
     (r"Division by zero in expression", lambda _: (ErrorCode.DIVISION_BY_ZERO, "/ by zero")),
     (r"^Invalid Input Error: Division by zero$", lambda _: (ErrorCode.DIVISION_BY_ZERO, "Division by zero")),
     (r"Scalar sub-query has returned multiple rows",

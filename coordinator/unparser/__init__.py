@@ -6,7 +6,7 @@ from coordinator.planner.planned_statement import RunLocally, RunOnSpark
 from coordinator.planner.query.subqueries import children
 from coordinator.sql.tokens import too_large
 from coordinator.unparser.relations import Relations
-from shared.errors import ErrorLocation
+from shared.errors import ErrorLocation, ProcessionError
 from shared.plan.nodes import OutputNode, PlanNode, TableScanNode
 
 
@@ -22,10 +22,19 @@ def unparse(root: OutputNode, dialect: str) -> str:
 
 
 def work_of(root: OutputNode) -> RunLocally | RunOnSpark:
-    """Where a query runs: locally when it reads no table, else on Spark with its snapshots pinned."""
+    """Where a query runs: locally when it reads no table, else on Spark with its snapshots pinned.
+
+    What reads no table and is beyond the local engine runs on Spark as well.
+    """
     if reads_tables(root):
         return RunOnSpark(unparse(root, "spark"))
-    return RunLocally(unparse(root, "duckdb"))
+    try:
+        return RunLocally(unparse(root, "duckdb"))
+    except ProcessionError as local:
+        try:
+            return RunOnSpark(unparse(root, "spark"))
+        except ProcessionError:
+            raise local from None
 
 
 def reads_tables(root: PlanNode) -> bool:

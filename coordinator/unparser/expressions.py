@@ -313,7 +313,13 @@ def _try(node: Call, dialect: str) -> Any:
         return call("try", expression(thunk.body, dialect))
     if _absorbs_null(thunk.body):
         raise unsupported("TRY over a condition", dialect)
-    return expression(thunk.body, dialect).transform(_forgiving)
+    tree = exp.Paren(this=expression(thunk.body, dialect))
+    # The last found is the deepest: what stands inside a node has changed before the node does.
+    for inner in reversed(list(tree.this.walk())):
+        changed = _forgiving(inner)
+        if changed is not inner:
+            inner.replace(changed)
+    return tree
 
 
 def _absorbs_null(body: RowExpression) -> bool:
@@ -330,13 +336,13 @@ def _forgiving(tree: Any) -> Any:
     """The form of one tree node that gives NULL where Spark's own fails."""
     function = _FORGIVING.get(type(tree))
     if function is not None:
-        return call(function, tree.this, tree.expression)
+        return call(function, tree.this.copy(), tree.expression.copy())
     match tree:
         case exp.IntDiv():
             zero = binary(exp.EQ, tree.expression.copy(), number(0))
-            return case([(zero, exp.Null())], exp.IntDiv(this=tree.this, expression=tree.expression))
+            return case([(zero, exp.Null())], exp.IntDiv(this=tree.this.copy(), expression=tree.expression.copy()))
         case exp.Cast():
-            kind = exp.Alias(this=tree.this, alias=exp.Var(this=tree.to.sql(dialect="spark")))
+            kind = exp.Alias(this=tree.this.copy(), alias=exp.Var(this=tree.to.sql(dialect="spark")))
             return call("TRY_CAST", kind)
         case exp.Anonymous() if str(tree.this).lower() == "raise_error":
             return exp.Null()

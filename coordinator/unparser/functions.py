@@ -13,7 +13,9 @@ from typing import Any
 
 from sqlglot import exp
 
+from coordinator.unparser.dates import DUCKDB_DATES, SPARK_DATES
 from coordinator.unparser.trees import binary, call, case, cast, is_null, number, text
+from coordinator.unparser.written import DUCKDB, SPARK, written
 from shared.plan.types import Type, parse_type
 
 Template = str | Callable[..., Any]
@@ -45,7 +47,6 @@ _BOTH = [
     "upper",
     "length",
     "reverse",
-    "replace",
     "ltrim",
     "rtrim",
     "trim",
@@ -137,6 +138,33 @@ def _extreme(function: str) -> Callable[..., Any]:
     return build
 
 
+def _replace(value: Any, search: Any, new: Any = None) -> Any:
+    return call("replace", value, search, new if new is not None else text(""))
+
+
+def _group(value: Any) -> Any:
+    """The number of a group; engines want a bare literal."""
+    if value is None:
+        return number(0)
+    inner = value.this if isinstance(value, exp.Cast) else value
+    if not isinstance(inner, exp.Literal):
+        raise TypeError("the group is not a literal")
+    return number(int(str(inner.this)))
+
+
+def _array_join_duck(values: Any, separator: Any, null: Any = None) -> Any:
+    if null is None:
+        return call("array_to_string", values, separator)
+    filled = exp.Lambda(this=call("coalesce", exp.Var(this="procession_x"), null), expressions=[exp.to_identifier("procession_x")])
+    return call("array_to_string", call("list_transform", values, filled), separator)
+
+
+def _bit_count_spark(value: Any, bits: Any) -> Any:
+    width = _group(bits)
+    mask = number((1 << int(str(width.this))) - 1)
+    return call("bit_count", value if str(width.this) == "64" else binary(exp.BitwiseAnd, value, mask))
+
+
 def _unit(value: Any) -> str:
     return str(value.this).lower() if isinstance(value, exp.Literal) else ""
 
@@ -183,7 +211,13 @@ def _date_diff_duck(unit: Any, start: Any, end: Any) -> Any:
 
 
 def _date_diff_spark(unit: Any, start: Any, end: Any) -> Any:
-    return call("timestampdiff", exp.Var(this=_unit(unit).upper()), start, end)
+    if _unit(unit) in ("month", "quarter", "year"):
+        # As Joda counts: the last day of a month completes it, however long the month before was.
+        last = binary(exp.EQ, call("day", end), call("day", call("last_day", end.copy())))
+        later = exp.And(this=last, expression=binary(exp.GT, call("day", start), call("day", end.copy())))
+        back = binary(exp.Sub, call("day", end.copy()), call("day", start.copy()))
+        start = case([(later, call("timestampadd", exp.Var(this="DAY"), back, start.copy()))], start.copy())
+    return call("timestampdiff", exp.Var(this=_unit(unit).upper()), start, end.copy())
 
 
 def _day_of_week_duck(moment: Any) -> Any:
@@ -249,7 +283,7 @@ SCALARS: dict[str, dict[str, Template]] = {
         "upper": "upper", "to_hex": "hex", "from_hex": "unhex", "to_base64": "to_base64", "from_base64": "from_base64",
         "to_utf8": "encode", "from_utf8": "decode", "regexp_like": "regexp_matches",
         "regexp_extract": lambda s, p, g=None: case(
-            [(call("regexp_matches", s, p), call("regexp_extract", s.copy(), p.copy(), g or number(0)))]),
+            [(call("regexp_matches", s, p), call("regexp_extract", s.copy(), p.copy(), _group(g)))]),
         "regexp_replace": lambda s, p, r=None: call(
             "regexp_replace", s, p, call("replace", r, text("$"), text("\\")) if r is not None else text(""), text("g")),
         "array_sum": lambda a: call("coalesce", call("list_sum", a), number(0)),
@@ -264,7 +298,7 @@ SCALARS: dict[str, dict[str, Template]] = {
         "infinity": lambda: cast(text("Infinity"), parse_type("double"), "duckdb"), "e": lambda: call("exp", number(1)),
         "array_distinct": "list_distinct", "array_sort": "list_sort", "array_max": "list_max", "array_min": "list_min",
         "array_position": lambda a, v: call("coalesce", call("list_position", a, v), number(0)),
-        "contains": "list_contains", "array_join": _join("array_to_string"), "flatten": "flatten",
+        "contains": "list_contains", "array_join": _array_join_duck, "flatten": "flatten",
         "cardinality": "len", "element_at": _element_at_duck, "slice": lambda a, s, n: call(
             "list_slice", a, s, binary(exp.Sub, binary(exp.Add, s, n), number(1))),
         "sequence": lambda a, b, s=None: call("generate_series", a, b) if s is None else call("generate_series", a, b, s),
@@ -275,10 +309,12 @@ SCALARS: dict[str, dict[str, Template]] = {
         "json_array_length": "json_array_length", "levenshtein_distance": "levenshtein",
         "hamming_distance": "hamming", "sha256": lambda v: call("unhex", call("sha256", v)),
         "md5": lambda v: call("unhex", call("md5", v)), "uuid": lambda: cast(call("uuid"), parse_type("varchar"), "duckdb"),
-        "fail": lambda m: call("error", m), "log": lambda b, x: call("log", b, x), "width_bucket": "width_bucket",
-        "typeof": "typeof", "bit_count": lambda v, b: call("bit_count", v), "reduce": "list_reduce",
+        "fail": lambda m: call("error", m), "log": lambda b, x: call("log", b, x),
+        "typeof": "typeof", "bit_count": lambda v, b: call("bit_count", v), 
         "date": lambda v: cast(v, parse_type("date"), "duckdb"), "to_iso8601": lambda v: cast(v, parse_type("varchar"), "duckdb"),
         "from_unixtime": lambda v: call("to_timestamp", v),
+        **{name: written(text, "duckdb") for name, text in DUCKDB.items()}, **DUCKDB_DATES,
+        "replace": _replace,
     },
     "spark": {
         **_SAME,
@@ -288,7 +324,7 @@ SCALARS: dict[str, dict[str, Template]] = {
         "split_part": "split_part", "chr": "char", "codepoint": "ascii", "to_hex": "hex", "from_hex": "unhex",
         "to_base64": "base64", "from_base64": "unbase64", "to_utf8": lambda s: call("encode", s, text("utf-8")),
         "from_utf8": lambda b: call("decode", b, text("utf-8")), "regexp_like": "regexp_like",
-        "regexp_extract": lambda s, p, g=None: call("nullif", call("regexp_extract", s, p, g or number(0)), text("")),
+        "regexp_extract": lambda s, p, g=None: call("nullif", call("regexp_extract", s, p, _group(g)), text("")),
         "regexp_replace": lambda s, p, r=None: call("regexp_replace", s, p, r or text("")),
         "date_add": _date_add_spark, "date_diff": _date_diff_spark, "date_trunc": "date_trunc",
         "day_of_week": _day_of_week_spark, "dow": _day_of_week_spark, "day_of_month": "day", "day_of_year": "dayofyear",
@@ -313,6 +349,8 @@ SCALARS: dict[str, dict[str, Template]] = {
         "fail": lambda m: call("raise_error", m), "soundex": "soundex", "date": lambda v: cast(v, parse_type("date"), "spark"),
         "url_encode": "url_encode", "url_decode": "url_decode", "width_bucket": "width_bucket",
         "from_unixtime": lambda v: call("timestamp_seconds", v), "shuffle": "shuffle", "translate": "translate",
+        **{name: written(text, "spark") for name, text in SPARK.items()}, **SPARK_DATES,
+        "replace": _replace, "bit_count": _bit_count_spark,
     },
 }  # fmt: skip
 AGGREGATES: dict[str, dict[str, Template]] = {

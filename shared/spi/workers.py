@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 
 class WorkerRuntime(Protocol):
@@ -30,5 +30,14 @@ class WorkerRuntime(Protocol):
         """The kernel once in every live process of every executor: ``(worker name, result)`` of each.
 
         All processes of one executor answer under the same worker name.
+        """
+        ...
+
+    def run_sql(self, sql: str, *, description: str = "") -> Sequence[Mapping[str, Any]]:
+        """Run one statement of the engine's own dialect, once, and return its rows by column name.
+
+        For work that the engine has a command for, such as a procedure of a table format's library. The caller
+        encodes every name and value in ``sql``. Raises ProcessionError: REMOTE_TASK_ERROR with the engine's first
+        line of explanation, or what ``run_tasks`` raises when the engine was lost or the call interrupted.
         """
         ...

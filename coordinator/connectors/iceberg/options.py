@@ -31,6 +31,14 @@ _NAMES = frozenset(
         "partial-progress.max-failed-commits",
     }
 )
+Rewriter = Literal["BIN-PACK", "SORT", "Z-ORDER"]
+_SORT_NAMES = frozenset({"compression-factor", "shuffle-partitions-per-file"})
+_REWRITER_NAMES: Mapping[Rewriter, frozenset[str]] = {
+    "BIN-PACK": frozenset(),
+    "SORT": _SORT_NAMES,
+    "Z-ORDER": _SORT_NAMES | {"var-length-contribution", "max-output-size"},
+}
+_SIZES = ("target-file-size-bytes", "min-file-size-bytes", "max-file-size-bytes")
 _TARGET_PROPERTY = "write.target-file-size-bytes"
 _DEFAULT_TARGET = 512 << 20
 _NO_LIMIT = (1 << 63) - 1
@@ -54,19 +62,24 @@ class RewriteOptions:
     job_order: JobOrder = "none"
     remove_dangling_deletes: bool = False
     output_spec_id: int | None = None
+    partial_progress: bool = False
+    use_starting_sequence_number: bool = True
 
 
 def parse_options(
-    options: Mapping[str, str] | None, table_properties: Mapping[str, str] | None = None
+    options: Mapping[str, str] | None,
+    table_properties: Mapping[str, str] | None = None,
+    rewriter: Rewriter = "BIN-PACK",
 ) -> RewriteOptions:
     """The options of a call over the defaults of its table; raises ProcessionError INVALID_PROCEDURE_ARGUMENT."""
     given = dict(options or {})
-    unknown = sorted(set(given) - _NAMES)
+    unknown = sorted(set(given) - _NAMES - _REWRITER_NAMES[rewriter])
     if unknown:
         raise _invalid(
-            f"Cannot use options [{', '.join(unknown)}], they are not supported by the action or the rewriter BIN-PACK"
+            f"Cannot use options [{', '.join(unknown)}], they are not supported by the action or the rewriter {rewriter}"
         )
-    _refuse_unsupported(given)
+    _check_progress(given)
+    _check_sorting(given)
     target, least, most = _sizes(given, table_properties or {})
     order = given.get("rewrite-job-order", "none").lower()
     if order not in get_args(JobOrder):
@@ -86,22 +99,39 @@ def parse_options(
         job_order=cast(JobOrder, order),
         remove_dangling_deletes=_boolean(given, "remove-dangling-deletes"),
         output_spec_id=_optional(given, "output-spec-id", least=0),
+        partial_progress=_boolean(given, "partial-progress.enabled"),
+        use_starting_sequence_number=_boolean(given, "use-starting-sequence-number", default=True),
     )
 
 
-def _refuse_unsupported(given: Mapping[str, str]) -> None:
-    if _boolean(given, "partial-progress.enabled"):
-        raise ProcessionError(
-            ErrorCode.NOT_SUPPORTED, "partial-progress.enabled is not supported: all file groups are committed together"
-        )
+def option_texts(given: Mapping[str, str], options: RewriteOptions) -> dict[str, str]:
+    """The options as Iceberg's own procedure takes them: sizes with the meaning that they have here, then the rest."""
+    texts = {name: str(value).strip() for name, value in given.items() if name not in _SIZES}
+    if any(name in given for name in _SIZES):
+        values = (options.target_file_size, options.min_file_size, options.max_file_size)
+        texts |= {name: str(value) for name, value in zip(_SIZES, values, strict=True)}
+    return dict(sorted(texts.items()))
+
+
+def _check_progress(given: Mapping[str, str]) -> None:
+    enabled = _boolean(given, "partial-progress.enabled")
     for name in ("partial-progress.max-commits", "partial-progress.max-failed-commits"):
-        if name in given:
+        if name in given and not enabled:
             raise _invalid(f"{name} has no meaning without partial-progress.enabled")
-    if "use-starting-sequence-number" in given and not _boolean(given, "use-starting-sequence-number"):
-        raise ProcessionError(
-            ErrorCode.NOT_SUPPORTED,
-            "use-starting-sequence-number=false is not supported: concurrent equality deletes would be lost",
-        )
+    _integer(given, "partial-progress.max-commits", 10, least=1)
+    _integer(given, "partial-progress.max-failed-commits", 10, least=0)
+
+
+def _check_sorting(given: Mapping[str, str]) -> None:
+    for name in ("shuffle-partitions-per-file", "var-length-contribution", "max-output-size"):
+        _integer(given, name, 1, least=1)
+    text = given.get("compression-factor", "1")
+    try:
+        positive = 0 < float(text) < float("inf")
+    except ValueError:
+        raise _invalid(f"compression-factor must be a valid double, got: {text}") from None
+    if not positive:
+        raise _invalid(f"compression-factor must be > 0, got: {text}")
 
 
 def _sizes(given: Mapping[str, str], properties: Mapping[str, str]) -> tuple[int, int, int]:
@@ -178,8 +208,8 @@ def _ratio(given: Mapping[str, str], name: str, default: float) -> float:
     return value
 
 
-def _boolean(given: Mapping[str, str], name: str) -> bool:
-    text = given.get(name, "false")
+def _boolean(given: Mapping[str, str], name: str, *, default: bool = False) -> bool:
+    text = given.get(name, str(default))
     if str(text).lower() not in ("true", "false"):
         raise _invalid(f"{name} must be true or false, got: {text}")
     return str(text).lower() == "true"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -63,6 +63,10 @@ class SparkWorkers:
                 if (worker, process) not in seen:
                     seen.add((worker, process))
                     yield worker, result
+
+    def run_sql(self, sql: str, *, description: str = "") -> Sequence[Mapping[str, Any]]:  # noqa: ARG002
+        """As the SPI says. Commands such as CALL run while the frame is made, under the query's tag like the rest."""
+        return [row for batch in self._runner.batches(lambda s: s.sql(sql)) for row in batch.to_pylist()]
 
 
 def kernel_function(kernel: str, payloads: tuple[bytes, ...]) -> MapInArrow:

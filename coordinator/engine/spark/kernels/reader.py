@@ -20,6 +20,8 @@ _WHOLE_BYTES = 48 << 20
 """Row groups that decode to less are read in one piece, which costs less than a stream of batches."""
 _BATCH_BYTES = 8 << 20
 _FETCH_BYTES = 32 << 20
+_MAX_INDEX_BYTES = 4.0
+"""What an index into a dictionary takes at most; a string of any length takes more."""
 
 
 class FileReader:
@@ -27,18 +29,21 @@ class FileReader:
 
     def __init__(self, item: Input, storage: Mapping[str, str], dictionary: Sequence[str]) -> None:
         self._item = item
-        known = FOOTERS.get(item.path, item.size)
         source, mapped = _open(item, storage)
+        metadata = FOOTERS.get(item.path, item.size)
+        if metadata is None:
+            metadata = pq.read_metadata(source)
+            FOOTERS.put(item.path, item.size, metadata)
+        # Every file decides for itself: as dictionaries, mostly distinct values would take several times their size.
+        worth = repeating_columns(metadata)
         self._file = pq.ParquetFile(
             source,
-            metadata=known,
+            metadata=metadata,
             memory_map=mapped,
             pre_buffer=False,
             buffer_size=0 if mapped else 1 << 20,
-            read_dictionary=list(dictionary),
+            read_dictionary=[name for name in dictionary if name in worth],
         )
-        if known is None:
-            FOOTERS.put(item.path, item.size, self._file.metadata)
         self.rows = 0
 
     def __enter__(self) -> FileReader:
@@ -140,21 +145,30 @@ def _open(item: Input, storage: Mapping[str, str]) -> tuple[Any, bool]:
 def dictionary_columns(item: Input, storage: Mapping[str, str]) -> tuple[set[str], set[str]]:
     """What a first file tells of its columns: paths worth a dictionary, and those of them that are text.
 
-    A dictionary that takes more than a third of its column chunk has mostly distinct values: writing one would cost
-    time and be given up at its size limit. The names are the file's.
+    The names are the file's.
     """
     with FileReader(item, storage, ()) as reader:
-        metadata = reader._file.metadata
-        if metadata.num_row_groups == 0:
-            return set(), set()
-        group = metadata.row_group(0)
-        chunks = [group.column(i) for i in range(group.num_columns)]
-    worth = {c.path_in_schema for c in chunks if _repeats(c)}
-    text = {c.path_in_schema for c in chunks if c.physical_type == "BYTE_ARRAY" and c.path_in_schema in worth}
-    return worth, text
+        found = repeating_columns(reader._file.metadata)
+    return set(found), {name for name, is_text in found.items() if is_text}
+
+
+def repeating_columns(metadata: Any) -> dict[str, bool]:
+    """Paths whose values repeat, by the first row group, each with whether it is text.
+
+    Mostly distinct values show in two ways: the dictionary takes more than a third of the column chunk, or the writer
+    gave it up at its size limit, after which a value takes more than the few bytes of an index. For them, writing a
+    dictionary would cost time and be given up again.
+    """
+    if metadata.num_row_groups == 0:
+        return {}
+    group = metadata.row_group(0)
+    chunks = [group.column(i) for i in range(group.num_columns)]
+    return {c.path_in_schema: c.physical_type == "BYTE_ARRAY" for c in chunks if _repeats(c)}
 
 
 def _repeats(chunk: Any) -> bool:
-    if not chunk.has_dictionary_page or not chunk.total_compressed_size:
+    if not chunk.has_dictionary_page or not chunk.total_compressed_size or not chunk.num_values:
         return False
-    return bool((chunk.data_page_offset - chunk.dictionary_page_offset) / chunk.total_compressed_size < 0.34)
+    dictionary = chunk.data_page_offset - chunk.dictionary_page_offset
+    index_bytes = (chunk.total_uncompressed_size - dictionary) / chunk.num_values
+    return bool(dictionary / chunk.total_compressed_size < 0.34 and index_bytes < _MAX_INDEX_BYTES)
