@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +26,8 @@ from shared.properties import Property
 from shared.spi.procedure import ProcedureContext, ProcedureResult, TableTarget
 from shared.spi.session import Session
 
+ARCHIVE = Path(__file__).parents[1] / "data" / "iceberg_tables" / "tables.tar.xz"
+
 
 class LocalWorkers:
     """WorkerRuntime in this process; ``before`` is called with kernel name and number ahead of each task."""
@@ -33,6 +36,7 @@ class LocalWorkers:
         self.parallelism = parallelism
         self.before: Callable[[str, int], None] = lambda _kernel, _number: None
         self.tasks = 0
+        self.statements: list[str] = []
 
     def run_tasks(self, kernel: str, payloads: Sequence[bytes], *, description: str = "") -> Iterator[bytes]:
         # The last submitted finishes first: results come in no order.
@@ -43,6 +47,11 @@ class LocalWorkers:
 
     def run_on_all_workers(self, kernel: str, payload: bytes, *, description: str = "") -> Iterator[tuple[str, bytes]]:
         yield "local-0", _run(kernel, payload)
+
+    def run_sql(self, sql: str, *, description: str = "") -> Sequence[Mapping[str, Any]]:
+        """No engine is here: a call for one fails as with a server that cannot be had, and is kept."""
+        self.statements.append(sql)
+        raise ProcessionError(ErrorCode.NO_NODES_AVAILABLE, "Spark is not available: these workers are local")
 
 
 def _run(kernel: str, payload: bytes) -> bytes:
@@ -104,10 +113,11 @@ class Lake:
         assert metadata is not None
         return TableTarget(self.schema, table, metadata.snapshot_id, predicate)
 
-    def rewrite(self, table: str, options: Mapping[str, str] | None = None, predicate: Any = None) -> dict[str, Any]:
-        result = self.call(
-            "rewrite_data_files", schema=self.schema, table_name=table, options=dict(options or {}), predicate=predicate
-        )
+    def rewrite(
+        self, table: str, options: Mapping[str, str] | None = None, predicate: Any = None, **given: Any
+    ) -> dict[str, Any]:
+        given |= {"schema": self.schema, "table_name": table, "options": dict(options or {}), "predicate": predicate}
+        result = self.call("rewrite_data_files", **given)
         columns = [c.name for c in self.procedure("rewrite_data_files").declaration.output]
         return dict(zip(columns, result.rows[0], strict=True))
 
@@ -146,6 +156,31 @@ def _load(name: str) -> Any:
 def foreign() -> Any:
     """Commits of another engine that PyIceberg has no call for."""
     return _load("foreign_writer")
+
+
+@pytest.fixture(scope="session")
+def java_rows() -> Any:
+    """Rows that Iceberg Java read, and those that we read, in one spelling."""
+    return _load("java_rows")
+
+
+@pytest.fixture(scope="session")
+def java_lake() -> Callable[[Path], Any]:
+    """Unpack the tables that Iceberg Java made; only usable with the working directory there."""
+
+    def unpack(home: Path) -> Lake:
+        with tarfile.open(ARCHIVE) as archive:
+            archive.extractall(home, filter="data")
+        uri = f"sqlite:///{home}/catalog.db"
+        values = {"iceberg.catalog.uri": uri, "iceberg.catalog.warehouse": "wh"}
+        properties = {k: Property(k, v, Path("fx.properties"), 2) for k, v in values.items()}
+        lake = Lake(home, create=False)
+        lake.uri, lake.schema = uri, "fx"
+        lake.connector = IcebergConnector("fx", properties)
+        lake.other = SqlCatalog("fx", uri=uri, warehouse="wh")
+        return lake
+
+    return unpack
 
 
 @pytest.fixture

@@ -247,11 +247,7 @@ def test_wrong_options_are_refused_by_name(options: dict[str, str], message: str
     ("given", "message"),
     [
         ({"strategy": "fast"}, "Invalid rewrite strategy: fast. Valid values are 'sort' or 'binpack'."),
-        ({"strategy": "sort"}, "Rewrite strategy sort is not supported yet"),
         ({"sorted_by": ["id"]}, "Cannot use binpack strategy with sorted_by option."),
-        ({"options": {"partial-progress.enabled": "true"}}, "partial-progress.enabled is not supported"),
-        ({"options": {"use-starting-sequence-number": "false"}}, "use-starting-sequence-number=false is not"),
-        ({"options": {"output-spec-id": "0"}}, "output-spec-id is not supported yet"),
     ],
 )
 def test_what_is_not_supported_is_said_before_any_work(lake: Any, given: dict[str, Any], message: str) -> None:

@@ -75,9 +75,8 @@ def parse_options(
     given = dict(options or {})
     unknown = sorted(set(given) - _NAMES - _REWRITER_NAMES[rewriter])
     if unknown:
-        raise _invalid(
-            f"Cannot use options [{', '.join(unknown)}], they are not supported by the action or the rewriter {rewriter}"
-        )
+        names = ", ".join(unknown)
+        raise _invalid(f"Cannot use options [{names}], they are not supported by the action or the rewriter {rewriter}")
     _check_progress(given)
     _check_sorting(given)
     target, least, most = _sizes(given, table_properties or {})

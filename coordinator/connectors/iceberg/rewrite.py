@@ -16,6 +16,7 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.delegated import reason_of_properties
 from coordinator.connectors.iceberg.deletes import DeleteIndex
 from coordinator.connectors.iceberg.filters import file_filter
 from coordinator.connectors.iceberg.groups import Candidate, FileGroup, plan_groups
@@ -73,14 +74,20 @@ class Written:
     metrics: dict[str, Any] | None
 
 
-def plan_rewrite(
-    catalog: TableCatalog, target: TableTarget, options: RewriteOptions, parallelism: int
-) -> Rewrite | None:
-    """What to rewrite in the pinned snapshot; None when there is nothing to do.
+@dataclass(frozen=True, slots=True)
+class NotOurs:
+    """There is work, but not for our kernels: the reason in words."""
 
-    Raises ProcessionError NOT_SUPPORTED before any work for tables and files that our kernels cannot rewrite.
+    reason: str
+
+
+def plan_rewrite(
+    catalog: TableCatalog, table: Table, target: TableTarget, options: RewriteOptions, parallelism: int
+) -> Rewrite | NotOurs | None:
+    """What to rewrite in the pinned snapshot of ``table``, of format version 2 at most; None when nothing is to do.
+
+    Raises ProcessionError NOT_SUPPORTED before any work for encrypted files.
     """
-    table = catalog.open(target.schema, target.table)
     snapshot = None if target.snapshot_id is None else table.snapshot_by_id(target.snapshot_id)
     if target.snapshot_id is not None and snapshot is None:
         raise ProcessionError(
@@ -91,7 +98,6 @@ def plan_rewrite(
         )
     if snapshot is None:
         return None
-    _refuse_version(table)
     live = read_live(table, snapshot)
     matches = file_filter(target.filter, table)
     index = DeleteIndex(live.deletes, table.specs())
@@ -99,7 +105,9 @@ def plan_rewrite(
     groups = plan_groups(candidates, options)
     if not groups:
         return None
-    _refuse_files(table, groups)
+    reason = reason_of_properties(table.properties) or _reason_of_files(table, groups)
+    if reason is not None:
+        return NotOurs(reason)
     call_id = uuid.uuid4().hex
     directories = [_directory(table, group, call_id) for group in groups]
     return Rewrite(
@@ -253,35 +261,26 @@ def _by_id(counts: dict[str, int]) -> dict[int, int]:
     return {int(key): count for key, count in counts.items()}
 
 
-def _refuse_version(table: Table) -> None:
-    if table.format_version > 2:
-        raise ProcessionError(
-            ErrorCode.NOT_SUPPORTED,
-            f"rewrite_data_files does not support format version {table.format_version} yet "
-            "(row lineage would be lost); use Iceberg's own procedure through Spark",
-        )
-
-
-def _refuse_files(table: Table, groups: Sequence[FileGroup]) -> None:
-    """Refuse, before any work, what the kernels cannot read or hold."""
-    for group in groups:
-        for candidate in group.files:
-            for file in (candidate.data, *candidate.deletes):
-                if not file.is_parquet:
-                    name = getattr(file.file.file_format, "value", str(file.file.file_format))
-                    raise _unsupported(f"it reads Parquet files, not {name}: {file.path}")
-                if file.file.key_metadata is not None:
-                    raise _unsupported(f"the file is encrypted: {file.path}")
+def _reason_of_files(table: Table, groups: Sequence[FileGroup]) -> str | None:
+    """What the kernels cannot read or hold, before any work; raises ProcessionError for encrypted files."""
+    files = [file for group in groups for c in group.files for file in (c.data, *c.deletes)]
+    for file in files:
+        if file.file.key_metadata is not None:
+            raise ProcessionError(
+                ErrorCode.NOT_SUPPORTED,
+                f"rewrite_data_files cannot rewrite this table: the file is encrypted: {file.path}",
+            )
+    other = next((file for file in files if not file.is_parquet), None)
+    if other is not None:
+        name = getattr(other.file.file_format, "value", str(other.file.file_format))
+        return f"a file is {name}: {other.path}"
     equality = {d.path: d for g in groups for c in g.files for d in c.deletes if not d.is_position_delete}
     for delete in equality.values():
         equality_fields(table, delete)
     keys = sum(d.file.record_count for d in equality.values())
     if keys > _MOST_EQUALITY_KEYS:
-        raise _unsupported(f"its equality deletes hold {keys} keys, more than {_MOST_EQUALITY_KEYS}")
-
-
-def _unsupported(reason: str) -> ProcessionError:
-    return ProcessionError(ErrorCode.NOT_SUPPORTED, f"rewrite_data_files cannot rewrite this table: {reason}")
+        return f"its equality deletes hold {keys} keys, more than {_MOST_EQUALITY_KEYS}"
+    return None
 
 
 @dataclass(frozen=True, slots=True)

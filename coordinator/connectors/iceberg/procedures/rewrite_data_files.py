@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections.abc import Sequence
@@ -9,17 +10,26 @@ from dataclasses import dataclass
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.commit import commit_rewrite
+from coordinator.connectors.iceberg.delegated import (
+    Delegated,
+    delegate,
+    reason_before_planning,
+    result,
+    run,
+)
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
 from coordinator.connectors.iceberg.journal import Journal, JournalEntry
-from coordinator.connectors.iceberg.options import parse_options
+from coordinator.connectors.iceberg.options import Rewriter, parse_options
 from coordinator.connectors.iceberg.recovery import landed_snapshot, sweep
 from coordinator.connectors.iceberg.rewrite import (
+    NotOurs,
     Rewrite,
     journal_begin,
     new_data_files,
     plan_rewrite,
     write_files,
 )
+from coordinator.connectors.iceberg.sorting import SortedBy, parse_sorted_by
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
     Argument,
@@ -42,8 +52,18 @@ DECLARATION = ProcedureDeclaration(
     arguments=(
         Argument("schema", "varchar", "Schema of the table.", required=True),
         Argument("table_name", "varchar", "Name of the table.", required=True),
-        Argument("strategy", "varchar", "How rows are laid out; only binpack yet.", default="binpack"),
-        Argument("sorted_by", "array(varchar)", "Sort columns; needs strategy sort, not supported yet.", default=None),
+        Argument(
+            "strategy",
+            "varchar",
+            "How rows are laid out: binpack keeps their order, sort sorts them.",
+            default="binpack",
+        ),
+        Argument(
+            "sorted_by",
+            "array(varchar)",
+            "For sort: col [ASC|DESC] [NULLS FIRST|LAST] each, or one zorder(a, b). Default: the table's order.",
+            default=None,
+        ),
         Argument("options", "map(varchar,varchar)", "Iceberg's rewrite options by name.", default=None),
         Argument("filter", "varchar", "Only files that may hold rows for which this is true.", default="TRUE"),
     ),
@@ -51,7 +71,7 @@ DECLARATION = ProcedureDeclaration(
         OutputColumn("rewritten_data_files_count", "integer", "Data files that were replaced."),
         OutputColumn("added_data_files_count", "integer", "Data files that replace them."),
         OutputColumn("rewritten_bytes_count", "bigint", "Bytes of the replaced data files."),
-        OutputColumn("failed_data_files_count", "integer", "Always 0: a call succeeds as a whole or fails."),
+        OutputColumn("failed_data_files_count", "integer", "0; files of failed groups when partial progress is on."),
         OutputColumn("removed_delete_files_count", "integer", "Delete files that are no longer needed."),
         OutputColumn("rewritten_rows_count", "bigint", "Rows of the new files."),
     ),
@@ -59,16 +79,22 @@ DECLARATION = ProcedureDeclaration(
     "options => map(array['min-input-files'], array['2']), filter => 'region = ''EU''')",
     notes="Options: target-file-size-bytes, min-file-size-bytes, max-file-size-bytes, min-input-files, rewrite-all, "
     "max-file-group-size-bytes, max-file-group-input-files, max-files-to-rewrite, max-concurrent-file-group-rewrites, "
-    "delete-file-threshold, delete-ratio-threshold, rewrite-job-order, remove-dangling-deletes. "
+    "delete-file-threshold, delete-ratio-threshold, rewrite-job-order, remove-dangling-deletes; with sort also "
+    "compression-factor and shuffle-partitions-per-file, with zorder also var-length-contribution and "
+    "max-output-size. Iceberg's own procedure does the rewrite through Spark, with the same columns, for strategy "
+    "sort, output-spec-id, partial-progress.enabled (with its max-commits and max-failed-commits), "
+    "use-starting-sequence-number=false, tables of format version 3, Avro and ORC files, and tables with Parquet "
+    "bloom filters. Sorting by columns must keep the table's own sort order. "
     "A call with nothing to do makes no snapshot.",
 )
 
 
 @dataclass(slots=True)
 class Call:
-    """One call between begin and its end; ``rewrite`` is None when there is nothing to do."""
+    """One call between begin and its end; nothing is to do when there is neither a rewrite nor a delegated call."""
 
     rewrite: Rewrite | None
+    delegated: Delegated | None = None
     writing: bool = False
     outcome_unknown: bool = False
     committed: bool = False
@@ -84,38 +110,38 @@ class RewriteDataFiles:
         self._journal = journal
 
     def validate(self, arguments: Arguments) -> None:
-        """Refuse wrong strategies and options before the statement queues."""
-        strategy = arguments.get("strategy") or "binpack"
-        sorted_by = arguments.get("sorted_by")
-        if strategy.lower() not in ("binpack", "sort"):
-            raise ProcessionError(
-                ErrorCode.NOT_SUPPORTED, f"Invalid rewrite strategy: {strategy}. Valid values are 'sort' or 'binpack'."
-            )
-        if strategy.lower() == "binpack" and sorted_by:
-            raise ProcessionError(
-                ErrorCode.NOT_SUPPORTED,
-                "Cannot use binpack strategy with sorted_by option. Use sort strategy when specifying sort order.",
-            )
-        if strategy.lower() == "sort":
-            raise ProcessionError(ErrorCode.NOT_SUPPORTED, "Rewrite strategy sort is not supported yet")
-        if parse_options(arguments.get("options")).output_spec_id is not None:
-            raise ProcessionError(
-                ErrorCode.NOT_SUPPORTED, "output-spec-id is not supported yet: files keep their partition spec"
-            )
+        """Refuse wrong strategies, sort columns and options before the statement queues."""
+        parse_options(arguments.get("options"), rewriter=_rewriter(arguments, _sorted_by(arguments)))
 
     def begin(self, context: ProcedureContext, target: TableTarget, arguments: Arguments) -> Call:
-        """Plan over the pinned snapshot and journal the intent; raises ProcessionError."""
-        self.validate(arguments)
-        with mapped(f"{target.schema}.{target.table}"):
-            properties = self._catalog.open(target.schema, target.table).properties
-            options = parse_options(arguments.get("options"), properties)
-            rewrite = plan_rewrite(self._catalog, target, options, context.workers.parallelism)
-            if rewrite is not None:
-                journal_begin(rewrite, self._journal, self._catalog.settings.catalog, context.session.query_id)
-        return Call(rewrite)
+        """Plan over the pinned snapshot and journal the intent, or see that Spark's part it is; raises ProcessionError.
+
+        What Iceberg's own procedure does leaves no journal entry: nothing of ours may delete its files.
+        """
+        sorted_by = _sorted_by(arguments)
+        rewriter = _rewriter(arguments, sorted_by)
+        name = f"{target.schema}.{target.table}"
+        with mapped(name):
+            table = self._catalog.open(target.schema, target.table)
+            options = parse_options(arguments.get("options"), table.properties, rewriter)
+            planned: Rewrite | NotOurs | None
+            reason = reason_before_planning(table, options, sort=rewriter != "BIN-PACK")
+            if reason is not None:
+                planned = NotOurs(reason)
+            else:
+                planned = plan_rewrite(self._catalog, table, target, options, context.workers.parallelism)
+            match planned:
+                case NotOurs(reason):
+                    catalog = self._catalog.settings.catalog
+                    return Call(None, delegate(table, catalog, target, arguments, options, sorted_by, reason))
+                case Rewrite():
+                    journal_begin(planned, self._journal, self._catalog.settings.catalog, context.session.query_id)
+        return Call(planned)
 
     def write(self, context: ProcedureContext, handle: Call) -> Sequence[bytes]:
-        """Run the kernels; raises ProcessionError."""
+        """Run the kernels, or Iceberg's procedure, which commits on its own; raises ProcessionError."""
+        if handle.delegated is not None:
+            return [json.dumps(dict(run(handle.delegated, context))).encode()]
         if handle.rewrite is None:
             return []
         handle.writing = True
@@ -125,6 +151,8 @@ class RewriteDataFiles:
 
     def finish(self, context: ProcedureContext, handle: Call, fragments: Sequence[bytes]) -> ProcedureResult:
         """Commit one REPLACE snapshot; raises ProcessionError."""
+        if handle.delegated is not None:
+            return result(handle.delegated, json.loads(fragments[0]), self._catalog)
         rewrite = handle.rewrite
         if rewrite is None:
             return ProcedureResult(rows=[(0, 0, 0, 0, 0, 0)], update_count=0)
@@ -180,3 +208,25 @@ class RewriteDataFiles:
                 sweep(table.io, rewrite.entry, table, landed)
         except Exception:
             logger.warning("Files of lost attempts of call %s remain", rewrite.call_id, exc_info=True)
+
+
+def _sorted_by(arguments: Arguments) -> SortedBy | None:
+    """The checked pair of strategy and sort columns; None for binpack and for the table's own order."""
+    strategy = arguments.get("strategy") or "binpack"
+    entries = arguments.get("sorted_by")
+    if strategy.lower() not in ("binpack", "sort"):
+        raise ProcessionError(
+            ErrorCode.NOT_SUPPORTED, f"Invalid rewrite strategy: {strategy}. Valid values are 'sort' or 'binpack'."
+        )
+    if strategy.lower() == "binpack" and entries:
+        raise ProcessionError(
+            ErrorCode.NOT_SUPPORTED,
+            "Cannot use binpack strategy with sorted_by option. Use sort strategy when specifying sort order.",
+        )
+    return parse_sorted_by(entries) if entries else None
+
+
+def _rewriter(arguments: Arguments, sorted_by: SortedBy | None) -> Rewriter:
+    if (arguments.get("strategy") or "binpack").lower() == "binpack":
+        return "BIN-PACK"
+    return "Z-ORDER" if sorted_by is not None and sorted_by.zorder else "SORT"
