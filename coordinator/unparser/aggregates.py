@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlglot import exp
 
 from coordinator.analyzer.builders import NAMESPACE
+from coordinator.unparser.collected import COLLECTED, collected_call
 from coordinator.unparser.expressions import expression, unsupported
 from coordinator.unparser.functions import AGGREGATES, WINDOWS, apply, needs_cast
-from coordinator.unparser.trees import cast, column
+from coordinator.unparser.trees import call, cast, column, number
 from shared.plan.expressions import Call, StaticFunctionHandle
 from shared.plan.nodes import Aggregation, Ordering, WindowFunction, WindowSpecification
 from shared.plan.types import parse_type
@@ -29,21 +31,49 @@ def aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[An
     arguments = [expression(a, dialect) for a in aggregation.call.arguments]
     if function == "count" and not arguments:
         arguments = [exp.Star()]
-    template = AGGREGATES[dialect].get(function)
-    if template is None:
-        raise unsupported(f"Aggregate function {function}", dialect)
+    order = aggregation.orderBy.orderBy if aggregation.orderBy is not None else ()
+    condition = column(aggregation.mask.name) if aggregation.mask is not None else None
+    if dialect == "spark" and function in COLLECTED:
+        distinct = aggregation.distinct is True
+        tree = collected_call(function, arguments, distinct=distinct, condition=condition, order=order)
+        return tree, key.partition("<")[0]
     if aggregation.distinct is True:
         arguments = [exp.Distinct(expressions=arguments)]
-    if aggregation.orderBy is not None:
-        if dialect == "spark":
+    if order:
+        if dialect == "spark" and function not in _ORDER_FREE:
             raise unsupported(f"ORDER BY in {function}", dialect)
-        arguments[-1] = exp.Order(this=arguments[-1], expressions=[_ordered(o) for o in aggregation.orderBy.orderBy])
-    tree = apply(template, arguments)
-    if aggregation.mask is not None:
-        tree = exp.Filter(this=tree, expression=exp.Where(this=column(aggregation.mask.name)))
+        if dialect == "duckdb":
+            arguments[-1] = exp.Order(this=arguments[-1], expressions=[_ordered(o) for o in order])
+    tree = _applied(function, arguments, dialect)
+    if condition is not None:
+        tree = _filtered(tree, condition)
     kind = parse_type(aggregation.call.returnType)
     tree = cast(tree, kind, dialect) if needs_cast(function, kind, dialect) else tree
     return tree, key.partition("<")[0]
+
+
+# Aggregates whose result no order changes.
+_ORDER_FREE = ("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "count_if", "approx_distinct")
+
+
+def _applied(function: str, arguments: list[Any], dialect: str) -> Any:
+    template = AGGREGATES[dialect].get(function)
+    if template is None:
+        raise unsupported(f"Aggregate function {function}", dialect)
+    try:
+        return apply(template, arguments)
+    except TypeError as error:
+        raise unsupported(f"Aggregate function {function} with {len(arguments)} arguments", dialect) from error
+
+
+def _filtered(tree: Any, condition: Any) -> Any:
+    """FILTER belongs to the engine's aggregates, which may stand inside scalar functions."""
+    if isinstance(tree, exp.Anonymous) and str(tree.this) in _WRAPPERS:
+        return call(str(tree.this), *(_filtered(e, condition.copy()) for e in tree.expressions))
+    return exp.Filter(this=tree, expression=exp.Where(this=condition))
+
+
+_WRAPPERS = ("exp", "map", "presto_map")
 
 
 def _ordered(item: Ordering) -> Any:
@@ -51,24 +81,36 @@ def _ordered(item: Ordering) -> Any:
     return exp.Ordered(this=column(item.variable.name), desc=direction == "DESC", nulls_first=nulls == "FIRST")
 
 
-def window_call(function: WindowFunction, spec: WindowSpecification, key: str, dialect: str) -> tuple[Any, str]:
-    """A window function with its OVER, and the name of its variable."""
+def _bare(value: Any) -> Any:
+    inner = value.this if isinstance(value, exp.Cast) else value
+    return number(int(str(inner.this))) if isinstance(inner, exp.Literal) else value
+
+
+def window_call(
+    function: WindowFunction, spec: WindowSpecification, key: str, dialect: str, offsets: Mapping[str, int]
+) -> tuple[Any, str]:
+    """A window function with its OVER, and the name of its variable; ``offsets`` are known frame offsets."""
     presto = function_of(function.functionCall, dialect)
     arguments = [expression(a, dialect) for a in function.functionCall.arguments]
     if presto == "count" and not arguments:
         arguments = [exp.Star()]
-    template = WINDOWS.get(presto) or AGGREGATES[dialect].get(presto)
-    if template is None:
+    if presto in ("ntile", "nth_value", "lag", "lead"):
+        place = 0 if presto == "ntile" else 1
+        # Spark wants a bare literal for an offset.
+        arguments[place:] = [_bare(a) if i == place else a for i, a in enumerate(arguments) if i >= place]
+    if dialect == "spark" and presto in COLLECTED:
         raise unsupported(f"Window function {presto}", dialect)
-    inner: Any = apply(template, arguments)
+    inner: Any = call(WINDOWS[presto], *arguments) if presto in WINDOWS else _applied(presto, arguments, dialect)
     if function.ignoreNulls:
         inner = exp.IgnoreNulls(this=inner)
     order = [_ordered(o) for o in spec.orderingScheme.orderBy] if spec.orderingScheme is not None else []
+    if dialect == "spark" and presto in _RANKING and not order:
+        order = [exp.Ordered(this=exp.Null())]
     window = exp.Window(
         this=inner,
         partition_by=[column(v.name) for v in spec.partitionBy],
         order=exp.Order(expressions=order) if order else None,
-        spec=_frame(function, presto, bool(order)),
+        spec=_frame(function, presto, bool(order), offsets, dialect),
     )
     kind = parse_type(function.functionCall.returnType)
     tree = cast(window, kind, dialect) if needs_cast(presto, kind, dialect) else window
@@ -78,19 +120,23 @@ def window_call(function: WindowFunction, spec: WindowSpecification, key: str, d
 _RANKING = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead")
 
 
-def _frame(function: WindowFunction, presto: str, ordered: bool) -> Any:
+def _frame(function: WindowFunction, presto: str, ordered: bool, offsets: Mapping[str, int], dialect: str) -> Any:
     frame = function.frame
     default = (frame.type, frame.startType, frame.endType) == ("RANGE", "UNBOUNDED_PRECEDING", "CURRENT_ROW")
     if presto in _RANKING or (default and not ordered):
         return None
-    start, start_side = _bound(frame.startType, frame.startValue)
-    end, end_side = _bound(frame.endType, frame.endValue)
+    start, start_side = _bound(frame.startType, frame.startValue, offsets, dialect)
+    end, end_side = _bound(frame.endType, frame.endValue, offsets, dialect)
     return exp.WindowSpec(kind=frame.type, start=start, start_side=start_side, end=end, end_side=end_side)
 
 
-def _bound(kind: str, value: Any) -> tuple[Any, str | None]:
+def _bound(kind: str, value: Any, offsets: Mapping[str, int], dialect: str) -> tuple[Any, str | None]:
     if kind == "CURRENT_ROW":
         return "CURRENT ROW", None
     if kind.startswith("UNBOUNDED"):
         return "UNBOUNDED", kind.removeprefix("UNBOUNDED_")
+    if value.name in offsets:
+        return number(offsets[value.name]), kind
+    if dialect == "spark":
+        raise unsupported("A window frame whose offset is no constant", dialect)
     return column(value.name), kind

@@ -7,7 +7,7 @@ import sys
 from coordinator.analyzer.registry import registry
 from coordinator.unparser.functions import AGGREGATES, SCALARS, WINDOWS
 
-_SPECIAL = {"concat", "current_date", "current_timestamp", "current_time", "current_timezone", "localtime"}
+_SPECIAL = {"concat", "current_date", "current_timestamp", "current_time", "current_timezone", "localtime", "typeof"}
 _SPECIAL |= {"localtimestamp", "now", "like_pattern"}
 
 
@@ -16,7 +16,8 @@ def coverage() -> str:
     lines = [
         "# Functions",
         "",
-        "Generated from Presto's registry and the unparser's tables. A function without a mark is refused by name.",
+        "Generated from Presto's registry and the unparser's tables. A function without any mark is refused by",
+        "name; a query over values that calls one without the mark *local* runs on Spark.",
         "",
         "| function | kind | Spark | local |",
         "|---|---|---|---|",

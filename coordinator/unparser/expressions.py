@@ -150,20 +150,28 @@ def _overloaded(node: Call, function: str, arguments: list[Any], dialect: str) -
         return call("map_extract_value", *arguments)
     if function == "element_at" and first == "array" and dialect == "spark":
         return call("try_element_at", arguments[0], cast(arguments[1], Type("integer"), dialect))
-    if function == "concat" and first in ("varchar", "varbinary"):
+    if function == "concat":
+        return _concat(node, first, arguments, dialect)
+    return _by_type(node, function, first, arguments, dialect)
+
+
+def _concat(node: Call, first: str, arguments: list[Any], dialect: str) -> Any:
+    if first in ("varchar", "varbinary"):
         # || gives NULL for a NULL part, as Presto's concat does; the engines' concat() may skip it.
         result = arguments[0]
         for argument in arguments[1:]:
             result = binary(exp.DPipe, result, argument)
         return result
-    if function == "concat" and first == "char":
+    if first == "char":
         left = call("rpad", arguments[0], number(length_of(typed(node.arguments[0]))), text(" "))
         return binary(exp.DPipe, left, arguments[1])
-    if function == "concat":
-        result = arguments[0]
-        for argument in arguments[1:]:
-            result = call("list_concat" if dialect == "duckdb" else "concat", result, argument)
-        return result
+    result = arguments[0]
+    for argument in arguments[1:]:
+        result = call("list_concat" if dialect == "duckdb" else "concat", result, argument)
+    return result
+
+
+def _by_type(node: Call, function: str, first: str, arguments: list[Any], dialect: str) -> Any:
     if function == "cardinality" and first == "map" and dialect == "duckdb":
         return cast(call("cardinality", *arguments), typed(node), dialect)
     if function == "reverse" and first == "array" and dialect == "duckdb":

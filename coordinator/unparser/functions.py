@@ -155,7 +155,9 @@ def _group(value: Any) -> Any:
 def _array_join_duck(values: Any, separator: Any, null: Any = None) -> Any:
     if null is None:
         return call("array_to_string", values, separator)
-    filled = exp.Lambda(this=call("coalesce", exp.Var(this="procession_x"), null), expressions=[exp.to_identifier("procession_x")])
+    filled = exp.Lambda(
+        this=call("coalesce", exp.Var(this="procession_x"), null), expressions=[exp.to_identifier("procession_x")]
+    )
     return call("array_to_string", call("list_transform", values, filled), separator)
 
 
@@ -310,7 +312,7 @@ SCALARS: dict[str, dict[str, Template]] = {
         "hamming_distance": "hamming", "sha256": lambda v: call("unhex", call("sha256", v)),
         "md5": lambda v: call("unhex", call("md5", v)), "uuid": lambda: cast(call("uuid"), parse_type("varchar"), "duckdb"),
         "fail": lambda m: call("error", m), "log": lambda b, x: call("log", b, x),
-        "typeof": "typeof", "bit_count": lambda v, b: call("bit_count", v), 
+        "typeof": "typeof", "bit_count": lambda v, b: call("bit_count", v),
         "date": lambda v: cast(v, parse_type("date"), "duckdb"), "to_iso8601": lambda v: cast(v, parse_type("varchar"), "duckdb"),
         "from_unixtime": lambda v: call("to_timestamp", v),
         **{name: written(text, "duckdb") for name, text in DUCKDB.items()}, **DUCKDB_DATES,
@@ -353,19 +355,26 @@ SCALARS: dict[str, dict[str, Template]] = {
         "replace": _replace, "bit_count": _bit_count_spark,
     },
 }  # fmt: skip
+_BOTH_BUILT: dict[str, Template] = {
+    "geometric_mean": lambda v: call("exp", call("avg", call("ln", v))), "bitwise_xor_agg": "bit_xor",
+    "max": lambda v: call("max", v), "min": lambda v: call("min", v),
+    "max_by": lambda v, by: call("max_by", v, by), "min_by": lambda v, by: call("min_by", v, by),
+}  # fmt: skip
 AGGREGATES: dict[str, dict[str, Template]] = {
     "duckdb": {
         **{n: n for n in _AGGREGATES_BOTH if n not in ("checksum", "map_agg", "approx_percentile")},
         "approx_distinct": lambda v, _e=None: call("approx_count_distinct", v), "arbitrary": "any_value",
         "every": "bool_and", "array_agg": "list", "bitwise_and_agg": "bit_and", "bitwise_or_agg": "bit_or",
         "approx_percentile": lambda v, p: call("quantile_disc", v, p),
-        "map_agg": lambda k, v: call("map", call("list", k), call("list", v)),
+        "map_agg": lambda k, v: call("presto_map", call("list", k), call("list", v)),
+        "set_agg": lambda v: call("list", v if isinstance(v, exp.Distinct) else exp.Distinct(expressions=[v])),
+        **_BOTH_BUILT,
     },
     "spark": {
         **{n: n for n in _AGGREGATES_BOTH if n not in ("checksum", "map_agg", "histogram")},
         "approx_distinct": lambda v, e=None: call("approx_count_distinct", v) if e is None else call("approx_count_distinct", v, e),
-        "arbitrary": "any_value", "array_agg": "collect_list", "bitwise_and_agg": "bit_and", "bitwise_or_agg": "bit_or",
-        "map_agg": lambda k, v: call("map_from_arrays", call("collect_list", k), call("collect_list", v)),
+        "arbitrary": "any_value", "bitwise_and_agg": "bit_and", "bitwise_or_agg": "bit_or",
+        "array_agg": "array_agg", "map_agg": "map_agg", "set_agg": "set_agg", **_BOTH_BUILT,
         "approx_percentile": "approx_percentile",
     },
 }  # fmt: skip

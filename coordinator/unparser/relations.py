@@ -8,11 +8,12 @@ from typing import Any
 
 from sqlglot import exp
 
+from coordinator.analyzer.builders import value_of
 from coordinator.planner.query.outputs import output_variables
 from coordinator.unparser.aggregates import aggregate_call, window_call
 from coordinator.unparser.expressions import expression, unsupported
 from coordinator.unparser.trees import binary, call, cast, column, field_name, name, number, text
-from shared.plan.expressions import RowExpression, Variable
+from shared.plan.expressions import Constant, RowExpression, Variable
 from shared.plan.nodes import (
     AggregationNode,
     AssignUniqueId,
@@ -160,7 +161,11 @@ class Relations:
             case WindowNode():
                 source = self.plain(node.source)
                 kept = [(column(v.name), v.name) for v in source.variables]
-                made = [window_call(f, node.specification, k, self.dialect) for k, f in node.windowFunctions.items()]
+                offsets = _constants(node.source)
+                made = [
+                    window_call(f, node.specification, k, self.dialect, offsets)
+                    for k, f in node.windowFunctions.items()
+                ]
                 return replace(source, columns=(*kept, *made), variables=output_variables(node))
             case UnnestNode():
                 return self._unnest(node)
@@ -392,7 +397,8 @@ class Relations:
         zipped = [_array_spark(k) for k in node.unnestVariables]
         item = self.alias() + "_item"
         position = item + "_position"
-        arrays = call("arrays_zip", *(exp.Alias(this=z, alias=name(f"a{i}")) for i, z in enumerate(zipped)))
+        # Without names of their own the fields are named 0, 1, …; a NULL array counts as an empty one.
+        arrays = call("arrays_zip", *(call("coalesce", z, call("array")) for z in zipped))
         generated = exp.Aliases(this=call("posexplode", arrays), expressions=[name(position), name(item)])
         shown = [column(v.name) for v in source.variables]
         select = self.select(replace(source, columns=tuple((c, c.name) for c in shown)))
@@ -400,7 +406,7 @@ class Relations:
         outer = exp.Subquery(this=select, alias=exp.TableAlias(this=name(self.alias())))
         columns: list[tuple[Any, str]] = [(column(v.name), v.name) for v in node.replicateVariables]
         for i, (key, made) in enumerate(node.unnestVariables.items()):
-            columns += _elements_spark(key, made, exp.Dot(this=column(item), expression=name(f"a{i}")))
+            columns += _elements_spark(key, made, exp.Dot(this=column(item), expression=name(str(i))))
         if node.ordinalityVariable is not None:
             ordinality = binary(exp.Add, column(position), number(1))
             columns.append((cast(ordinality, parse_type("bigint"), "spark"), node.ordinalityVariable.name))
@@ -411,6 +417,19 @@ class Relations:
         chance = call("random" if self.dialect == "duckdb" else "rand")
         ratio = cast(text(repr(node.sampleRatio)), parse_type("double"), self.dialect)
         return replace(source, where=(*source.where, binary(exp.LT, chance, ratio)))
+
+
+def _constants(node: PlanNode) -> dict[str, int]:
+    """The variables of a plan's top projections that hold an integer constant."""
+    found: dict[str, int] = {}
+    while isinstance(node, ProjectNode | WindowNode | FilterNode):
+        if isinstance(node, ProjectNode):
+            for key, assigned in node.assignments.assignments.items():
+                value = value_of(assigned) if isinstance(assigned, Constant) else None
+                if isinstance(value, int):
+                    found.setdefault(key.partition("<")[0], value)
+        node = node.source
+    return found
 
 
 def ordered(variable: Variable, order: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coordinator.analyzer import expressions
 from coordinator.analyzer.builders import typed
@@ -13,12 +13,10 @@ from coordinator.analyzer.context import Context
 from coordinator.analyzer.types import is_comparable
 from coordinator.planner.query.builder import Builder, free_variables
 from coordinator.planner.query.collector import Aggregate, Collector, grouping_value
+from coordinator.planner.query.planning import SelectItem, ordinal
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, Variable, type_of
 from shared.plan.nodes import Aggregation, AggregationNode, GroupIdNode, GroupingSets, Ordering, OrderingScheme
 from shared.plan.types import parse_type
-
-if TYPE_CHECKING:
-    from coordinator.planner.query.blocks import SelectItem
 
 _MAX_SETS = 2048
 
@@ -81,8 +79,6 @@ def _keys(element: Any, items: Sequence[SelectItem], context: Context) -> tuple[
 
 
 def _key(node: Any, items: Sequence[SelectItem], context: Context) -> RowExpression:
-    from coordinator.planner.query.planner import ordinal
-
     position = ordinal(node)
     if position is not None:
         if not 1 <= position <= len(items):

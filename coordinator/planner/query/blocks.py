@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from coordinator.analyzer import calls, expressions
 from coordinator.analyzer.builders import conjunction, conjuncts
@@ -15,14 +15,13 @@ from coordinator.planner.query.aggregation import check_grouped, group, plan_gro
 from coordinator.planner.query.builder import Builder, RelationPlan, free_variables
 from coordinator.planner.query.builder import replace as substitute
 from coordinator.planner.query.collector import Collector
+from coordinator.planner.query.outputs import output_variables
+from coordinator.planner.query.planning import Planning, SelectItem, ordinal, resolve_windows
 from coordinator.planner.query.pushdown import push_filter
 from coordinator.planner.query.relations import NoAggregates, plan_from
 from coordinator.planner.query.subqueries import apply_subqueries
 from coordinator.planner.query.windows import plan_windows
 from shared.plan.expressions import RowExpression, Variable, type_of
-
-if TYPE_CHECKING:
-    from coordinator.planner.query.planner import QueryPlanner
 
 _READ = (
     "expressions", "from_", "joins", "laterals", "where", "group", "having", "order", "limit", "offset", "distinct",
@@ -30,22 +29,13 @@ _READ = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class SelectItem:
-    """One output column of a query block."""
-
-    name: str | None
-    expression: RowExpression
-    node: Any
-
-
-def plan_block(planner: QueryPlanner, tree: Any, context: Context) -> RelationPlan:
+def plan_block(planner: Planning, tree: Any, context: Context) -> RelationPlan:
     """The plan of one SELECT."""
     context.only(tree, *_READ)
     if not tree.expressions:
         raise context.error(tree, "mismatched input 'FROM'. Expecting: '*', 'ALL', 'DISTINCT', <expression>")
     if tree.args.get("windows"):
-        raise context.unsupported(tree.args["windows"][0], "A named WINDOW")
+        resolve_windows(tree, tree.args["windows"], context)
     if tree.args.get("laterals"):
         raise context.unsupported(tree.args["laterals"][0], "LATERAL VIEW")
     source = _source(planner, tree, context)
@@ -93,7 +83,7 @@ def _standing_in(collector: Collector) -> set[RowExpression]:
     return variables | {s.variable for s in collector.subqueries}
 
 
-def _source(planner: QueryPlanner, tree: Any, context: Context) -> RelationPlan:
+def _source(planner: Planning, tree: Any, context: Context) -> RelationPlan:
     clause = tree.args.get("from_")
     joins = tree.args.get("joins") or []
     if clause is None:
@@ -102,7 +92,7 @@ def _source(planner: QueryPlanner, tree: Any, context: Context) -> RelationPlan:
     return plan_from(planner, clause.this, joins, context)
 
 
-def _where(planner: QueryPlanner, tree: Any, builder: Builder, context: Context) -> None:
+def _where(planner: Planning, tree: Any, builder: Builder, context: Context) -> None:
     clause = tree.args.get("where")
     if clause is None:
         return
@@ -195,8 +185,6 @@ def _order(tree: Any, items: Sequence[SelectItem], context: Context) -> list[tup
 def _order_item(
     node: Any, items: Sequence[SelectItem], stand_ins: dict[RowExpression, RowExpression], context: Context
 ) -> SortItem:
-    from coordinator.planner.query.planner import ordinal
-
     position = ordinal(node.this)
     if position is not None:
         if not 1 <= position <= len(items):
@@ -207,7 +195,7 @@ def _order_item(
 
 
 def _finish(
-    planner: QueryPlanner,
+    planner: Planning,
     tree: Any,
     builder: Builder,
     items: list[SelectItem],
@@ -231,14 +219,12 @@ def _finish(
     ordered = [SortItem(substitute(s.expression, known), s.order) for s in sorts]
     planner.sort_and_limit(builder, ordered, tree, context)
     wanted: dict[str, RowExpression] = {v.key: v for v in chosen}
-    from coordinator.planner.query.outputs import output_variables
-
     if tuple(output_variables(builder.node)) != tuple(dict.fromkeys(chosen)):
         builder.project(wanted)
     return RelationPlan(builder.node, tuple(ScopeField(i.name, v) for i, v in zip(items, chosen, strict=True)))
 
 
-def _project(planner: QueryPlanner, builder: Builder, items: list[SelectItem], sorts: list[SortItem]) -> list[Variable]:
+def _project(planner: Planning, builder: Builder, items: list[SelectItem], sorts: list[SortItem]) -> list[Variable]:
     """Computes the output columns; what the order needs beside them stays below."""
     chosen: list[Variable] = []
     assignments: dict[str, RowExpression] = {}

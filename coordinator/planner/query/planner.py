@@ -6,35 +6,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coordinator.analyzer import calls, expressions
-from coordinator.analyzer.builders import coerce, typed
+from coordinator.analyzer.builders import coerce, typed, value_of
 from coordinator.analyzer.constants import evaluate_constant
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.scope import Scope, ScopeField
-from coordinator.analyzer.types import common_super_type, is_comparable, type_text
+from coordinator.analyzer.types import common_super_type, type_text
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.query.blocks import plan_block
 from coordinator.planner.query.builder import Builder, Ids, RelationPlan, single_row
 from coordinator.planner.query.outputs import output_variables
+from coordinator.planner.query.planning import ordinal
+from coordinator.planner.query.relations import plan_relation
+from coordinator.planner.query.set_operations import distinct_rows, plan_set_operation
 from shared.errors import ErrorCode
 from shared.plan.expressions import Constant, RowExpression
-from shared.plan.nodes import (
-    AggregationNode,
-    ExchangeNode,
-    GroupingSets,
-    LimitNode,
-    OffsetNode,
-    Partitioning,
-    PartitioningHandle,
-    PartitioningScheme,
-    PlanNode,
-    SortNode,
-    TopNNode,
-    ValuesNode,
-)
+from shared.plan.nodes import AggregationNode, LimitNode, OffsetNode, PlanNode, SortNode, TopNNode, ValuesNode
 from shared.spi.connector import TableMetadata
 from shared.spi.session import Session
-
-_SINGLE = PartitioningHandle(connectorHandle={"@type": "$remote", "partitioning": "SINGLE", "function": "SINGLE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +89,7 @@ class QueryPlanner:
                 case "Select":
                     return plan_block(self, tree, context)
                 case "Union" | "Except" | "Intersect":
-                    return self._set_operation(tree, context)
+                    return self._ordered(plan_set_operation(self, tree, context), tree, context)
                 case "Values":
                     context.only(tree, "expressions", "order", "limit", "offset", "with_")
                     return self._ordered(self.plan_values(tree, context), tree, context)
@@ -110,8 +98,6 @@ class QueryPlanner:
                     return self._ordered(self.plan_query(tree.this, context), tree, context)
                 case "Table":
                     context.only(tree, "this", "db", "catalog")
-                    from coordinator.planner.query.relations import plan_relation
-
                     return plan_relation(self, tree, context, None)
                 case name:
                     raise context.unsupported(tree, f"{name.upper()} query")
@@ -124,7 +110,7 @@ class QueryPlanner:
             return
         context.only(clause, "expressions", "recursive")
         if clause.args.get("recursive"):
-            raise context.unsupported(clause, "Recursive WITH")
+            raise context.error(clause, "Recursive WITH queries are not supported", ErrorCode.NOT_SUPPORTED)
         visible = dict(self.ctes)
         own: set[str] = set()
         for cte in clause.expressions:
@@ -163,89 +149,9 @@ class QueryPlanner:
         node = ValuesNode(id=self.ids.node(), outputVariables=tuple(variables), rows=cells_out)
         return RelationPlan(node, tuple(ScopeField(None, v) for v in variables))
 
-    def _set_operation(self, tree: Any, context: Context) -> RelationPlan:
-        context.only(tree, "this", "expression", "distinct", "order", "limit", "offset", "with_")
-        kind = type(tree).__name__
-        trees, spine = [], tree
-        # UNION ALL chains are walked, not recursed, and planned as one node.
-        while type(spine).__name__ == kind == "Union" and spine.args.get("distinct") == tree.args.get("distinct"):
-            if spine is not tree and any(spine.args.get(k) for k in ("order", "limit", "offset", "with_")):
-                break
-            trees.append(spine.expression)
-            spine = spine.this
-        trees = [spine, *reversed(trees)] if trees else [tree.this, tree.expression]
-        plans = [self.plan_query(t, context) for t in trees]
-        plan = self._union(plans, tree, context, kind)
-        if kind != "Union":
-            raise context.unsupported(tree, kind.upper())
-        if tree.args.get("distinct"):
-            plan = RelationPlan(self.distinct(plan.node, tree, context), plan.fields)
-        return self._ordered(plan, tree, context)
-
-    def _union(self, plans: list[RelationPlan], tree: Any, context: Context, kind: str) -> RelationPlan:
-        first = plans[0].visible
-        types = [typed(f.variable) for f in first]
-        for plan in plans[1:]:
-            if len(plan.visible) != len(first):
-                name = kind.upper()
-                message = f"{name} query has different number of fields: {len(first)}, {len(plan.visible)}"
-                raise context.error(tree, message)
-            for position, f in enumerate(plan.visible):
-                common = common_super_type(types[position], typed(f.variable))
-                if common is None:
-                    shown = f"{type_text(types[position])}, {f.variable.type}"
-                    column = f"column {position + 1} in {kind.upper()} query has incompatible types: {shown}"
-                    raise self._union_error(tree, column, context)
-                types[position] = common
-        inputs, sources = [], []
-        for plan in plans:
-            builder = Builder(self.ids, plan.node)
-            values = [(coerce(f.variable, t), f.variable.name) for f, t in zip(plan.visible, types, strict=True)]
-            inputs.append(tuple(builder.add(values)))
-            sources.append(builder.node)
-        layout = tuple(self.ids.variable(f.name or "expr", type_text(t)) for f, t in zip(first, types, strict=True))
-        scheme = PartitioningScheme(
-            partitioning=Partitioning(handle=_SINGLE, arguments=()),
-            outputLayout=layout,
-            replicateNullsAndAny=False,
-            scaleWriters=False,
-            encoding="COLUMNAR",
-        )
-        # Presto's UnionNode is no wire node; its optimizer makes this local gathering exchange of it.
-        node = ExchangeNode(
-            id=self.ids.node(),
-            type="GATHER",
-            scope="LOCAL",
-            partitioningScheme=scheme,
-            sources=tuple(sources),
-            inputs=tuple(inputs),
-            ensureSourceOrdering=False,
-        )
-        return RelationPlan(node, tuple(ScopeField(f.name, v) for f, v in zip(first, layout, strict=True)))
-
-    def _union_error(self, tree: Any, message: str, context: Context) -> Exception:
-        # Presto points at the set operation's keyword, which stands before its right side.
-        from coordinator.analyzer.syntax import start_of, syntax
-
-        right = start_of(tree.expression) or 0
-        position = max(context.text.lower().rfind(w, 0, right) for w in ("union", "except", "intersect"))
-        return syntax(context.text, max(position, 0), message)
-
     def distinct(self, node: PlanNode, tree: Any, context: Context) -> AggregationNode:
         """The distinct rows of a plan."""
-        keys = output_variables(node)
-        for key in keys:
-            if not is_comparable(typed(key)):
-                message = f"DISTINCT can only be applied to comparable types (actual: {key.type})"
-                raise context.error(tree, message)
-        return AggregationNode(
-            id=self.ids.node(),
-            source=node,
-            aggregations={},
-            groupingSets=GroupingSets(groupingKeys=keys, groupingSetCount=1, globalGroupingSets=()),
-            preGroupedVariables=(),
-            step="SINGLE",
-        )
+        return distinct_rows(self, node, tree, context)
 
     def _ordered(self, plan: RelationPlan, tree: Any, context: Context) -> RelationPlan:
         """ORDER BY, OFFSET and LIMIT over output columns alone."""
@@ -321,14 +227,5 @@ class QueryPlanner:
 
 def evaluate_parameter(node: Any, context: Context) -> Any:
     """The value of a ``?``."""
-    from coordinator.analyzer.builders import value_of
-
     found = expressions.analyze_expression(node, context)
     return value_of(found) if isinstance(found, Constant) else None
-
-
-def ordinal(node: Any) -> int | None:
-    """The number of an ordinal such as ``ORDER BY 1``."""
-    if type(node).__name__ == "Literal" and not node.args.get("is_string") and str(node.this).isdecimal():
-        return int(str(node.this))
-    return None

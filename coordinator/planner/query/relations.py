@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from coordinator.analyzer import expressions
 from coordinator.analyzer.builders import coerce, conjunction, conjuncts, special, typed
@@ -14,17 +15,15 @@ from coordinator.analyzer.types import common_super_type, type_text
 from coordinator.planner.query.builder import Builder, RelationPlan, free_variables
 from coordinator.planner.query.collector import Collector
 from coordinator.planner.query.outputs import output_variables
-from coordinator.planner.query.subqueries import apply_subqueries
+from coordinator.planner.query.planning import Planning
+from coordinator.planner.query.subqueries import apply_subqueries, referenced
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Call, RowExpression, Variable
 from shared.plan.nodes import EquiJoinClause, JoinNode, SampleNode, TableScanNode, UnnestNode
 from shared.spi.connector import TableMetadata
 
-if TYPE_CHECKING:
-    from coordinator.planner.query.planner import QueryPlanner
 
-
-def plan_from(planner: QueryPlanner, node: Any, joins: list[Any], context: Context) -> RelationPlan:
+def plan_from(planner: Planning, node: Any, joins: list[Any], context: Context) -> RelationPlan:
     """The relation of a FROM item and the joins that follow it."""
     left = plan_relation(planner, node, context, None)
     for join in joins:
@@ -32,7 +31,7 @@ def plan_from(planner: QueryPlanner, node: Any, joins: list[Any], context: Conte
     return left
 
 
-def plan_relation(planner: QueryPlanner, node: Any, context: Context, left: RelationPlan | None) -> RelationPlan:
+def plan_relation(planner: Planning, node: Any, context: Context, left: RelationPlan | None) -> RelationPlan:
     """One relation; ``left`` is what UNNEST may refer to."""
     match type(node).__name__:
         case "Table":
@@ -62,11 +61,16 @@ def plan_relation(planner: QueryPlanner, node: Any, context: Context, left: Rela
             raise context.unsupported(node, f"{name.upper()} in FROM")
 
 
-def _lateral(planner: QueryPlanner, node: Any, context: Context) -> RelationPlan:
+def _lateral(planner: Planning, node: Any, context: Context, left: RelationPlan | None = None) -> RelationPlan:
     context.only(node, "this", "alias")
     if type(node.this).__name__ != "Subquery":
         raise context.unsupported(node, "LATERAL without a subquery")
-    return _alias(planner.plan_nested(node.this.this, context), node, context)
+    if left is None:
+        return _alias(planner.plan_nested(node.this.this, context), node, context)
+    plan = planner.plan_subquery(node.this.this, context)
+    if referenced(plan.node) & {f.variable for f in left.fields}:
+        raise context.error(node.this, "Given correlated subquery is not supported", ErrorCode.NOT_SUPPORTED)
+    return _alias(plan, node, context)
 
 
 def _alias(plan: RelationPlan, node: Any, context: Context) -> RelationPlan:
@@ -88,7 +92,7 @@ def _alias(plan: RelationPlan, node: Any, context: Context) -> RelationPlan:
     )
 
 
-def _table(planner: QueryPlanner, node: Any, context: Context) -> RelationPlan:
+def _table(planner: Planning, node: Any, context: Context) -> RelationPlan:
     context.only(node, "this", "db", "catalog", "alias", "version", "sample", "joins")
     parts = [str(node.args[k].name) for k in ("catalog", "db", "this") if node.args.get(k)]
     if len(parts) == 1 and parts[0].lower() in planner.ctes:
@@ -110,7 +114,7 @@ def _table(planner: QueryPlanner, node: Any, context: Context) -> RelationPlan:
     return plan
 
 
-def _scan(planner: QueryPlanner, node: Any, parts: list[str], context: Context) -> RelationPlan:
+def _scan(planner: Planning, node: Any, parts: list[str], context: Context) -> RelationPlan:
     table = find_table(planner, node, parts, context)
     columns = list(table.columns)
     relation = (table.catalog.lower(), table.schema.lower(), table.name.lower())
@@ -126,7 +130,7 @@ def _scan(planner: QueryPlanner, node: Any, parts: list[str], context: Context) 
     return RelationPlan(scan, tuple(f for f in fields if not f.hidden))
 
 
-def find_table(planner: QueryPlanner, node: Any, parts: list[str], context: Context) -> TableMetadata:
+def find_table(planner: Planning, node: Any, parts: list[str], context: Context) -> TableMetadata:
     """The table that a name means; raises Presto's errors, which carry no location."""
     session = planner.session
     name = parts[-1].lower()
@@ -146,7 +150,7 @@ def find_table(planner: QueryPlanner, node: Any, parts: list[str], context: Cont
     raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Table {catalog}.{schema}.{name} does not exist")
 
 
-def _version(planner: QueryPlanner, node: Any, context: Context) -> Any:
+def _version(planner: Planning, node: Any, context: Context) -> Any:
     if node is None:
         return None
     context.only(node, "this", "kind", "expression")
@@ -157,7 +161,7 @@ def _version(planner: QueryPlanner, node: Any, context: Context) -> Any:
     return evaluate_constant(node.expression, kind, planner.session)
 
 
-def _unnest(planner: QueryPlanner, node: Any, context: Context, left: RelationPlan | None) -> RelationPlan:
+def _unnest(planner: Planning, node: Any, context: Context, left: RelationPlan | None) -> RelationPlan:
     context.only(node, "expressions", "alias", "offset")
     source = left if left is not None else planner.no_rows_source()
     inner = Context(context.text, context.session, Scope(source.fields, context.scope.parent), None, "UNNEST")
@@ -186,7 +190,7 @@ def _unnest(planner: QueryPlanner, node: Any, context: Context, left: RelationPl
     return RelationPlan(unnest, (*(source.fields if left is not None else ()), *named))
 
 
-def _unnested(planner: QueryPlanner, tree: Any, variable: Variable, context: Context) -> list[ScopeField]:
+def _unnested(planner: Planning, tree: Any, variable: Variable, context: Context) -> list[ScopeField]:
     kind = typed(variable)
     if kind.base == "map":
         return [ScopeField(None, planner.ids.variable("field", type_text(t))) for t in kind.arguments]
@@ -215,10 +219,11 @@ def _unnest_alias(node: Any, fields: list[ScopeField], context: Context) -> list
     return [ScopeField(n, f.variable, relation) for n, f in zip(names, fields, strict=True)]
 
 
-def _join(planner: QueryPlanner, left: RelationPlan, join: Any, context: Context) -> RelationPlan:
+def _join(planner: Planning, left: RelationPlan, join: Any, context: Context) -> RelationPlan:
     context.only(join, "this", "side", "kind", "on", "using", "method")
     if join.args.get("method"):
-        raise context.unsupported(join.this, f"{join.args['method']} JOIN")
+        message = f"{str(join.args['method']).capitalize()} join not supported"
+        raise context.error(join.this, message, ErrorCode.NOT_SUPPORTED)
     side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
     condition, using = join.args.get("on"), join.args.get("using")
     if kind not in ("", "CROSS", "INNER", "OUTER"):
@@ -228,7 +233,10 @@ def _join(planner: QueryPlanner, left: RelationPlan, join: Any, context: Context
         if side or condition is not None or using:
             raise context.unsupported(relation, "UNNEST in other than CROSS JOIN")
         return plan_relation(planner, relation, context, left)
-    right = plan_relation(planner, relation, context, None)
+    if type(relation).__name__ == "Lateral":
+        right = _lateral(planner, relation, replace(context, scope=Scope(left.fields, context.scope.parent)), left)
+    else:
+        right = plan_relation(planner, relation, context, None)
     explicit = side or kind == "INNER" or condition is not None or using
     if (side or kind == "INNER") and condition is None and not using:
         raise context.error(relation, "mismatched input. Expecting: 'ON', 'USING'")
@@ -240,7 +248,7 @@ def _join(planner: QueryPlanner, left: RelationPlan, join: Any, context: Context
 
 
 def _joined(
-    planner: QueryPlanner,
+    planner: Planning,
     kind: str,
     left: RelationPlan,
     right: RelationPlan,
@@ -261,7 +269,7 @@ def _joined(
 
 
 def _on(
-    planner: QueryPlanner, kind: str, left: RelationPlan, right: RelationPlan, tree: Any, context: Context
+    planner: Planning, kind: str, left: RelationPlan, right: RelationPlan, tree: Any, context: Context
 ) -> RelationPlan:
     collector = Collector(planner.ids, planner, allow_aggregates=False)
     scope = Scope((*left.fields, *right.fields), context.scope.parent)
@@ -279,7 +287,7 @@ def _on(
 
 
 def join_on(
-    planner: QueryPlanner, kind: str, left: RelationPlan, right: RelationPlan, condition: RowExpression
+    planner: Planning, kind: str, left: RelationPlan, right: RelationPlan, condition: RowExpression
 ) -> RelationPlan:
     """A join whose equalities between the sides are its criteria and whose other terms its filter."""
     sides = [set(output_variables(p.node)) for p in (left, right)]
@@ -317,7 +325,7 @@ def _equality(term: RowExpression, sides: list[set[Variable]]) -> tuple[RowExpre
 
 
 def _using(
-    planner: QueryPlanner, kind: str, left: RelationPlan, right: RelationPlan, names: list[Any], context: Context
+    planner: Planning, kind: str, left: RelationPlan, right: RelationPlan, names: list[Any], context: Context
 ) -> RelationPlan:
     terms, shared_fields, used = [], [], set()
     for identifier in names:

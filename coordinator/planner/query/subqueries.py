@@ -48,7 +48,7 @@ def apply_subqueries(builder: Builder, subqueries: list[Subquery], mapping: dict
     """Joins every subquery to the builder's plan; ``mapping`` is what became of outer expressions by grouping."""
     for subquery in subqueries:
         outer = set(output_variables(builder.node))
-        known = _referenced(subquery.plan.node)
+        known = referenced(subquery.plan.node)
         correlated = (known - _produced(subquery.plan.node)) & outer
         value = None if subquery.value is None else replace(subquery.value, mapping)
         if subquery.kind == "in":
@@ -141,7 +141,7 @@ def _pull(builder: Builder, node: PlanNode, outer: set[Variable], subquery: Subq
             joined = _join(builder, "INNER", left.node, right.node, node.criteria, condition)
             return _Pulled(joined, left.conditions + right.conditions + pulled)
         case _:
-            if (_referenced(node) - _produced(node)) & outer:
+            if (referenced(node) - _produced(node)) & outer:
                 raise _refused(subquery)
             return _Pulled(node)
 
@@ -319,7 +319,8 @@ def children(node: PlanNode) -> list[PlanNode]:
     return single + list(getattr(node, "sources", ()))
 
 
-def _referenced(node: PlanNode) -> set[Variable]:
+def referenced(node: PlanNode) -> set[Variable]:
+    """The variables that the expressions of a plan read."""
     found: set[Variable] = set()
     stack = [node]
     while stack:

@@ -1,0 +1,29 @@
+"""What DuckDB lacks of Presto's functions, as macros of the local engine's database."""
+
+from __future__ import annotations
+
+MACROS = (
+    # Double.toString: scientific below 1e-3 and from 1e7, always with a point.
+    """CREATE MACRO java_digits(t) AS rtrim(ltrim(replace(split_part(t, 'e', 1), '.', ''), '0'), '0')""",
+    """CREATE MACRO java_exponent(t) AS CASE
+        WHEN contains(t, 'e') THEN CAST(split_part(t, 'e', 2) AS INTEGER)
+        WHEN starts_with(t, '0.') THEN
+            length(ltrim(split_part(t, '.', 2), '0')) - length(split_part(t, '.', 2)) - 1
+        ELSE length(split_part(t, '.', 1)) - 1 END""",
+    """CREATE MACRO java_scientific(t) AS substr(java_digits(t), 1, 1) || '.'
+        || coalesce(nullif(substr(java_digits(t), 2), ''), '0') || 'E' || java_exponent(t)""",
+    """CREATE MACRO java_double(x) AS CASE
+        WHEN x IS NULL THEN NULL
+        WHEN isnan(x) THEN 'NaN'
+        WHEN isinf(x) THEN CASE WHEN x > 0 THEN 'Infinity' ELSE '-Infinity' END
+        WHEN x = 0 OR (abs(x) >= 1e-3 AND abs(x) < 1e7) THEN CAST(x AS VARCHAR)
+        ELSE CASE WHEN x < 0 THEN '-' ELSE '' END || java_scientific(CAST(abs(x) AS VARCHAR)) END""",
+    """CREATE MACRO from_base_text(t, base) AS CAST(list_reduce(list_concat([CAST(0 AS BIGINT)],
+        list_transform(string_split(lower(t), ''), lambda x: CAST(strpos('0123456789abcdefghijklmnopqrstuvwxyz', x) - 1
+        AS BIGINT))), lambda s, x: s * base + x) AS BIGINT)""",
+    # Presto's JSON has no white space.
+    """CREATE MACRO json_text(j) AS CAST(json(j) AS VARCHAR)""",
+    # map_agg: rows without a key are left out, one value of a repeated key stays, no rows give NULL.
+    """CREATE MACRO presto_map(ks, vs) AS CASE WHEN len(list_distinct(ks)) > 0 THEN map(list_distinct(ks),
+        list_transform(list_distinct(ks), lambda k: list_extract(vs, list_position(ks, k)))) END""",
+)

@@ -1,0 +1,165 @@
+"""UNION, INTERSECT and EXCEPT, the latter two by counting marks, as Presto's optimizer rewrites them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coordinator.analyzer.builders import coerce, conjunction, constant, function_call, operator, typed
+from coordinator.analyzer.context import Context
+from coordinator.analyzer.scope import ScopeField
+from coordinator.analyzer.syntax import start_of, syntax
+from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, is_comparable, type_text
+from coordinator.planner.query.builder import Builder, RelationPlan
+from coordinator.planner.query.outputs import output_variables
+from coordinator.planner.query.planning import Planning
+from shared.plan.expressions import RowExpression
+from shared.plan.nodes import (
+    Aggregation,
+    AggregationNode,
+    ExchangeNode,
+    GroupingSets,
+    Partitioning,
+    PartitioningHandle,
+    PartitioningScheme,
+    PlanNode,
+)
+
+_SINGLE = PartitioningHandle(connectorHandle={"@type": "$remote", "partitioning": "SINGLE", "function": "SINGLE"})
+
+
+def plan_set_operation(planner: Planning, tree: Any, context: Context) -> RelationPlan:
+    """The operation without the ORDER BY and LIMIT that follow it."""
+    context.only(tree, "this", "expression", "distinct", "order", "limit", "offset", "with_")
+    kind = type(tree).__name__
+    distinct = tree.args.get("distinct")
+    if kind != "Union" and not distinct:
+        raise context.unsupported(tree, f"{kind.upper()} ALL")
+    plans = [planner.plan_query(t, context) for t in _operands(tree, kind)]
+    if kind != "Union":
+        return _marked(planner, plans, tree, context, kind)
+    plan = _union(planner, plans, tree, context, kind)
+    if distinct:
+        plan = RelationPlan(planner.distinct(plan.node, tree, context), plan.fields)
+    return plan
+
+
+def _operands(tree: Any, kind: str) -> list[Any]:
+    trees, spine = [], tree
+    # UNION ALL chains are walked, not recursed, and planned as one node.
+    while type(spine).__name__ == kind == "Union" and spine.args.get("distinct") == tree.args.get("distinct"):
+        if spine is not tree and any(spine.args.get(k) for k in ("order", "limit", "offset", "with_")):
+            break
+        trees.append(spine.expression)
+        spine = spine.this
+    return [spine, *reversed(trees)] if trees else [tree.this, tree.expression]
+
+
+def _marked(planner: Planning, plans: list[RelationPlan], tree: Any, context: Context, kind: str) -> RelationPlan:
+    """One union in which each side marks its rows; a group belongs to the result by its counts of marks."""
+    width = len(plans[0].visible)
+    sides = []
+    for number, plan in enumerate(plans):
+        marks = {
+            planner.ids.variable("mark", "boolean"): constant(True if i == number else None, BOOLEAN)
+            for i in range(len(plans))
+        }
+        builder = Builder(planner.ids, plan.node)
+        kept: dict[str, RowExpression] = {f.variable.key: f.variable for f in plan.visible}
+        builder.project(kept | {variable.key: mark for variable, mark in marks.items()})
+        sides.append(RelationPlan(builder.node, (*plan.visible, *(ScopeField(None, v) for v in marks))))
+    union = _union(planner, sides, tree, context, kind)
+    keys = tuple(f.variable for f in union.fields[:width])
+    counts = [planner.ids.variable("count", "bigint") for _ in plans]
+    aggregations = {}
+    for count, field in zip(counts, union.fields[width:], strict=True):
+        call = function_call("count", (field.variable,), BIGINT, kind="AGGREGATE")
+        aggregations[count.key] = Aggregation(call=call, distinct=False, arguments=call.arguments)
+    grouped = AggregationNode(
+        id=planner.ids.node(),
+        source=union.node,
+        aggregations=aggregations,
+        groupingSets=GroupingSets(groupingKeys=tuple(dict.fromkeys(keys)), groupingSetCount=1, globalGroupingSets=()),
+        preGroupedVariables=(),
+        step="SINGLE",
+    )
+    builder = Builder(planner.ids, grouped)
+    one, zero = constant(1, BIGINT), constant(0, BIGINT)
+    terms = [operator(">=", (counts[0], one), BOOLEAN)]
+    terms += [
+        operator(">=", (c, one), BOOLEAN) if kind == "Intersect" else operator("=", (c, zero), BOOLEAN)
+        for c in counts[1:]
+    ]
+    builder.filter(conjunction(terms))
+    builder.project({v.key: v for v in keys})
+    return RelationPlan(builder.node, union.fields[:width])
+
+
+def _common_types(plans: list[RelationPlan], tree: Any, context: Context, kind: str) -> list[Any]:
+    first = plans[0].visible
+    types = [typed(f.variable) for f in first]
+    for plan in plans[1:]:
+        if len(plan.visible) != len(first):
+            message = f"{kind.upper()} query has different number of fields: {len(first)}, {len(plan.visible)}"
+            raise context.error(tree, message)
+        for position, f in enumerate(plan.visible):
+            common = common_super_type(types[position], typed(f.variable))
+            if common is None:
+                shown = f"{type_text(types[position])}, {f.variable.type}"
+                column = f"column {position + 1} in {kind.upper()} query has incompatible types: {shown}"
+                raise _located(tree, column, context)
+            types[position] = common
+    return types
+
+
+def _union(planner: Planning, plans: list[RelationPlan], tree: Any, context: Context, kind: str) -> RelationPlan:
+    first = plans[0].visible
+    types = _common_types(plans, tree, context, kind)
+    inputs, sources = [], []
+    for plan in plans:
+        builder = Builder(planner.ids, plan.node)
+        values = [(coerce(f.variable, t), f.variable.name) for f, t in zip(plan.visible, types, strict=True)]
+        inputs.append(tuple(builder.add(values)))
+        sources.append(builder.node)
+    layout = tuple(planner.ids.variable(f.name or "expr", type_text(t)) for f, t in zip(first, types, strict=True))
+    scheme = PartitioningScheme(
+        partitioning=Partitioning(handle=_SINGLE, arguments=()),
+        outputLayout=layout,
+        replicateNullsAndAny=False,
+        scaleWriters=False,
+        encoding="COLUMNAR",
+    )
+    # Presto's UnionNode is no wire node; its optimizer makes this local gathering exchange of it.
+    node = ExchangeNode(
+        id=planner.ids.node(),
+        type="GATHER",
+        scope="LOCAL",
+        partitioningScheme=scheme,
+        sources=tuple(sources),
+        inputs=tuple(inputs),
+        ensureSourceOrdering=False,
+    )
+    return RelationPlan(node, tuple(ScopeField(f.name, v) for f, v in zip(first, layout, strict=True)))
+
+
+def _located(tree: Any, message: str, context: Context) -> Exception:
+    # Presto points at the set operation's keyword, which stands before its right side.
+    right = start_of(tree.expression) or 0
+    position = max(context.text.lower().rfind(w, 0, right) for w in ("union", "except", "intersect"))
+    return syntax(context.text, max(position, 0), message)
+
+
+def distinct_rows(planner: Planning, node: PlanNode, tree: Any, context: Context) -> AggregationNode:
+    """The distinct rows of a plan."""
+    keys = output_variables(node)
+    for key in keys:
+        if not is_comparable(typed(key)):
+            message = f"DISTINCT can only be applied to comparable types (actual: {key.type})"
+            raise context.error(tree, message)
+    return AggregationNode(
+        id=planner.ids.node(),
+        source=node,
+        aggregations={},
+        groupingSets=GroupingSets(groupingKeys=keys, groupingSetCount=1, globalGroupingSets=()),
+        preGroupedVariables=(),
+        step="SINGLE",
+    )

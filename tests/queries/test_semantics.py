@@ -1,0 +1,127 @@
+"""Presto's answers from both engines: Spark behind the service, the local engine in this process."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+
+from coordinator.connectors.registry import Catalogs
+from coordinator.dispatch.encode import encode_rows
+from coordinator.engine.local import LocalEngine
+from coordinator.planner.planned_statement import RunLocally
+from coordinator.planner.query import plan_query
+from coordinator.unparser import work_of
+from shared.errors import ProcessionError
+from shared.plan.types import parse_type
+from shared.spi.session import Session
+from tests.e2e.service import Service
+from tests.queries.cases import ERRORS, FUNCTIONS, RELATIONS, SEMANTICS
+
+ON_SPARK = ", region WHERE r_regionkey = 0"
+Answer = Any
+
+
+class Run:
+    """An execution that is never cancelled."""
+
+    query_id = "test"
+    session = Session(user="test")
+
+    def check_cancelled(self) -> None: ...
+
+    def on_cancel(self, callback: Callable[[], None]) -> None: ...
+
+    def report_progress(self, progress: Any) -> None: ...
+
+    def set_update_count(self, count: int) -> None: ...
+
+
+def statement(expression: str, row: str) -> str:
+    """The expression over one row whose columns are a, b, c."""
+    depth, columns, quoted = 0, 1, False
+    for character in row:
+        quoted ^= character == "'"
+        if not quoted:
+            depth += (character in "([") - (character in ")]")
+            columns += character == "," and depth == 0
+    return f"SELECT {expression} AS x FROM (VALUES ({row})) AS t({', '.join('abc'[:columns])})"
+
+
+def locally(text: str) -> Answer:
+    """Rows, an error's (name, message), or None for what goes to Spark."""
+    try:
+        plan = plan_query(None, text, Session(user="test"), Catalogs([]))
+        work = work_of(plan.root)
+        if not isinstance(work, RunLocally):
+            return None
+        types = tuple(parse_type(column.type) for column in plan.columns)
+        batches = list(LocalEngine().run(work.sql, Run()))
+        return [row for batch in batches for row in json.loads(b"[" + encode_rows(batch, types, False) + b"]")]
+    except ProcessionError as error:
+        return error.code.name, error.wire_message
+
+
+def over_http(service: Service, text: str) -> Answer:
+    headers = {"X-Presto-User": "tester", "X-Presto-Catalog": "iceberg", "X-Presto-Schema": "tpch"}
+    with httpx.Client(headers=headers, timeout=60) as client:
+        page = client.post(f"{service.url}/v1/statement", content=text.encode()).json()
+        rows = page.get("data") or []
+        while "nextUri" in page:
+            page = client.get(page["nextUri"]).json()
+            rows += page.get("data") or []
+    return (page["error"]["errorName"], page["error"]["message"]) if "error" in page else rows
+
+
+def same(actual: Any, expected: Any) -> bool:
+    if isinstance(expected, float) and isinstance(actual, float):
+        return math.isclose(actual, expected, rel_tol=1e-9)
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(actual) == len(expected) and all(map(same, actual, expected))
+    return type(actual) is type(expected) and bool(actual == expected)
+
+
+def wrong(answers: Iterable[tuple[str, Answer, Any]]) -> list[str]:
+    return [f"{text}\n  {actual!r}\n  {expected!r}" for text, actual, expected in answers if not same(actual, expected)]
+
+
+VALUES = [(statement(e, row), [[expected]]) for e, row, expected in (*SEMANTICS, *FUNCTIONS)]
+
+
+def test_the_local_engine_answers_as_presto() -> None:
+    cases = VALUES + [(text.format(one=""), expected) for text, expected in RELATIONS]
+    answers = [(text, locally(text), expected) for text, expected in cases]
+    assert wrong(a for a in answers if a[1] is not None) == []
+    beyond = sum(actual is None for _, actual, _ in answers)
+    assert beyond <= 10, "so many go to Spark although they read no table"
+
+
+def test_the_local_engine_fails_as_presto() -> None:
+    answers = [(e, locally(statement(e, row)), (name, message)) for e, row, name, message in ERRORS]
+    assert wrong(answers) == []
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_answers_as_presto(queries: Service) -> None:
+    cases = [(text + ON_SPARK, expected) for text, expected in VALUES]
+    cases += [(text.format(one=ON_SPARK), expected) for text, expected in RELATIONS]
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda case: over_http(queries, case[0]), cases))
+    assert wrong((c[0], a, c[1]) for c, a in zip(cases, answers, strict=True)) == []
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_fails_as_presto(queries: Service) -> None:
+    """Spark does not tell the operands of an overflow; the rest of the text is Presto's."""
+    answers = []
+    for e, row, name, message in ERRORS:
+        told = message.partition(": ")[0] if "overflow" in message else message
+        answers.append((e, over_http(queries, statement(e, row) + ON_SPARK), (name, told)))
+    assert wrong(answers) == []
