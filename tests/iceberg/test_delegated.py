@@ -233,4 +233,45 @@ def test_rows_are_those_of_the_calls_own_commits() -> None:
     assert rewritten_rows(snapshots, known, (2, 1, 10)) == 7
     assert rewritten_rows(snapshots, known, (5, 1, 30)) == 7, "two commits of one call, the second all deleted"
     assert rewritten_rows(snapshots, known, (9, 1, 99)) == 50
+    vector = snapshot(7, "replace", deleted_data_files="4", added_data_files="4", removed_files_size="44",
+                      removed_delete_files="1", added_records="3")  # fmt: skip
+    assert rewritten_rows([*snapshots, vector], known, (4, 4, 40)) == 3, "bytes of a deletion vector are not counted"
     assert rewritten_rows([old, append], known, (2, 1, 10)) is None
+
+
+CONFLICT = (
+    "Spark failed: (java.lang.RuntimeException) Cannot commit rewrite because of a ValidationException or "
+    "CommitFailedException. This usually means that this rewrite has conflicted with another concurrent Iceberg "
+    "operation."
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "retriable"),
+    [
+        (CONFLICT, ErrorCode.TRANSACTION_CONFLICT, True),
+        ("Spark failed: (org.apache.iceberg.exceptions.CommitFailedException) Table metadata changed",
+         ErrorCode.TRANSACTION_CONFLICT, True),
+        ("Spark failed: (org.apache.iceberg.exceptions.CommitStateUnknownException) Timed out",
+         ErrorCode.PROCEDURE_CALL_FAILED, False),
+        ("Spark failed: (java.lang.UnsupportedOperationException) Cannot read variant", ErrorCode.NOT_SUPPORTED, False),
+        ("Spark failed: (java.lang.IllegalArgumentException) No such", ErrorCode.INVALID_PROCEDURE_ARGUMENT, False),
+        ("Spark failed: the disk burns", ErrorCode.REMOTE_TASK_ERROR, True),
+    ],
+)  # fmt: skip
+def test_failures_of_iceberg_have_our_codes(
+    lake: Any, monkeypatch: Any, message: str, code: ErrorCode, retriable: bool
+) -> None:
+    lake.create("t", [BATCH])
+
+    def fail(_sql: str, *, description: str) -> Any:
+        raise ProcessionError(ErrorCode.REMOTE_TASK_ERROR, message)
+
+    monkeypatch.setattr(lake.workers, "run_sql", fail)
+    before = lake.files("t")
+    with pytest.raises(ProcessionError) as failure:
+        lake.rewrite("t", {"output-spec-id": "0"})
+    assert (failure.value.code, failure.value.retriable) == (code, retriable)
+    assert message.rpartition(") ")[2].removeprefix("Spark failed: ") in failure.value.message
+    assert "java.lang" not in failure.value.message
+    assert lake.files("t") == before

@@ -96,6 +96,9 @@ def fx(spark_engine: Any, java_lake: Any, tmp_path_factory: pytest.TempPathFacto
     link.unlink()
 
 
+LEFT_OVER = ("v3_upgraded", "v3_eqdel", "v2_mixed")
+
+
 @pytest.mark.parametrize(
     "name", ["v3_dv", "v3_lineage", "v3_upgraded", "v3_default", "v3_eqdel", "fmt_avro", "fmt_orc", "v2_mixed"]
 )
@@ -114,7 +117,8 @@ def test_rows_and_lineage_stay(fx: SparkLake, java_rows: Any, name: str) -> None
     if before is not None:
         assert fx.sql(lineage).equals(before)
     deletes = fx.sql(f"SELECT count(*) AS n FROM fx.fx.{name}.delete_files").column("n")[0].as_py()
-    assert deletes == 0
+    # Iceberg drops vectors with their files, and keeps older delete files of an unpartitioned table that apply to none.
+    assert (deletes == 0) == (name not in LEFT_OVER)
     again = fx.rewrite(name)
     assert set(again.values()) == {0}, "a second run finds nothing"
     assert fx.lake.connector.journal.open_entries("fx") == []
@@ -129,8 +133,8 @@ def shuffled(parts: int = 6, rows: int = 500) -> list[pa.Table]:
     ]
 
 
-def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    return duckdb.sql("SELECT * FROM table ORDER BY ALL").fetchall()
+def rows_of(data: pa.Table) -> list[tuple[Any, ...]]:
+    return duckdb.sql("SELECT * FROM data ORDER BY ALL").fetchall()
 
 
 def test_sorted_by_columns(fx: SparkLake) -> None:
@@ -205,16 +209,17 @@ def test_partial_progress_and_bloom_filters(fx: SparkLake) -> None:
     parts = shuffled(rows=50)
     with fx.create("steps", parts).transaction() as transaction:
         transaction.set_properties({"write.parquet.bloom-filter-enabled.column.id": "true"})
+    largest = max(task.file.file_size_in_bytes for task in fx.table("steps").scan().plan_files())
     options = {
         "partial-progress.enabled": "true",
         "partial-progress.max-commits": "3",
+        "max-file-group-size-bytes": str(largest * 2),
         "rewrite-all": "true",
-        "max-file-group-input-files": "2",
     }
     before = len(fx.table("steps").snapshots())
     result = fx.rewrite("steps", options)
     assert (result["rewritten_data_files_count"], result["rewritten_rows_count"]) == (6, 300)
-    assert len(fx.table("steps").snapshots()) > before
+    assert len(fx.table("steps").snapshots()) == before + 3
     result = fx.rewrite("steps", {"rewrite-all": "true"})
     assert (result["added_data_files_count"], result["rewritten_rows_count"]) == (1, 300)
     assert rows_of(fx.sql("SELECT * FROM fx.fx.steps")) == rows_of(pa.concat_tables(parts))

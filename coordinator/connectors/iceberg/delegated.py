@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -159,14 +159,17 @@ def rewritten_rows(snapshots: Iterable[Snapshot], known: frozenset[int], totals:
     fresh = [summary for summary in fresh if CALL_ID not in summary and "deleted-data-files" in summary]
     for count in range(1, min(len(fresh), _MOST_COMBINED) + 1):
         for chosen in combinations(fresh, count):
-            if _totals(chosen) == totals:
+            if _are_of(chosen, totals):
                 return _sum(chosen, "added-records")
-    return _sum(fresh, "added-records") if _totals(fresh) == totals else None
+    return _sum(fresh, "added-records") if _are_of(fresh, totals) else None
 
 
-def _totals(summaries: Iterable[Mapping[str, str]]) -> tuple[int, int, int]:
-    taken = list(summaries)
-    return _sum(taken, "deleted-data-files"), _sum(taken, "added-data-files"), _sum(taken, "removed-files-size")
+def _are_of(summaries: Sequence[Mapping[str, str]], totals: tuple[int, int, int]) -> bool:
+    replaced, added, size = totals
+    removed = _sum(summaries, "removed-files-size")
+    # Bytes of deletion vectors that went with their files are in the summaries, not in the call's count.
+    same = removed >= size if _sum(summaries, "removed-delete-files") else removed == size
+    return same and (_sum(summaries, "deleted-data-files"), _sum(summaries, "added-data-files")) == (replaced, added)
 
 
 def _sum(summaries: Iterable[Mapping[str, str]], name: str) -> int:
@@ -178,14 +181,16 @@ def _told(error: ProcessionError, name: str) -> ProcessionError:
     if error.code is not ErrorCode.REMOTE_TASK_ERROR:
         return error
     words = _PREFIX.sub("", error.message)
-    if _UNKNOWN.search(error.message):
+    # Java's class stands in the text, or is that of the client's exception.
+    told = f"{type(error.__cause__).__name__}: {error.message}"
+    if _UNKNOWN.search(told):
         return CommitOutcomeUnknownError(
             ErrorCode.PROCEDURE_CALL_FAILED, f"Commit to {name} has an unknown outcome: {words}"
         )
-    if _CONFLICT.search(error.message):
+    if _CONFLICT.search(told):
         return ProcessionError(ErrorCode.TRANSACTION_CONFLICT, f"{name}: {words}", retriable=True)
-    if _REFUSED.search(error.message):
+    if _REFUSED.search(told):
         return ProcessionError(ErrorCode.NOT_SUPPORTED, f"{name}: {words}")
-    if _WRONG.search(error.message):
+    if _WRONG.search(told):
         return ProcessionError(ErrorCode.INVALID_PROCEDURE_ARGUMENT, f"{name}: {words}")
     return error
