@@ -59,4 +59,6 @@ def rows_to_batch(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> p
 def _to_arrow(value: Any, presto_type: str) -> Any:
     if isinstance(value, datetime) and value.tzinfo is not None and presto_type == "timestamp with time zone":
         return f"{value:%Y-%m-%d %H:%M:%S}.{value.microsecond // 1000:03d} {value.tzinfo}"
+    if value is not None and presto_type in ("uuid", "ipaddress", "ipprefix"):
+        return str(value)
     return value

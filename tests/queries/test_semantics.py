@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,9 +21,10 @@ from shared.errors import ProcessionError
 from shared.plan.types import parse_type
 from shared.spi.session import Session
 from tests.e2e.service import Service
-from tests.queries.cases import ERRORS, FUNCTIONS, RELATIONS, SEMANTICS
+from tests.queries.cases import ERRORS, FUNCTIONS, RELATIONS, SEMANTICS, TYPES
 
 ON_SPARK = ", region WHERE r_regionkey = 0"
+BESIDE_A_TABLE = "(SELECT 1 AS one FROM region WHERE r_regionkey = 0) CROSS JOIN"
 Answer = Any
 
 
@@ -53,7 +54,7 @@ def statement(expression: str, row: str) -> str:
     return f"SELECT {expression} AS x FROM (VALUES ({row})) AS t({', '.join('abc'[:columns])})"
 
 
-def locally(text: str) -> Answer:
+def locally(text: str, engine: LocalEngine) -> Answer:
     """Rows, an error's (name, message), or None for what goes to Spark."""
     try:
         plan = plan_query(None, text, Session(user="test"), Catalogs([]))
@@ -61,7 +62,7 @@ def locally(text: str) -> Answer:
         if not isinstance(work, RunLocally):
             return None
         types = tuple(parse_type(column.type) for column in plan.columns)
-        batches = list(LocalEngine().run(work.sql, Run()))
+        batches = list(engine.run(work.sql, Run()))
         return [row for batch in batches for row in json.loads(b"[" + encode_rows(batch, types, False) + b"]")]
     except ProcessionError as error:
         return error.code.name, error.wire_message
@@ -90,19 +91,27 @@ def wrong(answers: Iterable[tuple[str, Answer, Any]]) -> list[str]:
     return [f"{text}\n  {actual!r}\n  {expected!r}" for text, actual, expected in answers if not same(actual, expected)]
 
 
-VALUES = [(statement(e, row), [[expected]]) for e, row, expected in (*SEMANTICS, *FUNCTIONS)]
+VALUES = [(statement(e, row), [[expected]]) for e, row, expected in (*SEMANTICS, *FUNCTIONS, *TYPES)]
 
 
-def test_the_local_engine_answers_as_presto() -> None:
+@pytest.fixture
+def engine() -> Iterator[LocalEngine]:
+    local = LocalEngine()
+    yield local
+    local.close()
+
+
+@pytest.mark.slow
+def test_the_local_engine_answers_as_presto(engine: LocalEngine) -> None:
     cases = VALUES + [(text.format(one=""), expected) for text, expected in RELATIONS]
-    answers = [(text, locally(text), expected) for text, expected in cases]
+    answers = [(text, locally(text, engine), expected) for text, expected in cases]
     assert wrong(a for a in answers if a[1] is not None) == []
     beyond = sum(actual is None for _, actual, _ in answers)
     assert beyond <= 10, "so many go to Spark although they read no table"
 
 
-def test_the_local_engine_fails_as_presto() -> None:
-    answers = [(e, locally(statement(e, row)), (name, message)) for e, row, name, message in ERRORS]
+def test_the_local_engine_fails_as_presto(engine: LocalEngine) -> None:
+    answers = [(e, locally(statement(e, row), engine), (name, message)) for e, row, name, message in ERRORS]
     assert wrong(answers) == []
 
 
@@ -110,10 +119,18 @@ def test_the_local_engine_fails_as_presto() -> None:
 @pytest.mark.slow
 def test_spark_answers_as_presto(queries: Service) -> None:
     cases = [(text + ON_SPARK, expected) for text, expected in VALUES]
-    cases += [(text.format(one=ON_SPARK), expected) for text, expected in RELATIONS]
+    cases += [(text.format(one=BESIDE_A_TABLE), expected) for text, expected in RELATIONS]
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda case: over_http(queries, case[0]), cases))
     assert wrong((c[0], a, c[1]) for c, a in zip(cases, answers, strict=True)) == []
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_constants_arrive_as_presto_shows_them(queries: Service) -> None:
+    """The same types once more, answered while they are planned."""
+    answers = [(value, over_http(queries, f"SELECT {value}"), [[cell]]) for _, value, cell in TYPES]
+    assert wrong(answers) == []
 
 
 @pytest.mark.spark
