@@ -16,10 +16,10 @@ from coordinator.analyzer.builders import (
     typed,
     value_of,
 )
-from coordinator.analyzer.casts import can_cast, cast_value
+from coordinator.analyzer.casts import can_cast
 from coordinator.analyzer.context import Context, SortItem
-from coordinator.analyzer.literals import parse_decimal, parse_timestamp
 from coordinator.analyzer.syntax import CAST, EXTRACT, LITERAL, POSITION, TRY_CAST, function_name
+from coordinator.analyzer.typed_literals import timestamp_literal, typed_literal
 from coordinator.analyzer.types import (
     BOOLEAN,
     DATE,
@@ -30,14 +30,12 @@ from coordinator.analyzer.types import (
     UNKNOWN,
     VARCHAR,
     common_super_type,
-    decimal,
     function_type,
     is_comparable,
     is_orderable,
     read_type,
     row,
     type_text,
-    varchar,
 )
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, Variable, type_of
@@ -247,38 +245,6 @@ def _literal(node: Any, context: Context, _analyze: Analyze) -> RowExpression:
         raise context.error(node, f"'{text}' is not a valid {name} literal") from error
 
 
-def typed_literal(name: str, text: str, context: Context) -> RowExpression:
-    """``TYPE 'text'``; raises ValueError or ProcessionError for a text that is none of the type."""
-    if name == "decimal":
-        value, precision, scale = parse_decimal(text)
-        return constant(value, decimal(precision, scale))
-    if name == "timestamp":
-        return _timestamp_literal(text)
-    target = read_type(name)
-    if name == "char":
-        target = Type("char", (max(1, len(text)),))
-    if name in ("time",):
-        parsed = cast_value(text, VARCHAR, TIME, context.zone)
-        return constant(parsed, TIME if parsed.tzinfo is None else TIME_TZ)
-    source = constant(text, varchar(len(text)))
-    if name == "json":
-        return function_call("json_parse", (source,), target)
-    if name == "varbinary":
-        return function_call("to_utf8", (source,), target)
-    return constant(cast_value(text, VARCHAR, target, context.zone), target)
-
-
-def _timestamp_literal(text: str) -> RowExpression:
-    parsed = parse_timestamp(text)
-    if parsed.tzinfo is None:
-        return constant(parsed, TIMESTAMP)
-    if isinstance(parsed.tzinfo, timezone):
-        return constant(parsed, TIMESTAMP_TZ)
-    # A constant block keeps no region, so the text keeps it.
-    source = constant(text, varchar(len(text)))
-    return function_call("$operator$cast", (source,), TIMESTAMP_TZ, display="CAST")
-
-
 def _extract(node: Any, context: Context, analyze: Analyze) -> RowExpression:
     field, tree = str(node.expressions[0].this).lower(), node.expressions[1]
     if field not in _EXTRACT:
@@ -379,7 +345,7 @@ def _moment(node: Any, context: Context, _analyze: Analyze) -> RowExpression:
     if isinstance(zone, timezone) or started.utcoffset() == UTC.utcoffset(None):
         return constant(started, TIMESTAMP_TZ)
     text = f"{started:%Y-%m-%d %H:%M:%S}.{started.microsecond // 1000:03d} {context.session.time_zone}"
-    return _timestamp_literal(text)
+    return timestamp_literal(text)
 
 
 def constant_integer(expression: RowExpression) -> int | None:

@@ -8,8 +8,8 @@ from datetime import tzinfo
 from typing import Any, Protocol
 
 from coordinator.analyzer.literals import zone_of
+from coordinator.analyzer.locations import location_in
 from coordinator.analyzer.scope import Scope
-from coordinator.analyzer.syntax import location_in
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import Call, RowExpression, Variable
 from shared.spi.session import Session

@@ -5,16 +5,21 @@ Every visited node says which of its arguments it reads; anything else is a loca
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from datetime import date, datetime
-from decimal import Decimal
 from typing import Any
 
 from coordinator.analyzer import calls
 from coordinator.analyzer.builders import coerce, constant, function_call, not_, special, typed
 from coordinator.analyzer.context import Context
-from coordinator.analyzer.literals import parse_decimal, parse_interval
+from coordinator.analyzer.literal_nodes import (
+    boolean_literal,
+    hexadecimal,
+    interval,
+    literal,
+    literal_expression,
+    null,
+    unicode_text,
+)
 from coordinator.analyzer.operators import (
     arithmetic,
     between,
@@ -31,19 +36,14 @@ from coordinator.analyzer.syntax import parse_expression
 from coordinator.analyzer.types import (
     BIGINT,
     BOOLEAN,
-    DOUBLE,
-    INTEGER,
     UNKNOWN,
-    VARBINARY,
     array,
     common_super_type,
-    decimal,
     row,
     type_text,
-    varchar,
 )
 from coordinator.sql.tokens import too_large
-from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.errors import ErrorCode, ErrorLocation
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.types import Type
 from shared.spi.connector import TableMetadata
@@ -51,7 +51,6 @@ from shared.spi.session import Session
 
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Mod": "%"}
 _COMPARISON = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
-_UNICODE = re.compile(r"\\(\\|\+[0-9A-Fa-f]{6}|[0-9A-Fa-f]{4})")
 
 
 def analyze_predicate(text: str, table: TableMetadata, session: Session) -> RowExpression:
@@ -94,70 +93,6 @@ def _analyze(node: Any, context: Context) -> RowExpression:
 def _paren(node: Any, context: Context) -> RowExpression:
     context.only(node, "this")
     return _analyze(node.this, context)
-
-
-def _literal(node: Any, context: Context) -> RowExpression:
-    text = str(node.this)
-    if node.args.get("is_string"):
-        return constant(text, varchar(len(text)))
-    return _number(node, text, context)
-
-
-def _number(node: Any, text: str, context: Context) -> RowExpression:
-    try:
-        if "e" in text.lower():
-            return constant(float(text), DOUBLE)
-        if "." in text:
-            value, precision, scale = parse_decimal(text)
-            return constant(value, decimal(precision, scale))
-        number = int(text.replace("_", ""))
-    except ValueError as error:
-        raise context.error(node, str(error)) from error
-    if number >= 1 << 63:
-        raise context.error(node, f"Invalid numeric literal: {text}")
-    return constant(number, INTEGER if number < 1 << 31 else BIGINT)
-
-
-def _hex(node: Any, context: Context) -> RowExpression:
-    text = re.sub(r"[ \r\n\t]", "", str(node.this))
-    if len(text) % 2:
-        raise context.error(node, "Binary literal must contain an even number of digits")
-    try:
-        return constant(bytes.fromhex(text), VARBINARY)
-    except ValueError as error:
-        raise context.error(node, "Binary literal can only contain hexadecimal digits") from error
-
-
-def _unicode(node: Any, context: Context) -> RowExpression:
-    context.only(node, "this")
-    text = _UNICODE.sub(lambda m: "\\" if m[1] == "\\" else chr(int(m[1].lstrip("+"), 16)), str(node.this))
-    return constant(text, varchar(len(text)))
-
-
-def _null(_node: Any, _context: Context) -> RowExpression:
-    return constant(None, UNKNOWN)
-
-
-def _boolean(node: Any, _context: Context) -> RowExpression:
-    return constant(bool(node.this), BOOLEAN)
-
-
-def _interval(node: Any, context: Context) -> RowExpression:
-    context.only(node, "this", "unit")
-    value, sign = node.this, 1
-    while type(value).__name__ in ("Neg", "Paren"):
-        sign, value = (-sign if type(value).__name__ == "Neg" else sign), value.this
-    unit = node.args.get("unit")
-    if unit is None or type(value).__name__ != "Literal" or not value.args.get("is_string"):
-        raise context.error(node, "Invalid INTERVAL literal")
-    span = type(unit).__name__ == "IntervalSpan"
-    start = str(unit.this if span else unit.name).lower()
-    end = str(unit.expression).lower() if span else None
-    try:
-        kind, result = parse_interval(str(value.this), sign, start, end)
-    except ValueError as error:
-        raise context.error(node, str(error)) from error
-    return constant(result, Type(kind))
 
 
 def _column(node: Any, context: Context) -> RowExpression:
@@ -435,41 +370,15 @@ def _placeholders(tree: Any) -> list[Any]:
     return [n for n in tree.walk() if type(n).__name__ == "Placeholder"]
 
 
-def literal_expression(value: Any) -> RowExpression:
-    """A Python value as a constant of the type that its literal would have."""
-    match value:
-        case None:
-            return constant(None, UNKNOWN)
-        case bool():
-            return constant(value, BOOLEAN)
-        case int():
-            return constant(value, INTEGER if -(1 << 31) <= value < 1 << 31 else BIGINT)
-        case float():
-            return constant(value, DOUBLE)
-        case Decimal():
-            number, precision, scale = parse_decimal(f"{value:f}")
-            return constant(number, decimal(precision, scale))
-        case bytes():
-            return constant(value, VARBINARY)
-        case datetime():
-            return constant(value, Type("timestamp with time zone" if value.tzinfo else "timestamp"))
-        case date():
-            return constant(value, Type("date"))
-        case str():
-            return constant(value, varchar(len(value)))
-        case _:
-            raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"A parameter of {type(value).__name__} is not supported")
-
-
 _Analyzer = Callable[[Any, Context], RowExpression]
 _ANALYZERS: dict[str, _Analyzer] = {
     "Paren": _paren,
-    "Literal": _literal,
-    "HexString": _hex,
-    "UnicodeString": _unicode,
-    "Null": _null,
-    "Boolean": _boolean,
-    "Interval": _interval,
+    "Literal": literal,
+    "HexString": hexadecimal,
+    "UnicodeString": unicode_text,
+    "Null": null,
+    "Boolean": boolean_literal,
+    "Interval": interval,
     "Column": _column,
     "Identifier": _identifier,
     "Dot": _dot,

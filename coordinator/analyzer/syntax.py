@@ -18,7 +18,7 @@ from sqlglot.errors import ParseError
 from sqlglot.tokens import Token, TokenType
 
 from coordinator.sql.tokens import location_of, tokenize, too_large
-from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.errors import ErrorCode, ProcessionError
 
 FUNCTION_PREFIX = "fn$"
 REWRITTEN = "rewritten"
@@ -377,40 +377,3 @@ def function_name(node: Any) -> str | None:
     name = node.this
     text = str(name.this if isinstance(name, exp.Identifier) else name)
     return text.removeprefix(FUNCTION_PREFIX).lower() if text.startswith(FUNCTION_PREFIX) else text.lower()
-
-
-def start_of(node: Any) -> int | None:
-    """The offset of a node's first token that sqlglot kept, or None."""
-    best: int | None = None
-    for inner in node.walk():
-        start = inner.meta.get("start") if inner.meta else None
-        if start is not None and (best is None or start < best):
-            best = start
-    return best
-
-
-_BEFORE = {"Case": "case", "Not": "not", "Exists": "exists", "Neg": "-", "Array": "array", "Select": "select"}
-_BETWEEN = {
-    "Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Mod": "%", "EQ": "=", "LT": "<", "LTE": "<=", "GT": ">",
-    "GTE": ">=", "And": "and", "Or": "or", "DPipe": "||",
-}  # fmt: skip
-
-
-def location_in(text: str, node: Any) -> ErrorLocation | None:
-    """Where Presto would point for ``node``: at the operator of a binary expression, else at its first token."""
-    kind = type(node).__name__
-    if kind in ("Paren", "Ordered", "Where", "Having", "Alias"):
-        return location_in(text, node.this)
-    if kind in _BETWEEN and node.args.get("expression") is not None:
-        start = start_of(node.expression)
-        left = start_of(node.this) or 0
-        if start is not None:
-            found = text.lower().rfind(_BETWEEN[kind], left, start)
-            return location_of(text, found if found >= 0 else start)
-    start = start_of(node)
-    if start is None:
-        return None
-    if kind in _BEFORE:
-        found = text.lower().rfind(_BEFORE[kind], 0, start + 1)
-        start = found if found >= 0 else start
-    return location_of(text, start)

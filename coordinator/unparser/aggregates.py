@@ -9,11 +9,13 @@ from sqlglot import exp
 
 from coordinator.analyzer.builders import NAMESPACE
 from coordinator.unparser.collected import COLLECTED, collected_call
-from coordinator.unparser.expressions import expression, unsupported
+from coordinator.unparser.expressions import expression
 from coordinator.unparser.functions import AGGREGATES, WINDOWS, apply, needs_cast
+from coordinator.unparser.ordering import ordered
+from coordinator.unparser.refusals import unsupported
 from coordinator.unparser.trees import call, cast, column, number
 from shared.plan.expressions import Call, StaticFunctionHandle
-from shared.plan.nodes import Aggregation, Ordering, WindowFunction, WindowSpecification
+from shared.plan.nodes import Aggregation, WindowFunction, WindowSpecification
 from shared.plan.types import parse_type
 
 
@@ -43,7 +45,7 @@ def aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[An
         if dialect == "spark" and function not in _ORDER_FREE:
             raise unsupported(f"ORDER BY in {function}", dialect)
         if dialect == "duckdb":
-            arguments[-1] = exp.Order(this=arguments[-1], expressions=[_ordered(o) for o in order])
+            arguments[-1] = exp.Order(this=arguments[-1], expressions=[ordered(o.variable, o.sortOrder) for o in order])
     tree = _applied(function, arguments, dialect)
     if condition is not None:
         tree = _filtered(tree, condition)
@@ -76,11 +78,6 @@ def _filtered(tree: Any, condition: Any) -> Any:
 _WRAPPERS = ("exp", "map", "presto_map")
 
 
-def _ordered(item: Ordering) -> Any:
-    direction, _, nulls = item.sortOrder.partition("_NULLS_")
-    return exp.Ordered(this=column(item.variable.name), desc=direction == "DESC", nulls_first=nulls == "FIRST")
-
-
 def _bare(value: Any) -> Any:
     inner = value.this if isinstance(value, exp.Cast) else value
     return number(int(str(inner.this))) if isinstance(inner, exp.Literal) else value
@@ -103,7 +100,11 @@ def window_call(
     inner: Any = call(WINDOWS[presto], *arguments) if presto in WINDOWS else _applied(presto, arguments, dialect)
     if function.ignoreNulls:
         inner = exp.IgnoreNulls(this=inner)
-    order = [_ordered(o) for o in spec.orderingScheme.orderBy] if spec.orderingScheme is not None else []
+    order = (
+        [ordered(o.variable, o.sortOrder) for o in spec.orderingScheme.orderBy]
+        if spec.orderingScheme is not None
+        else []
+    )
     if dialect == "spark" and presto in _RANKING and not order:
         order = [exp.Ordered(this=exp.Null())]
     window = exp.Window(

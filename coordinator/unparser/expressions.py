@@ -10,10 +10,12 @@ from coordinator.analyzer.builders import NAMESPACE, constant, typed, value_of
 from coordinator.analyzer.interpreter import NotConstantError, evaluate
 from coordinator.analyzer.literals import zone_of
 from coordinator.analyzer.types import INTEGERS, length_of, type_text
+from coordinator.unparser.casts import SHOWN, names_of, renamed, shown_as_text, text_to_text
 from coordinator.unparser.constants import literal, row
 from coordinator.unparser.functions import SCALARS, apply, needs_cast
+from coordinator.unparser.refusals import unsupported
 from coordinator.unparser.trees import binary, call, case, cast, column, field_name, is_null, name, number, text
-from shared.errors import ErrorCode, ProcessionError
+from shared.errors import ProcessionError
 from shared.plan.expressions import (
     Call,
     Constant,
@@ -32,12 +34,6 @@ _COMPARISON = {
 _ARITHMETIC = {"add": exp.Add, "subtract": exp.Sub, "multiply": exp.Mul}
 _TEXT = ("varchar", "char")
 _UTC = zone_of("UTC")
-
-
-def unsupported(what: str, dialect: str) -> ProcessionError:
-    """The refusal of what an engine cannot run with Presto's meaning."""
-    engine = {"duckdb": "the local engine", "spark": "Spark"}[dialect]
-    return ProcessionError(ErrorCode.NOT_SUPPORTED, f"{what} is not supported by {engine}")
 
 
 def expression(node: RowExpression, dialect: str) -> Any:
@@ -365,67 +361,20 @@ def _cast(node: Call, attempt: bool, dialect: str) -> Any:
     if target.base in ("re2jregexp", "joniregexp", "jsonpath", "likepattern", "codepoints"):
         return value
     if target.base in _TEXT and source.base in _TEXT:
-        return _text_to_text(value, source, target)
+        return text_to_text(value, source, target)
     if source.base in ("double", "real", "decimal") and target.base in INTEGERS:
         # The engines cut or round to even; Presto rounds half away from zero.
         value = call("round", value)
     if target.base == "timestamp with time zone" and source.base in _TEXT and dialect == "duckdb":
         value = call("regexp_replace", value, text(r"(\d) ([+-]\d)"), text(r"\1\2"))
-    if target.base == "varchar" and source.base in _SHOWN:
-        return _shown(value, source, target, dialect)
+    if target.base == "varchar" and source.base in SHOWN:
+        return shown_as_text(value, source, target, dialect)
     if target.base == "json":
         encoded = call("to_json", value)
         return cast(encoded, Type("varchar"), dialect) if dialect == "duckdb" else encoded
-    if source.base == target.base and source.base in ("row", "array", "map") and _names(source) != _names(target):
-        value = _renamed(value, source, target, dialect)
+    if source.base == target.base and source.base in ("row", "array", "map") and names_of(source) != names_of(target):
+        value = renamed(value, source, target, dialect)
     result = cast(value, target, dialect, attempt=attempt)
     if target.base == "varchar" and target.numbers:
         return call("substr", result, number(1), number(length_of(target)))
     return result
-
-
-_SHOWN = ("timestamp", "timestamp with time zone", "double", "real")
-
-
-def _shown(value: Any, source: Type, target: Type, dialect: str) -> Any:
-    """The text that Presto gives a moment or a floating-point number."""
-    if source.base in ("double", "real"):
-        result = cast(value, target, dialect) if dialect == "spark" else call("java_double", value)
-    elif dialect == "spark":
-        result = call("date_format", value, text("yyyy-MM-dd HH:mm:ss.SSS"))
-    else:
-        result = call("strftime", value, text("%Y-%m-%d %H:%M:%S.%g"))
-    if source.base == "timestamp with time zone":
-        result = binary(exp.DPipe, result, text(" UTC"))
-    return call("substr", result, number(1), number(length_of(target))) if target.numbers else result
-
-
-def _text_to_text(value: Any, source: Type, target: Type) -> Any:
-    if source.base == "char":
-        value = call("rpad", value, number(length_of(source)), text(" ")) if target.base == "varchar" else value
-    if length_of(target) < length_of(source):
-        value = call("substr", value, number(1), number(length_of(target)))
-    return call("rtrim", value) if target.base == "char" else value
-
-
-def _names(kind: Type) -> tuple[Any, ...]:
-    own = tuple(field_name(kind, i) for i in range(len(kind.fields)))
-    return (*own, *(_names(a) for a in kind.arguments))
-
-
-def _renamed(value: Any, source: Type, target: Type, dialect: str) -> Any:
-    """A value whose rows have the field names of ``target``: engines match fields by name, Presto by position."""
-    if _names(source) == _names(target):
-        return value
-    if source.base == "row":
-        fields = [
-            _renamed(exp.Dot(this=exp.Paren(this=value.copy()), expression=name(field_name(source, i))), s, t, dialect)
-            for i, (s, t) in enumerate(zip(source.arguments, target.arguments, strict=True))
-        ]
-        return case([(is_null(value.copy()), exp.Null())], row(fields, target))
-    if source.base == "array":
-        item = name("x")
-        body = _renamed(exp.Column(this=item.copy()), source.arguments[0], target.arguments[0], dialect)
-        function = "list_transform" if dialect == "duckdb" else "transform"
-        return call(function, value, exp.Lambda(this=body, expressions=[item]))
-    raise unsupported("A cast that renames the fields of rows inside a map", dialect)

@@ -8,12 +8,16 @@ from typing import Any
 
 from sqlglot import exp
 
-from coordinator.analyzer.builders import value_of
 from coordinator.planner.query.outputs import output_variables
 from coordinator.unparser.aggregates import aggregate_call, window_call
-from coordinator.unparser.expressions import expression, unsupported
-from coordinator.unparser.trees import binary, call, cast, column, field_name, name, number, text
-from shared.plan.expressions import Constant, RowExpression, Variable
+from coordinator.unparser.block import Block
+from coordinator.unparser.expressions import expression
+from coordinator.unparser.frames import constant_offsets
+from coordinator.unparser.ordering import ordered
+from coordinator.unparser.refusals import unsupported
+from coordinator.unparser.trees import binary, call, cast, column, name, number, text
+from coordinator.unparser.unnest import array_spark, elements_duck, elements_spark, length_duck
+from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import (
     AggregationNode,
     AssignUniqueId,
@@ -38,25 +42,6 @@ from shared.plan.nodes import (
     WindowNode,
 )
 from shared.plan.types import parse_type
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A SELECT under construction. ``columns`` is None while every column of the source passes through."""
-
-    source: Any
-    variables: tuple[Variable, ...]
-    columns: tuple[tuple[Any, str], ...] | None = None
-    where: tuple[Any, ...] = ()
-    group: tuple[Any, ...] | None = None
-    order: tuple[Any, ...] = ()
-    limit: int | None = None
-    offset: int | None = None
-
-    @property
-    def plain(self) -> bool:
-        """Whether only FROM and WHERE are used."""
-        return self.columns is None and self.group is None and not self.order and self.limit is None and not self.offset
 
 
 @dataclass(slots=True)
@@ -126,13 +111,6 @@ class Relations:
         sub = exp.Subquery(this=self.select(block), alias=exp.TableAlias(this=name(self.alias())))
         return Block(sub, variables)
 
-    def relation(self, node: PlanNode) -> Any:
-        """A node as something that FROM takes."""
-        block = self.block(node)
-        if block.plain and not block.where and block.source is not None:
-            return block.source
-        return self.wrap(block, block.variables).source
-
     def plain(self, node: PlanNode) -> Block:
         """A block that still has room above WHERE."""
         block = self.block(node)
@@ -161,7 +139,7 @@ class Relations:
             case WindowNode():
                 source = self.plain(node.source)
                 kept = [(column(v.name), v.name) for v in source.variables]
-                offsets = _constants(node.source)
+                offsets = constant_offsets(node.source)
                 made = [
                     window_call(f, node.specification, k, self.dialect, offsets)
                     for k, f in node.windowFunctions.items()
@@ -374,7 +352,7 @@ class Relations:
             return self._unnest_spark(node)
         source = self.plain(node.source)
         kept = [(column(v.name), v.name) for v in node.replicateVariables]
-        lengths = [_length_duck(k) for k in node.unnestVariables]
+        lengths = [length_duck(k) for k in node.unnestVariables]
         longest = call("greatest", *lengths) if len(lengths) > 1 else lengths[0]
         position = self.alias() + "_position"
         indexed = replace(
@@ -387,14 +365,14 @@ class Relations:
         outer = self.wrap(indexed, source.variables)
         columns: list[tuple[Any, str]] = list(kept)
         for key, made in node.unnestVariables.items():
-            columns += _elements_duck(key, made, position)
+            columns += elements_duck(key, made, position)
         if node.ordinalityVariable is not None:
             columns.append((column(position), node.ordinalityVariable.name))
         return replace(outer, columns=tuple(columns), variables=output_variables(node))
 
     def _unnest_spark(self, node: UnnestNode) -> Block:
         source = self.plain(node.source)
-        zipped = [_array_spark(k) for k in node.unnestVariables]
+        zipped = [array_spark(k) for k in node.unnestVariables]
         item = self.alias() + "_item"
         position = item + "_position"
         # Without names of their own the fields are named 0, 1, …; a NULL array counts as an empty one.
@@ -406,7 +384,7 @@ class Relations:
         outer = exp.Subquery(this=select, alias=exp.TableAlias(this=name(self.alias())))
         columns: list[tuple[Any, str]] = [(column(v.name), v.name) for v in node.replicateVariables]
         for i, (key, made) in enumerate(node.unnestVariables.items()):
-            columns += _elements_spark(key, made, exp.Dot(this=column(item), expression=name(str(i))))
+            columns += elements_spark(key, made, exp.Dot(this=column(item), expression=name(str(i))))
         if node.ordinalityVariable is not None:
             ordinality = binary(exp.Add, column(position), number(1))
             columns.append((cast(ordinality, parse_type("bigint"), "spark"), node.ordinalityVariable.name))
@@ -419,77 +397,8 @@ class Relations:
         return replace(source, where=(*source.where, binary(exp.LT, chance, ratio)))
 
 
-def _constants(node: PlanNode) -> dict[str, int]:
-    """The variables of a plan's top projections that hold an integer constant."""
-    found: dict[str, int] = {}
-    while isinstance(node, ProjectNode | WindowNode | FilterNode):
-        if isinstance(node, ProjectNode):
-            for key, assigned in node.assignments.assignments.items():
-                value = value_of(assigned) if isinstance(assigned, Constant) else None
-                if isinstance(value, int):
-                    found.setdefault(key.partition("<")[0], value)
-        node = node.source
-    return found
-
-
-def ordered(variable: Variable, order: str) -> Any:
-    """One ORDER BY item; the place of NULLs is always written."""
-    direction, _, nulls = order.partition("_NULLS_")
-    return exp.Ordered(this=column(variable.name), desc=direction == "DESC", nulls_first=nulls == "FIRST")
-
-
 def _column_name(handle: dict[str, Any]) -> str:
     identity = handle.get("columnIdentity")
     if isinstance(identity, dict) and "name" in identity:
         return str(identity["name"])
     return str(handle.get("name") or handle.get("columnName"))
-
-
-def _length_duck(key: str) -> Any:
-    variable = _variable(key)
-    function = "cardinality" if parse_type(variable.type).base == "map" else "len"
-    return call("coalesce", cast(call(function, column(variable.name)), parse_type("bigint"), "duckdb"), number(0))
-
-
-def _elements_duck(key: str, made: tuple[Variable, ...], position: str) -> list[tuple[Any, str]]:
-    variable = _variable(key)
-    kind = parse_type(variable.type)
-    if kind.base == "map":
-        parts = ("map_keys", "map_values")
-        return [
-            (call("list_extract", call(f, column(variable.name)), column(position)), v.name)
-            for f, v in zip(parts, made, strict=True)
-        ]
-    element = call("list_extract", column(variable.name), column(position))
-    if kind.arguments[0].base != "row":
-        return [(element, made[0].name)]
-    inner = kind.arguments[0]
-    names = [field_name(inner, i) for i in range(len(made))]
-    return [
-        (exp.Dot(this=exp.Paren(this=element.copy()), expression=name(n)), v.name)
-        for n, v in zip(names, made, strict=True)
-    ]
-
-
-def _array_spark(key: str) -> Any:
-    variable = _variable(key)
-    if parse_type(variable.type).base == "map":
-        return call("map_entries", column(variable.name))
-    return column(variable.name)
-
-
-def _elements_spark(key: str, made: tuple[Variable, ...], element: Any) -> list[tuple[Any, str]]:
-    kind = parse_type(_variable(key).type)
-    if kind.base == "map":
-        parts = ("key", "value")
-        return [(exp.Dot(this=element.copy(), expression=name(p)), v.name) for p, v in zip(parts, made, strict=True)]
-    inner = kind.arguments[0]
-    if inner.base != "row":
-        return [(element, made[0].name)]
-    names = [f.name or f"field{i}" for i, f in enumerate(inner.fields)]
-    return [(exp.Dot(this=element.copy(), expression=name(n)), v.name) for n, v in zip(names, made, strict=True)]
-
-
-def _variable(key: str) -> Variable:
-    found, _, rest = key.partition("<")
-    return Variable(name=found, type=rest[:-1])

@@ -6,8 +6,9 @@ from typing import Any
 
 from coordinator.analyzer.builders import coerce, conjunction, constant, function_call, operator, typed
 from coordinator.analyzer.context import Context
+from coordinator.analyzer.locations import start_of
 from coordinator.analyzer.scope import ScopeField
-from coordinator.analyzer.syntax import start_of, syntax
+from coordinator.analyzer.syntax import syntax
 from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, is_comparable, type_text
 from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.outputs import output_variables

@@ -1,0 +1,57 @@
+"""Literals with a type before them: DATE, TIMESTAMP, DECIMAL, JSON and others."""
+
+from __future__ import annotations
+
+from datetime import timezone
+
+from coordinator.analyzer.builders import (
+    constant,
+    function_call,
+)
+from coordinator.analyzer.casts import cast_value
+from coordinator.analyzer.context import Context
+from coordinator.analyzer.literals import parse_decimal, parse_timestamp
+from coordinator.analyzer.types import (
+    TIME,
+    TIME_TZ,
+    TIMESTAMP,
+    TIMESTAMP_TZ,
+    VARCHAR,
+    decimal,
+    read_type,
+    varchar,
+)
+from shared.plan.expressions import RowExpression
+from shared.plan.types import Type
+
+
+def typed_literal(name: str, text: str, context: Context) -> RowExpression:
+    """``TYPE 'text'``; raises ValueError or ProcessionError for a text that is none of the type."""
+    if name == "decimal":
+        value, precision, scale = parse_decimal(text)
+        return constant(value, decimal(precision, scale))
+    if name == "timestamp":
+        return timestamp_literal(text)
+    target = read_type(name)
+    if name == "char":
+        target = Type("char", (max(1, len(text)),))
+    if name in ("time",):
+        parsed = cast_value(text, VARCHAR, TIME, context.zone)
+        return constant(parsed, TIME if parsed.tzinfo is None else TIME_TZ)
+    source = constant(text, varchar(len(text)))
+    if name == "json":
+        return function_call("json_parse", (source,), target)
+    if name == "varbinary":
+        return function_call("to_utf8", (source,), target)
+    return constant(cast_value(text, VARCHAR, target, context.zone), target)
+
+
+def timestamp_literal(text: str) -> RowExpression:
+    parsed = parse_timestamp(text)
+    if parsed.tzinfo is None:
+        return constant(parsed, TIMESTAMP)
+    if isinstance(parsed.tzinfo, timezone):
+        return constant(parsed, TIMESTAMP_TZ)
+    # A constant block keeps no region, so the text keeps it.
+    source = constant(text, varchar(len(text)))
+    return function_call("$operator$cast", (source,), TIMESTAMP_TZ, display="CAST")
