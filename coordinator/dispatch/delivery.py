@@ -32,7 +32,8 @@ class TokenError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A frozen answer: the same token always gets the same page. ``data`` is JSON (an array of rows) or None.
+    """A frozen answer: the same token always gets the same page. ``data`` is JSON or None: an array of rows, or, where
+    ``binary``, of base64 SerializedPages.
 
     ``kind`` and ``next_token`` say where the client goes next; no ``next_token`` ends the conversation.
     ``retry_url`` replaces both when a gateway shall run the statement elsewhere.
@@ -44,6 +45,7 @@ class Page:
     warnings: tuple[PrestoWarning, ...] = ()
     columns: tuple[Column, ...] | None = None
     data: bytes | None = None
+    binary: bool = False
     error: ProcessionError | None = None
     update_type: str | None = None
     update_count: int | None = None
@@ -132,6 +134,7 @@ class Delivery:
             self._stats(),
             query.warnings,
             columns=planned.columns if planned is not None and query.entered(QueryState.DISPATCHING) else None,
+            binary=query.binary_results,
             data=b"[" + b",".join(chunk.json for chunk in chunks) + b"]" if chunks else None,
             error=None if retry else query.error,
             update_type=planned.update_type if planned is not None else None,

@@ -46,6 +46,7 @@ class Submission:
     retry_url: str | None = None
     retry_seconds: float = 0.0
     placeholder: bool = False
+    binary_results: bool = False
     error: ProcessionError | None = None
     received_at: float | None = None
 
@@ -145,6 +146,7 @@ class Dispatcher:
             retry_order=retry,
             attempt=attempt,
             placeholder=submission.placeholder,
+            binary_results=submission.binary_results,
         )
         received = now if submission.received_at is None else submission.received_at
         query.timeline.record({"receive": now - received})

@@ -114,7 +114,12 @@ def _buffer(
     query: Query, batch: pa.RecordBatch, types: tuple[Type, ...], settings: DispatchSettings, as_text: bool
 ) -> bool:
     chunks = encode_batch(
-        batch, types, max_rows=settings.chunk_rows, max_size=settings.chunk_size, nested_as_text=as_text
+        batch,
+        types,
+        max_rows=settings.chunk_rows,
+        max_size=settings.chunk_size,
+        nested_as_text=as_text,
+        binary=query.binary_results,
     )
     for chunk in chunks:
         if not query.buffer.put(chunk):

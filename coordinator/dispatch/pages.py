@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from coordinator.dispatch.binary import encode_page
 from coordinator.dispatch.encode import encode_rows
 from coordinator.planner.planned_statement import Column
 from shared.plan.types import UNBOUNDED_LENGTH, Field, Type, parse_type
@@ -17,14 +18,20 @@ from shared.protocol.headers import Family
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Encoded rows (JSON arrays joined by commas), the unit of buffering."""
+    """Encoded rows (JSON arrays, or one string with a binary page, joined by commas), the unit of buffering."""
 
     json: bytes
     rows: int
 
 
 def encode_batch(
-    batch: pa.RecordBatch, types: tuple[Type, ...], *, max_rows: int, max_size: int, nested_as_text: bool
+    batch: pa.RecordBatch,
+    types: tuple[Type, ...],
+    *,
+    max_rows: int,
+    max_size: int,
+    nested_as_text: bool,
+    binary: bool = False,
 ) -> Iterator[Chunk]:
     """Chunks of at most ``max_rows`` rows and about ``max_size`` bytes (a single larger row is a chunk of its own)."""
     if batch.num_rows == 0:
@@ -33,7 +40,8 @@ def encode_batch(
     step = max(1, min(max_rows, max_size // average))
     for start in range(0, batch.num_rows, step):
         part = batch.slice(start, step)
-        yield Chunk(encode_rows(part, types, nested_as_text), part.num_rows)
+        encoded = encode_page(part, types) if binary else encode_rows(part, types, nested_as_text)
+        yield Chunk(encoded, part.num_rows)
 
 
 def describe_columns(columns: Sequence[Column], family: Family) -> bytes:

@@ -41,7 +41,7 @@ class Query:
     """Belongs to one event loop: everything is called there, except where a method says otherwise.
 
     ``text`` is what the planner gets; ``shown_text`` what people see (a retry carries a comment line in front).
-    A ``placeholder`` was sent by a gateway to be run by the retry endpoint if another cluster fails.
+    ``binary_results``: the client wants SerializedPages in place of JSON rows. A ``placeholder`` was sent by a gateway to be run by the retry endpoint if another cluster fails.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class Query:
         retry_order: RetryOrder | None = None,
         attempt: int = 0,
         placeholder: bool = False,
+        binary_results: bool = False,
     ) -> None:
         self.session = session
         self.text = text
@@ -64,6 +65,7 @@ class Query:
         self.retry_order = retry_order
         self.attempt = attempt
         self.placeholder = placeholder
+        self.binary_results = binary_results
         self.created: datetime = clock.now()
         self.ended: datetime | None = None
         self.timeline = Timeline(clock)

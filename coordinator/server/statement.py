@@ -20,7 +20,6 @@ from coordinator.server.results import Answer, results_response
 from coordinator.server.session import ParseStatement, is_placeholder, session_of, unknown_time_zone
 from coordinator.server.settings import ServerSettings
 from coordinator.server.uris import uris_of
-from shared.errors import ErrorCode, ProcessionError
 from shared.units import parse_data_size, parse_duration
 
 _QUERY_ID = re.compile(r"[_a-z0-9]{1,64}")
@@ -166,8 +165,6 @@ class StatementRoutes:
             raise bad_request("SQL statement is empty")
         session = session_of(request.headers, client, clock.now(), self.parse_statement)
         error = unknown_time_zone(session.time_zone)
-        if binary_results:
-            error = ProcessionError(ErrorCode.NOT_SUPPORTED, "Binary results are not supported")
         return Submission(
             text=text,
             session=session,
@@ -177,6 +174,7 @@ class StatementRoutes:
             retry_url=retry_url,
             retry_seconds=float(retry_seconds or 0),
             placeholder=is_placeholder(request.headers),
+            binary_results=binary_results,
             error=error,
             received_at=received_at,
         )

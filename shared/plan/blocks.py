@@ -78,6 +78,16 @@ def decode_constant(value_block: str, type_text: str) -> Any:
         raise ValueError(f"Value of {type_text} out of range") from e
 
 
+def encode_block(values: Sequence[Any], type_text: str) -> bytes:
+    """The block of many values; raises ValueError when one is none of the type."""
+    parsed, out = parse_type(type_text), bytearray()
+    try:
+        _write_block(out, [_to_physical(value, parsed) for value in values], parsed)
+    except (TypeError, AttributeError, OverflowError, ArithmeticError, struct.error) as e:
+        raise ValueError(f"Cannot write a block of {type_text}: {e}") from e
+    return bytes(out)
+
+
 def encode_physical(value: Any, type_text: str) -> str:
     """Base64 of the block of one physical value."""
     out = bytearray()

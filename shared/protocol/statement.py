@@ -84,6 +84,7 @@ class QueryResults(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     nextUri: str | None = None
     columns: msgspec.Raw | None = None
     data: msgspec.Raw | None = None
+    binaryData: msgspec.Raw | None = None
     stats: Stats
     error: Failure | None = None
     warnings: tuple[WireWarning, ...]
