@@ -41,7 +41,8 @@ class Query:
     """Belongs to one event loop: everything is called there, except where a method says otherwise.
 
     ``text`` is what the planner gets; ``shown_text`` what people see (a retry carries a comment line in front).
-    ``binary_results``: the client wants SerializedPages in place of JSON rows. A ``placeholder`` was sent by a gateway to be run by the retry endpoint if another cluster fails.
+    ``binary_results``: the client wants SerializedPages in place of JSON rows.
+    A ``placeholder`` was sent by a gateway to be run by the retry endpoint if another cluster fails.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""``binaryResults=true``: base64 SerializedPages, against a page recorded from Presto 0.296 and the documented layout."""
+"""``binaryResults=true``: SerializedPages, against a page recorded from Presto 0.296 and the documented layout."""
 
 from __future__ import annotations
 
