@@ -11,6 +11,7 @@ from coordinator.fragmenter.distribution import (
     Distributed,
     Spread,
     broadcast,
+    build_side,
     gather,
     remote_exchange,
     repartition,
@@ -106,16 +107,21 @@ class _Placement:
         replicable = node.type in {"INNER", "LEFT"}
         wanted = node.distributionType or ("REPLICATED" if self._broadcast or not node.criteria else "PARTITIONED")
         if left.spread is Spread.SINGLE or (not node.criteria and not replicable):
-            both = [gather(self._ids, left), gather(self._ids, right)]
+            both = [gather(self._ids, left), self._build_side(node, gather(self._ids, right))]
             return _single(replace(node, distributionType="PARTITIONED", dynamicFilters={}), both)
         if wanted == "REPLICATED" and replicable:
             joined = replace(node, distributionType="REPLICATED", dynamicFilters={})
-            return Distributed(with_sources(joined, [left.node, broadcast(self._ids, right)]), left.spread, left.keys)
+            copied = self._build_side(node, broadcast(self._ids, right))
+            return Distributed(with_sources(joined, [left.node, copied]), left.spread, left.keys)
         outer = repartition(self._ids, left, [clause.left for clause in node.criteria])
         inner = repartition(self._ids, right, [clause.right for clause in node.criteria])
         joined = replace(node, distributionType="PARTITIONED", dynamicFilters={})
         keys = () if node.type == "FULL" else (inner.keys if node.type == "RIGHT" else outer.keys)
-        return Distributed(with_sources(joined, [outer.node, inner.node]), Spread.HASH, keys)
+        built = self._build_side(node, inner.node)
+        return Distributed(with_sources(joined, [outer.node, built]), Spread.HASH, keys)
+
+    def _build_side(self, node: nodes.JoinNode, right: PlanNode) -> PlanNode:
+        return build_side(self._ids, right, [clause.right for clause in node.criteria])
 
     def _semi_join(self, node: nodes.SemiJoinNode) -> Distributed:
         # Always replicated: a NULL or an empty filtering side must be seen by every task (NOT IN).

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from msgspec.structs import replace
+
 from coordinator.fragmenter import partitioning
 from coordinator.planner.identifiers import PlanNodeIds
 from shared.plan.expressions import Variable
-from shared.plan.nodes import ExchangeNode, OrderingScheme, PartitioningHandle, PlanNode
+from shared.plan.nodes import ExchangeNode, JoinNode, OrderingScheme, PartitioningHandle, PlanNode
 from shared.plan.traversal import output_variables
 
 
@@ -74,3 +76,15 @@ def remote_exchange(
         ensureSourceOrdering=ordering is not None,
         orderingScheme=ordering,
     )
+
+
+def build_side(ids: PlanNodeIds, source: PlanNode, keys: Sequence[Variable]) -> PlanNode:
+    """The build side of a join, spread over the threads of its task by key, or gathered when there is none.
+
+    As Presto's AddLocalExchanges does; a build side that another join or exchange makes is spread already.
+    """
+    if isinstance(source, JoinNode) or (isinstance(source, ExchangeNode) and source.scope == "LOCAL"):
+        return source
+    handle = partitioning.FIXED_HASH if keys else partitioning.SINGLE
+    spread = remote_exchange(ids, "REPARTITION" if keys else "GATHER", handle, source, arguments=keys)
+    return replace(spread, scope="LOCAL")

@@ -1,0 +1,37 @@
+"""Queries with the native checker on: planned, converted by real Velox, run on Spark, equal to DuckDB on the files."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from tests.e2e.service import Service
+from tests.e2e.test_call import numbers
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+QUERIES = [
+    "SELECT p, count(*), sum(id) FROM {a} WHERE id > 17 GROUP BY p ORDER BY p",
+    "SELECT a.id, b.name FROM {a} a JOIN {b} b ON a.id = b.id ORDER BY 1 LIMIT 5",
+    "SELECT a.id FROM {a} a JOIN {b} b ON a.id = b.id WHERE a.p = 1 "
+    "UNION ALL SELECT b.id FROM {b} b LEFT JOIN {a} a ON a.id = b.id WHERE a.id IS NULL ORDER BY 1",
+    "SELECT count(*) FROM {a} WHERE id NOT IN (SELECT id FROM {b})",
+    "SELECT DISTINCT p FROM {b} ORDER BY 1 DESC",
+]
+
+
+@pytest.fixture(scope="module")
+def names(service: Service) -> dict[str, tuple[str, str]]:
+    tables = {"a": service.create("qa", [numbers(0), numbers(100)]), "b": service.create("qb", [numbers(50)])}
+    files = {
+        key: [task.file.file_path.removeprefix("file://") for task in table.scan().plan_files()]
+        for key, table in tables.items()
+    }
+    return {key: (f"iceberg.db.q{key}", f"read_parquet({files[key]!r})") for key in tables}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_equal_to_duckdb(service: Service, names: dict[str, tuple[str, str]], query: str) -> None:
+    ours = service.execute(query.format(**{key: pair[0] for key, pair in names.items()}))
+    theirs = duckdb.sql(query.format(**{key: pair[1] for key, pair in names.items()})).fetchall()
+    assert [tuple(row) for row in ours] == theirs
