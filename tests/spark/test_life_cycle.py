@@ -113,24 +113,6 @@ def test_a_remote_server_runs_statements_and_kernels(engine: SparkEngine, execut
     assert engine.connect().alive
 
 
-def test_a_remote_server_that_forgot_the_session_is_asked_for_a_new_one(
-    engine: SparkEngine, executions: Any, tmp_path: Path
-) -> None:
-    server = engine.connect().server
-    assert server is not None
-    remote = SparkEngine(SparkSettings(tmp_path, remote=server.url), {})
-    try:
-        assert list(remote.run("SELECT 1", executions()))
-        # What a restart of the remote server looks like to its clients.
-        remote.connect().session.client.release_session()
-        with pytest.raises(ProcessionError) as failed:
-            list(remote.run("SELECT 1", executions()))
-        assert (failed.value.code, failed.value.retriable) == (ErrorCode.REMOTE_HOST_GONE, True)
-        assert list(remote.run("SELECT 1", executions()))
-    finally:
-        remote.stop()
-
-
 def test_an_unreachable_remote_server_is_a_retriable_error(executions: Any, tmp_path: Path) -> None:
     remote = SparkEngine(SparkSettings(tmp_path, remote="sc://localhost:1"), {})
     with pytest.raises(ProcessionError) as failed:
