@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-full check bless bench clean
+.PHONY: help setup demo up test test-failed test-full check bless bench clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ up: $(STAMP) ## serve on this machine until Ctrl-C
 
 test: $(STAMP) ## the whole test suite, from nothing
 	$(BIN)/python -m pytest -q
+
+test-failed: $(STAMP) ## once more what failed last
+	$(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none
 
 test-full: $(STAMP) ## the suite with its slow cases at full size
 	PROCESSION_TEST_FULL=1 $(BIN)/python -m pytest -q
