@@ -9,8 +9,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from shared.errors import ErrorCode, ProcessionError
+from shared.plan.nodes import TableScanNode
 from shared.properties import ConfigurationError, Property, read_properties
 from shared.spi.connector import Connector, ConnectorFactory
+from shared.spi.relation import Relation
 
 ENTRY_POINTS = "procession.connectors"
 
@@ -71,6 +73,10 @@ class Catalogs:
                 factory = self._factories[config.connector_name]
                 self._connectors[config.name] = factory.create(config.name, config.properties, config.data_dir)
             return self._connectors[config.name]
+
+    def relation(self, scan: TableScanNode) -> Relation:
+        """What an engine reads for a scan, as its connector says."""
+        return self.connector(scan.table.connectorId).relation(scan)
 
     def spark_conf(self) -> dict[str, str]:
         """What Spark needs to see the same catalogs under the same names."""

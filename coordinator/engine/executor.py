@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol, assert_never
 
@@ -12,6 +12,7 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.registered import find_procedure
 from coordinator.dispatch.ports import Execution, QueryProgress
 from coordinator.engine.arrow_types import rows_to_batch
+from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, spark_inputs
 from coordinator.engine.procedures import run_procedure
 from coordinator.planner.planned_statement import (
     CallProcedure,
@@ -28,13 +29,13 @@ from shared.spi.workers import WorkerRuntime
 class LocalSql(Protocol):
     """DuckDB behind ``coordinator.engine.local``."""
 
-    def run(self, sql: str, execution: Execution) -> Iterator[pa.RecordBatch]: ...
+    def run(self, sql: str, execution: Execution, inputs: Sequence[ArrowInput] = ()) -> Iterator[pa.RecordBatch]: ...
 
 
 class SparkSql(Protocol):
     """Spark behind ``coordinator.engine.spark``."""
 
-    def run(self, sql: str, execution: Execution) -> Iterator[pa.RecordBatch]: ...
+    def run(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]: ...
 
     def workers(self, execution: Execution) -> WorkerRuntime: ...
 
@@ -59,10 +60,10 @@ class Executor:
         match planned.work:
             case ReturnRows(rows):
                 yield rows_to_batch(planned.columns, rows)
-            case RunLocally(sql):
-                yield from self._local.run(sql, execution)
-            case RunOnSpark(sql):
-                yield from self._spark.run(sql, execution)
+            case RunLocally(sql, inputs):
+                yield from self._local.run(sql, execution, arrow_inputs(inputs, self._catalogs))
+            case RunOnSpark(sql, inputs):
+                yield from self._spark.run(sql, execution, spark_inputs(inputs, self._catalogs))
             case ExplainNative() as work:
                 yield rows_to_batch(planned.columns, [[self._explain_native(work)]])
             case CallProcedure() as work:

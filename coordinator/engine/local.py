@@ -7,13 +7,14 @@ leave as a stream of Arrow batches whose types are those of ``coordinator.engine
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from coordinator.dispatch.ports import Execution
+from coordinator.engine.inputs import ArrowInput
 from coordinator.engine.local_errors import presto_error
 from coordinator.engine.local_macros import MACROS
 
@@ -28,8 +29,8 @@ class LocalEngine:
         self._connection: Any = None
         self._lock = threading.Lock()
 
-    def run(self, sql: str, execution: Execution) -> Iterator[pa.RecordBatch]:
-        """The result of one statement in DuckDB's dialect; raises ProcessionError with Presto's texts.
+    def run(self, sql: str, execution: Execution, inputs: Sequence[ArrowInput] = ()) -> Iterator[pa.RecordBatch]:
+        """The result of one statement in DuckDB's dialect over ``inputs``; raises ProcessionError with Presto's texts.
 
         Cancelling the execution interrupts the statement.
         """
@@ -37,6 +38,8 @@ class LocalEngine:
         cursor = self._cursor()
         execution.on_cancel(cursor.interrupt)
         try:
+            for made in inputs:
+                cursor.register(made.name, made.rows)
             reader = cursor.sql(sql).to_arrow_reader(_BATCH_ROWS)
             for batch in reader:
                 execution.check_cancelled()

@@ -11,6 +11,7 @@ from shared.plan.nodes import PlanNode
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.plan_converter import PlanFormat
 from shared.spi.procedure import ProcedureKind, TableTarget
+from shared.spi.relation import Input
 
 QueryType = Literal[
     "SELECT", "EXPLAIN", "DESCRIBE", "CONTROL", "DATA_DEFINITION", "CALL_DISTRIBUTED_PROCEDURE", "INSERT", "DELETE"
@@ -49,16 +50,18 @@ class ReturnRows:
 
 @dataclass(frozen=True, slots=True)
 class RunLocally:
-    """SQL in DuckDB's dialect over values only; answered without Spark."""
+    """SQL in DuckDB's dialect over values and ``inputs``; answered without Spark."""
 
     sql: str
+    inputs: tuple[Input, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RunOnSpark:
-    """SQL in Spark's dialect, snapshots pinned."""
+    """SQL in Spark's dialect, snapshots pinned; ``inputs`` are what it reads beside tables of Spark's catalogs."""
 
     sql: str
+    inputs: tuple[Input, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

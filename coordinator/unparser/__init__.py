@@ -3,46 +3,43 @@
 from __future__ import annotations
 
 from coordinator.planner.planned_statement import RunLocally, RunOnSpark
-from coordinator.planner.query.subqueries import children
 from coordinator.sql.tokens import too_large
+from coordinator.unparser.engine_choice import runs_locally
 from coordinator.unparser.relations import Relations
+from coordinator.unparser.scans import RelationOf, Scans
 from shared.errors import ErrorLocation, ProcessionError
-from shared.plan.nodes import OutputNode, PlanNode, TableScanNode
+from shared.plan.nodes import OutputNode
+from shared.spi.relation import Input
 
 
-def unparse(root: OutputNode, dialect: str) -> str:
+def unparse(root: OutputNode, dialect: str, relation_of: RelationOf) -> str:
     """The SQL of a logical plan in dialect ``spark`` or ``duckdb``; columns come in the plan's order.
 
     Raises ProcessionError NOT_SUPPORTED for what the engine cannot do with Presto's meaning.
     """
-    try:
-        return str(Relations(dialect).root(root).sql(dialect=dialect, comments=False))
-    except RecursionError as error:
-        raise too_large(ErrorLocation(1, 1)) from error
+    return _unparse(root, dialect, relation_of)[0]
 
 
-def work_of(root: OutputNode) -> RunLocally | RunOnSpark:
-    """Where a query runs: locally when it reads no table, else on Spark with its snapshots pinned.
+def work_of(root: OutputNode, relation_of: RelationOf) -> RunLocally | RunOnSpark:
+    """Where a query runs: locally when all that it reads is small and at hand, else on Spark with snapshots pinned.
 
-    What reads no table and is beyond the local engine runs on Spark as well.
+    What is beyond the local engine runs on Spark as well.
     """
-    if reads_tables(root):
-        return RunOnSpark(unparse(root, "spark"))
+    if not runs_locally(root, relation_of):
+        return RunOnSpark(*_unparse(root, "spark", relation_of))
     try:
-        return RunLocally(unparse(root, "duckdb"))
+        return RunLocally(*_unparse(root, "duckdb", relation_of))
     except ProcessionError as local:
         try:
-            return RunOnSpark(unparse(root, "spark"))
+            return RunOnSpark(*_unparse(root, "spark", relation_of))
         except ProcessionError:
             raise local from None
 
 
-def reads_tables(root: PlanNode) -> bool:
-    """Whether any table is scanned."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, TableScanNode):
-            return True
-        stack.extend(children(node))
-    return False
+def _unparse(root: OutputNode, dialect: str, relation_of: RelationOf) -> tuple[str, tuple[Input, ...]]:
+    scans = Scans(dialect, relation_of)
+    try:
+        sql = str(Relations(dialect, scans).root(root).sql(dialect=dialect, comments=False))
+    except RecursionError as error:
+        raise too_large(ErrorLocation(1, 1)) from error
+    return sql, tuple(scans.inputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -15,6 +15,7 @@ from coordinator.unparser.expressions import expression
 from coordinator.unparser.frames import constant_offsets
 from coordinator.unparser.ordering import ordered
 from coordinator.unparser.refusals import unsupported
+from coordinator.unparser.scans import Scans
 from coordinator.unparser.trees import binary, call, cast, column, name, number, text
 from coordinator.unparser.unnest import array_spark, elements_duck, elements_spark, length_duck
 from shared.plan.expressions import RowExpression, Variable
@@ -49,8 +50,8 @@ class Relations:
     """Renders one plan; counts the aliases it gives out."""
 
     dialect: str
+    scans: Scans
     aliases: int = 0
-    scans: dict[str, Any] = field(default_factory=dict)
 
     def root(self, node: OutputNode) -> Any:
         """The whole statement; result columns come in the order of the output variables."""
@@ -172,21 +173,11 @@ class Relations:
         return exp.Window(this=call("row_number"))
 
     def _scan(self, node: TableScanNode) -> Block:
-        handle = node.table.connectorHandle
-        inner = handle.get("icebergTableName", {})
-        table = exp.Table(
-            this=name(str(inner.get("tableName") or handle.get("tableName"))),
-            db=name(str(handle.get("schemaName"))),
-        )
-        if self.dialect == "spark":
-            table.set("catalog", name(node.table.connectorId))
-            snapshot = inner.get("snapshotId")
-            if snapshot is not None:
-                table.set("version", exp.Version(this="VERSION", kind="AS OF", expression=number(int(snapshot))))
         columns = []
         for variable in node.outputVariables:
             source = _column_name(node.assignments[variable.key])
             columns.append((column(source), variable.name))
+        table = self.scans.table(node)
         return self.wrap(Block(table, node.outputVariables, columns=tuple(columns)), node.outputVariables)
 
     def _values(self, node: ValuesNode) -> Block:

@@ -195,7 +195,7 @@ class _Line:
     def _work(self, logical: OutputNode) -> Work:
         if self._explaining:
             return ReturnRows(())
-        return constant_rows(logical, self._session) or work_of(logical)
+        return constant_rows(logical, self._session) or work_of(logical, self._catalogs.relation)
 
     def _call(self, call: sql.Call, text: str) -> PlannedStatement:
         _refuse_parameters([token for argument in call.arguments for token in argument.tokens], text)

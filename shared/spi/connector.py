@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from shared.plan.nodes import TableHandle
+from shared.plan.nodes import TableHandle, TableScanNode
 from shared.properties import Property
 from shared.spi.procedure import Procedure
+from shared.spi.relation import Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,10 @@ class Connector(Protocol):
 
     def table(self, schema: str, name: str, version: Any = None) -> TableMetadata | None:
         """The table at its current (or given) version, or None; raises ProcessionError for unreadable metadata."""
+        ...
+
+    def relation(self, scan: TableScanNode) -> Relation:
+        """What an engine reads for a scan of one of this catalog's tables; columns named as in its column handles."""
         ...
 
     def procedures(self) -> Sequence[Procedure]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
+from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.connectors.registry import Catalogs
+from coordinator.engine.inputs import ArrowInput
 from coordinator.engine.local import LocalEngine
 from coordinator.planner.planned_statement import RunLocally
 from coordinator.planner.query import plan_query
@@ -47,7 +52,7 @@ class Run:
 
 def batches(text: str) -> list[pa.RecordBatch]:
     plan = plan_query(None, text, Session(user="test"), Catalogs([]))
-    work = work_of(plan.root)
+    work = work_of(plan.root, catalog_table)
     assert isinstance(work, RunLocally)
     return list(LocalEngine().run(work.sql, Run()))
 
@@ -132,3 +137,15 @@ def test_cancelling_interrupts() -> None:
         list(LocalEngine().run("SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b", run))
     assert caught.value.code is ErrorCode.USER_CANCELED
     timer.join()
+
+
+def test_inputs_are_read_under_their_names(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": [1, 2], "v": ["a", "b"]}), tmp_path / "part.parquet")
+    parquet = ArrowInput("procession_a_0", ds.dataset(str(tmp_path), format="parquet"))
+    arrow = ArrowInput("procession_a_1", pa.table({"k": [2, 3], "w": [20, 30]}))
+    sql = "SELECT a.v, b.w FROM procession_a_0 a JOIN procession_a_1 b ON a.k = b.k"
+    engine = LocalEngine()
+    found = pa.Table.from_batches(engine.run(sql, Run(), (parquet, arrow)))
+    assert found.to_pylist() == [{"v": "b", "w": 20}]
+    with pytest.raises(ProcessionError):
+        list(engine.run("SELECT * FROM procession_a_1", Run()))

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from coordinator.checks.plan_checkers import PlanCheckers
+from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
-from shared.plan.nodes import TableHandle
+from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.connector import ColumnMetadata, Connector, TableMetadata
 from shared.spi.procedure import (
     Argument,
@@ -24,6 +25,7 @@ from shared.spi.procedure import (
     ProcedureResult,
     TableTarget,
 )
+from shared.spi.relation import Relation
 from shared.spi.session import Session
 
 REWRITE = ProcedureDeclaration(
@@ -151,6 +153,9 @@ class FakeConnector:
     def tables(self, schema: str) -> Sequence[str]:
         return sorted(self._tables.get(schema, {}))
 
+    def relation(self, scan: TableScanNode) -> Relation:
+        return catalog_table(scan)
+
     def schema_exists(self, schema: str) -> bool:
         return schema in self._tables
 
@@ -174,6 +179,9 @@ class FakeCatalogs:
         if name not in self._connectors:
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Catalog {name} does not exist")
         return self._connectors[name]
+
+    def relation(self, scan: TableScanNode) -> Relation:
+        return self.connector(scan.table.connectorId).relation(scan)
 
 
 @pytest.fixture

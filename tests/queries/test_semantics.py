@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.connectors.registry import Catalogs
 from coordinator.dispatch.encode import encode_rows
 from coordinator.engine.local import LocalEngine
@@ -58,7 +59,7 @@ def locally(text: str, engine: LocalEngine) -> Answer:
     """Rows, an error's (name, message), or None for what goes to Spark."""
     try:
         plan = plan_query(None, text, Session(user="test"), Catalogs([]))
-        work = work_of(plan.root)
+        work = work_of(plan.root, catalog_table)
         if not isinstance(work, RunLocally):
             return None
         types = tuple(parse_type(column.type) for column in plan.columns)

@@ -6,11 +6,14 @@ import json
 import os
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from coordinator.engine.inputs import ArrowInput, FormatInput
 from coordinator.engine.spark.engine import SparkEngine
 from shared.errors import ErrorCode, ProcessionError
 
@@ -21,6 +24,17 @@ CORES = os.cpu_count() or 1
 def test_rows_arrive_as_arrow(engine: SparkEngine, execution: Any) -> None:
     batches = list(engine.run("SELECT id, CAST(id * 2 AS string) AS text FROM range(3) ORDER BY id", execution))
     assert pa.Table.from_batches(batches).to_pylist() == [{"id": i, "text": str(i * 2)} for i in range(3)]
+
+
+def test_inputs_are_views_while_the_statement_runs(engine: SparkEngine, execution: Any, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": [1, 2], "v": ["a", "b"]}), tmp_path / "part.parquet")
+    files = FormatInput("procession_a_0", "parquet", (str(tmp_path / "part.parquet"),), {})
+    arrow = ArrowInput("procession_a_1", pa.table({"k": [2, 3], "w": [20, 30]}))
+    sql = "SELECT a.v, b.w FROM procession_a_0 a JOIN procession_a_1 b ON a.k = b.k"
+    found = pa.Table.from_batches(engine.run(sql, execution, (files, arrow)))
+    assert found.to_pylist() == [{"v": "b", "w": 20}]
+    with pytest.raises(ProcessionError):
+        list(engine.run("SELECT * FROM procession_a_1", execution))
 
 
 def test_rows_stream_before_the_statement_ends(engine: SparkEngine, execution: Any) -> None:

@@ -12,9 +12,11 @@ from typing import Any
 import duckdb
 import pytest
 
+from coordinator.connectors.iceberg.relations import catalog_table
 from shared.errors import ErrorCode, ProcessionError
-from shared.plan.nodes import TableHandle
+from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.connector import ColumnMetadata, TableMetadata
+from shared.spi.relation import Relation
 from shared.spi.session import Session
 
 TABLES = {
@@ -46,6 +48,9 @@ class TpchConnector:
 
     def tables(self, schema: str) -> list[str]:
         return sorted(TABLES) if schema == "tiny" else []
+
+    def relation(self, scan: TableScanNode) -> Relation:
+        return catalog_table(scan)
 
     def schema_exists(self, schema: str) -> bool:
         return schema == "tiny"

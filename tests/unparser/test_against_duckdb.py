@@ -10,6 +10,7 @@ import duckdb
 import pytest
 import sqlglot
 
+from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.planner.query import plan_query
 from coordinator.unparser import unparse
 
@@ -49,7 +50,7 @@ def test_statements_give_the_same_rows(
         if name in NOT_YET | NO_ORACLE:
             continue
         plan = plan_query(None, text, tpch_session, catalogs)
-        ours = _rows(tpch_data.execute(unparse(plan.root, "duckdb")).fetchall())
+        ours = _rows(tpch_data.execute(unparse(plan.root, "duckdb", catalog_table)).fetchall())
         theirs = _rows(tpch_data.execute(sqlglot.transpile(text, read="presto", write="duckdb")[0]).fetchall())
         if not (ours == theirs or sorted(ours) == sorted(theirs)):
             pytest.fail(f"{name}: {ours[:3]} != {theirs[:3]}")
@@ -63,6 +64,6 @@ def test_every_planned_statement_has_spark_sql_with_pinned_snapshots(
 ) -> None:
     for number in range(1, 23):
         plan = plan_query(None, statements[f"q{number:02d}"], tpch_session, catalogs)
-        sql = unparse(plan.root, "spark")
+        sql = unparse(plan.root, "spark", catalog_table)
         assert "VERSION AS OF 7" in sql
         assert sql.count("`tpch`.`tiny`") == sql.count("VERSION AS OF 7")

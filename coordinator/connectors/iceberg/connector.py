@@ -16,11 +16,14 @@ from coordinator.connectors.iceberg.journal import Journal
 from coordinator.connectors.iceberg.procedures import iceberg_procedures
 from coordinator.connectors.iceberg.properties import read_settings, spark_properties
 from coordinator.connectors.iceberg.recovery import Recovered, recover
+from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.connectors.iceberg.types import presto_type
 from shared.errors import ErrorCode, ProcessionError
+from shared.plan.nodes import TableScanNode
 from shared.properties import Property
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.procedure import Procedure
+from shared.spi.relation import Relation
 
 
 class IcebergConnector:
@@ -53,6 +56,9 @@ class IcebergConnector:
     def recover(self) -> Sequence[Recovered]:
         """Finish or undo the calls that a dead coordinator left open; to be called once at start."""
         return recover(self.tables_of, self.journal)
+
+    def relation(self, scan: TableScanNode) -> Relation:
+        return catalog_table(scan)
 
     def procedures(self) -> Sequence[Procedure]:
         if self._procedures is None:

@@ -8,7 +8,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
 from coordinator.dispatch.ports import Execution
+from coordinator.engine.inputs import SparkInput
 from coordinator.engine.spark.failures import map_failure
 from coordinator.engine.spark.jars import JarsUnavailableError
 from coordinator.engine.spark.java import JavaNotFoundError
@@ -25,6 +26,7 @@ from coordinator.engine.spark.kernel_package import zip_kernels
 from coordinator.engine.spark.progress import ProgressRelay, Report
 from coordinator.engine.spark.server import EmbeddedServer, SparkStartError, start_server
 from coordinator.engine.spark.settings import SESSION_CONF, SparkSettings
+from coordinator.engine.spark.views import views_over
 from coordinator.engine.spark.workers import SparkWorkers
 from shared.errors import ErrorCode, ProcessionError
 
@@ -75,9 +77,11 @@ class SparkEngine:
         if self._watcher is not None:
             self._watcher.join(timeout=10)
 
-    def run(self, sql: str, execution: Execution) -> Iterator[pa.RecordBatch]:
-        """The rows of ``sql`` as they arrive; raises ProcessionError."""
-        yield from _Runner(self, execution, execution.report_progress).batches(lambda session: session.sql(sql))
+    def run(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]:
+        """The rows of ``sql`` over ``inputs`` as they arrive; raises ProcessionError."""
+        runner = _Runner(self, execution, execution.report_progress)
+        with views_over(inputs) as view:
+            yield from runner.batches(lambda session: view(session).sql(sql))
 
     def workers(self, execution: Execution) -> SparkWorkers:
         """Where the kernels of one query run; their progress is the procedure's to report."""

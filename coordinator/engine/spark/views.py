@@ -1,0 +1,44 @@
+"""Inputs of one statement as temporary views of the session, for as long as the statement runs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import assert_never
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.connect.session import SparkSession
+
+from coordinator.engine.inputs import ArrowInput, FormatInput, SparkInput
+
+
+@contextlib.contextmanager
+def views_over(inputs: Sequence[SparkInput]) -> Iterator[Callable[[SparkSession], SparkSession]]:
+    """A function that puts the views into a session; they are gone when the context ends."""
+    made: list[tuple[SparkSession, str]] = []
+
+    def view(session: SparkSession) -> SparkSession:
+        for wanted in inputs:
+            _frame(session, wanted).createOrReplaceTempView(wanted.name)
+            made.append((session, wanted.name))
+        return session
+
+    try:
+        yield view
+    finally:
+        for session, name in made:
+            # A session that was lost took its views along.
+            with contextlib.suppress(Exception):
+                session.catalog.dropTempView(name)
+
+
+def _frame(session: SparkSession, wanted: SparkInput) -> DataFrame:
+    match wanted:
+        case ArrowInput(rows=rows):
+            return session.createDataFrame(pa.table(rows))
+        case FormatInput(format=kind, paths=paths, options=options):
+            reader = session.read.format(kind).options(**options)
+            return reader.load(list(paths)) if paths else reader.load()
+        case _:
+            assert_never(wanted)

@@ -1,0 +1,88 @@
+"""What an engine reads for one table scan: connectors describe, engines read, with one reader a kind.
+
+So no connector imports an engine, and a new source is a relation and a reader. Relations are made while planning and
+cross processes: they hold no credentials, only names by which the catalog finds them when the query runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from shared.plan.nodes import TableHandle
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogTable:
+    """A table that Spark knows by name, under the catalog's own name; the snapshot is the one pinned at planning."""
+
+    parts: tuple[str, ...]
+    snapshot_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetRelation:
+    """Parquet files with the columns of the scan, and their total size in bytes."""
+
+    paths: tuple[str, ...]
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowsRelation:
+    """Rows that the connector itself makes in the coordinator when the query runs (``RowSource.rows``).
+
+    ``columns`` are the names that the scan reads, in its order.
+    """
+
+    catalog: str
+    handle: TableHandle
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JdbcRelation:
+    """A query in the remote database's own SQL. ``size_bytes`` is the estimate of its result, None when unknown.
+
+    ``hints`` are the connector's own (partition column, bounds, fetch size), read again when the query runs.
+    """
+
+    catalog: str
+    sql: str
+    columns: tuple[str, ...]
+    size_bytes: int | None = None
+    hints: dict[str, str] = field(default_factory=dict)
+
+
+Relation = CatalogTable | ParquetRelation | RowsRelation | JdbcRelation
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A relation that the engine must put under ``name`` before it runs a statement."""
+
+    name: str
+    relation: ParquetRelation | RowsRelation | JdbcRelation
+
+
+class ArrowStream(Protocol):
+    """Rows as an Arrow C stream (the PyCapsule protocol): pyarrow's tables and readers are such."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+class RowSource(Protocol):
+    """A connector that delivers rows in the coordinator."""
+
+    def read(self, relation: RowsRelation | JdbcRelation) -> ArrowStream:
+        """The rows, columns named as in ``relation.columns``; blocks. Raises ProcessionError."""
+        ...
+
+
+class JdbcSource(Protocol):
+    """A connector over a database that Spark reaches by JDBC."""
+
+    def jdbc_options(self, relation: JdbcRelation) -> Mapping[str, str]:
+        """Spark's options to read ``relation``, secrets among them: for the engine alone, never logged."""
+        ...
