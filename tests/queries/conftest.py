@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,27 +12,23 @@ import pyarrow.parquet as pq
 import pytest
 
 from coordinator.connectors.iceberg.sample import create_sample
+from tests.data_sets.scale import scale
+from tests.data_sets.ssb import generate_tpch
 from tests.e2e.service import ROOT, Service, start_service, write_etc
 
 
 @pytest.fixture(scope="session")
 def tpch_files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("tpch")
-    command = [str(Path(sys.executable).with_name("tpchgen-cli")), "parquet", "-s", "0.01", "-o", str(folder)]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    generate_tpch(scale(small=0.01), folder)
     return sorted(folder.glob("*.parquet"))
 
 
 @pytest.fixture(scope="session")
 def queries(tpch_files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service over ``iceberg.tpch``, each table of two data files.
-
-    Without the native checker: these tests ask what Spark answers, also where Velox lacks a type or a function.
-    """
+    """A service over ``iceberg.tpch``, each table of two data files; the native checker is on."""
     home = tmp_path_factory.mktemp("queries")
-    etc = write_etc(home / "etc")
-    (etc / "plan-checker-providers" / "native.properties").unlink()
-    running = start_service(etc, home / "data", home / "log")
+    running = start_service(write_etc(home / "etc"), home / "data", home / "log")
     for file in tpch_files:
         create_sample("iceberg", home / "data", "tpch", file.stem, pq.read_table(file), 2)
     yield running

@@ -2,58 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
-
 import duckdb
 import pytest
-import sqlglot
 
 from tests.e2e.service import Service
+from tests.queries.comparison import assert_same_result
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-_DECIMAL = re.compile(r"decimal\(\d+,(\d+)\)")
-
-
-def expected_cell(value: Any, presto_type: str) -> Any:
-    """DuckDB's value as the client shows a value of the Presto type; doubles to nine digits."""
-    if value is None:
-        return None
-    scale = _DECIMAL.fullmatch(presto_type)
-    if scale is not None:
-        # DuckDB gives a double for an average or a quotient of decimals; Presto keeps the scale, rounding half up.
-        exact = value if isinstance(value, Decimal) else Decimal(repr(value))
-        return str(exact.quantize(Decimal(1).scaleb(-int(scale[1])), ROUND_HALF_UP))
-    if presto_type == "double":
-        return f"{float(value):.9g}"
-    return value if isinstance(value, int) else str(value)
-
-
-def actual_cell(value: Any, presto_type: str) -> Any:
-    if presto_type == "double" and value is not None:
-        return f"{float(value):.9g}"
-    return value
 
 
 @pytest.mark.parametrize("name", [f"q{number:02d}" for number in range(1, 23)])
 def test_tpch(name: str, queries: Service, oracle: duckdb.DuckDBPyConnection, statements: dict[str, str]) -> None:
-    cursor = queries.cursor(catalog="iceberg", schema="tpch")
-    cursor.execute(statements[name])
-    ours = cursor.fetchall()
-    types = [column[1] for column in cursor.description]
-    translated = sqlglot.transpile(statements[name], read="presto", write="duckdb")[0]
-    theirs = oracle.execute(translated).fetchall()
-    actual = [[actual_cell(v, t) for v, t in zip(row, types, strict=True)] for row in ours]
-    expected = [[expected_cell(v, t) for v, t in zip(row, types, strict=True)] for row in theirs]
-    assert sorted(map(repr, actual)) == sorted(map(repr, expected))
-    for position in ordered_columns(statements[name], [column[0] for column in cursor.description]):
-        assert [row[position] for row in actual] == [row[position] for row in expected]
-
-
-def ordered_columns(text: str, names: list[str]) -> list[int]:
-    """Positions of the result columns that lead the ORDER BY: ties of all its items may come in any order."""
-    order = sqlglot.parse_one(text, read="presto").args.get("order")
-    keys = [item.this.name for item in order.expressions] if order is not None else []
-    return [names.index(key) for key in keys if key in names]
+    assert_same_result(statements[name], queries.cursor(catalog="iceberg", schema="tpch"), oracle)
