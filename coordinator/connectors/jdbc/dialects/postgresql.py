@@ -1,0 +1,114 @@
+"""PostgreSQL 12 and later. Sources: its system catalogs, chapters 8 (types) and 24.2 (collations) of its manual."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql as pg
+from sqlalchemy.engine import Connection
+from sqlalchemy.types import TypeEngine
+
+from coordinator.connectors.jdbc.dialects.dialect import Collation, Dialect, MappedType, TableStatistics
+
+_BINARY = frozenset({"C", "POSIX", "C.UTF-8", "C.utf8", "ucs_basic", "pg_c_utf8"})
+_MAX_PRECISION = 38
+
+# attcollation 100 is the database's default, whose provider and name stand in pg_database.
+_COLLATIONS = sa.text("""
+SELECT a.attname, c.collname, c.collisdeterministic,
+       CASE c.collprovider WHEN 'd' THEN d.datcollate ELSE coalesce(c.collcollate, c.collname) END AS locale,
+       CASE c.collprovider WHEN 'd' THEN coalesce(to_jsonb(d) ->> 'datlocprovider', 'c') ELSE c.collprovider::text END AS provider
+FROM pg_attribute a
+JOIN pg_class t ON t.oid = a.attrelid
+JOIN pg_namespace n ON n.oid = t.relnamespace
+JOIN pg_collation c ON c.oid = a.attcollation
+CROSS JOIN (SELECT * FROM pg_database WHERE datname = current_database()) d
+WHERE n.nspname = :schema AND t.relname = :table AND a.attnum > 0 AND NOT a.attisdropped
+""")  # noqa: E501
+_STATISTICS = sa.text("""
+SELECT t.reltuples::bigint AS rows,
+       (SELECT sum(s.avg_width) FROM pg_stats s WHERE s.schemaname = n.nspname AND s.tablename = t.relname) AS width
+FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
+WHERE n.nspname = :schema AND t.relname = :table
+""")
+
+
+def _text(column: str) -> str:
+    return f"CAST({column} AS text)"
+
+
+def _map_type(kind: TypeEngine[object]) -> MappedType | None:  # noqa: C901 - one case a type
+    match kind:
+        case pg.TIMESTAMP():
+            return MappedType("timestamp with time zone" if kind.timezone else "timestamp")
+        case pg.TIME():
+            return None if kind.timezone else MappedType("time", _text)
+        case pg.BOOLEAN():
+            return MappedType("boolean")
+        case pg.SMALLINT():
+            return MappedType("smallint")
+        case pg.BIGINT():
+            return MappedType("bigint")
+        case pg.INTEGER():
+            return MappedType("integer")
+        case pg.REAL():
+            return MappedType("real")
+        case pg.DOUBLE_PRECISION() | sa.Double():
+            return MappedType("double")
+        case sa.Numeric() if not isinstance(kind, sa.Float):
+            precision, scale = kind.precision, kind.scale or 0
+            fits = precision is not None and precision <= _MAX_PRECISION and 0 <= scale <= precision
+            return MappedType(f"decimal({precision},{scale})") if fits else None
+        case pg.BYTEA():
+            return MappedType("varbinary")
+        case pg.DATE():
+            return MappedType("date")
+        case pg.UUID():
+            return MappedType("uuid", _text)
+        case pg.JSON() | pg.JSONB():
+            return MappedType("json", _text)
+        case pg.ENUM():
+            return MappedType("varchar", _text)
+        case pg.CHAR():
+            return MappedType(f"char({kind.length or 1})")
+        case pg.VARCHAR() | pg.TEXT():
+            return MappedType("varchar" if kind.length is None else f"varchar({kind.length})")
+        case _:
+            return None
+
+
+def _collations(connection: Connection, schema: str, table: str) -> Mapping[str, Collation]:
+    rows = connection.execute(_COLLATIONS, {"schema": schema, "table": table})
+    return {
+        row.attname: Collation(
+            name=row.collname,
+            deterministic=bool(row.collisdeterministic),
+            # An ICU locale named C does not exist; the builtin provider's C and C.UTF-8 compare by code point.
+            binary=bool(row.collisdeterministic) and row.provider in ("c", "b") and row.locale in _BINARY,
+        )
+        for row in rows
+    }
+
+
+def _statistics(connection: Connection, schema: str, table: str) -> TableStatistics:
+    row = connection.execute(_STATISTICS, {"schema": schema, "table": table}).first()
+    if row is None or row.rows is None or row.rows < 0:
+        return TableStatistics()
+    return TableStatistics(int(row.rows), None if row.width is None else int(row.width))
+
+
+POSTGRESQL = Dialect(
+    name="postgresql",
+    scheme="postgresql",
+    sqlalchemy_driver="postgresql+psycopg2",
+    sqlglot="postgres",
+    driver_class="org.postgresql.Driver",
+    driver_package="org.postgresql:postgresql:42.7.8",
+    map_type=_map_type,
+    as_text=_text,
+    collations=_collations,
+    statistics=_statistics,
+    hidden_schemas=frozenset({"information_schema"}),
+    connect_arguments=lambda seconds: {"connect_timeout": seconds, "options": "-c timezone=UTC"},
+)

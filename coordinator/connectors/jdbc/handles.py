@@ -1,0 +1,61 @@
+"""JDBC handles as Presto writes them in plan JSON (``JdbcTableHandle``, ``JdbcColumnHandle``), with what ours add.
+
+Ours: ``read`` (the column's SQL where it is not the bare column), ``collation`` and ``estimate``, so that rules need no
+connection.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from coordinator.connectors.jdbc.database import RemoteColumn, RemoteTable
+from coordinator.connectors.jdbc.dialects.dialect import Dialect
+from shared.plan.nodes import TableHandle
+
+UNKNOWN_WIDTH = 100
+"""Bytes a row where the database keeps no average."""
+
+
+def column_handle(catalog: str, dialect: Dialect, column: RemoteColumn) -> dict[str, Any]:
+    """The handle of a column; ``columnName`` is the remote spelling."""
+    quoted = dialect.quote(column.name)
+    handle: dict[str, Any] = {
+        "@type": dialect.name,
+        "connectorId": catalog,
+        "columnName": column.name,
+        "jdbcTypeHandle": {"jdbcTypeName": column.remote_type},
+        "columnType": column.mapped.presto,
+        "nullable": column.nullable,
+    }
+    if column.mapped.read is not None:
+        handle["read"] = column.mapped.read(quoted)
+    if column.collation is not None:
+        collation = column.collation
+        handle["collation"] = {
+            "name": collation.name,
+            "deterministic": collation.deterministic,
+            "binary": collation.binary,
+            "pads": collation.pads,
+        }
+    return handle
+
+
+def table_handle(catalog: str, dialect: Dialect, table: RemoteTable) -> TableHandle:
+    """What a scan of one table carries."""
+    inner = {
+        "@type": dialect.name,
+        "connectorId": catalog,
+        "schemaTableName": {"schema": table.schema, "table": table.name},
+        "schemaName": table.schema,
+        "tableName": table.name,
+    }
+    layout: dict[str, Any] = {"@type": dialect.name, "table": inner, "tupleDomain": {"columnDomains": []}}
+    if table.statistics.rows is not None:
+        layout["estimate"] = {"rows": table.statistics.rows, "rowWidth": table.statistics.row_width or UNKNOWN_WIDTH}
+    return TableHandle(
+        connectorId=catalog,
+        connectorHandle=inner,
+        transaction={"@type": dialect.name, "uuid": str(uuid.uuid4())},
+        connectorTableLayout=layout,
+    )

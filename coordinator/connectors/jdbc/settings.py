@@ -1,0 +1,156 @@
+"""``etc/catalog/<name>.properties`` of a JDBC catalog, with Presto's names, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, cast
+from urllib.parse import parse_qsl, urlsplit
+
+from sqlalchemy.engine import URL
+
+from shared.properties import Property
+
+UnsupportedTypes = Literal["IGNORE", "CONVERT_TO_VARCHAR"]
+
+_KNOWN = frozenset(
+    {
+        "connection-url",
+        "connection-user",
+        "connection-password",
+        "connection-password-file",
+        "jdbc.fetch-size",
+        "jdbc.max-connections",
+        "jdbc.connect-timeout-seconds",
+        "jdbc.max-partitions",
+        "jdbc.rows-per-partition",
+        "unsupported-type-handling",
+        "spark.jdbc-driver-package",
+        "spark.jdbc-driver-path",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JdbcSettings:
+    """A checked catalog file. ``jdbc_url`` is Spark's, ``url`` SQLAlchemy's; secrets are never shown by ``repr``.
+
+    ``fetch_size`` is in rows. A scan is read in parallel once it is estimated at more than ``rows_per_partition`` rows.
+    """
+
+    catalog: str
+    connector: str
+    jdbc_url: str = field(repr=False)
+    url: URL = field(repr=False)
+    user: str | None
+    password: str | None = field(repr=False)
+    fetch_size: int = 10_000
+    max_connections: int = 4
+    connect_timeout_seconds: int = 10
+    max_partitions: int = 4
+    rows_per_partition: int = 500_000
+    unsupported_types: UnsupportedTypes = "IGNORE"
+    driver_package: str | None = None
+    driver_path: Path | None = None
+
+
+def read_settings(
+    catalog: str, connector: str, scheme: str, driver: str, properties: Mapping[str, Property]
+) -> JdbcSettings:
+    """The settings of one catalog file; raises ConfigurationError naming file and line for a wrong entry.
+
+    ``scheme`` is what must follow ``jdbc:`` in the URL, ``driver`` SQLAlchemy's name of dialect and driver.
+    """
+    for entry in properties.values():
+        if entry.name not in _KNOWN:
+            raise entry.error(f"unknown property '{entry.name}'")
+    given = properties.get("connection-url")
+    if given is None:
+        raise (
+            next(iter(properties.values())).error("connection-url is missing")
+            if properties
+            else ValueError(f"catalog {catalog}: connection-url is missing")
+        )
+    user = _text(properties, "connection-user")
+    password = _password(properties)
+    return JdbcSettings(
+        catalog=catalog,
+        connector=connector,
+        jdbc_url=given.value,
+        url=_url(given, scheme, driver, user, password),
+        user=user,
+        password=password,
+        fetch_size=_number(properties, "jdbc.fetch-size", 10_000, 1, 10_000_000),
+        max_connections=_number(properties, "jdbc.max-connections", 4, 1, 1_000),
+        connect_timeout_seconds=_number(properties, "jdbc.connect-timeout-seconds", 10, 1, 3_600),
+        max_partitions=_number(properties, "jdbc.max-partitions", 4, 1, 10_000),
+        rows_per_partition=_number(properties, "jdbc.rows-per-partition", 500_000, 1_000, 1 << 40),
+        unsupported_types=_unsupported_types(properties),
+        driver_package=_text(properties, "spark.jdbc-driver-package"),
+        driver_path=_path(properties, "spark.jdbc-driver-path"),
+    )
+
+
+def _url(given: Property, scheme: str, driver: str, user: str | None, password: str | None) -> URL:
+    prefix = f"jdbc:{scheme}:"
+    if not given.value.startswith(prefix):
+        raise given.error(f"connection-url must begin with {prefix}")
+    parts = urlsplit(given.value.removeprefix("jdbc:"))
+    if parts.username or parts.password or "password" in dict(parse_qsl(parts.query)):
+        # Such a URL would be shown in Spark's UI and in error texts.
+        raise given.error("credentials belong into connection-user and connection-password, not into connection-url")
+    try:
+        port = parts.port
+    except ValueError as error:
+        raise given.error("connection-url has no valid port") from error
+    return URL.create(
+        driver,
+        username=user,
+        password=password,
+        host=parts.hostname,
+        port=port,
+        database=parts.path.lstrip("/") or None,
+    )
+
+
+def _text(properties: Mapping[str, Property], name: str) -> str | None:
+    entry = properties.get(name)
+    return entry.value if entry is not None and entry.value else None
+
+
+def _path(properties: Mapping[str, Property], name: str) -> Path | None:
+    value = _text(properties, name)
+    return Path(value) if value is not None else None
+
+
+def _password(properties: Mapping[str, Property]) -> str | None:
+    entry = properties.get("connection-password-file")
+    if entry is None:
+        return _text(properties, "connection-password")
+    if "connection-password" in properties:
+        raise entry.error("connection-password and connection-password-file cannot both be set")
+    try:
+        return Path(entry.value).read_text(encoding="utf-8").rstrip("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise entry.error(f"connection-password-file cannot be read: {reason}") from error
+
+
+def _number(properties: Mapping[str, Property], name: str, default: int, least: int, most: int) -> int:
+    entry = properties.get(name)
+    if entry is None:
+        return default
+    if not entry.value.isdigit() or not least <= int(entry.value) <= most:
+        raise entry.error(f"{name} must be a number from {least} to {most}")
+    return int(entry.value)
+
+
+def _unsupported_types(properties: Mapping[str, Property]) -> UnsupportedTypes:
+    entry = properties.get("unsupported-type-handling")
+    if entry is None:
+        return "IGNORE"
+    value = entry.value.upper()
+    if value not in ("IGNORE", "CONVERT_TO_VARCHAR"):
+        raise entry.error("unsupported-type-handling must be IGNORE or CONVERT_TO_VARCHAR")
+    return cast(UnsupportedTypes, value)
