@@ -67,12 +67,15 @@ def bind_call(call: Call, text: str, session: Session, catalogs: Catalogs) -> Bo
         else:
             values[argument.name] = argument.default if written is None else written
     written_arguments = {name: a for name, a in given.items() if isinstance(a, CallArgument)}
+    locations = {name: a.location for name, a in written_arguments.items()}
+    if isinstance(table, CallArgument):
+        locations.setdefault("table_name", table.location)
     return BoundCall(
         resolved.catalog,
         resolved.procedure,
         values,
         call.location,
-        {name: a.location for name, a in written_arguments.items()},
+        locations,
         {name: a.tokens[0].start for name, a in written_arguments.items() if _is_literal(a)},
     )
 

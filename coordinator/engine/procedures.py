@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import assert_never, cast
 
 from coordinator.planner.planned_statement import CallProcedure
+from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
+    ArgumentError,
     CoordinatorProcedure,
     MaintenanceProcedure,
     Procedure,
@@ -17,7 +19,23 @@ from shared.spi.procedure import (
 
 
 def run_procedure(procedure: Procedure, work: CallProcedure, context: ProcedureContext) -> ProcedureResult:
-    """The result rows of the call; blocks. A rewrite that fails or is cancelled is aborted before the error goes on."""
+    """The result rows of the call; blocks. A rewrite that fails or is cancelled is aborted before the error goes on.
+
+    Errors about an argument's value, and about a table that does not exist, say where it stands in the statement.
+    """
+    try:
+        return _run(procedure, work, context)
+    except ArgumentError as error:
+        location = work.locations.get(error.argument, work.location)
+        raise ProcessionError(error.code, error.message, location=location) from error
+    except ProcessionError as error:
+        if error.code is not ErrorCode.NOT_FOUND or error.location is not None:
+            raise
+        location = work.locations.get("table_name", work.location)
+        raise ProcessionError(error.code, error.message, location=location) from error
+
+
+def _run(procedure: Procedure, work: CallProcedure, context: ProcedureContext) -> ProcedureResult:
     match work.kind:
         case ProcedureKind.COORDINATOR:
             return cast(CoordinatorProcedure, procedure).call(context, work.arguments)

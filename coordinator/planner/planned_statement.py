@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from shared.errors import ErrorLocation
 from shared.plan.fragment import SubPlan
 from shared.plan.nodes import PlanNode
 from shared.spi.plan_checker import PrestoWarning
@@ -66,13 +67,18 @@ class RunOnSpark:
 
 @dataclass(frozen=True, slots=True)
 class CallProcedure:
-    """A bound call; ``target`` is set for procedures of kind TABLE_DATA_REWRITE."""
+    """A bound call; ``target`` is set for procedures of kind TABLE_DATA_REWRITE.
+
+    ``location`` is that of the CALL, ``locations`` those of the arguments that were written.
+    """
 
     catalog: str
     procedure: str
     kind: ProcedureKind
     arguments: Mapping[str, Any]
     target: TableTarget | None = None
+    location: ErrorLocation | None = None
+    locations: Mapping[str, ErrorLocation] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,14 @@ def plan_call(bound: BoundCall, text: str, session: Session, catalogs: Catalogs)
     """
     declaration = bound.declaration
     columns = tuple(Column(column.name, column.type) for column in declaration.output)
-    work = CallProcedure(bound.catalog, declaration.name, declaration.kind, dict(bound.arguments))
+    work = CallProcedure(
+        bound.catalog,
+        declaration.name,
+        declaration.kind,
+        dict(bound.arguments),
+        location=bound.location,
+        locations=dict(bound.locations),
+    )
     match declaration.kind:
         case ProcedureKind.COORDINATOR:
             return PlannedCall(work, columns)

@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Protocol
 
+from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import RowExpression
 from shared.spi.session import Session
 from shared.spi.workers import WorkerRuntime
@@ -70,6 +71,14 @@ Arguments = Mapping[str, Any]
 """Bound values by argument name, every declared name present. Python values: bigint and integer int, double float,
 decimal Decimal, varchar str, boolean bool, date date, timestamp naive datetime in the session zone, timestamp with
 time zone aware datetime, array tuple, map dict, row tuple, null None."""
+
+
+class ArgumentError(ProcessionError):
+    """A value of an argument cannot be used; told at the place of that argument in the statement."""
+
+    def __init__(self, argument: str, message: str, code: ErrorCode = ErrorCode.INVALID_PROCEDURE_ARGUMENT) -> None:
+        super().__init__(code, message)
+        self.argument = argument
 
 
 @dataclass(frozen=True, slots=True)

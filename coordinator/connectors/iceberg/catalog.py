@@ -13,6 +13,7 @@ from pyiceberg.table import Table
 from sqlalchemy import select
 
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.metadata_files import write_all_versions
 from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg_properties
 
 _CACHED_TABLES = 256
@@ -111,7 +112,7 @@ class TableCatalog:
 def _connect(settings: IcebergSettings) -> Catalog:
     if settings.uri is not None and settings.uri.startswith("sqlite:///"):
         Path(settings.uri.removeprefix("sqlite:///")).absolute().parent.mkdir(parents=True, exist_ok=True)
-    return load_catalog(settings.catalog, **pyiceberg_properties(settings))
+    return write_all_versions(load_catalog(settings.catalog, **pyiceberg_properties(settings)))
 
 
 def _current_location(catalog: Catalog, schema: str, name: str) -> str | None:

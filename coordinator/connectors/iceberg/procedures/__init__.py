@@ -11,19 +11,53 @@ from importlib.metadata import entry_points
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.journal import Journal
+from coordinator.connectors.iceberg.procedures import (
+    ancestors_of,
+    cherrypick_snapshot,
+    create_branch,
+    create_tag,
+    drop_branch,
+    drop_tag,
+    fast_forward,
+    publish_changes,
+    replace_branch,
+    replace_tag,
+    rollback_to_snapshot,
+    rollback_to_timestamp,
+    set_current_snapshot,
+    show_refs,
+)
 from coordinator.connectors.iceberg.procedures.rewrite_data_files import RewriteDataFiles
-from coordinator.connectors.iceberg.procedures.rollback_to_snapshot import RollbackToSnapshot
+from coordinator.connectors.iceberg.procedures.table_procedure import TableProcedure
 from shared.spi.procedure import Procedure
 
 ENTRY_POINTS = "procession.procedures"
 ProcedureFactory = Callable[[TableCatalog, Journal], Sequence[Procedure]]
+
+_IN_COORDINATOR = (
+    ancestors_of,
+    cherrypick_snapshot,
+    create_branch,
+    create_tag,
+    drop_branch,
+    drop_tag,
+    fast_forward,
+    publish_changes,
+    replace_branch,
+    replace_tag,
+    rollback_to_snapshot,
+    rollback_to_timestamp,
+    set_current_snapshot,
+    show_refs,
+)
+"""Modules with a ``DECLARATION`` and a function ``answer``."""
 
 
 def iceberg_procedures(catalog: TableCatalog, journal: Journal) -> tuple[Procedure, ...]:
     """Every procedure of one catalog: ours, then those of installed packages."""
     own: tuple[Procedure, ...] = (
         RewriteDataFiles(catalog, journal),
-        RollbackToSnapshot(catalog),
+        *(TableProcedure(module.DECLARATION, module.answer, catalog) for module in _IN_COORDINATOR),
     )
     factories: list[ProcedureFactory] = [point.load() for point in entry_points(group=ENTRY_POINTS)]
     return own + tuple(procedure for factory in factories for procedure in factory(catalog, journal))

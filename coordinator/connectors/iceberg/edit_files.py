@@ -1,0 +1,121 @@
+"""A snapshot that adds and drops whole data files, with rules of its own for what may have happened meanwhile.
+
+PyIceberg brings transactions, retries and manifest lists. Source: Iceberg ``MergingSnapshotProducer``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from pyiceberg.exceptions import ValidationException
+from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestEntryStatus, ManifestFile
+from pyiceberg.table import TableProperties, Transaction
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
+from pyiceberg.table.update.snapshot import _SnapshotProducer
+
+from coordinator.connectors.iceberg.manifests import LiveFile, entries, holds_live, live
+
+Check = Callable[[TableMetadata], None]
+"""Raises ValidationException when the metadata, as newly read, no longer allows the commit."""
+
+
+class EditFiles(_SnapshotProducer["EditFiles"]):
+    """Adds ``added`` and drops ``dropped`` on the main branch; every dropped file must still be live.
+
+    ``check`` sees the metadata that each attempt builds on, the first one included.
+    """
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        operation: Operation,
+        *,
+        added: Sequence[DataFile] = (),
+        dropped: Iterable[LiveFile] = (),
+        check: Check = lambda _metadata: None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(operation, transaction, transaction._table.io, snapshot_properties=dict(properties or {}))
+        self._added = list(added)
+        self._dropped = {file.key: file for file in dropped}
+        self._check = check
+
+    def stage(self) -> None:
+        """Write the manifests and hand the updates to the transaction; what fails here leaves no file."""
+        try:
+            self.commit()
+        except BaseException:
+            self._clean_all_uncommitted()
+            raise
+
+    def _deleted_entries(self) -> list[ManifestEntry]:
+        return []
+
+    def _existing_manifests(self) -> list[ManifestFile]:
+        return []
+
+    def _validate_concurrency(self) -> None:
+        """``_manifests`` checks every attempt."""
+
+    def _manifests(self) -> list[ManifestFile]:
+        metadata = self._transaction.table_metadata
+        self._check(metadata)
+        head = metadata.snapshot_by_name(self._target_branch)
+        listed = [] if head is None else [m for m in head.manifests(self._io) if holds_live(m)]
+        changed = self._touched([m for m in listed if m.content == ManifestContent.DATA]) if self._dropped else {}
+        if missing := sorted(self._dropped.keys() - {key for _, gone in changed.values() for key in gone}):
+            raise ValidationException(f"Missing required files to delete: {', '.join(missing[:5])}")
+        kept = [self._without(m, *changed[m.manifest_path]) if m.manifest_path in changed else m for m in listed]
+        return [*self._added_manifests(), *kept]
+
+    def _touched(self, manifests: Sequence[ManifestFile]) -> dict[str, tuple[list[ManifestEntry], set[str]]]:
+        """Manifests that list dropped files: their live entries, and the keys of those that go."""
+        found: dict[str, tuple[list[ManifestEntry], set[str]]] = {}
+        for manifest in manifests:
+            listed = entries(self._io, manifest)
+            if gone := {live(entry).key for entry in listed} & self._dropped.keys():
+                found[manifest.manifest_path] = listed, gone
+        return found
+
+    def _without(self, manifest: ManifestFile, listed: Sequence[ManifestEntry], gone: set[str]) -> ManifestFile:
+        with self.new_manifest_writer(self.spec(manifest.partition_spec_id)) as writer:
+            for entry in listed:
+                if live(entry).key in gone:
+                    writer.delete(entry)
+                else:
+                    writer.existing(entry)
+        return writer.to_manifest_file()
+
+    def _added_manifests(self) -> list[ManifestFile]:
+        by_spec: dict[int, list[DataFile]] = {}
+        for file in self._added:
+            by_spec.setdefault(file.spec_id, []).append(file)
+        written = []
+        for spec_id, files in by_spec.items():
+            with self.new_manifest_writer(self.spec(spec_id)) as writer:
+                for file in files:
+                    writer.add(
+                        ManifestEntry.from_args(
+                            status=ManifestEntryStatus.ADDED,
+                            snapshot_id=self._snapshot_id,
+                            sequence_number=None,
+                            file_sequence_number=None,
+                            data_file=file,
+                        )
+                    )
+            written.append(writer.to_manifest_file())
+        return written
+
+    def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
+        metadata = self._transaction.table_metadata
+        limit = metadata.properties.get(TableProperties.WRITE_PARTITION_SUMMARY_LIMIT, "")
+        collector = SnapshotSummaryCollector(partition_summary_limit=int(limit) if limit.isdigit() else 0)
+        specs, schema = metadata.specs(), metadata.schema()
+        for added in self._added:
+            collector.add_file(added, schema, specs[added.spec_id])
+        for file in self._dropped.values():
+            collector.remove_file(file.file, schema, specs[file.file.spec_id])
+        parent = None if self._parent_snapshot_id is None else metadata.snapshot_by_id(self._parent_snapshot_id)
+        summary = Summary(operation=self._operation, **collector.build(), **(snapshot_properties or {}))
+        return update_snapshot_summaries(summary, None if parent is None else parent.summary)

@@ -1,0 +1,49 @@
+"""Moments as people write them and as Iceberg counts them: milliseconds since 1970 in UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def to_millis(moment: datetime, time_zone: str = "UTC") -> int:
+    """Whole milliseconds since 1970; a moment without a zone is in ``time_zone``."""
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone(time_zone))
+    return (aware - _EPOCH) // timedelta(milliseconds=1)
+
+
+def from_millis(milliseconds: int) -> datetime:
+    """The moment in UTC."""
+    return _EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def instant(milliseconds: int) -> str:
+    """A moment as Hudi writes instants, ``yyyyMMddHHmmssSSS`` in UTC.
+
+    >>> instant(1641738289449)
+    '20220109142449449'
+    """
+    moment = from_millis(milliseconds)
+    return f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}"
+
+
+def parse_instant(text: str, time_zone: str = "UTC") -> int | None:
+    """Milliseconds of ``yyyyMMddHHmmss[SSS]`` (in UTC) or of an ISO timestamp (in ``time_zone``); None for others."""
+    digits = text.strip()
+    try:
+        if digits.isascii() and digits.isdigit() and len(digits) in (14, 17):
+            moment = datetime.strptime(digits[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+            return to_millis(moment) + int(digits[14:] or 0)
+        return to_millis(datetime.fromisoformat(digits), time_zone)
+    except (ValueError, OverflowError):
+        return None
+
+
+def zone(name: str) -> tzinfo:
+    """A session's zone: a region, ``UTC``, or an offset as ``+02:00``."""
+    if name[:1] in "+-" and name[1:3].isdigit() and name[4:6].isdigit():
+        offset = timedelta(hours=int(name[1:3]), minutes=int(name[4:6]))
+        return timezone(-offset if name[0] == "-" else offset)
+    return ZoneInfo(name)

@@ -1,0 +1,76 @@
+"""Metadata files of format version 3, which PyIceberg reads but refuses to write.
+
+The new file is the one it replaces with the changed parts put in: what PyIceberg's model does not know (encryption
+keys, types of later versions) stays as Iceberg Java wrote it. For changes of references, properties, statistics and
+snapshots; schemas, specs and orders are taken over by their ids.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pyiceberg.catalog import Catalog, MetastoreCatalog
+from pyiceberg.io import FileIO
+from pyiceberg.serializers import Compressor, ToOutputFile
+from pyiceberg.table.metadata import TableMetadata, TableMetadataV3
+from pyiceberg.typedef import IcebergBaseModel
+
+_BY_ID = {
+    "snapshots": "snapshot-id",
+    "schemas": "schema-id",
+    "partition-specs": "spec-id",
+    "sort-orders": "order-id",
+}
+
+
+def write_all_versions(catalog: Catalog) -> Catalog:
+    """Let a catalog that writes metadata files itself write those of format version 3 too; REST servers do anyway."""
+    if isinstance(catalog, MetastoreCatalog):
+        catalog._write_metadata = write_metadata  # type: ignore[method-assign]
+    return catalog
+
+
+def write_metadata(metadata: TableMetadata, io: FileIO, metadata_path: str) -> None:
+    """Write one metadata file; raises NotImplementedError for a first file of format version 3."""
+    if not isinstance(metadata, TableMetadataV3):
+        ToOutputFile.table_metadata(metadata, io.new_output(metadata_path))
+        return
+    if not metadata.metadata_log:
+        raise NotImplementedError("new tables of format version 3 are made by Spark")
+    base = read_raw(io, metadata.metadata_log[-1].metadata_file)
+    text = json.dumps(merged(base, metadata), separators=(",", ":"), ensure_ascii=False)
+    with io.new_output(metadata_path).create() as stream:
+        stream.write(Compressor.get_compressor(metadata_path).bytes_compressor()(text.encode()))
+
+
+def read_raw(io: FileIO, location: str) -> dict[str, Any]:
+    """A metadata file as JSON."""
+    with (
+        io.new_input(location).open() as stream,
+        Compressor.get_compressor(location).stream_decompressor(stream) as text,
+    ):
+        found: dict[str, Any] = json.loads(text.read())
+        return found
+
+
+def merged(base: Mapping[str, Any], metadata: TableMetadataV3) -> dict[str, Any]:
+    """``base`` with what ``metadata`` says, items of lists that have ids kept as they are."""
+    new: dict[str, Any] = json.loads(IcebergBaseModel.model_dump_json(metadata))
+    result = {**base, **new}
+    for name, key in _BY_ID.items():
+        old = {item.get(key): item for item in base.get(name, ())}
+        result[name] = [_kept(old.get(item.get(key)), item) for item in new.get(name, ())]
+    if "current-snapshot-id" not in new:
+        result.pop("current-snapshot-id", None)
+    return result
+
+
+def _kept(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
+    """The old item; only the parent of a snapshot may change, when that expires."""
+    if old is None:
+        return new
+    if "parent-snapshot-id" in old and "parent-snapshot-id" not in new:
+        return {name: value for name, value in old.items() if name != "parent-snapshot-id"}
+    return old

@@ -1,0 +1,37 @@
+"""``CALL catalog.system.rollback_to_timestamp(schema, table_name, timestamp)``"""
+
+from __future__ import annotations
+
+from pyiceberg.table import Table
+
+from coordinator.connectors.iceberg.instants import to_millis
+from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
+from coordinator.connectors.iceberg.procedures.rollback_to_snapshot import MOVED, made_current
+from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.references import history
+from shared.spi.procedure import Argument, ArgumentError, ProcedureDeclaration, ProcedureKind
+
+DECLARATION = ProcedureDeclaration(
+    name="rollback_to_timestamp",
+    kind=ProcedureKind.COORDINATOR,
+    summary="Make the snapshot current that was the newest of the table's history before a moment.",
+    arguments=(
+        *TABLE_ARGUMENTS,
+        Argument("timestamp", "timestamp", "The moment, in the session's time zone.", required=True),
+    ),
+    output=MOVED,
+    example="CALL iceberg.system.rollback_to_timestamp('sales', 'orders', TIMESTAMP '2026-11-20 08:00:00')",
+)
+
+
+def answer(call: Call) -> Rows:
+    """Raises ProcessionError when no ancestor of the current snapshot is older than the moment."""
+    moment = to_millis(call.arguments["timestamp"], call.context.session.time_zone)
+    return [commit_change(call.catalog, call.schema, call.table, lambda table: _rolled_back(table, moment))]
+
+
+def _rolled_back(table: Table, moment: int) -> Change[tuple[int | None, int]]:
+    older = [snapshot for snapshot in history(table) if snapshot.timestamp_ms < moment]
+    if not older:
+        raise ArgumentError("timestamp", f"Cannot roll back, no valid snapshot older than: {moment}")
+    return made_current(table, max(older, key=lambda snapshot: snapshot.timestamp_ms).snapshot_id)

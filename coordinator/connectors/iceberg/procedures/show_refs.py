@@ -1,0 +1,37 @@
+"""``CALL catalog.system.show_refs(schema, table_name)``"""
+
+from __future__ import annotations
+
+from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
+
+DECLARATION = ProcedureDeclaration(
+    name="show_refs",
+    kind=ProcedureKind.COORDINATOR,
+    summary="Branches and tags of a table with their retention.",
+    arguments=TABLE_ARGUMENTS,
+    output=(
+        OutputColumn("name", "varchar", "Name of the branch or tag."),
+        OutputColumn("type", "varchar", "BRANCH or TAG."),
+        OutputColumn("snapshot_id", "bigint", "Where it points."),
+        OutputColumn("max_reference_age_in_ms", "bigint", "How long it lives; NULL: as the table's properties say."),
+        OutputColumn("min_snapshots_to_keep", "integer", "Snapshots of the branch that are kept however old."),
+        OutputColumn("max_snapshot_age_in_ms", "bigint", "How long snapshots of the branch are kept."),
+    ),
+    example="CALL iceberg.system.show_refs('sales', 'orders')",
+)
+
+
+def answer(call: Call) -> Rows:
+    """Raises ProcessionError when the table does not exist."""
+    return [
+        (
+            name,
+            ref.snapshot_ref_type.value.upper(),
+            ref.snapshot_id,
+            ref.max_ref_age_ms,
+            ref.min_snapshots_to_keep,
+            ref.max_snapshot_age_ms,
+        )
+        for name, ref in sorted(call.read().refs().items())
+    ]

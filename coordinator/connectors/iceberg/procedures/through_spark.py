@@ -1,0 +1,52 @@
+"""Calls that Iceberg's own procedure of the same name answers in Spark, for what our writers do not commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from coordinator.connectors.iceberg.delegated import _told
+from coordinator.connectors.iceberg.procedures.table_procedure import Call
+from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map
+from shared.errors import ErrorCode, ProcessionError
+
+
+def call_spark(call: Call, procedure: str, arguments: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The rows of ``CALL catalog.system.procedure(table => …)``; None is left out. Raises ProcessionError."""
+    table = quoted_path((call.catalog.settings.catalog, *call.schema.split("."), call.table))
+    given = [f"table => {quoted_string(table)}"]
+    given += [f"{name} => {literal(value)}" for name, value in arguments.items() if value is not None]
+    sql = f"CALL {quoted_name(call.catalog.settings.catalog)}.system.{procedure}({', '.join(given)})"
+    return run_spark(call, sql, procedure)
+
+
+def run_spark(call: Call, sql: str, description: str) -> Sequence[Mapping[str, Any]]:
+    """The rows of one Spark statement about the call's table; raises ProcessionError with our codes."""
+    name = f"{call.schema}.{call.table}"
+    try:
+        return call.context.workers.run_sql(sql, description=f"{description} {name}")
+    except ProcessionError as error:
+        raise _told(error, name) from error
+
+
+def spark_table(call: Call, schema: str | None = None, table: str | None = None) -> str:
+    """The name of a table of the call's catalog for Spark's parser; default: the call's own table."""
+    parts = (schema if schema is not None else call.schema).split(".")
+    return quoted_path((call.catalog.settings.catalog, *parts, table if table is not None else call.table))
+
+
+def literal(value: Any) -> str:
+    """A value as Spark writes it; raises ProcessionError for what has no literal."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case int():
+            return str(value)
+        case str():
+            return quoted_string(value)
+        case tuple() | list():
+            return f"array({', '.join(literal(item) for item in value)})"
+        case dict():
+            return string_map(value)
+        case _:
+            raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Spark cannot be given a {type(value).__name__}")
