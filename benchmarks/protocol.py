@@ -28,7 +28,7 @@ from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.encode import encode_rows
 from coordinator.dispatch.ports import Execution
 from coordinator.planner.planned_statement import Column, PlannedStatement, RunLocally
-from coordinator.resource_groups.group import ResourceGroups, ResourceGroupSettings
+from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.server.app import create_server
 from coordinator.server.settings import NodeInfo, ServerSettings
 from shared.plan.types import parse_type
@@ -85,7 +85,7 @@ class InstantEngine:
 def serve(listener: socket.socket) -> None:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
     engine = InstantEngine()
-    dispatcher = Dispatcher(engine, engine, engine, ResourceGroups(ResourceGroupSettings()))
+    dispatcher = Dispatcher(engine, engine, engine, ResourceGroups())
     app = create_server(dispatcher, ServerSettings(), NodeInfo("bench", "0", "bench"))
     config = uvicorn.Config(app, log_level="error", access_log=False)
     uvicorn.Server(config).run(sockets=[listener])

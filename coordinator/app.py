@@ -7,10 +7,11 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
+from math import inf
 from pathlib import Path
 
 import structlog
@@ -35,13 +36,16 @@ from coordinator.gateway.precheck import create_precheck_router
 from coordinator.gateway.validator import StatementValidator
 from coordinator.logs import configure_logging
 from coordinator.planner_factory import PlannerFactory
-from coordinator.resource_groups.group import ResourceGroups, ResourceGroupSettings
+from coordinator.resource_groups.manager import ResourceGroups
+from coordinator.resource_groups.reload import SpecificationFile
+from coordinator.resource_groups.specification import ManagerSpec, global_group
 from coordinator.server.app import create_server
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.telemetry.collectors import NativeCheckerCollector, PlannerPoolCollector, SparkCollector
 from coordinator.validation.pool import ValidationPool
 from shared.errors import ProcessionError
 from shared.properties import ConfigurationError
+from shared.units import parse_data_size
 
 _log = structlog.get_logger("coordinator")
 
@@ -90,11 +94,8 @@ def create_app(config: CoordinatorConfig, stop: Callable[[], None] | None = None
     converter = NativePlanConverter(NativeSettings.model_validate(defaults["native"])) if defaults else None
     explainer = NativeExplainer(converter)
     executor = Executor(catalogs, LocalEngine(), spark, explainer)
-    groups = ResourceGroups(
-        ResourceGroupSettings(
-            hard_concurrency_limit=settings.max_concurrent_queries, max_queued=settings.max_queued_queries
-        )
-    )
+    groups_file = _groups_file(config)
+    groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = Dispatcher(pool, checkers, executor, groups, _dispatch_settings(config))
     app = create_server(
         dispatcher,
@@ -102,12 +103,33 @@ def create_app(config: CoordinatorConfig, stop: Callable[[], None] | None = None
         NodeInfo(config.node.node_id, version("procession"), config.node.environment),
         stop=stop,
         metrics=_metrics(pool, checkers, spark),
-        around=partial(_running, catalogs, pool, checkers, spark, explainer),
+        around=partial(_running, catalogs, pool, checkers, spark, explainer, partial(_follow, groups_file, groups)),
     )
     app.include_router(
         create_precheck_router(StatementValidator(pool, checkers), max_statement_length=settings.max_query_length)
     )
     return app
+
+
+def _groups_file(config: CoordinatorConfig) -> SpecificationFile | None:
+    settings = config.resource_groups
+    if settings is None:
+        return None
+    # Only of the embedded Spark is it known how much memory there is to share.
+    embedded = config.coordinator.spark_remote is None
+    pool = parse_data_size(config.coordinator.spark_driver_memory.upper() + "B") if embedded else inf
+    return SpecificationFile(settings.config_file, settings.refresh_interval, pool)
+
+
+def _groups(config: CoordinatorConfig, file: SpecificationFile | None) -> ManagerSpec:
+    if file is not None:
+        return file.read()
+    settings = config.coordinator
+    return global_group(settings.max_concurrent_queries, settings.max_queued_queries)
+
+
+def _follow(file: SpecificationFile | None, groups: ResourceGroups) -> AbstractAsyncContextManager[None]:
+    return nullcontext() if file is None else file.following(groups)
 
 
 def _metrics(pool: ValidationPool, checkers: PlanCheckers, spark: SparkEngine) -> CollectorRegistry:
@@ -125,6 +147,7 @@ async def _running(
     checkers: PlanCheckers,
     spark: SparkEngine,
     explainer: NativeExplainer,
+    following: Callable[[], AbstractAsyncContextManager[None]],
 ) -> AsyncIterator[None]:
     """Everything with a life cycle, started in order and stopped in reverse."""
     async with AsyncExitStack() as stack:
@@ -136,6 +159,7 @@ async def _running(
         spark.start()
         stack.push_async_callback(pool.aclose)
         await pool.start()
+        await stack.enter_async_context(following())
         yield
 
 

@@ -160,6 +160,27 @@ class LogSettings(_Settings):
     )
 
 
+class ResourceGroupSettings(_Settings):
+    """etc/resource-groups.properties"""
+
+    configuration_manager: Literal["file"] = Field(
+        "file",
+        alias="resource-groups.configuration-manager",
+        description="Where groups and selectors come from; only `file` exists.",
+    )
+    config_file: Path = Field(
+        alias="resource-groups.config-file",
+        description="The JSON file (docs/resource-groups.md); a relative path starts above the `etc` directory, "
+        "or in it. With it, query.max-concurrent-queries and query.max-queued-queries have no effect.",
+    )
+    refresh_interval: Seconds = Field(
+        1.0,
+        alias="resource-groups.refresh-interval",
+        gt=0,
+        description="How often the file is looked at; a change counts at once, a wrong one is logged and ignored.",
+    )
+
+
 class CoordinatorConfig(_Settings):
     """Everything that a coordinator starts from."""
 
@@ -170,6 +191,7 @@ class CoordinatorConfig(_Settings):
     coordinator: CoordinatorSettings
     log: LogSettings
     catalogs: tuple[CatalogConfig, ...]
+    resource_groups: ResourceGroupSettings | None = None
 
 
 def read_config(etc: Path) -> CoordinatorConfig:
@@ -184,7 +206,19 @@ def read_config(etc: Path) -> CoordinatorConfig:
         coordinator=_read(CoordinatorSettings, etc / "config.properties"),
         log=_read(LogSettings, etc / "log.properties"),
         catalogs=read_catalogs(etc / "catalog"),
+        resource_groups=_resource_groups(etc),
     )
+
+
+def _resource_groups(etc: Path) -> ResourceGroupSettings | None:
+    file = etc / "resource-groups.properties"
+    if not file.is_file():
+        return None
+    settings = _read(ResourceGroupSettings, file)
+    found = [path for above in (etc.parent, etc) if (path := above / settings.config_file).is_file()]
+    if not found:
+        raise ConfigurationError(f"{file}: no such file: {settings.config_file}")
+    return settings.model_copy(update={"config_file": found[0].absolute()})
 
 
 def _read(model: type[S], file: Path) -> S:
@@ -201,5 +235,8 @@ def parse_settings(model: type[S], properties: Mapping[str, Property]) -> S:
         return model.model_validate({entry.name: entry.value for entry in properties.values()})
     except ValidationError as error:
         problem = error.errors()[0]
+        if problem["type"] == "missing":
+            file = next((entry.file for entry in properties.values()), None)
+            raise ConfigurationError(f"{file or model.__doc__}: property '{problem['loc'][0]}' is missing") from error
         entry = properties[str(problem["loc"][0])]
         raise entry.error(f"invalid value '{entry.value}' for '{entry.name}': {problem['msg']}") from error

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from coordinator.config import CoordinatorSettings, LogSettings, NodeSettings
+from coordinator.config import CoordinatorSettings, LogSettings, NodeSettings, ResourceGroupSettings
 from shared.units import format_duration
 
-_MODELS = (CoordinatorSettings, NodeSettings, LogSettings)
+_MODELS = (CoordinatorSettings, NodeSettings, LogSettings, ResourceGroupSettings)
 
 
 def configuration_reference() -> str:

@@ -22,7 +22,9 @@ from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState
 from coordinator.dispatch.stats import elapsed_seconds
 from coordinator.planner.planned_statement import PlannedStatement
-from coordinator.resource_groups.group import ResourceGroups
+from coordinator.resource_groups.manager import ResourceGroups
+from coordinator.resource_groups.query_type import query_type_of
+from coordinator.resource_groups.selection import criteria_of
 from shared.errors import ProcessionError
 from shared.ids import QueryIdGenerator, new_slug
 from shared.spi.session import Session
@@ -89,6 +91,7 @@ class Dispatcher:
         self._ids = QueryIdGenerator(self.clock.now)
         self._deliveries: dict[str, Delivery] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._ticked = self.clock.monotonic()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -114,6 +117,7 @@ class Dispatcher:
     def sweep(self) -> None:
         """Abandon, drop and forget, as the clock says."""
         self.registry.sweep()
+        self._tick_groups()
         self._budget.sample(query.buffer.size for query in self.registry if query.state.done)
         for query in self.registry:
             settle(query, self.settings, self._budget)
@@ -126,6 +130,14 @@ class Dispatcher:
             idle = delivery.query.idle_seconds > self.settings.client_timeout
             if idle or (kept > self.settings.max_replay_size and delivery.query.state.done):
                 delivery.release()
+
+    def _tick_groups(self) -> None:
+        now, before = self.clock.monotonic(), self._ticked
+        self._ticked = now
+        running = {q.id: q.progress for q in self.registry if q.state.dispatched and not q.state.done}
+        workers = max((progress.nodes for progress in running.values()), default=1)
+        memory = {query_id: float(progress.peak_memory_bytes) for query_id, progress in running.items()}
+        self.groups.tick(now - before, lambda query_id: memory.get(query_id, 0.0), max(1, workers))
 
     def submit(self, submission: Submission, *, shown_text: str | None = None, attempt: int = 0) -> Query:
         """Register a statement. It starts with its first poll, or with ``start``."""
@@ -204,7 +216,7 @@ class Dispatcher:
         """Until the engine's thread has begun; whatever goes wrong becomes the query's error."""
         try:
             planned = await self._plan(query) if self._eager(query) else None
-            await self._queue(query)
+            await self._queue(query, planned)
             if planned is None:
                 query.transition(QueryState.PLANNING)
                 planned = await self._plan(query)
@@ -230,14 +242,21 @@ class Dispatcher:
             query.warnings += await self._checker.check(planned, query.session)
         return planned
 
-    async def _queue(self, query: Query) -> None:
-        group = self.groups.select(query.session)
-        query.resource_group = group.id
+    async def _queue(self, query: Query, planned: PlannedStatement | None) -> None:
+        query_type = query_type_of(query.text, query.session) if planned is None else planned.query_type
+        selection = self.groups.select(criteria_of(query.session, query_type))
+        query.resource_group = selection.path
+        query.limits = selection.specs[-1].limits
         query.transition(QueryState.QUEUED)
         with query.timeline.measure("queue"):
-            await group.acquire(query.id)
-        query.on_done(lambda _: group.release(query.id))
+            await self.groups.acquire(selection, query.id, priority=_priority(query.session), retry=query.attempt > 0)
+        query.on_done(self._release)
         query.transition(QueryState.DISPATCHING)
+
+    def _release(self, query: Query) -> None:
+        # As in Presto, what failed through no fault of the user's does not count against the group.
+        blameless = query.error is not None and query.error.code.type != "USER_ERROR"
+        self.groups.release(query.id, 0.0 if blameless else query.cpu_seconds)
 
     def _execute(self, query: Query, planned: PlannedStatement) -> None:
         query.timeline.start("dispatch")
@@ -272,6 +291,13 @@ class Dispatcher:
         """Return once no query runs and no rows wait for a client."""
         while self.registry.active():
             await asyncio.sleep(poll_interval)
+
+
+def _priority(session: Session) -> int:
+    try:
+        return int(session.properties.get("query_priority", "1"))
+    except ValueError:
+        return 1  # the planner refuses the value
 
 
 def _cancel_from_outside(task: asyncio.Task[None]) -> None:

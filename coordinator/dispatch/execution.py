@@ -33,7 +33,7 @@ class QueryExecution:
         return self._query.session
 
     def report_progress(self, progress: QueryProgress) -> None:
-        self._query.progress = progress
+        self._query.report(progress)
 
     def set_update_count(self, count: int) -> None:
         self._query.update_count = count

@@ -10,7 +10,6 @@ import structlog
 
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.protocol.statement import Failure, FailureInfo, Location
-from shared.units import format_duration
 
 _log = structlog.get_logger(__name__)
 
@@ -44,11 +43,6 @@ def abandoned(query_id: str, last_access: datetime, now: datetime) -> Procession
         ErrorCode.ABANDONED_QUERY,
         f"Query {query_id} has not been accessed since {last_access.isoformat()}: currentTime {now.isoformat()}",
     )
-
-
-def time_limit_exceeded(seconds: float) -> ProcessionError:
-    text = f"Query exceeded maximum time limit of {format_duration(seconds)}"
-    return ProcessionError(ErrorCode.EXCEEDED_TIME_LIMIT, text)
 
 
 def text_too_large(length: int, limit: int) -> ProcessionError:

@@ -18,10 +18,10 @@ from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState, check_transition
 from coordinator.dispatch.timeline import Timeline
 from coordinator.planner.planned_statement import PlannedStatement
+from coordinator.resource_groups.specification import NO_LIMITS
 from shared.errors import ProcessionError
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session
-from shared.units import parse_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,14 @@ class Query:
         self.update_count: int | None = None
         self.output_rows = self.output_bytes = 0
         self.resource_group: tuple[str, ...] = ()
+        self.limits = NO_LIMITS
         self.results_dropped = self.results_delivered = False
         self.last_access_time = self.created
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._state = QueryState.WAITING_FOR_PREREQUISITES
         self._last_access = clock.monotonic()
+        self._task_seconds = (0.0, self._last_access)
         self._entered = {self._state: self._last_access}
         self._waiters: set[asyncio.Future[None]] = set()
         self._cancel_lock = threading.Lock()
@@ -176,22 +178,22 @@ class Query:
         entered = self._entered.get(QueryState.FINISHED, self._entered.get(QueryState.FAILED))
         return 0.0 if entered is None else self._clock.monotonic() - entered
 
-    def exceeded_limit(self, max_run_time: float) -> float | None:
-        """The limit in seconds that the query has outlived, of the server's and the session's."""
-        age = self.seconds_between(QueryState.WAITING_FOR_PREREQUISITES, ())
-        running = self.seconds_between(QueryState.DISPATCHING, ())
-        limits = (
-            (max_run_time, age),
-            (self._session_seconds("query_max_run_time"), age),
-            (self._session_seconds("query_max_execution_time"), running),
-        )
-        return min((limit for limit, taken in limits if taken > limit), default=None)
+    def report(self, progress: QueryProgress) -> None:
+        """Take the newest totals; from any thread."""
+        self._task_seconds = self._tasks_until_now()
+        self.progress = progress
 
-    def _session_seconds(self, name: str) -> float:
-        try:
-            return parse_duration(self.session.properties.get(name, "100d"))
-        except ValueError:
-            return math.inf  # the planner refuses the value
+    @property
+    def cpu_seconds(self) -> float:
+        """As the engine says; of an engine that does not, how long tasks ran, each of which occupies a core."""
+        return self.progress.cpu_seconds or self._tasks_until_now()[0]
+
+    def _tasks_until_now(self) -> tuple[float, float]:
+        """Seconds of tasks so far, and the moment that they are counted to."""
+        seconds, since = self._task_seconds
+        now = min(self._clock.monotonic(), self._entered.get(QueryState.FINISHING, math.inf))
+        now = min(now, self._entered.get(QueryState.FAILED, math.inf))
+        return seconds + self.progress.running_splits * max(0.0, now - since), now
 
     def drop_results(self) -> None:
         """Forget rows that nobody came for."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coordinator.dispatch.clock import Clock
-from coordinator.dispatch.failures import abandoned, time_limit_exceeded
+from coordinator.dispatch.failures import abandoned
+from coordinator.dispatch.limits import exceeded_limit
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
 
@@ -45,8 +46,8 @@ class QueryRegistry:
     def sweep(self) -> None:
         """Abandon what no client asks for, drop its rows, forget what ended long ago."""
         for query in self:
-            if not query.state.done and (limit := query.exceeded_limit(self._settings.max_run_time)) is not None:
-                query.fail(time_limit_exceeded(limit))
+            if not query.state.done and (error := exceeded_limit(query, self._settings)) is not None:
+                query.fail(error)
             if query.idle_seconds <= self._settings.client_timeout:
                 continue
             if not query.state.done:

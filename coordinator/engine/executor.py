@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol, assert_never
@@ -92,6 +93,7 @@ def _query_progress(progress: ProcedureProgress) -> QueryProgress:
     return QueryProgress(
         completed_splits=progress.completed,
         total_splits=progress.total,
-        running_splits=progress.total - progress.completed,
+        # How many of them really run is not told; no more than there are cores can.
+        running_splits=min(progress.total - progress.completed, os.cpu_count() or 1),
         phase=progress.phase,
     )

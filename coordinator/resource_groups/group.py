@@ -1,104 +1,224 @@
-"""Resource groups: a slot for each running statement, a bounded FIFO line in front.
+"""ResourceGroup: one node of the tree that decides which statements run and which wait.
 
-Today there is the root group ``global``; selectors and sub-groups will choose among more in ``ResourceGroups.select``.
-Source: Presto's InternalResourceGroup.
+Statements enter leaves and count in every group above. A group that has room starts its own waiting statement first,
+then one of a sub-group, chosen by its policy. Source: Presto's InternalResourceGroup.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections import OrderedDict
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator
+from random import Random
+from typing import Literal, assert_never
 
+from coordinator.resource_groups.queue import Ticket, TicketQueue
+from coordinator.resource_groups.specification import GroupSpec
 from shared.errors import ErrorCode, ProcessionError
-from shared.spi.session import Session
 
 GroupState = Literal["CAN_RUN", "CAN_QUEUE", "FULL"]
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceGroupSettings:
-    """One group: ``hard_concurrency_limit`` statements run, ``max_queued`` wait."""
-
-    name: str = "global"
-    hard_concurrency_limit: int = 100
-    max_queued: int = 1000
+_BELOW_SOFT_LIMIT = (1 << 31) - 1
 
 
 class ResourceGroup:
-    """Belongs to one event loop; every method is called on it."""
+    """Belongs to one event loop. ``quota_rate``: CPU seconds that the group may spend each second, or infinity."""
 
-    def __init__(self, settings: ResourceGroupSettings) -> None:
-        self.settings = settings
+    def __init__(
+        self,
+        name: str,
+        spec: GroupSpec,
+        parent: ResourceGroup | None,
+        random: Random,
+        quota_period: float | None = None,
+    ) -> None:
+        self.spec = spec
+        self.name = name
+        self.id: tuple[str, ...] = (*parent.id, name) if parent is not None else (name,)
+        self.parent = parent
+        self.children: dict[str, ResourceGroup] = {}
+        self.running_total = self.queued_total = 0
+        self.cpu_usage = self.memory_usage = 0.0
+        self.workers = 1
+        self._random = random
+        self._quota_period = quota_period
         self._running: dict[str, None] = {}
-        self._waiting: OrderedDict[str, asyncio.Future[None]] = OrderedDict()
-
-    @property
-    def id(self) -> tuple[str, ...]:
-        """The path from the root."""
-        return tuple(self.settings.name.split("."))
+        self._queue = TicketQueue(random)
+        # Sub-groups in which statements wait; who was served last stands at the end.
+        self._line: dict[str, ResourceGroup] = {}
 
     @property
     def running(self) -> tuple[str, ...]:
-        """Ids of the queries that hold a slot."""
+        """Ids of the statements that hold a slot of this very group."""
         return tuple(self._running)
 
     @property
     def queued(self) -> tuple[str, ...]:
-        """Ids of the queries in line, next first."""
-        return tuple(self._waiting)
+        """Ids of the statements that wait in this very group, in order of arrival."""
+        return tuple(ticket.query_id for ticket in self._queue)
+
+    @property
+    def static(self) -> bool:
+        """Named in the file as it is, all the way up."""
+        return self.name == self.spec.name and (self.parent is None or self.parent.static)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing would be lost with it."""
+        return not (self.running_total or self.queued_total or self.cpu_usage)
 
     @property
     def state(self) -> GroupState:
-        if len(self._running) < self.settings.hard_concurrency_limit:
+        if self.can_run_more():
             return "CAN_RUN"
-        return "CAN_QUEUE" if len(self._waiting) < self.settings.max_queued else "FULL"
+        return "CAN_QUEUE" if self.can_queue_more() else "FULL"
 
-    async def acquire(self, query_id: str) -> None:
-        """Return once ``query_id`` holds a slot; cancelling the wait leaves the line.
+    def configure(self, spec: GroupSpec, quota_period: float | None) -> None:
+        """Take a changed specification; what runs and waits stays."""
+        self.spec, self._quota_period = spec, quota_period
 
-        Raises QUERY_QUEUE_FULL at once when the line is full.
-        """
-        match self.state:
-            case "CAN_RUN":
-                self._running[query_id] = None
-            case "FULL":
-                raise ProcessionError(ErrorCode.QUERY_QUEUE_FULL, f'Too many queued queries for "{self.settings.name}"')
-            case "CAN_QUEUE":
-                turn = asyncio.get_running_loop().create_future()
-                self._waiting[query_id] = turn
-                try:
-                    await turn
-                except asyncio.CancelledError:
-                    self.release(query_id)
-                    raise
+    def path_to_root(self) -> Iterator[ResourceGroup]:
+        """This group, its parent, and so on."""
+        group: ResourceGroup | None = self
+        while group is not None:
+            yield group
+            group = group.parent
 
-    def release(self, query_id: str) -> None:
-        """Give back the slot, or leave the line; unknown ids change nothing."""
-        self._waiting.pop(query_id, None)
-        self._running.pop(query_id, None)
-        while self._waiting and len(self._running) < self.settings.hard_concurrency_limit:
-            next_id, turn = self._waiting.popitem(last=False)
-            if not turn.done():
-                self._running[next_id] = None
-                turn.set_result(None)
+    def walk(self) -> Iterator[ResourceGroup]:
+        """This group and everything below."""
+        yield self
+        for child in tuple(self.children.values()):
+            yield from child.walk()
 
+    def can_queue_more(self) -> bool:
+        return self.queued_total < self.spec.max_queued
 
-class ResourceGroups:
-    """The groups of one coordinator."""
-
-    def __init__(self, settings: ResourceGroupSettings) -> None:
-        self._root = ResourceGroup(settings)
-
-    def select(self, session: Session) -> ResourceGroup:  # noqa: ARG002 - selectors will read it
-        """The group that a statement of ``session`` is admitted by."""
-        return self._root
-
-    def find(self, name: str) -> ResourceGroup | None:
-        """The group of that dotted name."""
-        return self._root if name == self._root.settings.name else None
+    def can_run_more(self) -> bool:
+        """By the limits of this very group."""
+        return (
+            self.cpu_usage < self.spec.hard_cpu_limit
+            and self.running_total < self.concurrency_limit
+            and self.memory_usage <= self.spec.soft_memory_limit
+            and self.running_total * self.spec.workers_per_query_limit <= self.workers
+        )
 
     @property
-    def roots(self) -> tuple[ResourceGroup, ...]:
-        return (self._root,)
+    def concurrency_limit(self) -> int:
+        """The hard limit, lowered in proportion between the soft and the hard CPU limit, but never below one."""
+        spec = self.spec
+        if self.cpu_usage < spec.soft_cpu_limit or spec.soft_cpu_limit >= spec.hard_cpu_limit:
+            return spec.hard_concurrency_limit
+        penalty = (self.cpu_usage - spec.soft_cpu_limit) / (spec.hard_cpu_limit - spec.soft_cpu_limit)
+        lowered = min(int(spec.hard_concurrency_limit * (1 - penalty)), spec.hard_concurrency_limit - 1)
+        return max(1, lowered)
+
+    def admission(self) -> GroupState:
+        """What ``submit`` would do now: run, queue, or refuse."""
+        groups = tuple(self.path_to_root())
+        if not self._queue and all(group.can_run_more() for group in groups):
+            return "CAN_RUN"
+        return "CAN_QUEUE" if all(group.can_queue_more() for group in groups) else "FULL"
+
+    def submit(self, ticket: Ticket) -> None:
+        """Start at once or stand in line. Raises QUERY_QUEUE_FULL when neither this group nor one above has room."""
+        match self.admission():
+            case "CAN_RUN":
+                self._start(ticket)
+            case "CAN_QUEUE":
+                self._queue.put(ticket)
+                self._count_queued(1)
+            case "FULL":
+                name = ".".join(self.id)
+                raise ProcessionError(ErrorCode.QUERY_QUEUE_FULL, f'Too many queued queries for "{name}"')
+            case never:
+                assert_never(never)
+
+    def remove(self, query_id: str) -> None:
+        """Give back the slot or leave the line; unknown ids change nothing."""
+        if query_id in self._running:
+            del self._running[query_id]
+            for group in self.path_to_root():
+                group.running_total -= 1
+        elif query_id in self._queue:
+            self._queue.discard(query_id)
+            self._count_queued(-1)
+
+    def charge(self, cpu_seconds: float) -> None:
+        """Count what a statement of this group has used, here and above."""
+        for group in self.path_to_root():
+            if group.quota_rate is not None:
+                group.cpu_usage += cpu_seconds
+
+    @property
+    def quota_rate(self) -> float | None:
+        """CPU seconds that a second gives back; None for a group without CPU limit."""
+        limit = self.spec.hard_cpu_limit
+        if self._quota_period is None or limit == float("inf"):
+            return None
+        return max(limit / self._quota_period, 0.001)
+
+    def refill(self, seconds: float) -> None:
+        """Time has passed: forgive CPU usage."""
+        rate = self.quota_rate
+        self.cpu_usage = 0.0 if rate is None else max(0.0, self.cpu_usage - seconds * rate)
+
+    def start_next(self) -> bool:
+        """Start one waiting statement of this group or below; False when none may start."""
+        if not self.can_run_more():
+            return False
+        if self._queue:
+            ticket = self._queue.pop(self.spec.scheduling_policy)
+            self._count_queued(-1)
+            self._start(ticket)
+            return True
+        eligible = [group for group in self._line.values() if group.eligible()]
+        if not eligible:
+            return False
+        chosen = self._choose(eligible)
+        del self._line[chosen.name]
+        self._line[chosen.name] = chosen  # to the end, before its own counts may take it out
+        return chosen.start_next()
+
+    def eligible(self) -> bool:
+        """``start_next`` would start a statement."""
+        return self.can_run_more() and (bool(self._queue) or any(g.eligible() for g in self._line.values()))
+
+    def eligible_children(self) -> int:
+        return sum(group.eligible() for group in self._line.values())
+
+    def highest_priority(self) -> int:
+        """Of the statements that wait here and below."""
+        return max((self._queue.highest_priority(), *(g.highest_priority() for g in self._line.values())))
+
+    def _choose(self, groups: list[ResourceGroup]) -> ResourceGroup:
+        """Of ``groups``, in whose order the least recently served is first."""
+        policy = self.spec.scheduling_policy
+        match policy:
+            case "fair":
+                return groups[0]
+            case "weighted":
+                return self._random.choices(groups, [group._weight() for group in groups])[0]
+            case "weighted_fair":
+                return min(groups, key=lambda group: group.running_total / group.spec.scheduling_weight)
+            case "query_priority":
+                return max(groups, key=lambda group: group.highest_priority())
+            case _:
+                assert_never(policy)
+
+    def _weight(self) -> int:
+        if self.running_total >= self.spec.soft_concurrency_limit:
+            return self.spec.scheduling_weight
+        return _BELOW_SOFT_LIMIT * self.spec.scheduling_weight
+
+    def _start(self, ticket: Ticket) -> None:
+        self._running[ticket.query_id] = None
+        for group in self.path_to_root():
+            group.running_total += 1
+        ticket.start()
+
+    def _count_queued(self, change: int) -> None:
+        for group in self.path_to_root():
+            group.queued_total += change
+            if group.parent is None:
+                continue
+            if group.queued_total:
+                group.parent._line.setdefault(group.name, group)
+            else:
+                group.parent._line.pop(group.name, None)

@@ -15,6 +15,7 @@ from coordinator.server.metrics import metrics_router
 from coordinator.server.node import NodeRoutes
 from coordinator.server.problems import ErrorBoundary, ProblemError, answer_problem, text_response
 from coordinator.server.queries import QueryRoutes
+from coordinator.server.resource_groups import ResourceGroupRoutes
 from coordinator.server.session import ParseStatement
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.server.statement import StatementRoutes
@@ -50,6 +51,7 @@ def create_server(
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.include_router(StatementRoutes(dispatcher, settings, parse_statement).router())
     app.include_router(QueryRoutes(dispatcher).router())
+    app.include_router(ResourceGroupRoutes(dispatcher).router())
     app.include_router(NodeRoutes(dispatcher, node, lifecycle).router())
     app.include_router(metrics_router(dispatcher, metrics if metrics is not None else CollectorRegistry()))
     app.include_router(UiRoutes(dispatcher).router())

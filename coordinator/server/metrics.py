@@ -30,9 +30,10 @@ class QueryCollector(Collector):
         waiting = sum(query.buffer.size for query in queries)
         yield GaugeMetricFamily("procession_result_buffer_bytes", "Encoded rows that wait for clients", waiting)
         slots = GaugeMetricFamily("procession_resource_group_queries", "Queries admitted", labels=["group", "kind"])
-        for group in self._dispatcher.groups.roots:
-            slots.add_metric([group.settings.name, "running"], len(group.running))
-            slots.add_metric([group.settings.name, "queued"], len(group.queued))
+        for group in self._dispatcher.groups.walk():
+            if group.parent is None or group.spec.jmx_export:
+                slots.add_metric([".".join(group.id), "running"], group.running_total)
+                slots.add_metric([".".join(group.id), "queued"], group.queued_total)
         yield slots
         ended = CounterMetricFamily("procession_queries_ended", "Queries by how they ended", labels=["error"])
         for name, count in self._dispatcher.totals.ended.items():

@@ -113,7 +113,7 @@ class NodeRoutes:
                 "reservedMemory": 0.0,
                 "totalInputRows": sum(q.progress.processed_rows for q in queries),
                 "totalInputBytes": sum(q.progress.processed_bytes for q in queries),
-                "totalCpuTimeSecs": int(sum(q.progress.cpu_seconds for q in queries)),
+                "totalCpuTimeSecs": int(sum(q.cpu_seconds for q in queries)),
                 "adjustedQueueSize": 0,
             }
         )

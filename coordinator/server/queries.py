@@ -1,10 +1,10 @@
-"""``/v1/query``, ``/v1/queryState``, ``/v1/resourceGroupState``: what runs, what ran, and killing it."""
+"""``/v1/query``, ``/v1/queryState``: what runs, what ran, and killing it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -13,7 +13,6 @@ from coordinator.dispatch.failures import killed, preempted
 from coordinator.dispatch.info import basic_query_info, query_info, query_state_info
 from coordinator.dispatch.query import Query as StatementQuery
 from coordinator.dispatch.states import QueryState
-from coordinator.resource_groups.group import ResourceGroup
 from coordinator.server.node import json_response
 from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
 from coordinator.server.uris import uris_of
@@ -36,7 +35,6 @@ class QueryRoutes:
         router.add_api_route("/query/{query_id}/killed", self.kill, methods=["PUT"])
         router.add_api_route("/query/{query_id}/preempted", self.preempt, methods=["PUT"])
         router.add_api_route("/queryState", self.states, methods=["GET"])
-        router.add_api_route("/resourceGroupState/{group_id}", self.group, methods=["GET"])
         return router
 
     def _query(self, query_id: str) -> StatementQuery:
@@ -83,33 +81,3 @@ class QueryRoutes:
     async def states(self) -> Response:
         """The short form of every query that runs."""
         return json_response([query_state_info(q) for q in self.dispatcher.registry if not q.state.done])
-
-    async def group(self, group_id: str) -> Response:
-        """One resource group with its running queries; 404 for an unknown one."""
-        group = self.dispatcher.groups.find(group_id)
-        if group is None:
-            raise ProblemError(404, f"Resource group not found: {group_id}")
-        return json_response(self._group_info(group))
-
-    def _group_info(self, group: ResourceGroup) -> dict[str, Any]:
-        registry = self.dispatcher.registry
-        running = [query for query_id in group.running if (query := registry.get(query_id)) is not None]
-        return {
-            "id": list(group.id),
-            "state": group.state,
-            "schedulingPolicy": "FAIR",
-            "schedulingWeight": 1,
-            "softMemoryLimit": "8192PB",
-            "softConcurrencyLimit": 0,
-            "hardConcurrencyLimit": group.settings.hard_concurrency_limit,
-            "maxQueuedQueries": group.settings.max_queued,
-            "memoryUsage": "0B",
-            "numQueuedQueries": len(group.queued),
-            "numRunningQueries": len(group.running),
-            "numEligibleSubGroups": 0,
-            "subGroups": [],
-            "runningQueries": [query_state_info(query) for query in running],
-            "workersPerQueryLimit": 0,
-            "numAggregatedQueuedQueries": len(group.queued),
-            "numAggregatedRunningQueries": len(group.running),
-        }

@@ -26,7 +26,8 @@ from coordinator.dispatch.ports import Execution, QueryProgress
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.planner.planned_statement import Column, PlannedStatement, RunLocally, SessionChange
-from coordinator.resource_groups.group import ResourceGroups, ResourceGroupSettings
+from coordinator.resource_groups.manager import ResourceGroups
+from coordinator.resource_groups.specification import ManagerSpec
 from coordinator.server.app import create_server
 from coordinator.server.settings import NodeInfo, ServerSettings
 from shared.errors import ErrorCode, ProcessionError, syntax_error
@@ -298,11 +299,11 @@ def running_server(
     answers: dict[str, Callable[[], Answer]] | None = None,
     settings: DispatchSettings | None = None,
     server_settings: ServerSettings | None = None,
-    group: ResourceGroupSettings | None = None,
+    group: ManagerSpec | None = None,
 ) -> Iterator[Server]:
     known = ANSWERS | {"SELECT vetoed": ANSWERS["SELECT 1"]} | (answers or {})
     planner, clock, stopped = FakePlanner(known), MovableClock(), threading.Event()
-    groups = ResourceGroups(group or ResourceGroupSettings())
+    groups = ResourceGroups(group)
     dispatcher = Dispatcher(
         planner, FakeChecker(), FakeExecutor(known), groups, settings or DispatchSettings(sweep_interval=0.05), clock
     )

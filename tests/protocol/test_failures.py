@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinator.dispatch.settings import DispatchSettings
-from coordinator.resource_groups.group import ResourceGroupSettings
+from coordinator.resource_groups.specification import global_group
 
 USER = {"X-Presto-User": "t"}
 
@@ -102,7 +102,7 @@ def test_a_flag_that_is_none_is_a_bad_request(server):
 
 
 def test_queue_full(start_server):
-    with start_server(group=ResourceGroupSettings(hard_concurrency_limit=1, max_queued=1)) as server:
+    with start_server(group=global_group(hard_concurrency_limit=1, max_queued=1)) as server:
         running = server.until(server.post("SELECT slow"), "RUNNING")
         queued = server.until(server.post("SELECT 1"), "QUEUED")
         assert queued.json()["stats"]["queued"] is True

@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from coordinator.dispatch.settings import DispatchSettings
-from coordinator.resource_groups.group import ResourceGroupSettings
+from coordinator.resource_groups.specification import global_group
 
-ONE_SLOT = ResourceGroupSettings(hard_concurrency_limit=1, max_queued=10)
+ONE_SLOT = global_group(hard_concurrency_limit=1, max_queued=10)
 
 
 def cancelled(server, response):
@@ -160,7 +160,7 @@ def test_a_slow_client_holds_the_engine_not_the_memory(start_server):
 
 @pytest.mark.slow
 def test_two_hundred_statements_at_once(start_server):
-    group = ResourceGroupSettings(hard_concurrency_limit=8, max_queued=500)
+    group = global_group(hard_concurrency_limit=8, max_queued=500)
     with start_server(group=group) as server, httpx.Client(base_url=server.url, timeout=60) as client:
 
         def conversation(index: int) -> tuple[str, int]:
@@ -182,7 +182,7 @@ def test_two_hundred_statements_at_once(start_server):
 @pytest.mark.slow
 def test_submitting_without_reading_runs_into_the_queue_not_into_memory(start_server):
     settings = DispatchSettings(max_unread_size=3 << 20, release_size=4 << 20, sweep_interval=0.01)
-    with start_server(settings=settings, group=ResourceGroupSettings(hard_concurrency_limit=3, max_queued=1)) as server:
+    with start_server(settings=settings, group=global_group(hard_concurrency_limit=3, max_queued=1)) as server:
         firsts = []
         for _ in range(20):
             first = server.client.get(server.post("SELECT many").json()["nextUri"] + "&maxWait=200ms").json()

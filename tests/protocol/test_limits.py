@@ -10,9 +10,13 @@ from coordinator.dispatch.settings import DispatchSettings
 @pytest.mark.parametrize(
     ("settings", "session", "shown"),
     [
-        (DispatchSettings(sweep_interval=0.05, max_run_time=120), "", "2.00m"),
-        (DispatchSettings(sweep_interval=0.05), "query_max_run_time=100s", "1.67m"),
-        (DispatchSettings(sweep_interval=0.05), "query_max_execution_time=50s", "50.00s"),
+        (DispatchSettings(sweep_interval=0.05, max_run_time=120), "", "maximum time limit of 2.00m"),
+        (DispatchSettings(sweep_interval=0.05), "query_max_run_time=100s", "maximum time limit of 1.67m"),
+        (
+            DispatchSettings(sweep_interval=0.05),
+            "query_max_execution_time=50s",
+            "the maximum execution time limit of 50.00s defined at the QUERY level",
+        ),
     ],
 )
 def test_a_query_past_its_limit_fails(start_server, settings, session, shown):
@@ -27,7 +31,7 @@ def test_a_query_past_its_limit_fails(start_server, settings, session, shown):
         server.sweep(query)
         error = server.client.get(running.json()["nextUri"]).json()["error"]
         assert (error["errorName"], error["errorType"]) == ("EXCEEDED_TIME_LIMIT", "INSUFFICIENT_RESOURCES")
-        assert error["message"] == f"Query exceeded maximum time limit of {shown}"
+        assert error["message"] == f"Query exceeded {shown}"
 
 
 def test_planning_waits_for_the_queue_where_it_is_not_eager(start_server):
