@@ -14,7 +14,8 @@ def configuration_reference() -> str:
     for model in _MODELS:
         lines += [f"## {model.__doc__}", "", "| property | default | meaning |", "|---|---|---|"]
         for field in model.model_fields.values():
-            lines.append(f"| `{field.alias}` | {_shown(field.default)} | {field.description} |")
+            default = "required" if field.is_required() else _shown(field.default)
+            lines.append(f"| `{field.alias}` | {default} | {field.description} |")
         lines.append("")
     return "\n".join(lines)
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 SchedulingPolicy = Literal["fair", "weighted", "weighted_fair", "query_priority"]
 
-_VARIABLE = re.compile(r"\$\{([a-zA-Z][a-zA-Z0-9]*)\}")
+_VARIABLE = re.compile(r"\$\{([a-zA-Z]\w*)\}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,8 +67,7 @@ class ResourceGroupRoutes:
             for child in group.children.values()
             if child.running_total + child.queued_total and (child.static or not shown.static_only)
         ]
-        info = _summary(group) | {"subGroups": subgroups}
-        return info | {"runningQueries": self._running(group)} if shown.queries else info
+        return _summary(group, subgroups, self._running(group) if shown.queries else None)
 
     def _running(self, group: ResourceGroup) -> list[dict[str, Any]]:
         registry = self.dispatcher.registry
@@ -76,9 +75,14 @@ class ResourceGroupRoutes:
         return [query_state_info(query) for query_id in ids if (query := registry.get(query_id)) is not None]
 
 
-def _summary(group: ResourceGroup) -> dict[str, Any]:
+def _summary(
+    group: ResourceGroup,
+    subgroups: list[dict[str, Any]] | None = None,
+    running: list[dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Presto's ResourceGroupInfo; a summary has neither sub-groups nor queries."""
     spec = group.spec
-    return {
+    info = {
         "id": list(group.id),
         "state": group.state,
         "schedulingPolicy": spec.scheduling_policy.upper(),
@@ -91,10 +95,13 @@ def _summary(group: ResourceGroup) -> dict[str, Any]:
         "numQueuedQueries": group.queued_total,
         "numRunningQueries": group.running_total,
         "numEligibleSubGroups": group.eligible_children(),
+        "subGroups": subgroups,
+        "runningQueries": running,
         "workersPerQueryLimit": spec.workers_per_query_limit,
         "numAggregatedQueuedQueries": group.queued_total,
         "numAggregatedRunningQueries": group.running_total,
     }
+    return {name: value for name, value in info.items() if value is not None}
 
 
 def _size(size: float) -> str:
