@@ -62,7 +62,7 @@ async def test_full_names_the_group_and_leaves_nothing_behind():
     tree = Tree({"hard_concurrency_limit": 1, "max_queued": 1}, GroupSpec("x", 5, 5))
     await tree.ask("a", "x")
     await tree.ask("b", "x")
-    with pytest.raises(ProcessionError, match='Too many queued queries for "r.x"') as failure:
+    with pytest.raises(ProcessionError, match=r'Too many queued queries for "r\.x"') as failure:
         await tree.groups.acquire(tree.selection("x"), "c")
     assert failure.value.code.name == "QUERY_QUEUE_FULL"
     assert tree.groups.admission(tree.selection("x")) == "FULL"

@@ -107,7 +107,7 @@ def test_no_selector_matches():
 
 def test_a_template_that_leads_nowhere_is_the_statements_failure():
     document = EXAMPLE | {"selectors": [{"group": "global.${USER}"}]}
-    with pytest.raises(ProcessionError, match="No matching configuration found for: global.eve"):
+    with pytest.raises(ProcessionError, match=r"No matching configuration found for: global\.eve"):
         select(parsed(document), SelectionCriteria("eve"))
     with pytest.raises(ProcessionError, match=r"Cannot add queries to global.adhoc. It is not a leaf group."):
         select(parsed(document), SelectionCriteria("adhoc"))
