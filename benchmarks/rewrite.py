@@ -198,7 +198,7 @@ def measure(bench: Bench, name: str, run: Callable[[], tuple[Any, ...]], *, own:
     return line
 
 
-def main(runs: int, home: Path) -> None:
+def main(runs: int, home: Path, name: str = "rewrite") -> None:
     home.mkdir(parents=True, exist_ok=True)
     bench = Bench(home)
     try:
@@ -218,7 +218,7 @@ def main(runs: int, home: Path) -> None:
             ours.append(measure(bench, "procession", bench.ours, own=True))
             peers.append(measure(bench, "iceberg", bench.peer, own=False))
         bench.reset()
-        print(json.dumps(summary(ours, peers, memory, same)), flush=True)
+        print(json.dumps({**summary(ours, peers, memory, same), "bench": name}), flush=True)
     finally:
         bench.engine.stop()
 

@@ -53,7 +53,7 @@ def plan_call(bound: BoundCall, text: str, session: Session, catalogs: Catalogs)
     the procedure's own ``validate`` refuses.
     """
     declaration = bound.declaration
-    columns = tuple(Column(column.name, column.type) for column in declaration.output)
+    columns = tuple(Column(column.name, column.type) for column in declaration.output_of(bound.arguments))
     work = CallProcedure(
         bound.catalog,
         declaration.name,
@@ -179,7 +179,8 @@ def _maintenance_plan(bound: BoundCall) -> PlanNode:
         procedureName=name,
         outputVariables=(variables.new("worker", "varchar"), variables.new("fragments", "varbinary")),
     )
-    outputs = tuple(variables.new(column.name, column.type) for column in bound.declaration.output)
+    columns = bound.declaration.output_of(bound.arguments)
+    outputs = tuple(variables.new(column.name, column.type) for column in columns)
     plan = ProcedureFinishNode(
         id=ids.next(), sourceLocation=location, source=plan, procedureName=name, outputVariables=outputs
     )
@@ -187,7 +188,7 @@ def _maintenance_plan(bound: BoundCall) -> PlanNode:
         id=ids.next(),
         sourceLocation=location,
         source=plan,
-        columnNames=tuple(column.name for column in bound.declaration.output),
+        columnNames=tuple(column.name for column in columns),
         outputVariables=outputs,
     )
 

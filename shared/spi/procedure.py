@@ -61,6 +61,12 @@ class ProcedureDeclaration:
     output: tuple[OutputColumn, ...]
     example: str = ""
     notes: str = ""
+    dry_run_output: tuple[OutputColumn, ...] = ()
+    """Columns of a call whose argument ``dry_run`` is true, when they are others."""
+
+    def output_of(self, arguments: Mapping[str, Any]) -> tuple[OutputColumn, ...]:
+        """The result columns of a call with these bound arguments."""
+        return self.dry_run_output if self.dry_run_output and arguments.get("dry_run") is True else self.output
 
     @property
     def takes_table(self) -> bool:

@@ -287,7 +287,7 @@ def test_joined_parts_read_as_one_file(tmp_path: Path) -> None:
     ]
     task = {
         "fields": FIELDS,
-        "parts": [part["path"] for part in parts],
+        "parts": [{"path": part["path"], "size": part["size"]} for part in parts],
         "output": {"directory": str(tmp_path), "name": "joined"},
         "nan_counts": {"4": sum(part["nan_counts"]["4"] for part in parts)},
     }

@@ -61,6 +61,15 @@ def test_a_payload_is_a_task_and_every_answer_comes_back(engine: SparkEngine, ex
     assert sorted(engine.workers(execution).run_tasks("probe:echo", payloads)) == sorted(payloads)
 
 
+def test_large_payloads_are_a_task_each_as_well(engine: SparkEngine, execution: Any) -> None:
+    payloads = [bytes([i]) * 20_000 for i in range(30)]
+    assert sorted(engine.workers(execution).run_tasks("probe:echo", payloads)) == payloads
+    slow = [b"0.5" + b" " * 100_000] * (2 * CORES)
+    answers = [json.loads(a) for a in engine.workers(execution).run_tasks("probe:where", slow)]
+    busiest = max(sum(a["begun"] <= b["begun"] < a["ended"] for a in answers) for b in answers)
+    assert (len(answers), busiest) == (2 * CORES, CORES)
+
+
 def test_no_payloads_are_no_tasks(engine: SparkEngine, execution: Any) -> None:
     assert list(engine.workers(execution).run_tasks("probe:echo", [])) == []
 

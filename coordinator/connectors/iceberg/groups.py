@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from coordinator.connectors.iceberg.manifests import LiveFile, Partition
-from coordinator.connectors.iceberg.options import RewriteOptions
+from coordinator.connectors.iceberg.options import NO_LIMIT, RewriteOptions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,30 +22,67 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileGroup:
-    """Files of one partition that are rewritten together into ``output_files`` files."""
+    """Files of one partition that are rewritten together into ``output_files`` files, and why."""
 
     partition: Partition
     files: tuple[Candidate, ...]
     output_files: int
+    reason: str = ""
 
     @property
     def size(self) -> int:
         return sum(candidate.data.size for candidate in self.files)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Skipped:
+    """Files of one partition that stay as they are, and why."""
+
+    partition: Partition
+    files: tuple[Candidate, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a call makes of every file: groups in the order of ``rewrite-job-order``, and the files that it leaves."""
+
+    groups: list[FileGroup]
+    skipped: list[Skipped]
+
+
+def survey(candidates: Iterable[Candidate], options: RewriteOptions) -> Survey:
+    """The groups worth rewriting, and the rest with its reasons."""
+    wrong: dict[Partition, list[Candidate]] = {}
+    right: dict[Partition, list[Candidate]] = {}
+    for candidate in candidates:
+        chosen = options.rewrite_all or _is_wrong(candidate, options)
+        (wrong if chosen else right).setdefault(candidate.data.partition, []).append(candidate)
+    skipped = [Skipped(partition, tuple(files), _reason_to_stay(options)) for partition, files in right.items()]
+    groups = []
+    for partition, members in wrong.items():
+        for files in _packed(members, options):
+            reason = "rewrite-all" if options.rewrite_all else _worth(files, options)
+            if reason is None:
+                skipped.append(Skipped(partition, tuple(files), _reason_too_little(files, options)))
+            else:
+                count = output_file_count(sum(c.data.size for c in files), options)
+                groups.append(FileGroup(partition, tuple(files), count, reason))
+    taken, left = _limited(_ordered(groups, options), options)
+    limit = f"max-files-to-rewrite ({options.max_files}) is reached"
+    skipped += [Skipped(group.partition, group.files, limit) for group in left]
+    return Survey(taken, skipped)
+
+
 def plan_groups(candidates: Iterable[Candidate], options: RewriteOptions) -> list[FileGroup]:
     """The groups worth rewriting, in the order of ``rewrite-job-order``."""
-    by_partition: dict[Partition, list[Candidate]] = {}
-    for candidate in candidates:
-        if options.rewrite_all or _is_wrong(candidate, options):
-            by_partition.setdefault(candidate.data.partition, []).append(candidate)
-    groups = [
-        FileGroup(partition, tuple(files), output_file_count(sum(c.data.size for c in files), options))
-        for partition, members in by_partition.items()
-        for files in _packed(members, options)
-        if options.rewrite_all or _is_worth(files, options)
-    ]
-    return _limited(_ordered(groups, options), options)
+    return survey(candidates, options).groups
+
+
+def _reason_to_stay(options: RewriteOptions) -> str:
+    least = f"at least {options.min_file_size} bytes" if options.min_file_size > 0 else "of any size"
+    most = f", at most {options.max_file_size}" if options.max_file_size < NO_LIMIT else ""
+    return f"each file has the right size ({least}{most}) and few deleted rows"
 
 
 def _is_wrong(candidate: Candidate, options: RewriteOptions) -> bool:
@@ -61,15 +98,32 @@ def _has_many_deletes(candidate: Candidate, options: RewriteOptions) -> bool:
     return known > 0 and records > 0 and min(known, records) / records >= options.delete_ratio_threshold
 
 
-def _is_worth(files: Sequence[Candidate], options: RewriteOptions) -> bool:
+def _worth(files: Sequence[Candidate], options: RewriteOptions) -> str | None:
+    """Why a group is worth its rewrite; None when it is not."""
     size = sum(candidate.data.size for candidate in files)
-    enough_files = len(files) > 1 and len(files) >= options.min_input_files
-    enough_content = len(files) > 1 and size > options.target_file_size
+    if len(files) > 1 and len(files) >= options.min_input_files:
+        return (
+            f"{len(files)} files of the wrong size or with many deletes, min-input-files is {options.min_input_files}"
+        )
+    if len(files) > 1 and size > options.target_file_size:
+        return f"{len(files)} files together pass the target size ({options.target_file_size} bytes)"
+    if size > options.max_file_size:
+        return f"a file is larger than max-file-size-bytes ({options.max_file_size})"
+    if any(_has_many_deletes(candidate, options) for candidate in files):
+        return (
+            f"a file has delete-file-threshold ({options.delete_file_threshold}) delete files "
+            f"or {options.delete_ratio_threshold:g} of its rows deleted (delete-ratio-threshold)"
+        )
+    return None
+
+
+def _reason_too_little(files: Sequence[Candidate], options: RewriteOptions) -> str:
+    size = sum(candidate.data.size for candidate in files)
+    if len(files) == 1:
+        return f"one file alone cannot be merged: {size} bytes, min-file-size-bytes is {options.min_file_size}"
     return (
-        enough_files
-        or enough_content
-        or size > options.max_file_size
-        or any(_has_many_deletes(candidate, options) for candidate in files)
+        f"{len(files)} files are fewer than min-input-files ({options.min_input_files}), and their {size} bytes "
+        f"do not pass the target ({options.target_file_size})"
     )
 
 
@@ -110,12 +164,11 @@ def _ordered(groups: list[FileGroup], options: RewriteOptions) -> list[FileGroup
             return groups
 
 
-def _limited(groups: list[FileGroup], options: RewriteOptions) -> list[FileGroup]:
-    taken: list[FileGroup] = []
+def _limited(groups: list[FileGroup], options: RewriteOptions) -> tuple[list[FileGroup], list[FileGroup]]:
+    """What fits into ``max-files-to-rewrite``, and what comes after."""
     left = options.max_files
-    for group in groups:
+    for number, group in enumerate(groups):
         if len(group.files) > left:
-            break
-        taken.append(group)
+            return groups[:number], groups[number:]
         left -= len(group.files)
-    return taken
+    return groups, []

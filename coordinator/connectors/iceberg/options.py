@@ -29,8 +29,11 @@ _NAMES = frozenset(
         "partial-progress.enabled",
         "partial-progress.max-commits",
         "partial-progress.max-failed-commits",
+        "copy-row-groups",
     }
 )
+_OWN_NAMES = frozenset({"copy-row-groups"})
+"""Options that Iceberg's procedure does not know."""
 Rewriter = Literal["BIN-PACK", "SORT", "Z-ORDER"]
 _SORT_NAMES = frozenset({"compression-factor", "shuffle-partitions-per-file"})
 _REWRITER_NAMES: Mapping[Rewriter, frozenset[str]] = {
@@ -41,7 +44,7 @@ _REWRITER_NAMES: Mapping[Rewriter, frozenset[str]] = {
 _SIZES = ("target-file-size-bytes", "min-file-size-bytes", "max-file-size-bytes")
 _TARGET_PROPERTY = "write.target-file-size-bytes"
 _DEFAULT_TARGET = 512 << 20
-_NO_LIMIT = (1 << 63) - 1
+NO_LIMIT = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,8 @@ class RewriteOptions:
     min_input_files: int = 5
     rewrite_all: bool = False
     max_group_size: int = 100 << 30
-    max_group_files: int = _NO_LIMIT
-    max_files: int = _NO_LIMIT
+    max_group_files: int = NO_LIMIT
+    max_files: int = NO_LIMIT
     max_concurrent_groups: int | None = None
     delete_file_threshold: int = 2147483647
     delete_ratio_threshold: float = 0.3
@@ -64,6 +67,7 @@ class RewriteOptions:
     output_spec_id: int | None = None
     partial_progress: bool = False
     use_starting_sequence_number: bool = True
+    copy_row_groups: bool = True
 
 
 def parse_options(
@@ -90,8 +94,8 @@ def parse_options(
         min_input_files=_integer(given, "min-input-files", 5, least=1),
         rewrite_all=_boolean(given, "rewrite-all"),
         max_group_size=_long(given, "max-file-group-size-bytes", 100 << 30, least=1),
-        max_group_files=_long(given, "max-file-group-input-files", _NO_LIMIT, least=1),
-        max_files=_long(given, "max-files-to-rewrite", _NO_LIMIT, least=1),
+        max_group_files=_long(given, "max-file-group-input-files", NO_LIMIT, least=1),
+        max_files=_long(given, "max-files-to-rewrite", NO_LIMIT, least=1),
         max_concurrent_groups=_optional(given, "max-concurrent-file-group-rewrites", least=1),
         delete_file_threshold=_integer(given, "delete-file-threshold", 2147483647, least=0),
         delete_ratio_threshold=_ratio(given, "delete-ratio-threshold", 0.3),
@@ -100,12 +104,13 @@ def parse_options(
         output_spec_id=_optional(given, "output-spec-id", least=0),
         partial_progress=_boolean(given, "partial-progress.enabled"),
         use_starting_sequence_number=_boolean(given, "use-starting-sequence-number", default=True),
+        copy_row_groups=_boolean(given, "copy-row-groups", default=True),
     )
 
 
 def option_texts(given: Mapping[str, str], options: RewriteOptions) -> dict[str, str]:
     """The options as Iceberg's own procedure takes them: sizes with the meaning that they have here, then the rest."""
-    texts = {name: str(value).strip() for name, value in given.items() if name not in _SIZES}
+    texts = {name: str(value).strip() for name, value in given.items() if name not in _SIZES and name not in _OWN_NAMES}
     if any(name in given for name in _SIZES):
         values = (options.target_file_size, options.min_file_size, options.max_file_size)
         texts |= {name: str(value) for name, value in zip(_SIZES, values, strict=True)}
@@ -137,7 +142,7 @@ def _sizes(given: Mapping[str, str], properties: Mapping[str, str]) -> tuple[int
     """Target, least and greatest size. 0 switches a bound off, as in Presto; a bound alone moves the target."""
     minimum = _long(given, "min-file-size-bytes", -1, least=0)
     maximum = _long(given, "max-file-size-bytes", -1, least=0)
-    most = _NO_LIMIT if maximum == 0 else maximum
+    most = NO_LIMIT if maximum == 0 else maximum
     if "target-file-size-bytes" in given:
         target = _long(given, "target-file-size-bytes", 0, least=1)
     else:
@@ -171,7 +176,7 @@ def _integer(given: Mapping[str, str], name: str, default: int, *, least: int) -
 
 
 def _long(given: Mapping[str, str], name: str, default: int, *, least: int) -> int:
-    return _number(given, name, default, least, "long", _NO_LIMIT)
+    return _number(given, name, default, least, "long", NO_LIMIT)
 
 
 def _optional(given: Mapping[str, str], name: str, *, least: int) -> int | None:

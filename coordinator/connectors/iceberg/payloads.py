@@ -37,12 +37,16 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class OutputPlan:
-    """One file to be written, from ``parts`` that are written side by side and joined."""
+    """One file to be written, from ``parts`` that are written side by side and joined.
+
+    When it ``copies``, its one part is joined as it is, without being decoded.
+    """
 
     group: int
     name: str
     directory: str
     parts: tuple[tuple[Slice, ...], ...]
+    copies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +94,25 @@ class TaskFactory:
             "fields": self.common["fields"],
             "modes": self.common["modes"],
             "storage": self.common["storage"],
-            "parts": list(parts),
+            "parts": [{"path": path, "size": 0} for path in parts],
             "output": self._output(plan.directory, plan.name),
             "nan_counts": dict(nan_counts),
+            "tag": {"output": output, "part": None},
+        }
+        return json.dumps(task).encode()
+
+    def copy(self, output: int, plan: OutputPlan) -> bytes:
+        """The payload that copies the row groups of one output's data files."""
+        (slices,) = plan.parts
+        task = {
+            "fields": self.common["fields"],
+            "modes": self.common["modes"],
+            "storage": self.common["storage"],
+            "parts": [
+                {"path": s.candidate.data.path, "size": s.candidate.data.size, "groups": s.groups} for s in slices
+            ],
+            "output": self._output(plan.directory, plan.name),
+            "nan_counts": _nan_counts(slices),
             "tag": {"output": output, "part": None},
         }
         return json.dumps(task).encode()
@@ -113,23 +133,40 @@ class TaskFactory:
         return output
 
 
+def _nan_counts(slices: Sequence[Slice]) -> dict[str, int]:
+    """The sums of what manifests say of whole files; columns that one of them says nothing of are left out."""
+    if any(piece.groups is not None for piece in slices):
+        return {}
+    counts: list[Mapping[int, int]] = [piece.candidate.data.file.nan_value_counts or {} for piece in slices]
+    known = set(counts[0]).intersection(*counts[1:])
+    return {str(column): sum(count[column] for count in counts) for column in sorted(known)}
+
+
 def plan_outputs(
-    groups: Sequence[FileGroup], parallelism: int, directories: Sequence[str], call_id: str
+    groups: Sequence[FileGroup],
+    parallelism: int,
+    directories: Sequence[str],
+    call_id: str,
+    copies: Sequence[bool] = (),
 ) -> list[OutputPlan]:
-    """The files to write: enough parts that every core works even when there are fewer files than cores."""
+    """The files to write: enough parts that every core works even when there are fewer files than cores.
+
+    Groups that ``copies`` marks have one part a file: copying waits for storage, not for cores.
+    """
     total = sum(group.output_files for group in groups)
     wanted = -(-parallelism // total) if total < parallelism else 1
     plans: list[OutputPlan] = []
     for number, group in enumerate(groups):
         each = group.size // group.output_files
-        parts = max(1, min(wanted, each // _LEAST_PART))
+        copied = bool(copies) and copies[number]
+        parts = 1 if copied else max(1, min(wanted, each // _LEAST_PART))
         slices = _slices(group, group.output_files * parts)
         bins = _balanced(slices, group.output_files * parts)
         for start in range(0, len(bins), parts):
             chosen = tuple(tuple(b) for b in bins[start : start + parts] if b)
             if chosen:
                 name = f"{len(plans):05d}-{number}-{call_id}"
-                plans.append(OutputPlan(number, name, directories[number], chosen))
+                plans.append(OutputPlan(number, name, directories[number], chosen, copied))
     return plans
 
 

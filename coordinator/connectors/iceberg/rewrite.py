@@ -13,20 +13,23 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.copying import choose_ways
 from coordinator.connectors.iceberg.delegated import reason_of_properties
 from coordinator.connectors.iceberg.deletes import DeleteIndex
 from coordinator.connectors.iceberg.filters import file_filter
-from coordinator.connectors.iceberg.groups import Candidate, FileGroup, plan_groups
+from coordinator.connectors.iceberg.groups import Candidate, FileGroup, Skipped, Survey, survey
 from coordinator.connectors.iceberg.journal import Journal, JournalEntry
-from coordinator.connectors.iceberg.manifests import LiveFile, read_live
+from coordinator.connectors.iceberg.manifests import LiveFile, Partition, read_live
 from coordinator.connectors.iceberg.options import RewriteOptions
 from coordinator.connectors.iceberg.payloads import OutputPlan, TaskFactory, equality_fields, plan_outputs
 from coordinator.connectors.iceberg.storage import delete_files
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ProcedureContext, ProcedureProgress, TableTarget
+from shared.spi.workers import WorkerRuntime
 
 WRITE_KERNEL = "rewrite:run"
 JOIN_KERNEL = "join:run"
@@ -81,13 +84,16 @@ class NotOurs:
     reason: str
 
 
-def plan_rewrite(
-    catalog: TableCatalog, table: Table, target: TableTarget, options: RewriteOptions, parallelism: int
-) -> Rewrite | NotOurs | None:
-    """What to rewrite in the pinned snapshot of ``table``, of format version 2 at most; None when nothing is to do.
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The pinned snapshot and what the call makes of its files."""
 
-    Raises ProcessionError NOT_SUPPORTED before any work for encrypted files.
-    """
+    snapshot: Snapshot
+    survey: Survey
+
+
+def look(table: Table, target: TableTarget, options: RewriteOptions) -> Looked | None:
+    """Read the manifests of the pinned snapshot of ``table``; None for a table without one. Raises ProcessionError."""
     snapshot = None if target.snapshot_id is None else table.snapshot_by_id(target.snapshot_id)
     if target.snapshot_id is not None and snapshot is None:
         raise ProcessionError(
@@ -101,15 +107,38 @@ def plan_rewrite(
     live = read_live(table, snapshot)
     matches = file_filter(target.filter, table)
     index = DeleteIndex(live.deletes, table.specs())
-    candidates = [Candidate(data, index.of(data)) for data in live.data if matches(data)]
-    groups = plan_groups(candidates, options)
-    if not groups:
+    chosen: list[Candidate] = []
+    excluded: dict[Partition, list[Candidate]] = {}
+    for data in live.data:
+        candidate = Candidate(data, index.of(data))
+        if matches(data):
+            chosen.append(candidate)
+        else:
+            excluded.setdefault(data.partition, []).append(candidate)
+    found = survey(chosen, options)
+    reason = "no row of them can match the filter"
+    found.skipped.extend(Skipped(partition, tuple(files), reason) for partition, files in excluded.items())
+    return Looked(snapshot, found)
+
+
+def plan_rewrite(
+    catalog: TableCatalog, table: Table, target: TableTarget, options: RewriteOptions, workers: WorkerRuntime
+) -> Rewrite | NotOurs | None:
+    """What to rewrite in the pinned snapshot of ``table``, of format version 2 at most; None when nothing is to do.
+
+    Raises ProcessionError NOT_SUPPORTED before any work for encrypted files.
+    """
+    looked = look(table, target, options)
+    if looked is None or not looked.survey.groups:
         return None
-    reason = reason_of_properties(table.properties) or _reason_of_files(table, groups)
+    snapshot, groups = looked.snapshot, looked.survey.groups
+    reason = reason_of_work(table, groups)
     if reason is not None:
         return NotOurs(reason)
     call_id = uuid.uuid4().hex
     directories = [_directory(table, group, call_id) for group in groups]
+    factory = TaskFactory.of(table, catalog.settings.storage)
+    copies = [way.copies for way in choose_ways(table, groups, options, factory, workers)]
     return Rewrite(
         call_id=call_id,
         target=target,
@@ -117,8 +146,8 @@ def plan_rewrite(
         base_snapshot_id=snapshot.snapshot_id,
         base_sequence=snapshot.sequence_number or 0,
         groups=groups,
-        outputs=plan_outputs(groups, parallelism, directories, call_id),
-        factory=TaskFactory.of(table, catalog.settings.storage),
+        outputs=plan_outputs(groups, workers.parallelism, directories, call_id, copies),
+        factory=factory,
         options=options,
     )
 
@@ -163,7 +192,8 @@ def _waves(rewrite: Rewrite) -> list[list[int]]:
 
 def _write_wave(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[int]) -> list[bytes]:
     factory, name = rewrite.factory, f"{rewrite.target.schema}.{rewrite.target.table}"
-    payloads = [factory.write(n, rewrite.outputs[n], p) for n in numbers for p in range(len(rewrite.outputs[n].parts))]
+    decoded = [n for n in numbers if not rewrite.outputs[n].copies]
+    payloads = [factory.write(n, rewrite.outputs[n], p) for n in decoded for p in range(len(rewrite.outputs[n].parts))]
     parts: dict[int, list[Written]] = {}
     final: list[bytes] = []
     results = context.workers.run_tasks(WRITE_KERNEL, payloads, description=f"rewrite {name}")
@@ -175,7 +205,17 @@ def _write_wave(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[i
             final.append(raw)
         else:
             parts.setdefault(written.output, []).append(written)
-    return final + _join_parts(rewrite, context, parts)
+    return final + _join_parts(rewrite, context, parts) + _copy_files(rewrite, context, numbers)
+
+
+def _copy_files(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[int]) -> list[bytes]:
+    payloads = [rewrite.factory.copy(n, rewrite.outputs[n]) for n in numbers if rewrite.outputs[n].copies]
+    copied = []
+    for raw in context.workers.run_tasks(JOIN_KERNEL, payloads, description="copy row groups"):
+        context.check_cancelled()
+        copied.append(raw)
+        context.report(ProcedureProgress(len(copied), len(payloads), "copying row groups"))
+    return copied
 
 
 def _join_parts(rewrite: Rewrite, context: ProcedureContext, parts: dict[int, list[Written]]) -> list[bytes]:
@@ -259,6 +299,11 @@ def _data_file(rewrite: Rewrite, written: Written) -> DataFile:
 
 def _by_id(counts: dict[str, int]) -> dict[int, int]:
     return {int(key): count for key, count in counts.items()}
+
+
+def reason_of_work(table: Table, groups: Sequence[FileGroup]) -> str | None:
+    """Why these groups are not for our kernels, None when they are; raises ProcessionError for encrypted files."""
+    return reason_of_properties(table.properties) or _reason_of_files(table, groups)
 
 
 def _reason_of_files(table: Table, groups: Sequence[FileGroup]) -> str | None:

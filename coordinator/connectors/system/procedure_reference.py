@@ -48,6 +48,9 @@ def _section(name: str, declaration: ProcedureDeclaration) -> str:
     parts.append(
         "\n" + _table(("result column", "type", "meaning"), [(c.name, c.type, c.doc) for c in declaration.output])
     )
+    if declaration.dry_run_output:
+        shown = [(c.name, c.type, c.doc) for c in declaration.dry_run_output]
+        parts.append("\nWith `dry_run => true`:\n\n" + _table(("result column", "type", "meaning"), shown))
     if declaration.example:
         parts.append(f"\n```sql\n{declaration.example}\n```\n")
     if declaration.notes:

@@ -11,6 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from coordinator.engine.spark.kernel_package import PACKAGE
 
 _RESULT = "result binary"
+_MOST_IN_FUNCTION = 256 << 10
+"""Bytes of payloads that travel with the function, to every task; more would grow with the square of their number."""
 MapInArrow = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -34,12 +36,15 @@ class SparkWorkers:
         return self._runner.parallelism
 
     def run_tasks(self, kernel: str, payloads: Sequence[bytes], *, description: str = "") -> Iterator[bytes]:  # noqa: ARG002
-        """As the SPI says. The payloads travel with the function: a range has its partitions without a shuffle."""
+        """As the SPI says. Small payloads travel with the function: a range has its partitions without a shuffle.
+
+        Large ones are a frame's rows, each sent to the partition of its number.
+        """
         if not payloads:
             return
-        function = kernel_function(kernel, tuple(payloads))
-        count = len(payloads)
-        for batch in self._runner.batches(lambda s: s.range(0, count, 1, count).mapInArrow(function, _RESULT)):
+        small = sum(map(len, payloads)) <= _MOST_IN_FUNCTION
+        frame = _numbered(kernel, payloads) if small else _shuffled(kernel, payloads)
+        for batch in self._runner.batches(frame):
             yield from batch.column(0).to_pylist()
 
     def run_on_all_workers(
@@ -69,8 +74,23 @@ class SparkWorkers:
         return [row for batch in self._runner.batches(lambda s: s.sql(sql)) for row in batch.to_pylist()]
 
 
-def kernel_function(kernel: str, payloads: tuple[bytes, ...]) -> MapInArrow:
-    """Runs the payload whose number is the row's value. Nested, so that it is shipped by value."""
+def _numbered(kernel: str, payloads: Sequence[bytes]) -> Callable[[SparkSession], DataFrame]:
+    function, count = kernel_function(kernel, tuple(payloads)), len(payloads)
+    return lambda session: session.range(0, count, 1, count).mapInArrow(function, _RESULT)
+
+
+def _shuffled(kernel: str, payloads: Sequence[bytes]) -> Callable[[SparkSession], DataFrame]:
+    function, count = kernel_function(kernel, None), len(payloads)
+    rows = pa.table({"payload": pa.array(payloads, pa.binary()), "task": pa.array(range(count), pa.int32())})
+
+    def frame(session: SparkSession) -> DataFrame:
+        return session.createDataFrame(rows).repartitionById(count, "task").mapInArrow(function, _RESULT)
+
+    return frame
+
+
+def kernel_function(kernel: str, payloads: tuple[bytes, ...] | None) -> MapInArrow:
+    """Runs the payload in the first column, or the one whose number that is. Nested, so that it is shipped by value."""
     module, function = kernel.split(":")
     package = PACKAGE
 
@@ -81,8 +101,8 @@ def kernel_function(kernel: str, payloads: tuple[bytes, ...]) -> MapInArrow:
 
         call = getattr(importlib.import_module(f"{package}.{module}"), function)
         for batch in batches:
-            for number in batch.column(0).to_pylist():
-                answer = call(payloads[number])
+            for value in batch.column(0).to_pylist():
+                answer = call(value if payloads is None else payloads[value])
                 for result in (answer,) if isinstance(answer, bytes) else answer:
                     column = pyarrow.array([result], pyarrow.binary())
                     yield pyarrow.RecordBatch.from_arrays([column], ["result"])

@@ -7,9 +7,14 @@ import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from pyiceberg.table import Table
+
+from coordinator.connectors.iceberg import dry_run
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.commit import commit_rewrite
+from coordinator.connectors.iceberg.copying import Way, choose_ways
 from coordinator.connectors.iceberg.delegated import (
     Delegated,
     delegate,
@@ -19,14 +24,17 @@ from coordinator.connectors.iceberg.delegated import (
 )
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
 from coordinator.connectors.iceberg.journal import Journal, JournalEntry
-from coordinator.connectors.iceberg.options import Rewriter, parse_options
+from coordinator.connectors.iceberg.options import RewriteOptions, Rewriter, parse_options
+from coordinator.connectors.iceberg.payloads import TaskFactory
 from coordinator.connectors.iceberg.recovery import landed_snapshot, sweep
 from coordinator.connectors.iceberg.rewrite import (
     NotOurs,
     Rewrite,
     journal_begin,
+    look,
     new_data_files,
     plan_rewrite,
+    reason_of_work,
     write_files,
 )
 from coordinator.connectors.iceberg.sorting import SortedBy, parse_sorted_by
@@ -66,6 +74,7 @@ DECLARATION = ProcedureDeclaration(
         ),
         Argument("options", "map(varchar,varchar)", "Iceberg's rewrite options by name.", default=None),
         Argument("filter", "varchar", "Only files that may hold rows for which this is true.", default="TRUE"),
+        Argument("dry_run", "boolean", "Show what would be rewritten and why, and change nothing.", default=False),
     ),
     output=(
         OutputColumn("rewritten_data_files_count", "integer", "Data files that were replaced."),
@@ -86,6 +95,7 @@ DECLARATION = ProcedureDeclaration(
     "use-starting-sequence-number=false, tables of format version 3, Avro and ORC files, and tables with Parquet "
     "bloom filters. Sorting by columns must keep the table's own sort order. "
     "A call with nothing to do makes no snapshot.",
+    dry_run_output=dry_run.COLUMNS,
 )
 
 
@@ -95,6 +105,7 @@ class Call:
 
     rewrite: Rewrite | None
     delegated: Delegated | None = None
+    shown: Sequence[Sequence[Any]] | None = None
     writing: bool = False
     outcome_unknown: bool = False
     committed: bool = False
@@ -126,10 +137,12 @@ class RewriteDataFiles:
             options = parse_options(arguments.get("options"), table.properties, rewriter)
             planned: Rewrite | NotOurs | None
             reason = reason_before_planning(table, options, sort=rewriter != "BIN-PACK")
+            if arguments.get("dry_run"):
+                return Call(None, shown=self._shown(table, target, options, reason, context))
             if reason is not None:
                 planned = NotOurs(reason)
             else:
-                planned = plan_rewrite(self._catalog, table, target, options, context.workers.parallelism)
+                planned = plan_rewrite(self._catalog, table, target, options, context.workers)
             match planned:
                 case NotOurs(reason):
                     catalog = self._catalog.settings.catalog
@@ -137,6 +150,23 @@ class RewriteDataFiles:
                 case Rewrite():
                     journal_begin(planned, self._journal, self._catalog.settings.catalog, context.session.query_id)
         return Call(planned)
+
+    def _shown(
+        self, table: Table, target: TableTarget, options: RewriteOptions, reason: str | None, context: ProcedureContext
+    ) -> list[Any]:
+        """The rows of a dry run."""
+        looked = look(table, target, options)
+        if looked is None:
+            return []
+        groups = looked.survey.groups
+        reason = reason or (reason_of_work(table, groups) if groups else None)
+        if reason is not None:
+            methods = [("iceberg", Way(copies=False, reason=reason))] * len(groups)
+        else:
+            factory = TaskFactory.of(table, self._catalog.settings.storage)
+            ways = choose_ways(table, groups, options, factory, context.workers)
+            methods = [("copy" if way.copies else "rewrite", way) for way in ways]
+        return dry_run.dry_run_rows(table, looked.survey, methods, context.workers.parallelism)
 
     def write(self, context: ProcedureContext, handle: Call) -> Sequence[bytes]:
         """Run the kernels, or Iceberg's procedure, which commits on its own; raises ProcessionError."""
@@ -151,6 +181,8 @@ class RewriteDataFiles:
 
     def finish(self, context: ProcedureContext, handle: Call, fragments: Sequence[bytes]) -> ProcedureResult:
         """Commit one REPLACE snapshot; raises ProcessionError."""
+        if handle.shown is not None:
+            return ProcedureResult(rows=handle.shown)
         if handle.delegated is not None:
             return result(handle.delegated, json.loads(fragments[0]), self._catalog)
         rewrite = handle.rewrite

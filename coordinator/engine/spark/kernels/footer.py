@@ -16,7 +16,9 @@ from .tasks import Metrics
 from .thrift import Reader, Struct
 
 MAGIC = b"PAR1"
+BLOOM_OFFSET, BLOOM_LENGTH = 14, 15
 _TAIL = 64 << 10
+_INTEGERS = (1, 2)
 
 
 def read_footer(source: Any, size: int) -> Struct:
@@ -103,18 +105,17 @@ def _bounds(leaf: Leaf, metas: Sequence[Struct], statistics: Sequence[Struct]) -
             continue
         if 5 not in found or 6 not in found:
             return None, None
-        low, high = (_single_value(leaf.type, found[i][1]) for i in (6, 5))
+        low, high = (_single_value(leaf.type, meta[1][1], found[i][1]) for i in (6, 5))
         lowest = low if lowest is None or order(low) < order(lowest) else lowest
         highest = high if highest is None or order(high) > order(highest) else highest
     return lowest, highest
 
 
-def _single_value(kind: str, raw: bytes) -> bytes:
+def _single_value(kind: str, physical: int, raw: bytes) -> bytes:
     if not kind.startswith("decimal"):
         return raw
-    # Up to 18 digits we write little-endian integers, above big-endian fixed bytes; Iceberg wants the fewest bytes.
-    digits = int(kind.removeprefix("decimal(").partition(",")[0])
-    value = int.from_bytes(raw, "little" if digits <= 18 else "big", signed=True)
+    # Integers are little-endian, fixed bytes big-endian; Iceberg wants the fewest bytes.
+    value = int.from_bytes(raw, "little" if physical in _INTEGERS else "big", signed=True)
     return value.to_bytes((value + (value < 0)).bit_length() // 8 + 1, "big", signed=True)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from .errors import KernelError
-from .schema import FIELD_ID, field_id
+from .schema import FIELD_ID, field_id, is_list
 
 NameMapping = Sequence[Mapping[str, Any]]
 
@@ -29,7 +29,7 @@ def _has_id(field: Any) -> bool:
 def _children(kind: Any) -> list[Any]:
     if pa.types.is_struct(kind):
         return [kind.field(i) for i in range(kind.num_fields)]
-    if pa.types.is_list(kind):
+    if is_list(kind):
         return [kind.value_field]
     return [kind.key_field, kind.item_field] if pa.types.is_map(kind) else []
 
@@ -45,7 +45,7 @@ def _with(field: Any, entry: Mapping[str, Any], name: str) -> Any:
     kind, inner = field.type, entry.get("fields", [])
     if pa.types.is_struct(kind):
         kind = pa.struct([_named(child, inner) for child in _children(kind)])
-    elif pa.types.is_list(kind):
+    elif is_list(kind):
         kind = pa.list_(_renamed(kind.value_field, inner, "element"))
     elif pa.types.is_map(kind):
         kind = pa.map_(_renamed(kind.key_field, inner, "key"), _renamed(kind.item_field, inner, "value"))

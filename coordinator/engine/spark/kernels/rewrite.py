@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,11 +11,12 @@ import pyarrow.parquet as pq
 
 from .deletes import EqualityDeletes, read_keys, read_positions
 from .errors import reading, writing
-from .footer import metrics, nan_columns, read_footer
+from .footer import nan_columns
+from .outputs import discard, open_output, read_metrics
 from .reader import FileReader, dictionary_columns
 from .schema import FieldJson, Leaf, arrow_field, leaves
-from .storage import normalize, resolve
-from .tasks import Fragment, Metrics, Output, WriteTask, answer, write_task
+from .storage import normalize
+from .tasks import Fragment, Output, WriteTask, answer, write_task
 
 
 def run(payload: bytes) -> bytes:
@@ -140,12 +140,7 @@ class FileWriter:
         """Remove what was written; best effort, since the coordinator sweeps by name as well."""
         if self._path is None:
             return
-        filesystem, path = resolve(self._path, self._storage)
-        try:
-            self._sink.close()
-            filesystem.delete_file(path)
-        except (OSError, pa.ArrowException):
-            return
+        discard(self._path, self._sink, self._storage)
 
     def _flush(self) -> None:
         table = pa.Table.from_batches(self._pending, schema=self._schema).unify_dictionaries()
@@ -163,29 +158,6 @@ class FileWriter:
         assert self._path is not None
         with writing(self._path):
             self._writer.write_table(table, row_group_size=table.num_rows)
-
-
-def open_output(output: Output, storage: Mapping[str, str]) -> tuple[str, Any]:
-    """A new file for an output and its location, under a name that no other attempt uses."""
-    location = f"{output.directory}/{output.name}-{secrets.token_hex(4)}.parquet"
-    filesystem, path = resolve(location, storage)
-    with writing(location):
-        filesystem.create_dir(path.rpartition("/")[0], recursive=True)
-        return location, filesystem.open_output_stream(path)
-
-
-def read_metrics(
-    location: str,
-    size: int,
-    fields: Sequence[Leaf],
-    modes: Mapping[str, str],
-    nan_counts: Mapping[str, int],
-    storage: Mapping[str, str],
-) -> Metrics:
-    """Iceberg's metrics of a file that was just written."""
-    filesystem, path = resolve(location, storage)
-    with reading(location), filesystem.open_input_file(path) as source:
-        return metrics(read_footer(source, size), fields, modes, nan_counts)
 
 
 def _dictionaries(task: WriteTask) -> tuple[set[str], set[str]]:

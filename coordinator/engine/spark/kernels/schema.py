@@ -124,7 +124,7 @@ def aligner(source: Any, target: FieldJson) -> Align | None:
     kind = iceberg["type"]
     if kind == "struct" and pa.types.is_struct(source.type):
         return _struct(source.type, iceberg["fields"], wanted)
-    if kind == "list" and pa.types.is_list(source.type):
+    if kind == "list" and is_list(source.type):
         inner = aligner(source.type.value_field, list_element(iceberg))
         return lambda array: _relist(array, wanted, inner)
     if kind == "map" and pa.types.is_map(source.type):
@@ -133,6 +133,11 @@ def aligner(source: Any, target: FieldJson) -> Align | None:
         return lambda array: _remap(array, wanted, align_key, align_value)
     name = target["name"]
     raise KernelError("ICEBERG_BAD_DATA", f"Column {name} is {source.type} in the file and {kind} in the table")
+
+
+def is_list(kind: Any) -> bool:
+    """Whether an Arrow type holds lists of one element type, in any of Arrow's layouts for offsets."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _primitive(source: Any, wanted: Any) -> Align | None:

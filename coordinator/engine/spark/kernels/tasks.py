@@ -71,10 +71,12 @@ class WriteTask:
 
 @dataclass(frozen=True, slots=True)
 class JoinTask:
-    """Merge the row groups of ``parts`` into one file without decoding them; ``nan_counts`` are theirs, summed."""
+    """Merge the row groups of ``parts`` into one file without decoding them; ``nan_counts`` are theirs, summed.
+
+    The parts are what write tasks left, or data files of the table that ``probe`` found alike."""
 
     fields: list[dict[str, Any]]
-    parts: list[str]
+    parts: list[Input]
     output: Output
     modes: dict[str, str] = field(default_factory=dict)
     nan_counts: dict[str, int] = field(default_factory=dict)
@@ -122,6 +124,7 @@ def join_task(payload: bytes) -> JoinTask:
     """The task of a payload."""
     raw = json.loads(payload)
     raw["output"] = Output(**raw["output"])
+    raw["parts"] = [_input(item) for item in raw["parts"]]
     return JoinTask(**raw)
 
 

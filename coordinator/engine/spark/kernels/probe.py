@@ -1,0 +1,136 @@
+"""Kernel ``probe:run``: whether the row groups of files can be copied as they are, from their footers alone.
+
+Files can be copied together when each has exactly the table's columns, by field id and type, in the table's order,
+and all have one schema and one codec. Source: parquet.thrift (SchemaElement), Iceberg specification, appendix A.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from .footer import BLOOM_LENGTH, BLOOM_OFFSET, column_meta, columns, read_footer, row_groups
+from .rowgroups import opened
+from .schema import FieldJson, list_element, map_entry
+from .thrift import Struct, encode
+
+_CODECS = ("uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4_raw")
+_BOOLEAN, _INT32, _INT64, _INT96, _FLOAT, _DOUBLE, _BYTES, _FIXED = range(8)
+_PHYSICAL: Mapping[str, int] = {
+    "boolean": _BOOLEAN, "int": _INT32, "long": _INT64, "float": _FLOAT, "double": _DOUBLE, "date": _INT32,
+    "time": _INT64, "timestamp": _INT64, "timestamptz": _INT64, "timestamp_ns": _INT64, "timestamptz_ns": _INT64,
+    "string": _BYTES, "binary": _BYTES, "uuid": _FIXED,
+}  # fmt: skip
+_UNITS = {"time": 2, "timestamp": 2, "timestamptz": 2, "timestamp_ns": 3, "timestamptz_ns": 3}
+_CONVERTED_MICROS = (8, 10)
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+
+
+def run(payload: bytes) -> bytes:
+    """``{"fields", "files": [paths], "tag"}`` to ``{"tag", "kinds": [digest], "codecs": [names], "reason": text}``.
+
+    ``reason`` says in plain words why a file cannot be copied, or is null; the first such file ends the look.
+    """
+    task = json.loads(payload)
+    kinds: set[str] = set()
+    codecs: set[str] = set()
+    reason = None
+    for path in task["files"]:
+        with opened(path, task.get("storage", {})) as source:
+            footer = read_footer(source, source.size())
+        kinds.add(_kind(footer))
+        codecs |= _codecs(footer)
+        reason = _reason(footer, task["fields"])
+        if reason is not None:
+            reason = f"{reason}: {path}"
+            break
+    return json.dumps({"tag": task["tag"], "kinds": sorted(kinds), "codecs": sorted(codecs), "reason": reason}).encode()
+
+
+def _kind(footer: Struct) -> str:
+    """A digest of what the files of a copy must share: the schema and the meaning of bounds."""
+    return hashlib.sha256(encode({k: footer[k] for k in (2, 7) if k in footer})).hexdigest()[:16]
+
+
+def _codecs(footer: Struct) -> set[str]:
+    found = {column_meta(chunk)[4][1] for group in row_groups(footer) for chunk in columns(group)}
+    return {_CODECS[number] if number < len(_CODECS) else str(number) for number in found}
+
+
+def _reason(footer: Struct, fields: Sequence[FieldJson]) -> str | None:
+    elements: list[Struct] = footer[2][1][1]
+    carried = [element[9][1] for element in elements[1:] if 9 in element]
+    if not carried:
+        return "a file has no field ids"
+    if carried != [number for field in fields for number in _ids(field)]:
+        return "a file has other columns than the table has today"
+    primitive = [element for element in elements[1:] if not element.get(5, (0, 0))[1]]
+    for element, (field, kind) in zip(primitive, (leaf for f in fields for leaf in _leaves(f)), strict=True):
+        if not _fits(element, kind):
+            return f"column {field} has another type in a file"
+    for group in row_groups(footer):
+        for chunk in columns(group):
+            if 8 in chunk or 9 in chunk:
+                return "a file is encrypted"
+            meta = column_meta(chunk)
+            if BLOOM_OFFSET in meta and BLOOM_LENGTH not in meta:
+                return "a file has bloom filters of unknown length"
+    return None
+
+
+def _ids(field: FieldJson) -> Iterator[int]:
+    yield field["id"]
+    for child in _children(field):
+        yield from _ids(child)
+
+
+def _leaves(field: FieldJson) -> Iterator[tuple[str, str]]:
+    if isinstance(field["type"], str):
+        yield field["name"], field["type"]
+    for child in _children(field):
+        yield from _leaves(child)
+
+
+def _children(field: FieldJson) -> Sequence[FieldJson]:
+    kind = field["type"]
+    if isinstance(kind, str):
+        return ()
+    match kind["type"]:
+        case "struct":
+            inner: Sequence[FieldJson] = kind["fields"]
+            return inner
+        case "list":
+            return (list_element(kind),)
+        case "map":
+            return map_entry(kind)
+        case _:
+            return ()
+
+
+def _fits(element: Struct, kind: str) -> bool:
+    """Whether a primitive column of a file is stored as Iceberg stores ``kind``."""
+    physical = element[1][1]
+    if found := _DECIMAL.fullmatch(kind):
+        return physical in (_INT32, _INT64, _FIXED) and _decimal(element) == (int(found[1]), int(found[2]))
+    if kind.startswith("fixed["):
+        return bool(physical == _FIXED and element[2][1] == int(kind[6:-1]))
+    if _PHYSICAL.get(kind) != physical:
+        return False
+    return kind not in _UNITS or _unit(element) == _UNITS[kind]
+
+
+def _decimal(element: Struct) -> tuple[int, int]:
+    return element[8][1] if 8 in element else 0, element[7][1] if 7 in element else 0
+
+
+def _unit(element: Struct) -> int | None:
+    """2 for microseconds, 3 for nanoseconds: the number in the union of units."""
+    logical: dict[int, Any] = element[10][1] if 10 in element else {}
+    for number in (7, 8):
+        if number in logical:
+            unit: Struct = logical[number][1][2][1]
+            return next(iter(unit), None)
+    return 2 if 6 in element and element[6][1] in _CONVERTED_MICROS else None

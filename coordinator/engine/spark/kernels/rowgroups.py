@@ -1,0 +1,205 @@
+"""Row groups of several Parquet files as one file, pages copied as they are, without decoding.
+
+Only the footer and the offset indexes are written anew, since they hold absolute positions; statistics, column
+indexes and bloom filters stay as they are. Source: parquet.thrift (FileMetaData, ColumnChunk, OffsetIndex).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .errors import KernelError, reading
+from .footer import BLOOM_LENGTH, BLOOM_OFFSET, MAGIC, chunk_range, column_meta, columns, read_footer, row_groups
+from .storage import is_local, resolve
+from .thrift import I64, Reader, Struct, encode
+
+_BLOCK = 4 << 20
+_OFFSET_INDEX, _OFFSET_LENGTH, _COLUMN_INDEX, _COLUMN_LENGTH = 4, 5, 6, 7
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file, or the row groups ``groups[0]`` up to ``groups[1]`` of it."""
+
+    path: str
+    groups: tuple[int, int] | None = None
+
+
+class LocalFile:
+    """A file of this machine with the two calls of Arrow's that a copy needs, and its descriptor."""
+
+    def __init__(self, path: str) -> None:
+        self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def size(self) -> int:
+        return os.fstat(self.fileno()).st_size
+
+    def read_at(self, length: int, offset: int) -> bytes:
+        return os.pread(self.fileno(), length, offset)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@contextmanager
+def opened(location: str, storage: Mapping[str, str]) -> Iterator[Any]:
+    """A file with ``read_at`` and ``size``; errors name it."""
+    with reading(location):
+        filesystem, path = resolve(location, storage)
+        source = LocalFile(path) if is_local(location) else filesystem.open_input_file(path)
+        try:
+            yield source
+        finally:
+            source.close()
+
+
+@dataclass(slots=True)
+class _Pieces:
+    """What belongs to one column chunk and is written behind all pages."""
+
+    chunk: Struct
+    column_index: bytes | None = None
+    offset_index: Struct | None = None
+    bloom_filter: bytes | None = None
+
+
+@dataclass(slots=True)
+class _Merged:
+    """The footer that grows, and the pieces to write before it."""
+
+    footer: Struct = field(default_factory=dict)
+    groups: list[Struct] = field(default_factory=list)
+    pieces: list[_Pieces] = field(default_factory=list)
+
+
+def copy_row_groups(sources: Iterable[Source], sink: Any, storage: Mapping[str, str]) -> Struct:
+    """Write the row groups of ``sources``, in order, as one file; its footer. Raises KernelError.
+
+    The files must have one schema; the rest of the footer (writer, key-value metadata) is the first one's.
+    """
+    sink.write(MAGIC)
+    position = len(MAGIC)
+    merged = _Merged()
+    for source in sources:
+        with opened(source.path, storage) as file:
+            footer = read_footer(file, file.size())
+            _same_schema(merged, footer, source.path)
+            first, last = source.groups or (0, len(row_groups(footer)))
+            for group in row_groups(footer)[first:last]:
+                position += _copy_group(group, file, sink, position, merged)
+    groups = merged.groups
+    for ordinal, group in enumerate(groups):
+        if 7 in group:
+            group[7] = (group[7][0], ordinal)
+    kind = merged.footer[4]
+    footer = {**merged.footer, 3: (I64, sum(g[3][1] for g in groups)), 4: (kind[0], (kind[1][0], groups))}
+    _write_pieces(merged.pieces, sink, position)
+    tail = encode(footer)
+    sink.write(tail + struct.pack("<I", len(tail)) + MAGIC)
+    return footer
+
+
+def _same_schema(merged: _Merged, footer: Struct, path: str) -> None:
+    if not merged.footer:
+        merged.footer = footer
+    elif merged.footer[2] != footer[2]:
+        raise KernelError("GENERIC_INTERNAL_ERROR", f"Files whose row groups are copied differ in schema: {path}")
+
+
+def _copy_group(group: Struct, file: Any, sink: Any, position: int, merged: _Merged) -> int:
+    """Copy one row group to ``position``; how many bytes that were."""
+    ranges = [chunk_range(chunk) for chunk in columns(group)]
+    start, end = min(r[0] for r in ranges), max(r[1] for r in ranges)
+    _copy(file, start, end, sink)
+    merged.pieces += [_moved(chunk, file, position - start) for chunk in columns(group)]
+    if 5 in group:
+        group[5] = (I64, group[5][1] + position - start)
+    merged.groups.append(group)
+    return end - start
+
+
+def _moved(chunk: Struct, source: Any, shift: int) -> _Pieces:
+    """Shift the positions of a column chunk in place; what lies outside its pages is returned to be written later."""
+    pieces = _Pieces(chunk)
+    if _COLUMN_INDEX in chunk:
+        pieces.column_index = source.read_at(chunk[_COLUMN_LENGTH][1], chunk[_COLUMN_INDEX][1])
+    if _OFFSET_INDEX in chunk:
+        raw = source.read_at(chunk[_OFFSET_LENGTH][1], chunk[_OFFSET_INDEX][1])
+        pieces.offset_index = Reader(raw).struct()
+        for page in pieces.offset_index[1][1][1]:
+            page[1] = (I64, page[1][1] + shift)
+    if chunk[2][1] > 0:
+        chunk[2] = (I64, chunk[2][1] + shift)
+    meta = column_meta(chunk)
+    for number in (9, 10, 11):
+        if number in meta and meta[number][1] > 0:
+            meta[number] = (I64, meta[number][1] + shift)
+    if BLOOM_OFFSET in meta and BLOOM_LENGTH in meta:
+        pieces.bloom_filter = source.read_at(meta[BLOOM_LENGTH][1], meta[BLOOM_OFFSET][1])
+    else:
+        meta.pop(BLOOM_OFFSET, None)
+    return pieces
+
+
+def _write_pieces(pieces: list[_Pieces], sink: Any, position: int) -> None:
+    """Bloom filters, then column indexes, then offset indexes, as Parquet's writers lay them out."""
+    out = bytearray()
+    for piece in pieces:
+        if piece.bloom_filter is not None:
+            meta = column_meta(piece.chunk)
+            meta[BLOOM_OFFSET] = (I64, position + len(out))
+            out += piece.bloom_filter
+    for piece in pieces:
+        if piece.column_index is not None:
+            piece.chunk[_COLUMN_INDEX] = (I64, position + len(out))
+            out += piece.column_index
+    for piece in pieces:
+        if piece.offset_index is not None:
+            raw = encode(piece.offset_index)
+            piece.chunk[_OFFSET_INDEX] = (I64, position + len(out))
+            piece.chunk[_OFFSET_LENGTH] = (piece.chunk[_OFFSET_LENGTH][0], len(raw))
+            out += raw
+    _write_all(sink, out)
+
+
+def _write_all(sink: Any, data: bytes | bytearray) -> None:
+    view = memoryview(data)
+    while view:
+        # An unbuffered local file may take less than all; Arrow's streams take all and return nothing.
+        view = view[sink.write(view) or len(view) :]
+
+
+def _copy(source: Any, start: int, end: int, sink: Any) -> None:
+    if isinstance(source, LocalFile) and hasattr(sink, "fileno"):
+        start = _copy_inside_kernel(source.fileno(), start, end, sink.fileno())
+    while start < end:
+        block = source.read_at(min(_BLOCK, end - start), start)
+        if not block:
+            raise KernelError("ICEBERG_BAD_DATA", "a file is shorter than its footer says")
+        _write_all(sink, block)
+        start += len(block)
+
+
+def _copy_inside_kernel(source: int, start: int, end: int, sink: int) -> int:
+    """Copy without passing the bytes through this process, as far as the file systems can; where it stopped."""
+    if not hasattr(os, "copy_file_range"):
+        return start
+    while start < end:
+        try:
+            copied = os.copy_file_range(source, sink, end - start, offset_src=start)
+        except OSError:
+            # Refused between some file systems; a full disk shows again in the plain copy.
+            return start
+        if copied == 0:
+            return start
+        start += copied
+    return start
