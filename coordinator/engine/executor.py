@@ -13,7 +13,7 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.registered import find_procedure
 from coordinator.dispatch.ports import Execution, QueryProgress
 from coordinator.engine.arrow_types import rows_to_batch
-from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, spark_inputs
+from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, make_files, spark_inputs
 from coordinator.engine.procedures import run_procedure
 from coordinator.planner.planned_statement import (
     CallProcedure,
@@ -62,8 +62,10 @@ class Executor:
             case ReturnRows(rows):
                 yield rows_to_batch(planned.columns, rows)
             case RunLocally(sql, inputs):
+                make_files(inputs, self._catalogs, execution.check_cancelled)
                 yield from self._local.run(sql, execution, arrow_inputs(inputs, self._catalogs))
             case RunOnSpark(sql, inputs):
+                make_files(inputs, self._catalogs, execution.check_cancelled)
                 yield from self._spark.run(sql, execution, spark_inputs(inputs, self._catalogs))
             case ExplainNative() as work:
                 yield rows_to_batch(planned.columns, [[self._explain_native(work)]])

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import pyarrow.dataset as ds
 
 from coordinator.connectors.registry import Catalogs
-from shared.spi.relation import ArrowStream, Input, JdbcRelation, JdbcSource, ParquetRelation, RowSource, RowsRelation
+from shared.spi.relation import (
+    ArrowStream,
+    FileSource,
+    Input,
+    JdbcRelation,
+    JdbcSource,
+    ParquetRelation,
+    RowSource,
+    RowsRelation,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +43,14 @@ class FormatInput:
 
 
 SparkInput = ArrowInput | FormatInput
+
+
+def make_files(inputs: Sequence[Input], catalogs: Catalogs, check_cancelled: Callable[[], None]) -> None:
+    """Let connectors make the files that are made on first use; blocks. Raises ProcessionError."""
+    for made in inputs:
+        if isinstance(made.relation, ParquetRelation) and made.relation.made_by is not None:
+            handle = made.relation.made_by
+            cast(FileSource, catalogs.connector(handle.connectorId)).make_files(handle, check_cancelled)
 
 
 def arrow_inputs(inputs: Sequence[Input], catalogs: Catalogs) -> tuple[ArrowInput, ...]:

@@ -6,7 +6,7 @@ cross processes: they hold no credentials, only names by which the catalog finds
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -23,10 +23,15 @@ class CatalogTable:
 
 @dataclass(frozen=True, slots=True)
 class ParquetRelation:
-    """Parquet files with the columns of the scan, and their total size in bytes."""
+    """Parquet files with the columns of the scan, and their total size in bytes.
+
+    ``made_by`` is the table whose connector makes the files when the query runs (``FileSource``); None when they are
+    there.
+    """
 
     paths: tuple[str, ...]
     size_bytes: int
+    made_by: TableHandle | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,14 @@ class RowSource(Protocol):
 
     def read(self, relation: RowsRelation | JdbcRelation) -> ArrowStream:
         """The rows, columns named as in ``relation.columns``; blocks. Raises ProcessionError."""
+        ...
+
+
+class FileSource(Protocol):
+    """A connector whose files are made when they are first read."""
+
+    def make_files(self, handle: TableHandle, check_cancelled: Callable[[], None]) -> None:
+        """Make the files of a table that are missing; blocks, in any process. Raises ProcessionError."""
         ...
 
 
