@@ -1,11 +1,16 @@
-"""A SELECT under construction."""
+"""A SELECT under construction, and what the renderers of single nodes ask of the whole."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from shared.plan.expressions import Variable
+from sqlglot import exp
+
+from coordinator.unparser.scans import Scans
+from coordinator.unparser.trees import column, name, number
+from shared.plan.expressions import RowExpression, Variable
+from shared.plan.nodes import PlanNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +30,51 @@ class Block:
     def plain(self) -> bool:
         """Whether only FROM and WHERE are used."""
         return self.columns is None and self.group is None and not self.order and self.limit is None and not self.offset
+
+
+class Rendering(Protocol):
+    """The renderer of one plan."""
+
+    dialect: str
+    scans: Scans
+
+    def alias(self) -> str: ...
+
+    def block(self, node: PlanNode) -> Block: ...
+
+    def plain(self, node: PlanNode) -> Block: ...
+
+    def wrap(self, block: Block, variables: tuple[Variable, ...]) -> Block: ...
+
+    def tree(self, node: RowExpression) -> Any: ...
+
+
+def select_of(block: Block) -> Any:
+    """The block as a sqlglot SELECT."""
+    pairs = block.columns if block.columns is not None else tuple((column(v.name), v.name) for v in block.variables)
+    shown: list[Any] = [
+        tree if isinstance(tree, exp.Column) and tree.name == n else exp.Alias(this=tree, alias=name(n))
+        for tree, n in pairs
+    ]
+    select = exp.Select(expressions=shown or [exp.Alias(this=number(1), alias=name("dummy"))])
+    if block.source is not None:
+        select.set("from_", exp.From(this=block.source))
+    if block.where:
+        condition = block.where[0]
+        for term in block.where[1:]:
+            condition = exp.And(this=condition, expression=term)
+        select.set("where", exp.Where(this=condition))
+    if block.group:
+        select.set("group", exp.Group(expressions=list(block.group)))
+    if block.order:
+        select.set("order", exp.Order(expressions=list(block.order)))
+    if block.limit is not None:
+        select.set("limit", exp.Limit(expression=number(block.limit)))
+    if block.offset:
+        select.set("offset", exp.Offset(expression=number(block.offset)))
+    return select
+
+
+def passed_on(variables: tuple[Variable, ...]) -> list[tuple[Any, str]]:
+    """The columns as they are."""
+    return [(column(v.name), v.name) for v in variables]

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
 
 from coordinator.planner.query.outputs import output_variables
-from coordinator.unparser.aggregates import aggregate_call, window_call
-from coordinator.unparser.block import Block
+from coordinator.unparser import grouping, joins, windows
+from coordinator.unparser.block import Block, select_of
 from coordinator.unparser.expressions import expression
-from coordinator.unparser.frames import constant_offsets
 from coordinator.unparser.ordering import ordered
 from coordinator.unparser.refusals import unsupported
 from coordinator.unparser.scans import Scans
 from coordinator.unparser.trees import binary, call, cast, column, name, number, text
-from coordinator.unparser.unnest import array_spark, elements_duck, elements_spark, length_duck
+from coordinator.unparser.unnest import unnest
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import (
     AggregationNode,
@@ -25,19 +23,21 @@ from shared.plan.nodes import (
     EnforceSingleRowNode,
     ExchangeNode,
     FilterNode,
-    GroupIdNode,
     JoinNode,
     LimitNode,
+    MarkDistinctNode,
     OffsetNode,
     OrderingScheme,
     OutputNode,
     PlanNode,
     ProjectNode,
+    RowNumberNode,
     SampleNode,
     SemiJoinNode,
     SortNode,
     TableScanNode,
     TopNNode,
+    TopNRowNumberNode,
     UnnestNode,
     ValuesNode,
     WindowNode,
@@ -75,41 +75,15 @@ class Relations:
                     limit=block.limit,
                     offset=block.offset,
                 )
-        return self.select(block)
+        return select_of(block)
 
     def alias(self) -> str:
         self.aliases += 1
         return f"t{self.aliases}"
 
-    def select(self, block: Block) -> Any:
-        """The block as a sqlglot SELECT."""
-        shown: list[Any] = [
-            tree if isinstance(tree, exp.Column) and tree.name == n else exp.Alias(this=tree, alias=name(n))
-            for tree, n in (
-                block.columns if block.columns is not None else [(column(v.name), v.name) for v in block.variables]
-            )
-        ]
-        select = exp.Select(expressions=shown or [exp.Alias(this=number(1), alias=name("dummy"))])
-        if block.source is not None:
-            select.set("from_", exp.From(this=block.source))
-        if block.where:
-            condition = block.where[0]
-            for term in block.where[1:]:
-                condition = exp.And(this=condition, expression=term)
-            select.set("where", exp.Where(this=condition))
-        if block.group:
-            select.set("group", exp.Group(expressions=list(block.group)))
-        if block.order:
-            select.set("order", exp.Order(expressions=list(block.order)))
-        if block.limit is not None:
-            select.set("limit", exp.Limit(expression=number(block.limit)))
-        if block.offset:
-            select.set("offset", exp.Offset(expression=number(block.offset)))
-        return select
-
     def wrap(self, block: Block, variables: tuple[Variable, ...]) -> Block:
         """A new block over a finished one."""
-        sub = exp.Subquery(this=self.select(block), alias=exp.TableAlias(this=name(self.alias())))
+        sub = exp.Subquery(this=select_of(block), alias=exp.TableAlias(this=name(self.alias())))
         return Block(sub, variables)
 
     def plain(self, node: PlanNode) -> Block:
@@ -130,35 +104,27 @@ class Relations:
             case ProjectNode():
                 return self._project(node)
             case AggregationNode():
-                return self._aggregation(node)
+                return grouping.aggregation(self, node)
+            case ExchangeNode():
+                return grouping.union(self, node)
             case JoinNode():
-                return self._join(node)
+                return joins.join(self, node)
             case SemiJoinNode():
-                return self._semi_join(node)
+                return joins.semi_join(self, node)
+            case EnforceSingleRowNode():
+                return joins.single_row(self, node)
             case SortNode() | TopNNode() | LimitNode() | OffsetNode():
                 return self._ordered(node)
             case WindowNode():
-                source = self.plain(node.source)
-                kept = [(column(v.name), v.name) for v in source.variables]
-                offsets = constant_offsets(node.source)
-                made = [
-                    window_call(f, node.specification, k, self.dialect, offsets)
-                    for k, f in node.windowFunctions.items()
-                ]
-                return replace(source, columns=(*kept, *made), variables=output_variables(node))
-            case UnnestNode():
-                return self._unnest(node)
-            case EnforceSingleRowNode():
-                return self._single_row(node)
+                return windows.window(self, node)
+            case RowNumberNode() | TopNRowNumberNode():
+                return windows.row_number(self, node)
+            case MarkDistinctNode():
+                return windows.mark_distinct(self, node)
             case AssignUniqueId():
-                source = self.plain(node.source)
-                kept = [(column(v.name), v.name) for v in source.variables]
-                unique = self._unique_id()
-                return replace(
-                    source, columns=(*kept, (unique, node.idVariable.name)), variables=output_variables(node)
-                )
-            case ExchangeNode():
-                return self._union(node)
+                return windows.unique_id(self, node)
+            case UnnestNode():
+                return unnest(self, node)
             case SampleNode():
                 return self._sample(node)
             case _:
@@ -166,11 +132,6 @@ class Relations:
 
     def tree(self, node: RowExpression) -> Any:
         return expression(node, self.dialect)
-
-    def _unique_id(self) -> Any:
-        if self.dialect == "spark":
-            return call("monotonically_increasing_id")
-        return exp.Window(this=call("row_number"))
 
     def _scan(self, node: TableScanNode) -> Block:
         columns = []
@@ -182,9 +143,7 @@ class Relations:
 
     def _values(self, node: ValuesNode) -> Block:
         if not node.outputVariables:
-            if len(node.rows) == 1:
-                return Block(None, ())
-            raise unsupported("VALUES of several rows without columns", self.dialect)
+            return self._empty_rows(len(node.rows))
         if not node.rows:
             columns = [(cast(exp.Null(), parse_type(v.type), self.dialect), v.name) for v in node.outputVariables]
             empty = Block(None, node.outputVariables, columns=tuple(columns), where=(exp.Boolean(this=False),))
@@ -196,6 +155,15 @@ class Relations:
             return Block(exp.Values(expressions=tuples, alias=alias), node.outputVariables)
         columns = [(self.tree(c), v.name) for c, v in zip(node.rows[0], node.outputVariables, strict=True)]
         return self.wrap(Block(None, node.outputVariables, columns=tuple(columns)), node.outputVariables)
+
+    def _empty_rows(self, count: int) -> Block:
+        """So many rows without columns."""
+        if count == 0:
+            return self.wrap(Block(None, (), where=(exp.Boolean(this=False),)), ())
+        if count == 1:
+            return Block(None, ())
+        alias = exp.TableAlias(this=name(self.alias()), columns=[name("dummy")])
+        return Block(exp.Values(expressions=[exp.Tuple(expressions=[number(1)])] * count, alias=alias), ())
 
     def _project(self, node: ProjectNode) -> Block:
         source = self.block(node.source)
@@ -228,158 +196,6 @@ class Relations:
 
     def _ordering(self, scheme: OrderingScheme) -> tuple[Any, ...]:
         return tuple(ordered(o.variable, o.sortOrder) for o in scheme.orderBy)
-
-    def _aggregation(self, node: AggregationNode) -> Block:
-        if isinstance(node.source, GroupIdNode):
-            return self._grouping_sets(node, node.source)
-        source = self.plain(node.source)
-        keys = [column(v.name) for v in node.groupingSets.groupingKeys]
-        columns = [(column(v.name), v.name) for v in node.groupingSets.groupingKeys]
-        columns += [aggregate_call(a, key, self.dialect) for key, a in node.aggregations.items()]
-        return replace(source, columns=tuple(columns), group=tuple(keys), variables=output_variables(node))
-
-    def _grouping_sets(self, node: AggregationNode, group: GroupIdNode) -> Block:
-        """One SELECT a grouping set: the engines' own GROUPING SETS cannot tell equal sets apart."""
-        origin = {k.partition("<")[0]: v for k, v in group.groupingColumns.items()}
-        selects = []
-        for number_of_set, keys in enumerate(group.groupingSets):
-            source = self.plain(group.source)
-            present = {k.name for k in keys}
-            columns: list[tuple[Any, str]] = []
-            for key in node.groupingSets.groupingKeys:
-                kind = parse_type(key.type)
-                if key == group.groupIdVariable:
-                    value: Any = cast(number(number_of_set), kind, self.dialect)
-                elif key.name in present:
-                    value = column(origin[key.name].name)
-                else:
-                    value = cast(exp.Null(), kind, self.dialect)
-                columns.append((value, key.name))
-            columns += [aggregate_call(a, key, self.dialect) for key, a in node.aggregations.items()]
-            block = replace(
-                source,
-                columns=tuple(columns),
-                group=tuple(column(origin[k.name].name) for k in keys),
-                variables=output_variables(node),
-            )
-            selects.append(self.select(block))
-        return self._union_of(selects, output_variables(node))
-
-    def _union(self, node: ExchangeNode) -> Block:
-        layout = node.partitioningScheme.outputLayout
-        selects = []
-        for source, inputs in zip(node.sources, node.inputs, strict=True):
-            block = self.wrap(self.block(source), output_variables(source))
-            columns = tuple((column(i.name), o.name) for i, o in zip(inputs, layout, strict=True))
-            selects.append(self.select(replace(block, columns=columns)))
-        return self._union_of(selects, layout)
-
-    def _union_of(self, selects: Sequence[Any], variables: tuple[Variable, ...]) -> Block:
-        tree = selects[0]
-        for select in selects[1:]:
-            tree = exp.Union(this=tree, expression=select, distinct=False)
-        alias = exp.TableAlias(this=name(self.alias()))
-        return Block(exp.Subquery(this=tree, alias=alias), variables)
-
-    def _join(self, node: JoinNode) -> Block:
-        left, right = self._side(node.left), self._side(node.right)
-        terms = [binary(exp.EQ, column(c.left.name), column(c.right.name)) for c in node.criteria]
-        if node.filter is not None:
-            terms.append(self.tree(node.filter))
-        condition = None
-        for term in terms:
-            condition = term if condition is None else exp.And(this=condition, expression=term)
-        join = exp.Join(this=right)
-        if node.type == "INNER" and condition is None:
-            join.set("kind", "CROSS")
-        else:
-            join.set("side" if node.type != "INNER" else "kind", node.type)
-            join.set("on", condition if condition is not None else exp.Boolean(this=True))
-        variables = output_variables(node)
-        source = exp.Select(expressions=[column(v.name) for v in variables] or [number(1)])
-        source.set("from_", exp.From(this=left))
-        source.set("joins", [join])
-        alias = exp.TableAlias(this=name(self.alias()))
-        return Block(exp.Subquery(this=source, alias=alias), variables)
-
-    def _side(self, node: PlanNode) -> Any:
-        block = self.block(node)
-        return self.wrap(block, block.variables).source
-
-    def _semi_join(self, node: SemiJoinNode) -> Block:
-        source = self.plain(node.source)
-        inner = self.block(node.filteringSource)
-        wrapped = self.wrap(inner, inner.variables)
-        wanted = node.filteringSourceJoinVariable.name
-        query = self.select(replace(wrapped, columns=((column(wanted), wanted),)))
-        test = exp.Paren(this=exp.In(this=column(node.sourceJoinVariable.name), query=exp.Subquery(this=query)))
-        kept = [(column(v.name), v.name) for v in source.variables]
-        columns = (*kept, (test, node.semiJoinOutput.name))
-        return replace(source, columns=columns, variables=output_variables(node))
-
-    def _single_row(self, node: EnforceSingleRowNode) -> Block:
-        """Exactly one row: NULLs for none, an error for several."""
-        inner = self.block(node.source)
-        variables = inner.variables
-        source = self.wrap(inner, variables)
-        count = call("count", exp.Star())
-        message = text("Scalar sub-query has returned multiple rows")
-        error = call("error" if self.dialect == "duckdb" else "raise_error", message)
-        columns = []
-        for variable in variables:
-            first = call("first", column(variable.name))
-            kind = parse_type(variable.type)
-            condition = binary(exp.GT, count.copy(), number(1))
-            columns.append(
-                (
-                    exp.Case(ifs=[exp.If(this=condition, true=cast(error.copy(), kind, self.dialect))], default=first),
-                    variable.name,
-                )
-            )
-        return self.wrap(replace(source, columns=tuple(columns), group=()), variables)
-
-    def _unnest(self, node: UnnestNode) -> Block:
-        if self.dialect == "spark":
-            return self._unnest_spark(node)
-        source = self.plain(node.source)
-        kept = [(column(v.name), v.name) for v in node.replicateVariables]
-        lengths = [length_duck(k) for k in node.unnestVariables]
-        longest = call("greatest", *lengths) if len(lengths) > 1 else lengths[0]
-        position = self.alias() + "_position"
-        indexed = replace(
-            source,
-            columns=(
-                *((column(v.name), v.name) for v in source.variables),
-                (call("unnest", call("generate_series", number(1), longest)), position),
-            ),
-        )
-        outer = self.wrap(indexed, source.variables)
-        columns: list[tuple[Any, str]] = list(kept)
-        for key, made in node.unnestVariables.items():
-            columns += elements_duck(key, made, position)
-        if node.ordinalityVariable is not None:
-            columns.append((column(position), node.ordinalityVariable.name))
-        return replace(outer, columns=tuple(columns), variables=output_variables(node))
-
-    def _unnest_spark(self, node: UnnestNode) -> Block:
-        source = self.plain(node.source)
-        zipped = [array_spark(k) for k in node.unnestVariables]
-        item = self.alias() + "_item"
-        position = item + "_position"
-        # Without names of their own the fields are named 0, 1, …; a NULL array counts as an empty one.
-        arrays = call("arrays_zip", *(call("coalesce", z, call("array")) for z in zipped))
-        generated = exp.Aliases(this=call("posexplode", arrays), expressions=[name(position), name(item)])
-        shown = [column(v.name) for v in source.variables]
-        select = self.select(replace(source, columns=tuple((c, c.name) for c in shown)))
-        select.append("expressions", generated)
-        outer = exp.Subquery(this=select, alias=exp.TableAlias(this=name(self.alias())))
-        columns: list[tuple[Any, str]] = [(column(v.name), v.name) for v in node.replicateVariables]
-        for i, (key, made) in enumerate(node.unnestVariables.items()):
-            columns += elements_spark(key, made, exp.Dot(this=column(item), expression=name(str(i))))
-        if node.ordinalityVariable is not None:
-            ordinality = binary(exp.Add, column(position), number(1))
-            columns.append((cast(ordinality, parse_type("bigint"), "spark"), node.ordinalityVariable.name))
-        return Block(outer, output_variables(node), columns=tuple(columns))
 
     def _sample(self, node: SampleNode) -> Block:
         source = self.plain(node.source)

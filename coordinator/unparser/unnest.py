@@ -2,22 +2,72 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
-from coordinator.unparser.trees import call, cast, column, field_name, name, number
+from coordinator.planner.query.outputs import output_variables
+from coordinator.unparser.block import Block, Rendering, select_of
+from coordinator.unparser.trees import binary, call, cast, column, field_name, name, number
 from shared.plan.expressions import Variable
+from shared.plan.nodes import UnnestNode
 from shared.plan.types import parse_type
 
 
-def length_duck(key: str) -> Any:
+def unnest(rendering: Rendering, node: UnnestNode) -> Block:
+    """The source's rows, once for each element."""
+    if rendering.dialect == "spark":
+        return _unnest_spark(rendering, node)
+    source = rendering.plain(node.source)
+    kept = [(column(v.name), v.name) for v in node.replicateVariables]
+    lengths = [_length_duck(k) for k in node.unnestVariables]
+    longest = call("greatest", *lengths) if len(lengths) > 1 else lengths[0]
+    position = rendering.alias() + "_position"
+    indexed = replace(
+        source,
+        columns=(
+            *((column(v.name), v.name) for v in source.variables),
+            (call("unnest", call("generate_series", number(1), longest)), position),
+        ),
+    )
+    outer = rendering.wrap(indexed, source.variables)
+    columns: list[tuple[Any, str]] = list(kept)
+    for key, made in node.unnestVariables.items():
+        columns += _elements_duck(key, made, position)
+    if node.ordinalityVariable is not None:
+        columns.append((column(position), node.ordinalityVariable.name))
+    return replace(outer, columns=tuple(columns), variables=output_variables(node))
+
+
+def _unnest_spark(rendering: Rendering, node: UnnestNode) -> Block:
+    source = rendering.plain(node.source)
+    zipped = [_array_spark(k) for k in node.unnestVariables]
+    item = rendering.alias() + "_item"
+    position = item + "_position"
+    # Without names of their own the fields are named 0, 1, …; a NULL array counts as an empty one.
+    arrays = call("arrays_zip", *(call("coalesce", z, call("array")) for z in zipped))
+    generated = exp.Aliases(this=call("posexplode", arrays), expressions=[name(position), name(item)])
+    shown = [column(v.name) for v in source.variables]
+    select = select_of(replace(source, columns=tuple((c, c.name) for c in shown)))
+    select.append("expressions", generated)
+    outer = exp.Subquery(this=select, alias=exp.TableAlias(this=name(rendering.alias())))
+    columns: list[tuple[Any, str]] = [(column(v.name), v.name) for v in node.replicateVariables]
+    for i, (key, made) in enumerate(node.unnestVariables.items()):
+        columns += _elements_spark(key, made, exp.Dot(this=column(item), expression=name(str(i))))
+    if node.ordinalityVariable is not None:
+        ordinality = binary(exp.Add, column(position), number(1))
+        columns.append((cast(ordinality, parse_type("bigint"), "spark"), node.ordinalityVariable.name))
+    return Block(outer, output_variables(node), columns=tuple(columns))
+
+
+def _length_duck(key: str) -> Any:
     variable = _variable(key)
     function = "cardinality" if parse_type(variable.type).base == "map" else "len"
     return call("coalesce", cast(call(function, column(variable.name)), parse_type("bigint"), "duckdb"), number(0))
 
 
-def elements_duck(key: str, made: tuple[Variable, ...], position: str) -> list[tuple[Any, str]]:
+def _elements_duck(key: str, made: tuple[Variable, ...], position: str) -> list[tuple[Any, str]]:
     variable = _variable(key)
     kind = parse_type(variable.type)
     if kind.base == "map":
@@ -37,14 +87,14 @@ def elements_duck(key: str, made: tuple[Variable, ...], position: str) -> list[t
     ]
 
 
-def array_spark(key: str) -> Any:
+def _array_spark(key: str) -> Any:
     variable = _variable(key)
     if parse_type(variable.type).base == "map":
         return call("map_entries", column(variable.name))
     return column(variable.name)
 
 
-def elements_spark(key: str, made: tuple[Variable, ...], element: Any) -> list[tuple[Any, str]]:
+def _elements_spark(key: str, made: tuple[Variable, ...], element: Any) -> list[tuple[Any, str]]:
     kind = parse_type(_variable(key).type)
     if kind.base == "map":
         parts = ("key", "value")

@@ -11,7 +11,7 @@ from coordinator.analyzer import calls, expressions
 from coordinator.analyzer.builders import coerce, constant, not_, operator, special, typed
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.syntax import function_name
-from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type
+from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, is_comparable, is_orderable
 from coordinator.planner.query.builder import Ids, RelationPlan
 from shared.plan.expressions import Call, RowExpression, Variable, type_of
 from shared.plan.types import Type
@@ -50,15 +50,24 @@ class WindowCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Subquery:
-    """A subquery of an expression; ``value`` is what IN compares."""
+class Quantifier:
+    """``symbol ALL`` (``every``) or ``symbol ANY``."""
 
-    kind: Literal["scalar", "exists", "in"]
+    symbol: str
+    every: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery:
+    """A subquery of an expression; ``value`` is what IN and quantified comparisons compare."""
+
+    kind: Literal["scalar", "exists", "in", "quantified"]
     plan: RelationPlan
     variable: Variable
     context: Context
     node: Any
     value: RowExpression | None = None
+    quantifier: Quantifier | None = None
 
 
 @dataclass(slots=True)
@@ -112,10 +121,11 @@ class Collector:
         context: Context,
         node: Any,
         value: RowExpression | None = None,
+        quantifier: Quantifier | None = None,
     ) -> Variable:
-        hint = {"scalar": "expr", "exists": "exists", "in": "expr"}[kind]
+        hint = {"scalar": "expr", "exists": "exists", "in": "expr", "quantified": "expr"}[kind]
         variable = self.ids.variable(hint, type_text)
-        self.subqueries.append(Subquery(kind, plan, variable, context, node, value))
+        self.subqueries.append(Subquery(kind, plan, variable, context, node, value, quantifier))
         return variable
 
     def _single_column(self, node: Any, query: Any, context: Context) -> RelationPlan:
@@ -143,7 +153,22 @@ class Collector:
             return self.in_subquery(node, value, query, context)
         if symbol == "<>" and every:
             return not_(self.in_subquery(node, value, query, context))
-        raise context.unsupported(node, f"Quantified comparison {symbol} {'ALL' if every else 'ANY'}")
+        plan = self._single_column(node, query, context)
+        common = self._comparable(node, symbol, value, plan, context)
+        coerced = coerce(value, common, context.zone)
+        return self._subquery("quantified", plan, "boolean", context, node, coerced, Quantifier(symbol, every))
+
+    def _comparable(self, node: Any, symbol: str, value: RowExpression, plan: RelationPlan, context: Context) -> Type:
+        column = plan.visible[0].variable
+        common = common_super_type(typed(value), typed(column))
+        if common is None:
+            raise context.error(node, f"'{symbol}' cannot be applied to {type_of(value)}, {column.type}")
+        ordered = is_orderable(common) if symbol not in ("=", "<>") else is_comparable(common)
+        if not ordered:
+            raise context.error(
+                node, f"Type [{type_of(value)}] must be orderable in order to be used in quantified comparison"
+            )
+        return common
 
 
 def window_call(node: Any, context: Context) -> WindowCall:

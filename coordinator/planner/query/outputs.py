@@ -18,11 +18,13 @@ from shared.plan.nodes import (
     OutputNode,
     PlanNode,
     ProjectNode,
+    RowNumberNode,
     SampleNode,
     SemiJoinNode,
     SortNode,
     TableScanNode,
     TopNNode,
+    TopNRowNumberNode,
     UnnestNode,
     ValuesNode,
     WindowNode,
@@ -48,6 +50,8 @@ def output_variables(node: PlanNode) -> tuple[Variable, ...]:  # noqa: C901 - on
             return (*output_variables(node.source), node.semiJoinOutput)
         case WindowNode():
             return (*output_variables(node.source), *_of_keys(node.windowFunctions))
+        case RowNumberNode() | TopNRowNumberNode():
+            return (*output_variables(node.source), node.rowNumberVariable)
         case MarkDistinctNode():
             return (*output_variables(node.source), node.markerVariable)
         case AssignUniqueId():

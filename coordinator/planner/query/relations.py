@@ -6,17 +6,20 @@ from dataclasses import replace
 from typing import Any
 
 from coordinator.analyzer import expressions
-from coordinator.analyzer.builders import coerce, conjunction, conjuncts, special, typed
+from coordinator.analyzer.builders import coerce, conjunction, special, typed
 from coordinator.analyzer.constants import evaluate_constant
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.operators import comparison
 from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.analyzer.types import common_super_type, type_text
-from coordinator.planner.query.builder import Builder, RelationPlan, free_variables
+from coordinator.planner.query import joins
+from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.collector import Collector
+from coordinator.planner.query.correlation import NotDecorrelatedError
+from coordinator.planner.query.lateral import lateral_join
 from coordinator.planner.query.outputs import output_variables
 from coordinator.planner.query.planning import Planning
-from coordinator.planner.query.subqueries import apply_subqueries, referenced
+from coordinator.planner.query.subqueries import apply_subqueries
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Call, RowExpression, Variable
 from shared.plan.nodes import EquiJoinClause, JoinNode, SampleNode, TableScanNode, UnnestNode
@@ -62,15 +65,20 @@ def plan_relation(planner: Planning, node: Any, context: Context, left: Relation
 
 
 def _lateral(planner: Planning, node: Any, context: Context, left: RelationPlan | None = None) -> RelationPlan:
+    """LATERAL (query) beside ``left``, whose columns it may read; without ``left``, the query alone."""
     context.only(node, "this", "alias")
     if type(node.this).__name__ != "Subquery":
         raise context.unsupported(node, "LATERAL without a subquery")
     if left is None:
         return _alias(planner.plan_nested(node.this.this, context), node, context)
-    plan = planner.plan_subquery(node.this.this, context)
-    if referenced(plan.node) & {f.variable for f in left.fields}:
-        raise context.error(node.this, "Given correlated subquery is not supported", ErrorCode.NOT_SUPPORTED)
-    return _alias(plan, node, context)
+    scope = Scope(left.fields, context.scope.parent)
+    plan = _alias(planner.plan_subquery(node.this.this, replace(context, scope=scope)), node, context)
+    try:
+        joined = lateral_join(planner.ids, left.node, plan.node, set(output_variables(left.node)))
+    except NotDecorrelatedError as error:
+        message = "Given correlated subquery is not supported"
+        raise context.error(node.this.this, message, ErrorCode.UNSUPPORTED_SUBQUERY) from error
+    return RelationPlan(joined, (*left.fields, *plan.visible))
 
 
 def _alias(plan: RelationPlan, node: Any, context: Context) -> RelationPlan:
@@ -231,12 +239,14 @@ def _join(planner: Planning, left: RelationPlan, join: Any, context: Context) ->
     relation = join.this
     if type(relation).__name__ == "Unnest":
         if side or condition is not None or using:
-            raise context.unsupported(relation, "UNNEST in other than CROSS JOIN")
+            raise context.error(relation, "UNNEST on other than the right side of CROSS JOIN is not supported")
         return plan_relation(planner, relation, context, left)
     if type(relation).__name__ == "Lateral":
-        right = _lateral(planner, relation, replace(context, scope=Scope(left.fields, context.scope.parent)), left)
-    else:
-        right = plan_relation(planner, relation, context, None)
+        if side or condition is not None or using:
+            message = "LATERAL on other than the right side of CROSS JOIN is not supported"
+            raise context.error(relation.this.this, message)
+        return _lateral(planner, relation, context, left)
+    right = plan_relation(planner, relation, context, None)
     explicit = side or kind == "INNER" or condition is not None or using
     if (side or kind == "INNER") and condition is None and not using:
         raise context.error(relation, "mismatched input. Expecting: 'ON', 'USING'")
@@ -290,38 +300,8 @@ def join_on(
     planner: Planning, kind: str, left: RelationPlan, right: RelationPlan, condition: RowExpression
 ) -> RelationPlan:
     """A join whose equalities between the sides are its criteria and whose other terms its filter."""
-    sides = [set(output_variables(p.node)) for p in (left, right)]
-    pairs: list[tuple[RowExpression, RowExpression]] = []
-    rest: list[RowExpression] = []
-    for term in conjuncts(condition):
-        pair = _equality(term, sides)
-        if pair is None:
-            rest.append(term)
-        else:
-            pairs.append(pair)
-    builders = [Builder(planner.ids, p.node) for p in (left, right)]
-    keys = [builders[i].add((p[i], "expr") for p in pairs) for i in (0, 1)]
-    criteria = tuple(EquiJoinClause(left=a, right=b) for a, b in zip(*keys, strict=True))
-    return _joined(
-        planner,
-        kind,
-        RelationPlan(builders[0].node, left.fields),
-        RelationPlan(builders[1].node, right.fields),
-        criteria,
-        conjunction(rest) if rest else None,
-    )
-
-
-def _equality(term: RowExpression, sides: list[set[Variable]]) -> tuple[RowExpression, RowExpression] | None:
-    if not isinstance(term, Call) or term.displayName != "EQUAL":
-        return None
-    a, b = term.arguments
-    used = free_variables(a), free_variables(b)
-    if used[0] and used[1] and used[0] <= sides[0] and used[1] <= sides[1]:
-        return a, b
-    if used[0] and used[1] and used[0] <= sides[1] and used[1] <= sides[0]:
-        return b, a
-    return None
+    node = joins.join_on(planner.ids, kind, left.node, right.node, condition)
+    return RelationPlan(node, (*left.fields, *right.fields))
 
 
 def _using(

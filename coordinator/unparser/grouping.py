@@ -1,0 +1,76 @@
+"""Aggregations, grouping sets and unions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from coordinator.planner.query.outputs import output_variables
+from coordinator.unparser.aggregates import aggregate_call
+from coordinator.unparser.block import Block, Rendering, passed_on, select_of
+from coordinator.unparser.trees import cast, column, name, number
+from shared.plan.expressions import Variable
+from shared.plan.nodes import AggregationNode, ExchangeNode, GroupIdNode
+from shared.plan.types import parse_type
+
+
+def aggregation(rendering: Rendering, node: AggregationNode) -> Block:
+    """GROUP BY with its aggregates."""
+    if isinstance(node.source, GroupIdNode):
+        return _grouping_sets(rendering, node, node.source)
+    source = rendering.plain(node.source)
+    keys = [column(v.name) for v in node.groupingSets.groupingKeys]
+    columns = passed_on(node.groupingSets.groupingKeys)
+    columns += [aggregate_call(a, key, rendering.dialect) for key, a in node.aggregations.items()]
+    return replace(source, columns=tuple(columns), group=tuple(keys), variables=output_variables(node))
+
+
+def _grouping_sets(rendering: Rendering, node: AggregationNode, group: GroupIdNode) -> Block:
+    """One SELECT a grouping set: the engines' own GROUPING SETS cannot tell equal sets apart."""
+    origin = {k.partition("<")[0]: v for k, v in group.groupingColumns.items()}
+    dialect = rendering.dialect
+    selects = []
+    for number_of_set, keys in enumerate(group.groupingSets):
+        source = rendering.plain(group.source)
+        present = {k.name for k in keys}
+        columns: list[tuple[Any, str]] = []
+        for key in node.groupingSets.groupingKeys:
+            kind = parse_type(key.type)
+            if key == group.groupIdVariable:
+                value: Any = cast(number(number_of_set), kind, dialect)
+            elif key.name in present:
+                value = column(origin[key.name].name)
+            else:
+                value = cast(exp.Null(), kind, dialect)
+            columns.append((value, key.name))
+        columns += [aggregate_call(a, key, dialect) for key, a in node.aggregations.items()]
+        block = replace(
+            source,
+            columns=tuple(columns),
+            group=tuple(column(origin[k.name].name) for k in keys),
+            variables=output_variables(node),
+        )
+        selects.append(select_of(block))
+    return _union_of(rendering, selects, output_variables(node))
+
+
+def union(rendering: Rendering, node: ExchangeNode) -> Block:
+    """UNION ALL of the sources, column by column."""
+    layout = node.partitioningScheme.outputLayout
+    selects = []
+    for source, inputs in zip(node.sources, node.inputs, strict=True):
+        block = rendering.wrap(rendering.block(source), output_variables(source))
+        columns = tuple((column(i.name), o.name) for i, o in zip(inputs, layout, strict=True))
+        selects.append(select_of(replace(block, columns=columns)))
+    return _union_of(rendering, selects, layout)
+
+
+def _union_of(rendering: Rendering, selects: Sequence[Any], variables: tuple[Variable, ...]) -> Block:
+    tree = selects[0]
+    for select in selects[1:]:
+        tree = exp.Union(this=tree, expression=select, distinct=False)
+    alias = exp.TableAlias(this=name(rendering.alias()))
+    return Block(exp.Subquery(this=tree, alias=alias), variables)

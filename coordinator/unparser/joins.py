@@ -1,0 +1,71 @@
+"""Joins, semi joins and the check of a single row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from coordinator.planner.query.outputs import output_variables
+from coordinator.unparser.block import Block, Rendering, passed_on, select_of
+from coordinator.unparser.trees import binary, call, cast, column, name, number, text
+from shared.plan.nodes import EnforceSingleRowNode, JoinNode, PlanNode, SemiJoinNode
+from shared.plan.types import parse_type
+
+
+def join(rendering: Rendering, node: JoinNode) -> Block:
+    """A join inside a SELECT of its own, which names the columns that it passes on."""
+    left, right = _side(rendering, node.left), _side(rendering, node.right)
+    terms = [binary(exp.EQ, column(c.left.name), column(c.right.name)) for c in node.criteria]
+    if node.filter is not None:
+        terms.append(rendering.tree(node.filter))
+    condition = None
+    for term in terms:
+        condition = term if condition is None else exp.And(this=condition, expression=term)
+    made = exp.Join(this=right)
+    if node.type == "INNER" and condition is None:
+        made.set("kind", "CROSS")
+    else:
+        made.set("side" if node.type != "INNER" else "kind", node.type)
+        made.set("on", condition if condition is not None else exp.Boolean(this=True))
+    variables = output_variables(node)
+    source = exp.Select(expressions=[column(v.name) for v in variables] or [number(1)])
+    source.set("from_", exp.From(this=left))
+    source.set("joins", [made])
+    alias = exp.TableAlias(this=name(rendering.alias()))
+    return Block(exp.Subquery(this=source, alias=alias), variables)
+
+
+def _side(rendering: Rendering, node: PlanNode) -> Any:
+    block = rendering.block(node)
+    return rendering.wrap(block, block.variables).source
+
+
+def semi_join(rendering: Rendering, node: SemiJoinNode) -> Block:
+    """``value IN (query)`` as a column."""
+    source = rendering.plain(node.source)
+    inner = rendering.block(node.filteringSource)
+    wrapped = rendering.wrap(inner, inner.variables)
+    wanted = node.filteringSourceJoinVariable.name
+    query = select_of(replace(wrapped, columns=((column(wanted), wanted),)))
+    test = exp.Paren(this=exp.In(this=column(node.sourceJoinVariable.name), query=exp.Subquery(this=query)))
+    columns = (*passed_on(source.variables), (test, node.semiJoinOutput.name))
+    return replace(source, columns=columns, variables=output_variables(node))
+
+
+def single_row(rendering: Rendering, node: EnforceSingleRowNode) -> Block:
+    """Exactly one row: NULLs for none, an error for several."""
+    inner = rendering.block(node.source)
+    variables, dialect = inner.variables, rendering.dialect
+    source = rendering.wrap(inner, variables)
+    count = call("count", exp.Star())
+    message = text("Scalar sub-query has returned multiple rows")
+    error = call("error" if dialect == "duckdb" else "raise_error", message)
+    columns = []
+    for variable in variables:
+        first = call("first", column(variable.name))
+        kind = parse_type(variable.type)
+        several = exp.If(this=binary(exp.GT, count.copy(), number(1)), true=cast(error.copy(), kind, dialect))
+        columns.append((exp.Case(ifs=[several], default=first), variable.name))
+    return rendering.wrap(replace(source, columns=tuple(columns), group=()), variables)
