@@ -12,6 +12,7 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableScanNode
 from shared.properties import ConfigurationError, Property, read_properties
 from shared.spi.connector import Connector, ConnectorFactory
+from shared.spi.pushdown import Pushdown
 from shared.spi.relation import Relation
 
 ENTRY_POINTS = "procession.connectors"
@@ -77,6 +78,13 @@ class Catalogs:
     def relation(self, scan: TableScanNode) -> Relation:
         """What an engine reads for a scan, as its connector says."""
         return self.connector(scan.table.connectorId).relation(scan)
+
+    def pushdown(self, name: str) -> Pushdown | None:
+        """The catalog's connector if it takes over parts of plans; None for it and for the system's own tables."""
+        if name.lower() not in self._configs:
+            return None
+        connector = self.connector(name)
+        return connector if isinstance(connector, Pushdown) else None
 
     def spark_conf(self) -> dict[str, str]:
         """What Spark needs to see the same catalogs under the same names."""

@@ -64,7 +64,13 @@ def scan_lines(scan: TableScanNode) -> list[str]:
         handle = layout.get("predicateColumns", {}).get(name, {"name": name})
         lines.append(_column_text(scan, handle, None))
         lines.extend(_domain_lines(domain))
-    return lines
+    return [*lines, *_remote_lines(layout)]
+
+
+def _remote_lines(layout: Mapping[str, Any]) -> list[str]:
+    """What a JDBC catalog asks of its database, and why it does not join there."""
+    shown = [("remote query", layout.get("remoteSql")), ("join not pushed down", layout.get("notPushed"))]
+    return [f"{label}: {value}" for label, value in shown if value is not None]
 
 
 def _place(location: SourceLocation | None) -> str:

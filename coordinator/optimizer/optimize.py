@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from coordinator.optimizer.rule import Rule, RuleContext, node_rule
 from coordinator.optimizer.rules import (
     prune_unreferenced_outputs,
+    push_into_connector,
     push_predicate_into_table_layout,
     remove_redundant_projections,
     remove_trivial_filters,
     select_files_of_procedure,
+    show_remote_queries,
 )
 from coordinator.planner.identifiers import PlanNodeIds
 from coordinator.planner.session_properties import session_flag
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import PlanNode
 from shared.plan.traversal import output_variables
+from shared.spi.pushdown import PushdownOf
 from shared.spi.session import Session
 
 RULES: tuple[Rule, ...] = (
@@ -25,6 +28,12 @@ RULES: tuple[Rule, ...] = (
     # Before redundant projections, since a projection may become one when columns below it are gone.
     Rule("prune_unreferenced_outputs", prune_unreferenced_outputs.apply),
     node_rule("remove_redundant_projections", remove_redundant_projections.rewrite),
+    # After pruning, so that a connector's estimates are of the columns that are read.
+    Rule("push_into_connector", push_into_connector.apply),
+    # Again: columns that only a pushed condition read.
+    Rule("prune_unreferenced_outputs", prune_unreferenced_outputs.apply),
+    # Nothing changes a connector's columns any more.
+    node_rule("show_remote_queries", show_remote_queries.rewrite),
     # Last: the filters directly over scans are final, and the layout must say what they say.
     node_rule("push_predicate_into_table_layout", push_predicate_into_table_layout.rewrite),
     node_rule("select_files_of_procedure", select_files_of_procedure.rewrite),
@@ -40,14 +49,14 @@ class FiredRule:
 
 
 def optimize(
-    plan: PlanNode, session: Session, rules: tuple[Rule, ...] = RULES
+    plan: PlanNode, session: Session, rules: tuple[Rule, ...] = RULES, pushdown_of: PushdownOf = lambda _catalog: None
 ) -> tuple[PlanNode, tuple[FiredRule, ...]]:
     """The optimized plan and the rules that fired, in order.
 
     Raises ProcessionError INVALID_PLAN_ERROR naming a rule that changed the output, GENERIC_INTERNAL_ERROR naming one
     that failed.
     """
-    context = RuleContext(session, PlanNodeIds.after(plan))
+    context = RuleContext(session, PlanNodeIds.after(plan), pushdown_of)
     wanted = _output_types(plan)
     fired: list[FiredRule] = []
     for rule in rules:

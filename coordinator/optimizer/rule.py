@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from coordinator.planner.identifiers import PlanNodeIds
 from shared.plan.nodes import PlanNode
 from shared.plan.traversal import rewrite_bottom_up
+from shared.spi.pushdown import PushdownOf
 from shared.spi.session import Session
 
 
@@ -17,6 +18,7 @@ class RuleContext:
 
     session: Session
     ids: PlanNodeIds
+    pushdown_of: PushdownOf = lambda _catalog: None
 
 
 Rewrite = Callable[[PlanNode, RuleContext], PlanNode]

@@ -20,10 +20,23 @@ RULES = (
     ("remove_trivial_filters", "drop filters that are always true, and rows that are never wanted"),
     ("prune_unreferenced_outputs", "drop columns that nothing reads"),
     ("remove_redundant_projections", "drop projections that only pass columns on"),
+    ("push_into_connector", "hand what stands over scans of one catalog to its connector"),
+    ("show_remote_queries", "show in EXPLAIN what connectors ask their databases"),
     ("push_predicate_into_table_layout", "hand what a filter says of columns to the connector, to skip files"),
     ("select_files_of_procedure", "let the filter of a distributed procedure choose the files that it rewrites"),
 )
 """Optimizer rules by name, in their order; ``coordinator.optimizer`` has the functions."""
+
+PUSHDOWNS = (
+    ("filter", "filters"),
+    ("projection", "projections"),
+    ("aggregation", "aggregations"),
+    ("topn", "ORDER BY with LIMIT"),
+    ("limit", "LIMIT"),
+    ("semi_join", "IN and EXISTS over tables of its own database"),
+    ("outer_join", "LEFT and RIGHT joins of tables of its own database"),
+)
+"""Kinds of work that connectors take over, switched by ``<kind>_pushdown_enabled``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +83,26 @@ DECLARED: tuple[SessionProperty, ...] = (
     SessionProperty("query_priority", "integer", "1", "Priority in the resource group's line; larger goes first"),
     SessionProperty("query_max_stage_count", "integer", "100", "Maximum number of stages a query can have"),
     SessionProperty("target_result_size", "varchar", "", "Size of a page of results; empty for the default"),
+    SessionProperty(
+        "optimizer_inner_join_pushdown_enabled", "boolean", "true", "Let a connector join tables of its own database"
+    ),
+    SessionProperty(
+        "optimizer_inequality_join_pushdown_enabled",
+        "boolean",
+        "false",
+        "Let it also join by conditions that are no equalities",
+    ),
+    SessionProperty(
+        "join_pushdown_strategy",
+        "varchar",
+        "AUTOMATIC",
+        "AUTOMATIC pushes a join down unless the database expects a result larger than its tables; EAGER always does",
+        ("AUTOMATIC", "EAGER"),
+    ),
+    *(
+        SessionProperty(f"{kind}_pushdown_enabled", "boolean", "true", f"Let a connector compute {what}")
+        for kind, what in PUSHDOWNS
+    ),
     *(SessionProperty(f"optimizer_rule_{name}", "boolean", "true", f"Optimizer rule: {what}") for name, what in RULES),
 )
 

@@ -221,7 +221,7 @@ class _Line:
             return None, None
         self._checkers.validate_intermediate(plan, self._session, self._warnings.append)
         with self._verb("optimize"):
-            logical, self._fired = optimize(plan, self._session)
+            logical, self._fired = optimize(plan, self._session, pushdown_of=self._catalogs.pushdown)
         self._checkers.validate_final(logical, self._session, self._warnings.append)
         with self._verb("fragment"):
             return logical, fragment(logical, self._session)

@@ -21,6 +21,7 @@ from shared.spi.session import Session
 from tests.engine_local.test_local_engine import Run
 from tests.jdbc.conftest import catalog_config
 
+pytestmark = pytest.mark.slow
 DAY = dt.date(2024, 2, 29)
 MOMENT = dt.datetime(2024, 2, 29, 1, 2, 3, 456000)
 SESSION = Session(user="test", catalog="pg", schema="shop")

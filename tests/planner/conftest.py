@@ -180,6 +180,9 @@ class FakeCatalogs:
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Catalog {name} does not exist")
         return self._connectors[name]
 
+    def pushdown(self, name: str) -> None:
+        return None
+
     def relation(self, scan: TableScanNode) -> Relation:
         return self.connector(scan.table.connectorId).relation(scan)
 

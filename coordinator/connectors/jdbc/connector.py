@@ -10,14 +10,18 @@ from coordinator.connectors.jdbc.database import Database, RemoteTable
 from coordinator.connectors.jdbc.dialects import DIALECTS
 from coordinator.connectors.jdbc.dialects.dialect import Dialect
 from coordinator.connectors.jdbc.handles import column_handle, table_handle
+from coordinator.connectors.jdbc.pushdown import pushdown
 from coordinator.connectors.jdbc.read import read_arrow
 from coordinator.connectors.jdbc.relation import jdbc_relation
 from coordinator.connectors.jdbc.settings import JdbcSettings, read_settings
-from shared.plan.nodes import TableScanNode
+from shared.plan.expressions import RowExpression
+from shared.plan.nodes import PlanNode, TableScanNode
 from shared.properties import Property
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.procedure import Procedure
+from shared.spi.pushdown import JoinedScan
 from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelation
+from shared.spi.session import Session
 
 
 class JdbcConnector:
@@ -73,6 +77,23 @@ class JdbcConnector:
 
     def procedures(self) -> Sequence[Procedure]:
         return ()
+
+    def push(self, node: PlanNode, session: Session) -> PlanNode | None:
+        return pushdown.push(self.database, node, session)
+
+    def pushable(self, conjunct: RowExpression, scans: Sequence[TableScanNode], session: Session) -> bool:  # noqa: ARG002
+        return pushdown.pushable(self.database, conjunct, scans)
+
+    def join(
+        self, scans: Sequence[TableScanNode], conjuncts: Sequence[RowExpression], session: Session
+    ) -> JoinedScan | str:
+        return pushdown.join(self.database, scans, conjuncts, session)
+
+    def explained(self, scan: TableScanNode, reason: str) -> TableScanNode:
+        return pushdown.explained(scan, reason)
+
+    def finished(self, scan: TableScanNode) -> TableScanNode:
+        return pushdown.finished(scan, self.dialect)
 
     def _describe(self, schema: str, name: str, table: RemoteTable) -> TableMetadata:
         columns = tuple(

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from coordinator.connectors.jdbc.dialects.dialect import Dialect
+from coordinator.connectors.jdbc.remote_query import remote_query, render
 from shared.plan.nodes import TableScanNode
 from shared.spi.relation import JdbcRelation
 
 
 def jdbc_relation(scan: TableScanNode, dialect: Dialect) -> JdbcRelation:
-    """The columns that ``scan`` reads of its table, under their names."""
-    handle = scan.table.connectorHandle
-    columns = [scan.assignments[variable.key] for variable in scan.outputVariables]
-    names = tuple(dict.fromkeys(str(c["columnName"]) for c in columns))
-    reads = {str(c["columnName"]): c.get("read") for c in columns}
-    shown = [f"{reads[n]} AS {dialect.quote(n)}" if reads[n] else dialect.quote(n) for n in names]
-    table = f"{dialect.quote(handle['schemaName'])}.{dialect.quote(handle['tableName'])}"
-    sql = f"SELECT {', '.join(shown) or '1 AS one'} FROM {table}"  # noqa: S608 - delimited identifiers only
-    types = {str(c["columnName"]): str(c["columnType"]) for c in columns}
-    return JdbcRelation(scan.table.connectorId, sql, names, tuple(types[n] for n in names), _size(scan))
+    """The query of ``scan``, its columns named as in the scan's column handles."""
+    query = remote_query(scan, dialect)
+    # A table's own columns have the table's names, which differ from those of the variables.
+    named = {v.name: str(scan.assignments[v.key]["columnName"]) for v in scan.outputVariables}
+    renamed = {named[name]: column for name, column in query.columns.items() if name in named}
+    types = tuple(column.type for column in renamed.values())
+    names = tuple(renamed)
+    shown = msgspec.structs.replace(query, columns=renamed)
+    sql = render(shown, names, dialect, outermost=True)
+    return JdbcRelation(scan.table.connectorId, sql, names, types, _size(scan))
 
 
 def _size(scan: TableScanNode) -> int | None:
     estimate = (scan.table.connectorTableLayout or {}).get("estimate")
-    if estimate is None:
-        return None
-    return int(estimate["rows"]) * int(estimate["rowWidth"])
+    return None if estimate is None else int(estimate["rows"]) * int(estimate["rowWidth"])

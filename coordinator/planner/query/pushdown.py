@@ -19,8 +19,8 @@ from shared.plan.nodes import EquiJoinClause, FilterNode, JoinNode, PlanNode, Pr
 def push_filter(node: PlanNode, predicate: RowExpression, ids: Ids) -> PlanNode:
     """``node`` filtered by ``predicate``."""
     terms = conjuncts(predicate)
-    fixed = [t for t in terms if not _deterministic(t)]
-    node = _push(node, [t for t in terms if _deterministic(t)], ids)
+    fixed = [t for t in terms if not deterministic(t)]
+    node = _push(node, [t for t in terms if deterministic(t)], ids)
     return FilterNode(id=ids.node(), source=node, predicate=conjunction(fixed)) if fixed else node
 
 
@@ -97,16 +97,16 @@ def _filtered(node: PlanNode, terms: list[RowExpression], ids: Ids) -> PlanNode:
     return FilterNode(id=ids.node(), source=node, predicate=conjunction(terms)) if terms else node
 
 
-def _deterministic(expression: RowExpression) -> bool:
+def deterministic(expression: RowExpression) -> bool:
     match expression:
         case Variable() | Constant():
             return True
         case Lambda():
-            return _deterministic(expression.body)
+            return deterministic(expression.body)
         case SpecialForm():
-            return all(_deterministic(a) for a in expression.arguments)
+            return all(deterministic(a) for a in expression.arguments)
         case Call():
             handle = expression.functionHandle
             name = handle.signature.name.removeprefix(NAMESPACE) if isinstance(handle, StaticFunctionHandle) else ""
             known = registry().get(name, ())
-            return all(s.deterministic for s in known) and all(_deterministic(a) for a in expression.arguments)
+            return all(s.deterministic for s in known) and all(deterministic(a) for a in expression.arguments)

@@ -1,0 +1,275 @@
+"""Typed expressions as the remote dialect's SQL, where the database computes them with Presto's meaning.
+
+The rules and the wrong answers without them: facts/jdbc_pushdown.md F4, each with a test in tests/jdbc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from coordinator.analyzer.builders import NAMESPACE, value_of
+from coordinator.connectors.jdbc.dialects.dialect import Dialect
+from coordinator.connectors.jdbc.pushdown.literals import literal, text
+from coordinator.connectors.jdbc.pushdown.refusal import NotPushable
+from coordinator.connectors.jdbc.remote_query import RemoteCollation, RemoteColumn
+from shared.plan.expressions import Call, Constant, RowExpression, SpecialForm, StaticFunctionHandle, Variable, type_of
+from shared.plan.types import UNBOUNDED_LENGTH, Type, parse_type
+
+_COMPARISONS = {
+    "$operator$equal": "=",
+    "$operator$not_equal": "<>",
+    "$operator$less_than": "<",
+    "$operator$less_than_or_equal": "<=",
+    "$operator$greater_than": ">",
+    "$operator$greater_than_or_equal": ">=",
+}
+_EQUALITIES = frozenset({"=", "<>"})
+_ARITHMETIC = {"$operator$add": "+", "$operator$subtract": "-", "$operator$multiply": "*"}
+_INTEGERS = ("tinyint", "smallint", "integer", "bigint")
+_NUMBERS = (*_INTEGERS, "decimal")
+_ORDERED = (*_NUMBERS, "real", "double", "date", "timestamp", "timestamp with time zone")
+_TEXT = ("varchar", "char")
+_CAST_NAMES = {
+    "smallint": "smallint",
+    "integer": "integer",
+    "bigint": "bigint",
+    "double": "double precision",
+    "date": "date",
+    "timestamp": "timestamp",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A value in the remote dialect; ``collation`` is set for text that is a column, ``constant`` for literals."""
+
+    sql: str
+    type: Type
+    collation: RemoteCollation | None = None
+    constant: bool = False
+
+
+class Translator:
+    """Expressions over the columns of one or more remote queries, by variable name."""
+
+    def __init__(self, columns: Mapping[str, RemoteColumn], dialect: Dialect) -> None:
+        self._columns = columns
+        self._dialect = dialect
+
+    def condition(self, expression: RowExpression) -> str:
+        """A boolean as SQL; raises NotPushable."""
+        return self._value(expression).sql
+
+    def column(self, expression: RowExpression) -> RemoteColumn:
+        """A value as a column of a query; raises NotPushable."""
+        if isinstance(expression, Variable):
+            return self._column(expression)
+        made = self._value(expression)
+        if made.constant or made.type.base in _TEXT:
+            raise NotPushable(f"a computed column of type {made.type}")
+        return RemoteColumn(made.sql, str(made.type))
+
+    def order(self, variable: Variable) -> str:
+        """A sort key without direction; text is made to sort by code point. Raises NotPushable."""
+        value = self._value(variable)
+        self._comparable("<", value, value)
+        return self._collated(value, "<")
+
+    def key(self, variable: Variable) -> str:
+        """A grouping key; equal for exactly the values that Presto holds equal. Raises NotPushable."""
+        value = self._value(variable)
+        if value.type.base not in (*_ORDERED, *_TEXT, "boolean"):
+            raise NotPushable(f"grouping by {value.type}")
+        return self._collated(value, "=")
+
+    def _column(self, variable: Variable) -> RemoteColumn:
+        column = self._columns.get(variable.name)
+        if column is None:
+            raise NotPushable(f"column {variable.name} of another source")
+        return column
+
+    def _value(self, expression: RowExpression) -> Remote:
+        match expression:
+            case Variable():
+                column = self._column(expression)
+                return Remote(column.sql, parse_type(column.type), column.collation)
+            case Constant():
+                kind = parse_type(expression.type)
+                return Remote(literal(value_of(expression), kind, self._dialect), kind, constant=True)
+            case SpecialForm():
+                return Remote(self._special(expression), parse_type("boolean"))
+            case Call():
+                return self._call(expression)
+            case _:
+                raise NotPushable("a lambda")
+
+    def _special(self, node: SpecialForm) -> str:
+        match node.form:
+            case "AND" | "OR":
+                terms = [self._boolean(argument) for argument in node.arguments]
+                return f"({f' {node.form} '.join(terms)})"
+            case "IS_NULL":
+                return f"({self._value(node.arguments[0]).sql} IS NULL)"
+            case "IN":
+                tested, *items = (self._value(argument) for argument in node.arguments)
+                for item in items:
+                    self._comparable("=", tested, item)
+                shown = ", ".join(item.sql for item in items)
+                return f"({self._collated(tested, '=')} IN ({shown}))"
+            case form:
+                raise NotPushable(f"the expression {form}")
+
+    def _boolean(self, node: RowExpression) -> str:
+        value = self._value(node)
+        if value.type.base != "boolean":
+            raise NotPushable(f"a condition of type {value.type}")
+        return value.sql
+
+    def _call(self, node: Call) -> Remote:
+        name = _name(node)
+        boolean = parse_type("boolean")
+        if name in _COMPARISONS:
+            return Remote(self._comparison(_COMPARISONS[name], node), boolean)
+        match name:
+            case "not":
+                return Remote(f"(NOT {self._boolean(node.arguments[0])})", boolean)
+            case "$operator$is_distinct_from" if self._dialect.sqlglot == "postgres":
+                left, right = self._pair("=", node)
+                return Remote(f"({left} IS DISTINCT FROM {right})", boolean)
+            case "$operator$between":
+                value, low, high = node.arguments
+                at_least = self._compared(">=", value, low)
+                return Remote(f"({at_least} AND {self._compared('<=', value, high)})", boolean)
+            case "$operator$cast":
+                return self._cast(node)
+            case "like":
+                return Remote(self._like(node), boolean)
+            case _ if name in _ARITHMETIC:
+                return self._arithmetic(_ARITHMETIC[name], node)
+            case _:
+                raise NotPushable(f"the function {node.displayName}")
+
+    def _comparison(self, operator: str, node: Call) -> str:
+        left, right = self._pair(operator, node)
+        return f"({left} {operator} {right})"
+
+    def _compared(self, operator: str, left: RowExpression, right: RowExpression) -> str:
+        a, b = self._value(_bare(left)), self._value(_bare(right))
+        self._comparable(operator, a, b)
+        return f"({self._collated(a, operator)} {operator} {self._collated(b, operator)})"
+
+    def _pair(self, operator: str, node: Call) -> tuple[str, str]:
+        a, b = (self._value(_bare(argument)) for argument in node.arguments)
+        self._comparable(operator, a, b)
+        # One explicit collation is enough for both sides, two different ones are an error.
+        guard = next((v.collation for v in (a, b) if v.collation is not None and _unsafe(v.collation, operator)), None)
+        if guard is not None or operator not in _EQUALITIES:
+            return self._collated(a, operator), self._collated(b, operator)
+        if a.collation is not None and b.collation is not None and a.collation.name != b.collation.name:
+            return self._in_c(a.sql), self._in_c(b.sql)
+        return a.sql, b.sql
+
+    def _comparable(self, operator: str, a: Remote, b: Remote) -> None:
+        """Raises NotPushable unless the database compares the two as Presto does."""
+        left, right = a.type.base, b.type.base
+        if left in _NUMBERS and right in _NUMBERS:
+            return
+        if left != right:
+            raise NotPushable(f"comparing {a.type} with {b.type}")
+        match left:
+            case "boolean" if operator in _EQUALITIES:
+                return
+            case "char" if operator in _EQUALITIES and self._dialect.sqlglot == "postgres":
+                return
+            case "varchar":
+                self._text_guard(a, operator)
+                self._text_guard(b, operator)
+            case _ if left in _ORDERED:
+                return
+            case _:
+                raise NotPushable(f"the comparison {operator} of {a.type}")
+
+    def _text_guard(self, value: Remote, operator: str) -> None:
+        if value.constant or value.collation is None or self._dialect.sqlglot == "postgres":
+            return
+        if _unsafe(value.collation, operator):
+            raise NotPushable(f"the comparison {operator} under collation {value.collation.name}")
+
+    def _collated(self, value: Remote, operator: str) -> str:
+        """Text made to compare by its bytes, where its own collation might not."""
+        if value.type.base not in _TEXT or value.collation is None or not _unsafe(value.collation, operator):
+            return value.sql
+        if self._dialect.sqlglot != "postgres":
+            raise NotPushable(f"text under collation {value.collation.name}")
+        return self._in_c(value.sql)
+
+    def _in_c(self, sql: str) -> str:
+        if self._dialect.sqlglot != "postgres":
+            raise NotPushable("text of two collations")
+        return f'({sql} COLLATE "C")'
+
+    def _cast(self, node: Call) -> Remote:
+        source, target = self._value(node.arguments[0]), parse_type(node.returnType)
+        if source.constant or not _widens(source.type, target):
+            raise NotPushable(f"CAST({source.type} AS {target})")
+        name = f"decimal({target.numbers[0]},{target.numbers[1]})" if target.base == "decimal" else ""
+        name = name or _CAST_NAMES.get(target.base, "")
+        if not name:
+            raise NotPushable(f"CAST({source.type} AS {target})")
+        return Remote(f"CAST({source.sql} AS {name})", target)
+
+    def _arithmetic(self, operator: str, node: Call) -> Remote:
+        # Both sides refuse an overflow of integers; the scale of decimals is each database's own.
+        target = parse_type(node.returnType)
+        if target.base not in _INTEGERS or self._dialect.sqlglot != "postgres":
+            raise NotPushable(f"{operator} of type {target}")
+        left, right = (self._value(argument) for argument in node.arguments)
+        kind = _CAST_NAMES.get(target.base, "bigint")
+        return Remote(f"(CAST({left.sql} AS {kind}) {operator} {right.sql})", target)
+
+    def _like(self, node: Call) -> str:
+        if self._dialect.sqlglot != "postgres":
+            raise NotPushable("LIKE")
+        value, pattern = self._value(node.arguments[0]), node.arguments[1]
+        if isinstance(pattern, Call) and _name(pattern) == "$operator$cast":
+            pattern = pattern.arguments[0]
+        if value.type.base != "varchar" or not isinstance(pattern, Constant):
+            raise NotPushable("LIKE with a computed pattern")
+        wanted = text(value_of(pattern), self._dialect)
+        return f"({self._collated(value, '=')} LIKE {wanted} ESCAPE '')"
+
+
+def _unsafe(collation: RemoteCollation, operator: str) -> bool:
+    """Whether text under ``collation`` may compare otherwise than by its bytes."""
+    return collation.pads or not (collation.deterministic if operator in _EQUALITIES else collation.binary)
+
+
+def _widens(source: Type, target: Type) -> bool:
+    a, b = source.base, target.base
+    if a in _INTEGERS and b in _INTEGERS:
+        return _INTEGERS.index(a) <= _INTEGERS.index(b)
+    if b == "decimal":
+        return a in _INTEGERS or (a == "decimal" and source.numbers[1] <= target.numbers[1])
+    return (a, b) in {("smallint", "double"), ("integer", "double"), ("real", "double"), ("date", "timestamp")}
+
+
+def _bare(expression: RowExpression) -> RowExpression:
+    """A widening cast that a comparison does not need: indexes are on the bare column."""
+    while isinstance(expression, Call) and _name(expression) == "$operator$cast":
+        source, target = parse_type(type_of(expression.arguments[0])), parse_type(expression.returnType)
+        exact = source.base in _NUMBERS and target.base in _NUMBERS and _widens(source, target)
+        longer = source.base == target.base == "varchar" and _length(source) <= _length(target)
+        if not exact and not longer:
+            return expression
+        expression = expression.arguments[0]
+    return expression
+
+
+def _name(node: Call) -> str:
+    handle = node.functionHandle
+    return handle.signature.name.removeprefix(NAMESPACE).lower() if isinstance(handle, StaticFunctionHandle) else ""
+
+
+def _length(kind: Type) -> int:
+    return kind.numbers[0] if kind.numbers else UNBOUNDED_LENGTH

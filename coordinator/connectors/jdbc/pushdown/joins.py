@@ -1,0 +1,108 @@
+"""Joins of tables of one database. Inner joins are grouped by the optimizer; here they become one query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from coordinator.analyzer.builders import conjuncts, operator
+from coordinator.analyzer.types import BOOLEAN
+from coordinator.connectors.jdbc.dialects.dialect import Dialect
+from coordinator.connectors.jdbc.pushdown.expressions import Translator
+from coordinator.connectors.jdbc.pushdown.refusal import NotPushable
+from coordinator.connectors.jdbc.remote_query import (
+    RemoteColumn,
+    RemoteQuery,
+    nested,
+    remote_query,
+    render,
+    scan_of,
+)
+from shared.plan.expressions import RowExpression
+from shared.plan.nodes import EquiJoinClause, JoinNode, PlanNode, SemiJoinNode, TableScanNode
+from shared.plan.traversal import output_variables
+
+
+def translatable(conjunct: RowExpression, scans: Sequence[TableScanNode], dialect: Dialect) -> bool:
+    """Whether the database computes ``conjunct`` over the columns of ``scans`` with Presto's meaning."""
+    columns: dict[str, RemoteColumn] = {}
+    for scan in scans:
+        columns |= remote_query(scan, dialect).columns
+    try:
+        Translator(columns, dialect).condition(conjunct)
+    except NotPushable:
+        return False
+    return True
+
+
+def inner_join(scans: Sequence[TableScanNode], terms: Sequence[RowExpression], dialect: Dialect) -> RemoteQuery:
+    """One query for the inner join of ``scans`` under ``terms``; raises NotPushable."""
+    queries = [_simple(scan, dialect) for scan in scans]
+    columns = {name: column for query in queries for name, column in query.columns.items()}
+    translator = Translator(columns, dialect)
+    where = [condition for query in queries for condition in query.where]
+    where += [translator.condition(term) for term in terms]
+    return RemoteQuery(
+        sources=tuple(source for query in queries for source in query.sources),
+        columns=columns,
+        where=tuple(dict.fromkeys(where)),
+        tables=tuple(table for query in queries for table in query.tables),
+    )
+
+
+def push_outer_join(node: JoinNode, left: TableScanNode, right: TableScanNode, dialect: Dialect) -> PlanNode | None:
+    """A LEFT or RIGHT join of two scans as one scan; None when a part of its condition cannot be pushed."""
+    if node.type == "RIGHT":
+        left, right = right, left
+    outer, inner = _simple(left, dialect), remote_query(right, dialect)
+    if not inner.simple or inner.where or len(inner.sources) > 1:
+        inner = nested(inner, dialect.quote(f"T{node.id}"), dialect)
+    terms = [_equality(clause) for clause in node.criteria]
+    terms += [] if node.filter is None else conjuncts(node.filter)
+    translator = Translator({**outer.columns, **inner.columns}, dialect)
+    try:
+        on = " AND ".join(translator.condition(term) for term in terms)
+    except NotPushable:
+        return None
+    if not on:
+        return None
+    source = replace(inner.sources[0], on=on)
+    optional = {name: replace(column, nullable=True) for name, column in inner.columns.items()}
+    joined = RemoteQuery(
+        sources=(*outer.sources, source),
+        columns={**outer.columns, **optional},
+        where=outer.where,
+        tables=(*outer.tables, *inner.tables),
+    )
+    return scan_of(left, joined, node.outputVariables)
+
+
+def push_semi_join(
+    node: SemiJoinNode, source: TableScanNode, filtering: TableScanNode, dialect: Dialect
+) -> PlanNode | None:
+    """IN over two scans as a boolean column: NULL rules of SQL are the same on both sides."""
+    query, inner = _simple(source, dialect), remote_query(filtering, dialect)
+    clause = EquiJoinClause(left=node.sourceJoinVariable, right=node.filteringSourceJoinVariable)
+    both = Translator({**query.columns, **inner.columns}, dialect)
+    try:
+        both.condition(_equality(clause))
+        tested = Translator(query.columns, dialect).key(node.sourceJoinVariable)
+        # The side that is looked up must compare by its bytes too.
+        Translator(inner.columns, dialect).key(node.filteringSourceJoinVariable)
+    except NotPushable:
+        return None
+    looked_up = render(inner, [node.filteringSourceJoinVariable.name], dialect)
+    test = RemoteColumn(f"({tested} IN ({looked_up}))", "boolean")
+    columns = {**query.columns, node.semiJoinOutput.name: test}
+    tested_query = replace(query, columns=columns, tables=(*query.tables, *inner.tables))
+    return scan_of(source, tested_query, output_variables(node))
+
+
+def _simple(scan: TableScanNode, dialect: Dialect) -> RemoteQuery:
+    query = remote_query(scan, dialect)
+    return query if query.simple else nested(query, dialect.quote(f"T{scan.id}_"), dialect)
+
+
+def _equality(clause: EquiJoinClause) -> RowExpression:
+    return operator("=", (clause.left, clause.right), BOOLEAN)

@@ -1,0 +1,121 @@
+"""The pushdown of a JDBC catalog: each operator to its file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from coordinator.connectors.jdbc.database import Database
+from coordinator.connectors.jdbc.dialects.dialect import Dialect
+from coordinator.connectors.jdbc.pushdown.aggregations import push_aggregation
+from coordinator.connectors.jdbc.pushdown.cost import Estimate, estimate, why_not
+from coordinator.connectors.jdbc.pushdown.filters import push_filter
+from coordinator.connectors.jdbc.pushdown.joins import inner_join, push_outer_join, push_semi_join, translatable
+from coordinator.connectors.jdbc.pushdown.limits import push_limit, push_top_n
+from coordinator.connectors.jdbc.pushdown.projections import push_projection
+from coordinator.connectors.jdbc.pushdown.refusal import NotPushable
+from coordinator.connectors.jdbc.relation import jdbc_relation
+from coordinator.connectors.jdbc.remote_query import RemoteQuery, remote_query, render, scan_of
+from coordinator.planner.session_properties import session_value
+from shared.plan.expressions import RowExpression, Variable
+from shared.plan.nodes import (
+    AggregationNode,
+    FilterNode,
+    JoinNode,
+    LimitNode,
+    PlanNode,
+    ProjectNode,
+    SemiJoinNode,
+    TableScanNode,
+    TopNNode,
+)
+from shared.spi.pushdown import JoinedScan
+from shared.spi.session import Session
+
+
+def push(database: Database, node: PlanNode, session: Session) -> PlanNode | None:
+    """As ``shared.spi.pushdown.Pushdown.push``."""
+    dialect = database.dialect
+    match node:
+        case FilterNode(source=TableScanNode() as scan):
+            return push_filter(node, scan, dialect)
+        case ProjectNode(source=TableScanNode() as scan):
+            return push_projection(node, scan, dialect)
+        case LimitNode(source=TableScanNode() as scan):
+            return push_limit(node, scan, dialect)
+        case TopNNode(source=TableScanNode() as scan):
+            return push_top_n(node, scan, dialect)
+        case AggregationNode(source=TableScanNode() as scan):
+            return push_aggregation(node, scan, dialect)
+        case SemiJoinNode(source=TableScanNode() as source, filteringSource=TableScanNode() as filtering):
+            return push_semi_join(node, source, filtering, dialect)
+        case JoinNode(left=TableScanNode() as left, right=TableScanNode() as right) if node.type in ("LEFT", "RIGHT"):
+            pushed = push_outer_join(node, left, right, dialect)
+            return None if pushed is None else _if_it_pays(database, pushed, (left, right), session)
+        case _:
+            return None
+
+
+def join(
+    database: Database, scans: Sequence[TableScanNode], terms: Sequence[RowExpression], session: Session
+) -> JoinedScan | str:
+    """As ``shared.spi.pushdown.Pushdown.join``; ``terms`` must all be pushable."""
+    try:
+        query = inner_join(scans, terms, database.dialect)
+    except NotPushable as reason:
+        return f"{reason} stays with the engine"
+    wanted = tuple(variable for scan in scans for variable in scan.outputVariables)
+    against, found = _against(database, query, wanted, scans, session)
+    if against is not None:
+        return against
+    return JoinedScan(scan_of(scans[0], query, wanted, found), ())
+
+
+def pushable(database: Database, conjunct: RowExpression, scans: Sequence[TableScanNode]) -> bool:
+    """As ``shared.spi.pushdown.Pushdown.pushable``."""
+    return translatable(conjunct, scans, database.dialect)
+
+
+def explained(scan: TableScanNode, reason: str) -> TableScanNode:
+    """As ``shared.spi.pushdown.Pushdown.explained``."""
+    layout = {**(scan.table.connectorTableLayout or {}), "notPushed": reason}
+    return msgspec.structs.replace(scan, table=msgspec.structs.replace(scan.table, connectorTableLayout=layout))
+
+
+def finished(scan: TableScanNode, dialect: Dialect) -> TableScanNode:
+    """As ``shared.spi.pushdown.Pushdown.finished``."""
+    layout = {**(scan.table.connectorTableLayout or {}), "remoteSql": jdbc_relation(scan, dialect).sql}
+    return msgspec.structs.replace(scan, table=msgspec.structs.replace(scan.table, connectorTableLayout=layout))
+
+
+def _if_it_pays(
+    database: Database, pushed: PlanNode, parts: Sequence[TableScanNode], session: Session
+) -> PlanNode | None:
+    assert isinstance(pushed, TableScanNode)
+    query = remote_query(pushed, database.dialect)
+    against, found = _against(database, query, pushed.outputVariables, parts, session)
+    return None if against is not None else scan_of(pushed, query, pushed.outputVariables, found)
+
+
+def _against(
+    database: Database,
+    query: RemoteQuery,
+    outputs: Sequence[Variable],
+    parts: Sequence[TableScanNode],
+    session: Session,
+) -> tuple[str | None, dict[str, int] | None]:
+    """The reason against a join, and its estimate."""
+    if session_value(session, "join_pushdown_strategy").upper() == "EAGER":
+        return None, None
+    dialect = database.dialect
+    joined = estimate(database, render(query, [v.name for v in outputs], dialect))
+    if joined is None:
+        return None, None
+    single: list[Estimate] = []
+    for part in parts:
+        of_part = remote_query(part, dialect)
+        found = estimate(database, render(of_part, [v.name for v in part.outputVariables], dialect))
+        assert found is not None, "a dialect has estimates for all queries or for none"
+        single.append(found)
+    return why_not(joined, single), {"rows": joined.rows, "rowWidth": joined.row_width}

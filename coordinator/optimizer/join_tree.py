@@ -1,0 +1,133 @@
+"""Trees of inner joins taken apart and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from coordinator.analyzer.builders import conjunction, conjuncts, operator
+from coordinator.analyzer.types import BOOLEAN
+from coordinator.planner.identifiers import PlanNodeIds
+from coordinator.planner.query.pushdown import deterministic
+from shared.plan.expressions import Call, RowExpression, Variable
+from shared.plan.nodes import EquiJoinClause, FilterNode, JoinNode, PlanNode
+from shared.plan.traversal import free_variables, output_variables, sources, with_sources
+
+
+@dataclass(slots=True)
+class JoinTree:
+    """What is joined, left to right, and under which conditions; all of them must hold."""
+
+    leaves: list[PlanNode] = field(default_factory=list)
+    terms: list[RowExpression] = field(default_factory=list)
+
+
+def flatten(node: PlanNode, leaf: Callable[[PlanNode], PlanNode]) -> JoinTree:
+    """The inner joins at ``node`` and right below; ``leaf`` rewrites what they join, each once."""
+    tree = JoinTree()
+    _collect(node, tree, leaf)
+    return tree
+
+
+def _collect(node: PlanNode, tree: JoinTree, leaf: Callable[[PlanNode], PlanNode]) -> None:
+    match node:
+        case JoinNode(type="INNER"):
+            _collect(node.left, tree, leaf)
+            _collect(node.right, tree, leaf)
+            tree.terms += [equality(clause.left, clause.right) for clause in node.criteria]
+            tree.terms += [] if node.filter is None else conjuncts(node.filter)
+        case FilterNode(source=JoinNode(type="INNER")) if deterministic(node.predicate):
+            _collect(node.source, tree, leaf)
+            tree.terms += conjuncts(node.predicate)
+        case _:
+            tree.leaves.append(leaf(node))
+
+
+def with_leaves(node: PlanNode, leaves: Sequence[PlanNode]) -> PlanNode:
+    """The same joins over other leaves, as ``flatten`` found them."""
+    return _replaced(node, iter(leaves))
+
+
+def _replaced(node: PlanNode, leaves: Iterator[PlanNode]) -> PlanNode:
+    match node:
+        case JoinNode(type="INNER") | FilterNode(source=JoinNode(type="INNER")):
+            old = sources(node)
+            new = [_replaced(source, leaves) for source in old]
+            return node if all(a is b for a, b in zip(new, old, strict=True)) else with_sources(node, new)
+        case _:
+            return next(leaves)
+
+
+def rebuild(tree: JoinTree, outputs: Sequence[Variable], ids: PlanNodeIds) -> PlanNode:
+    """A left-deep tree that joins what an equality connects first, each condition as low as it can be."""
+    terms = list(tree.terms)
+    leaves = [_filtered(leaf, _take(terms, output_variables(leaf)), ids) for leaf in tree.leaves]
+    joined, waiting = leaves[0], leaves[1:]
+    while waiting:
+        following = next((leaf for leaf in waiting if _clauses(terms, joined, leaf)), waiting[0])
+        waiting.remove(following)
+        clauses = _clauses(terms, joined, following)
+        for term in clauses:
+            terms.remove(term)
+        both = (*output_variables(joined), *output_variables(following))
+        covered = _take(terms, both)
+        read = {v.name for term in (*terms, *covered) for v in free_variables(term)} | {v.name for v in outputs}
+        joined = JoinNode(
+            id=ids.next(),
+            type="INNER",
+            left=joined,
+            right=following,
+            criteria=tuple(clause for clause in clauses.values()),
+            outputVariables=tuple(v for v in both if v.name in read),
+        )
+        joined = _filtered(joined, covered, ids)
+    return _filtered(joined, terms, ids)
+
+
+def equality(left: Variable, right: Variable) -> RowExpression:
+    """``left = right``."""
+    return operator("=", (left, right), BOOLEAN)
+
+
+def equal_variables(term: RowExpression) -> tuple[Variable, Variable] | None:
+    """The two sides of an equality of bare columns."""
+    if not isinstance(term, Call) or term.displayName != "EQUAL":
+        return None
+    left, right = term.arguments
+    return (left, right) if isinstance(left, Variable) and isinstance(right, Variable) else None
+
+
+def _clauses(terms: Sequence[RowExpression], left: PlanNode, right: PlanNode) -> dict[RowExpression, EquiJoinClause]:
+    """The equalities between two sides, by their terms."""
+    on_left = {v.name for v in output_variables(left)}
+    on_right = {v.name for v in output_variables(right)}
+    found: dict[RowExpression, EquiJoinClause] = {}
+    for term in terms:
+        pair = equal_variables(term)
+        if pair is None or pair[0].type != pair[1].type:
+            continue
+        a, b = pair
+        if a.name in on_left and b.name in on_right:
+            found[term] = EquiJoinClause(left=a, right=b)
+        elif b.name in on_left and a.name in on_right:
+            found[term] = EquiJoinClause(left=b, right=a)
+    return found
+
+
+def _take(terms: list[RowExpression], available: Sequence[Variable]) -> list[RowExpression]:
+    """The terms that read nothing else, taken out of ``terms``."""
+    names = {v.name for v in available}
+    covered = [t for t in terms if (used := free_variables(t)) and {v.name for v in used} <= names]
+    for term in covered:
+        terms.remove(term)
+    return covered
+
+
+def _filtered(node: PlanNode, terms: Sequence[RowExpression], ids: PlanNodeIds) -> PlanNode:
+    if not terms:
+        return node
+    if isinstance(node, FilterNode):
+        return replace(node, predicate=conjunction([*conjuncts(node.predicate), *terms]))
+    return FilterNode(id=ids.next(), source=node, predicate=conjunction(list(terms)))

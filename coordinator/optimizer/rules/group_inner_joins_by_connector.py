@@ -1,0 +1,170 @@
+"""Groups the tables of one catalog in a tree of inner joins into one scan each (Presto RFC-0009).
+
+Presto's rule of the same name: flatten the joins, pull filters up, group sources by connector even where they are not
+adjacent, keep what the connector can compute, rebuild a left-deep tree with the rest above it. Unlike Presto's, the
+connector may refuse a group that does not pay, and the scan then carries the reason for EXPLAIN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from coordinator.analyzer.builders import conjuncts
+from coordinator.optimizer.join_tree import JoinTree, equal_variables, equality, flatten, rebuild, with_leaves
+from coordinator.optimizer.rule import RuleContext
+from coordinator.planner.query.pushdown import deterministic
+from coordinator.planner.session_properties import session_flag
+from shared.plan.expressions import RowExpression, Variable
+from shared.plan.nodes import FilterNode, JoinNode, PlanNode, TableScanNode
+from shared.plan.traversal import free_variables, output_variables
+from shared.spi.pushdown import Pushdown
+
+DISABLED = "optimizer_inner_join_pushdown_enabled is false"
+NOT_CONNECTED = "no condition that the database computes connects it with another table of the catalog"
+
+
+def group(root: JoinNode, context: RuleContext, leaf: Callable[[PlanNode], PlanNode]) -> PlanNode:
+    """The joins of ``root`` with every group that a connector took over; ``leaf`` rewrites what is joined."""
+    whole = flatten(root, leaf)
+    tree = JoinTree(list(whole.leaves), list(whole.terms))
+    taken = False
+    for catalog, count in _catalogs(tree.leaves).items():
+        connector = context.pushdown_of(catalog)
+        if connector is not None and count > 1:
+            tree, grouped = _group_catalog(tree, catalog, connector, context)
+            taken = taken or grouped
+    return rebuild(tree, root.outputVariables, context.ids) if taken else with_leaves(root, tree.leaves)
+
+
+def _catalogs(leaves: Sequence[PlanNode]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for leaf in leaves:
+        scan = _scan(leaf)
+        if scan is not None:
+            counts[scan.table.connectorId] = counts.get(scan.table.connectorId, 0) + 1
+    return counts
+
+
+def _scan(leaf: PlanNode) -> TableScanNode | None:
+    """The scan of a leaf; filters above it can be pulled up."""
+    while isinstance(leaf, FilterNode) and deterministic(leaf.predicate):
+        leaf = leaf.source
+    return leaf if isinstance(leaf, TableScanNode) else None
+
+
+def _group_catalog(tree: JoinTree, catalog: str, connector: Pushdown, context: RuleContext) -> tuple[JoinTree, bool]:
+    """The tree with the groups of one catalog joined, and whether there was any."""
+    members = [(leaf, scan) for leaf in tree.leaves if (scan := _scan(leaf)) and scan.table.connectorId == catalog]
+    scans = [scan for _, scan in members]
+    if not session_flag(context.session, "optimizer_inner_join_pushdown_enabled"):
+        return _explained(tree, scans, connector, DISABLED), False
+    terms = _with_implied(tree.terms, scans)
+    usable = [
+        term for term in terms if _joins(term, scans, context) and connector.pushable(term, scans, context.session)
+    ]
+    grouped = False
+    for component in _components(scans, usable):
+        if len(component) == 1:
+            tree = _explained(tree, component, connector, NOT_CONNECTED)
+            continue
+        names = {v.name for scan in component for v in scan.outputVariables}
+        inside = [term for term in usable if {v.name for v in free_variables(term)} <= names]
+        joined = connector.join(component, inside, context.session)
+        if isinstance(joined, str):
+            tree = _explained(tree, component, connector, joined)
+            continue
+        tree = _replaced(tree, component, joined.scan, inside, joined.remaining)
+        grouped = True
+    return tree, grouped
+
+
+def _replaced(
+    tree: JoinTree,
+    component: Sequence[TableScanNode],
+    scan: TableScanNode,
+    inside: Sequence[RowExpression],
+    remaining: Sequence[RowExpression],
+) -> JoinTree:
+    """The joined scan where the first of its tables stood; filters above its tables become terms of the tree."""
+    leaves: list[PlanNode] = []
+    terms = [term for term in tree.terms if term not in inside]
+    placed = False
+    for leaf in tree.leaves:
+        if _scan(leaf) not in component:
+            leaves.append(leaf)
+            continue
+        terms += _filters(leaf)
+        if not placed:
+            leaves.append(scan)
+            placed = True
+    return JoinTree(leaves, [*terms, *remaining])
+
+
+def _filters(leaf: PlanNode) -> list[RowExpression]:
+    found: list[RowExpression] = []
+    while isinstance(leaf, FilterNode):
+        found += conjuncts(leaf.predicate)
+        leaf = leaf.source
+    return found
+
+
+def _explained(tree: JoinTree, scans: Sequence[TableScanNode], connector: Pushdown, reason: str) -> JoinTree:
+    def told(leaf: PlanNode) -> PlanNode:
+        scan = _scan(leaf)
+        if scan is None or scan not in scans:
+            return leaf
+        return _over(leaf, connector.explained(scan, reason))
+
+    return JoinTree([told(leaf) for leaf in tree.leaves], tree.terms)
+
+
+def _over(leaf: PlanNode, scan: TableScanNode) -> PlanNode:
+    if isinstance(leaf, FilterNode):
+        source = _over(leaf.source, scan)
+        return FilterNode(id=leaf.id, source=source, predicate=leaf.predicate, sourceLocation=leaf.sourceLocation)
+    return scan
+
+
+def _joins(term: RowExpression, scans: Sequence[TableScanNode], context: RuleContext) -> bool:
+    """Whether a condition connects tables of the group: an equality of columns, or any by its own flag."""
+    if not deterministic(term):
+        return False
+    used = {v.name for v in free_variables(term)}
+    touched = [scan for scan in scans if used & {v.name for v in scan.outputVariables}]
+    inside = used <= {v.name for scan in touched for v in scan.outputVariables}
+    if len(touched) < 2 or not inside:
+        return False
+    return equal_variables(term) is not None or session_flag(
+        context.session, "optimizer_inequality_join_pushdown_enabled"
+    )
+
+
+def _components(scans: Sequence[TableScanNode], terms: Sequence[RowExpression]) -> list[list[TableScanNode]]:
+    """Scans that conditions connect, directly or through others; in the order of the query."""
+    component = list(range(len(scans)))
+    for term in terms:
+        used = {v.name for v in free_variables(term)}
+        touched = [i for i, scan in enumerate(scans) if used & {v.name for v in scan.outputVariables}]
+        merged = {component[i] for i in touched}
+        component = [min(merged) if c in merged else c for c in component]
+    return [[s for s, c in zip(scans, component, strict=True) if c == number] for number in sorted(set(component))]
+
+
+def _with_implied(terms: Sequence[RowExpression], scans: Sequence[TableScanNode]) -> list[RowExpression]:
+    """The terms, and equalities within the group that follow from those with columns of other catalogs."""
+    inside = {v.name for scan in scans for v in output_variables(scan)}
+    classes: list[dict[str, Variable]] = []
+    for term in terms:
+        pair = equal_variables(term)
+        if pair is None or pair[0].type != pair[1].type:
+            continue
+        names = {v.name for v in pair}
+        touching = [c for c in classes if names & c.keys()]
+        merged = {name: v for c in touching for name, v in c.items()} | {v.name: v for v in pair}
+        classes = [c for c in classes if c not in touching] + [merged]
+    found = list(terms)
+    for members in classes:
+        own = [v for name, v in members.items() if name in inside]
+        found += [new for a, b in pairwise(own) if (new := equality(a, b)) not in found]
+    return found
