@@ -8,13 +8,16 @@ from pathlib import Path
 
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.io import FileIO
+from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from sqlalchemy import select
 
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.metadata_files import write_all_versions
 from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg_properties
+from shared.errors import ErrorCode, ProcessionError
 
 _CACHED_TABLES = 256
 
@@ -88,6 +91,30 @@ class TableCatalog:
             if table is None:
                 raise NoSuchTableError(name)
             return table
+
+    def register(self, schema: str, name: str, metadata_file: str) -> Table:
+        """Make a table of an existing metadata file, which is read first; raises ProcessionError."""
+        with mapped(f"{schema}.{name}"):
+            catalog = self._connected()
+            if not self.schema_exists(schema):
+                raise ProcessionError(ErrorCode.NOT_FOUND, f"Schema {schema} does not exist")
+            if self._open(catalog, schema, name) is not None:
+                raise TableAlreadyExistsError(f"Table {schema}.{name} already exists")
+            io = catalog._load_file_io(location=metadata_file)
+            FromInputFile.table_metadata(io.new_input(metadata_file))
+            return catalog.register_table((*schema.split("."), name), metadata_file)
+
+    def unregister(self, schema: str, name: str) -> str:
+        """Forget a table and keep all its files; the location of its last metadata. Raises ProcessionError."""
+        with mapped(f"{schema}.{name}"):
+            table = self.open(schema, name)
+            table.catalog.drop_table(table.name())
+            return table.metadata_location
+
+    def file_io(self, location: str) -> FileIO:
+        """What reads and writes ``location`` for this catalog."""
+        with mapped(location):
+            return self._connected()._load_file_io(location=location)
 
     def _open(self, catalog: Catalog, schema: str, name: str) -> Table | None:
         namespace = tuple(schema.split("."))

@@ -13,6 +13,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Snapshot, ancestors_of
 
 from coordinator.connectors.iceberg.manifests import LiveFile, Partition
+from coordinator.connectors.iceberg.partitions import partition_values
 
 _STAGED, _PUBLISHED, _SOURCE = "wap.id", "published-wap-id", "source-snapshot-id"
 
@@ -85,8 +86,10 @@ def check_pick(metadata: TableMetadata, picked: Snapshot, pick: Pick, io: FileIO
     for snapshot in line[: ids.index(parent)] if parent is not None else line:
         for file in _changes(io, snapshot)[0]:
             if LiveFile(file, 0).partition in pick.replaced:
+                values = partition_values(file, metadata.specs()[file.spec_id], metadata.schema())
+                told = ", ".join(f"{name}={value}" for name, value in values)
                 raise ValidationException(
-                    f"Cannot cherry-pick replace partitions with changed partition: {file.partition}"
+                    f"Cannot cherry-pick replace partitions with changed partition: PartitionData{{{told}}}"
                 )
 
 

@@ -11,6 +11,7 @@ from pyiceberg.exceptions import (
     CommitStateUnknownException,
     NoSuchTableError,
     RESTError,
+    TableAlreadyExistsError,
     ValidationError,
     ValidationException,
 )
@@ -33,6 +34,8 @@ def mapped(subject: str) -> Iterator[None]:
         raise
     except NoSuchTableError as error:
         raise ProcessionError(ErrorCode.NOT_FOUND, f"Table {subject} does not exist") from error
+    except TableAlreadyExistsError as error:
+        raise ProcessionError(ErrorCode.ALREADY_EXISTS, f"Table {subject} already exists") from error
     except (CommitFailedException, ValidationException) as error:
         raise ProcessionError(
             ErrorCode.TRANSACTION_CONFLICT, f"{subject}: {_first_line(error)}", retriable=True

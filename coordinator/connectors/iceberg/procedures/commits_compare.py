@@ -1,0 +1,61 @@
+"""``CALL catalog.system.commits_compare(schema, table_name, ref, other, other_table)``"""
+
+from __future__ import annotations
+
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot, ancestors_of
+
+from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+
+DECLARATION = ProcedureDeclaration(
+    name="commits_compare",
+    kind=ProcedureKind.COORDINATOR,
+    summary="How many commits two branches, tags or copies of a table are ahead of and behind each other.",
+    arguments=(
+        *TABLE_ARGUMENTS,
+        Argument("ref", "varchar", "Branch, tag or snapshot id.", default="main"),
+        Argument("other", "varchar", "Branch, tag or snapshot id to compare with.", default="main"),
+        Argument("other_table", "varchar", "Table of the same schema that other is of; default: the same table."),
+    ),
+    output=(
+        OutputColumn("ahead", "bigint", "Commits of ref that other has not."),
+        OutputColumn("behind", "bigint", "Commits of other that ref has not."),
+        OutputColumn("common_ancestor_id", "bigint", "The newest snapshot of both; NULL when there is none."),
+        OutputColumn("ahead_snapshot_ids", "array(bigint)", "The commits that other has not, newest first."),
+        OutputColumn("behind_snapshot_ids", "array(bigint)", "The commits that ref has not, newest first."),
+        OutputColumn("compare_detail", "varchar", "The same in words."),
+    ),
+    example="CALL iceberg.system.commits_compare('sales', 'orders', 'audit', 'main')",
+)
+
+
+def answer(call: Call) -> Rows:
+    """Raises ProcessionError for unknown refs, and for another table that does not exist."""
+    table, ref, other = call.read(), call.arguments["ref"], call.arguments["other"]
+    other_name = call.arguments["other_table"]
+    second = table if other_name is None else call.catalog.load(call.schema, other_name)
+    if second is None:
+        raise ProcessionError(ErrorCode.NOT_FOUND, f"Table {call.schema}.{other_name} does not exist")
+    mine, theirs = _line(table, ref, "ref"), _line(second, other, "other")
+    ahead = [snapshot_id for snapshot_id in mine if snapshot_id not in set(theirs)]
+    behind = [snapshot_id for snapshot_id in theirs if snapshot_id not in set(mine)]
+    common = next((snapshot_id for snapshot_id in mine if snapshot_id in set(theirs)), None)
+    detail = f"{ref} is {len(ahead)} commits ahead of and {len(behind)} commits behind {other}"
+    if other_name is not None:
+        detail += f" of {call.schema}.{other_name}"
+    return [(len(ahead), len(behind), common, ahead, behind, detail)]
+
+
+def _line(table: Table, ref: str, argument: str) -> list[int]:
+    found: Snapshot | None
+    if ref in table.refs():
+        found = table.snapshot_by_name(ref)
+    elif ref == "main":
+        return []
+    else:
+        found = table.snapshot_by_id(int(ref)) if ref.isascii() and ref.isdigit() else None
+        if found is None:
+            raise ArgumentError(argument, f"Ref does not exist: {ref}")
+    return [snapshot.snapshot_id for snapshot in ancestors_of(found, table.metadata)]

@@ -1,0 +1,63 @@
+"""``CALL catalog.system.set_table_property(schema, table_name, key, value)``"""
+
+from __future__ import annotations
+
+from pyiceberg.table import Table
+from pyiceberg.table.update import RemovePropertiesUpdate, SetPropertiesUpdate, TableUpdate
+
+from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
+from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+
+_RESERVED = frozenset(
+    {
+        "uuid",
+        "snapshot-count",
+        "current-snapshot-summary",
+        "current-snapshot-id",
+        "current-snapshot-timestamp-ms",
+        "current-schema",
+        "default-partition-spec",
+        "default-sort-order",
+    }
+)
+"""Iceberg's ``TableProperties.RESERVED_PROPERTIES``, without format-version."""
+
+DECLARATION = ProcedureDeclaration(
+    name="set_table_property",
+    kind=ProcedureKind.COORDINATOR,
+    summary="Set a property of a table, or remove it.",
+    arguments=(
+        *TABLE_ARGUMENTS,
+        Argument("key", "varchar", "Name of the property.", required=True),
+        Argument("value", "varchar", "Its value; NULL removes the property."),
+    ),
+    output=(
+        OutputColumn("key", "varchar", "Name of the property."),
+        OutputColumn("previous_value", "varchar", "Its value before the call; NULL when it had none."),
+        OutputColumn("current_value", "varchar", "Its value after the call; NULL when it has none."),
+    ),
+    example="CALL iceberg.system.set_table_property('sales', 'orders', 'commit.retry.num-retries', '10')",
+)
+
+
+def answer(call: Call) -> Rows:
+    """Raises ProcessionError for an empty name and for what Iceberg keeps for itself."""
+    key, value = call.arguments["key"], call.arguments["value"]
+    if not key:
+        raise ArgumentError("key", "Property name is empty")
+    if key == "format-version":
+        raise ArgumentError("key", "The format version is changed by upgrade_format_version")
+    if key in _RESERVED:
+        raise ArgumentError("key", f"Cannot set reserved property: {key}")
+    return [commit_change(call.catalog, call.schema, call.table, lambda table: _changed(table, key, value))]
+
+
+def _changed(table: Table, key: str, value: str | None) -> Change[tuple[str, str | None, str | None]]:
+    old = table.properties.get(key)
+    if old == value:
+        return Change((key, old, value))
+    update: TableUpdate = SetPropertiesUpdate(updates={key: value or ""})
+    if value is None:
+        update = RemovePropertiesUpdate(removals=[key])
+    return Change((key, old, value), (update,))

@@ -1,0 +1,54 @@
+"""``CALL catalog.system.upgrade_format_version(schema, table_name, format_version)``"""
+
+from __future__ import annotations
+
+from pyiceberg.table import Table
+from pyiceberg.table.update import UpgradeFormatVersionUpdate
+
+from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
+from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.through_spark import run_spark, spark_table
+from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+
+_NEWEST = 3
+DECLARATION = ProcedureDeclaration(
+    name="upgrade_format_version",
+    kind=ProcedureKind.COORDINATOR,
+    summary="Raise the format version of a table; there is no way back.",
+    arguments=(*TABLE_ARGUMENTS, Argument("format_version", "integer", "2 or 3.", default=2)),
+    output=(
+        OutputColumn("previous_version", "integer", "Format version before the call."),
+        OutputColumn("current_version", "integer", "Format version after the call."),
+    ),
+    example="CALL iceberg.system.upgrade_format_version('sales', 'orders', 3)",
+    notes="No file is rewritten. Version 3 is set through Spark.",
+)
+
+
+def answer(call: Call) -> Rows:
+    """Raises ProcessionError for a lower version and for one that does not exist."""
+    version: int = call.arguments["format_version"]
+    if not 1 <= version <= _NEWEST:
+        message = f"Cannot upgrade table to unsupported format version: v{version} (supported: v{_NEWEST})"
+        raise ArgumentError("format_version", message)
+    if version < _NEWEST:
+        return [commit_change(call.catalog, call.schema, call.table, lambda table: _upgraded(table, version))]
+    previous = _checked(call.catalog.open(call.schema, call.table), version)
+    if previous != version:
+        statement = f"ALTER TABLE {spark_table(call)} SET TBLPROPERTIES ('format-version'='{version:d}')"
+        run_spark(call, statement, "upgrade")
+    return [(previous, version)]
+
+
+def _upgraded(table: Table, version: int) -> Change[tuple[int, int]]:
+    previous = _checked(table, version)
+    if previous == version:
+        return Change((previous, version))
+    update = UpgradeFormatVersionUpdate.model_validate({"format-version": version})
+    return Change((previous, version), (update,))
+
+
+def _checked(table: Table, version: int) -> int:
+    if version < table.format_version:
+        raise ArgumentError("format_version", f"Cannot downgrade v{table.format_version} table to v{version}")
+    return int(table.format_version)

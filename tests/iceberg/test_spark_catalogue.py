@@ -1,0 +1,233 @@
+"""Each procedure beside Iceberg's own of the same name, on two registrations of one table, in one Spark session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+from coordinator.connectors.iceberg.connector import IcebergConnector
+from coordinator.connectors.iceberg.properties import spark_properties
+from coordinator.engine.procedures import run_procedure
+from coordinator.engine.spark.engine import SparkEngine
+from coordinator.planner.planned_statement import CallProcedure
+from shared.errors import ErrorLocation, ProcessionError
+from shared.properties import Property
+from shared.spi.procedure import ProcedureContext
+from shared.spi.session import Session
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+NAME = "both"
+
+
+@dataclass
+class Watched:
+    """An Execution that nobody cancels."""
+
+    query_id: str = "20260101_000000_00003_tests"
+    session: Session = field(default_factory=lambda: Session(user="test"))
+
+    def report_progress(self, progress: Any) -> None: ...
+
+    def set_update_count(self, count: int) -> None: ...
+
+    def check_cancelled(self) -> None: ...
+
+    def on_cancel(self, callback: Callable[[], None]) -> None: ...
+
+
+class Both:
+    """Table ``x`` is called by us, ``x_java`` by Iceberg: both begin at the same metadata file."""
+
+    def __init__(self, home: Path, engine: SparkEngine) -> None:
+        values = {
+            "iceberg.catalog.uri": f"sqlite:///{home}/catalog.db",
+            "iceberg.catalog.warehouse": f"file://{home}/wh",
+        }
+        properties = {k: Property(k, v, Path("both.properties"), 2) for k, v in values.items()}
+        self.home = home
+        self.engine = engine
+        self.connector = IcebergConnector(NAME, properties)
+        self.other = SqlCatalog(NAME, uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/wh")
+        self.other.create_namespace("db")
+
+    def sql(self, text: str) -> list[dict[str, Any]]:
+        return [dict(row) for row in self.engine.workers(Watched()).run_sql(text)]
+
+    def table(self, name: str) -> Any:
+        return self.other.load_table(f"db.{name}")
+
+    def twin(self, name: str) -> None:
+        """Register the table's present state once more, for Iceberg."""
+        self.other.register_table(f"db.{name}_java", self.table(name).metadata_location)
+
+    def ours(self, procedure: str, name: str, **given: Any) -> list[dict[str, Any]]:
+        found: Any = next(p for p in self.connector.procedures() if p.declaration.name == procedure)
+        arguments = {a.name: given.get(a.name, a.default) for a in found.declaration.arguments}
+        arguments |= {"schema": "db", "table_name": name}
+        work = CallProcedure(NAME, procedure, found.declaration.kind, arguments, location=ErrorLocation(1, 1))
+        workers = self.engine.workers(Watched())
+        context = ProcedureContext(Session(user="test"), NAME, workers, datetime.now(UTC))
+        columns = [column.name for column in found.declaration.output]
+        return [dict(zip(columns, row, strict=True)) for row in run_procedure(found, work, context).rows]
+
+    def java(self, procedure: str, name: str, arguments: str = "") -> list[dict[str, Any]]:
+        comma = ", " if arguments else ""
+        return self.sql(f"CALL {NAME}.system.{procedure}(table => 'db.{name}_java'{comma}{arguments})")
+
+    def same(self, procedure: str, name: str, arguments: str = "", **given: Any) -> list[dict[str, Any]]:
+        """Our rows, which must be Iceberg's."""
+        expected = self.java(procedure, name, arguments)
+        found = self.ours(procedure, name, **given)
+        assert found == expected, procedure
+        return found
+
+    def refusal(self, procedure: str, name: str, arguments: str = "", **given: Any) -> str:
+        """Our text, which must be within Iceberg's."""
+        with pytest.raises(ProcessionError) as theirs:
+            self.java(procedure, name, arguments)
+        with pytest.raises(ProcessionError) as ours:
+            self.ours(procedure, name, **given)
+        assert ours.value.message in theirs.value.message
+        return ours.value.message
+
+    def state(self, name: str) -> dict[str, Any]:
+        """What a call may change, as Iceberg Java reads it."""
+        refs = self.sql(f"SELECT * FROM {NAME}.db.{name}.refs ORDER BY name")
+        log = self.sql(f"SELECT snapshot_id, is_current_ancestor FROM {NAME}.db.{name}.history ORDER BY 1")
+        rows = self.sql(f"SELECT * FROM {NAME}.db.{name} ORDER BY ALL")
+        return {"refs": refs, "log": log, "rows": rows}
+
+    def same_state(self, name: str) -> None:
+        assert self.state(name) == self.state(f"{name}_java")
+        # PyIceberg reads what both wrote.
+        assert self.table(name).refs() == self.table(f"{name}_java").refs()
+
+
+@pytest.fixture(scope="module")
+def both(spark_engine: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    home = tmp_path_factory.mktemp("both")
+    lake = Both(home, spark_engine)
+    for name, value in spark_properties(lake.connector.settings).items():
+        spark_engine.connect().session.conf.set(name, value)
+    yield lake
+
+
+def ids_of(both: Both, name: str) -> list[int]:
+    return [s.snapshot_id for s in sorted(both.table(name).snapshots(), key=lambda s: s.sequence_number)]
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def table(request: pytest.FixtureRequest, both: Both) -> str:
+    """Four appends made by Spark, one staged, in both format versions."""
+    name = f"v{request.param}"
+    both.sql(
+        f"CREATE TABLE {NAME}.db.{name} (id bigint, p string) USING iceberg PARTITIONED BY (p) "
+        f"TBLPROPERTIES ('format-version'='{request.param}', 'write.wap.enabled'='true')"
+    )
+    for number in range(4):
+        both.sql(f"INSERT INTO {NAME}.db.{name} VALUES ({number}, 'a'), ({number + 10}, 'b')")
+    session = both.engine.connect().session
+    for wap_id in ("first", "second"):
+        session.conf.set("spark.wap.id", wap_id)
+        both.sql(f"INSERT INTO {NAME}.db.{name} VALUES (100, '{wap_id}')")
+    session.conf.set("spark.wap.id", "dynamic")
+    session.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    both.sql(f"INSERT OVERWRITE {NAME}.db.{name} VALUES (200, 'a')")
+    session.conf.unset("spark.wap.id")
+    session.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    both.twin(name)
+    return name
+
+
+def test_references_move_as_iceberg_moves_them(both: Both, table: str) -> None:
+    ids = ids_of(both, table)
+    both.same("ancestors_of", table)
+    both.same("ancestors_of", table, f"snapshot_id => {ids[1]}", snapshot_id=ids[1])
+    both.same("rollback_to_snapshot", table, f"snapshot_id => {ids[2]}", snapshot_id=ids[2])
+    both.refusal("rollback_to_snapshot", table, "snapshot_id => 7", snapshot_id=7)
+    both.refusal("rollback_to_snapshot", table, f"snapshot_id => {ids[3]}", snapshot_id=ids[3])
+    at = next(s.timestamp_ms for s in both.table(table).snapshots() if s.snapshot_id == ids[2])
+    moment = datetime.fromtimestamp(at / 1000, UTC)
+    text = f"timestamp => TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}Z'"
+    both.same("rollback_to_timestamp", table, text, timestamp=moment)
+    both.refusal("rollback_to_timestamp", table, "timestamp => TIMESTAMP '2001-01-01 00:00:00Z'",
+                 timestamp=datetime(2001, 1, 1))  # fmt: skip
+    both.same("set_current_snapshot", table, f"snapshot_id => {ids[3]}", snapshot_id=ids[3])
+    both.refusal("set_current_snapshot", table)
+    both.refusal("set_current_snapshot", table, "ref => 'nope'", ref="nope")
+    both.same_state(table)
+
+
+def test_branches_and_tags_as_iceberg_makes_them(both: Both, table: str) -> None:
+    ids = ids_of(both, table)
+    java = f"ALTER TABLE {NAME}.db.{table}_java"
+    both.sql(f"{java} CREATE BRANCH b AS OF VERSION {ids[0]} RETAIN 7 DAYS WITH SNAPSHOT RETENTION 2 SNAPSHOTS 3 DAYS")
+    day = 24 * 3600 * 1000
+    kept = {"max_ref_age_ms": 7 * day, "min_snapshots_to_keep": 2, "max_snapshot_age_ms": 3 * day}
+    both.ours("create_branch", table, branch="b", snapshot_id=ids[0], **kept)
+    both.sql(f"{java} CREATE TAG v")
+    both.ours("create_tag", table, tag="v")
+    both.sql(f"{java} REPLACE TAG v AS OF VERSION {ids[1]} RETAIN 1 DAYS")
+    both.ours("replace_tag", table, tag="v", snapshot_id=ids[1], max_ref_age_ms=day)
+    both.same_state(table)
+    both.same("fast_forward", table, "branch => 'b', to => 'v'", branch="b", to="v")
+    both.same("fast_forward", table, "branch => 'new', to => 'main'", branch="new", to="main")
+    both.same("fast_forward", table, "branch => 'new', to => 'main'", branch="new", to="main")
+    both.refusal("fast_forward", table, "branch => 'new', to => 'v'", branch="new", to="v")
+    both.refusal("fast_forward", table, "branch => 'v', to => 'main'", branch="v", to="main")
+    both.refusal("fast_forward", table, "branch => 'main', to => 'nope'", branch="main", to="nope")
+    both.same("set_current_snapshot", table, "ref => 'v'", ref="v")
+    both.same_state(table)
+    refs = both.sql(f"SELECT * FROM {NAME}.db.{table}.refs ORDER BY name")
+    assert both.ours("show_refs", table) == refs
+    both.sql(f"{java} DROP TAG v")
+    both.ours("drop_tag", table, tag="v")
+    both.same_state(table)
+
+
+def test_staged_changes_are_published_as_iceberg_publishes_them(both: Both, table: str) -> None:
+    ids = ids_of(both, table)
+    for name in (table, f"{table}_java"):
+        both.ours("set_current_snapshot", name, snapshot_id=ids[3])
+    # Staged on the current snapshot, the first one is a fast-forward.
+    both.same("publish_changes", table, "wap_id => 'first'", wap_id="first")
+    both.refusal("publish_changes", table, "wap_id => 'nope'", wap_id="nope")
+    assert both.ours("publish_changes", table, wap_id="second")[0]["source_snapshot_id"] == ids[5]
+    assert both.java("publish_changes", table, "wap_id => 'second'")[0]["source_snapshot_id"] == ids[5]
+    both.ours("cherrypick_snapshot", table, snapshot_id=ids[6])
+    both.java("cherrypick_snapshot", table, f"snapshot_id => {ids[6]}")
+    both.refusal("cherrypick_snapshot", table, f"snapshot_id => {ids[0]}", snapshot_id=ids[0])
+    both.refusal("cherrypick_snapshot", table, "snapshot_id => 5", snapshot_id=5)
+    ours, java = both.state(table), both.state(f"{table}_java")
+    assert ours["rows"] == java["rows"]
+    assert {row["id"] for row in ours["rows"]} == {10, 11, 12, 13, 100, 200}
+    counts = [
+        dict(both.table(name).current_snapshot().summary.additional_properties) for name in (table, f"{table}_java")
+    ]
+    for key in ("source-snapshot-id", "published-wap-id", "added-records", "deleted-records", "total-records",
+                "total-data-files", "total-files-size"):  # fmt: skip
+        assert counts[0][key] == counts[1][key], key
+
+
+def test_a_contradicted_overwrite_is_refused_in_icebergs_words(both: Both) -> None:
+    both.sql(
+        f"CREATE TABLE {NAME}.db.clash (id bigint, p string) USING iceberg PARTITIONED BY (p) "
+        "TBLPROPERTIES ('write.wap.enabled'='true')"
+    )
+    both.sql(f"INSERT INTO {NAME}.db.clash VALUES (1, 'a'), (2, 'b')")
+    session = both.engine.connect().session
+    session.conf.set("spark.wap.id", "w")
+    session.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    both.sql(f"INSERT OVERWRITE {NAME}.db.clash VALUES (200, 'a')")
+    session.conf.unset("spark.wap.id")
+    session.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    both.sql(f"INSERT INTO {NAME}.db.clash VALUES (3, 'a')")
+    both.twin("clash")
+    message = both.refusal("publish_changes", "clash", "wap_id => 'w'", wap_id="w")
+    assert "Cannot cherry-pick replace partitions with changed partition" in message

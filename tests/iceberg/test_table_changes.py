@@ -1,0 +1,155 @@
+"""Registering, properties, format versions, savepoints and instants, read back by PyIceberg."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from shared.errors import ErrorCode, ProcessionError
+
+
+def numbers(start: int, count: int = 5) -> pa.Table:
+    return pa.table({"id": pa.array(range(start, start + count), pa.int64())})
+
+
+@pytest.fixture
+def ids(lake: Any) -> list[int]:
+    table = lake.create("t", [numbers(i * 10) for i in range(3)])
+    return [snapshot.snapshot_id for snapshot in table.snapshots()]
+
+
+def call(lake: Any, procedure: str, name: str = "t", **given: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in lake.call(procedure, schema="db", table_name=name, **given).rows]
+
+
+def refusal(lake: Any, procedure: str, name: str = "t", **given: Any) -> tuple[ErrorCode, str]:
+    with pytest.raises(ProcessionError) as failure:
+        call(lake, procedure, name, **given)
+    assert isinstance(failure.value.code, ErrorCode)
+    return failure.value.code, failure.value.message
+
+
+def test_unregister_and_register_keep_every_row(lake: Any, ids: list[int]) -> None:
+    before, files = lake.rows("t"), lake.files("t")
+    location = lake.table("t").metadata_location
+    assert call(lake, "unregister_table") == [(location,)]
+    assert not lake.other.table_exists("db.t")
+    assert lake.files("t") == files
+    assert call(lake, "register_table", "back", metadata_file=location) == [(ids[2], 15, 3)]
+    assert lake.rows("back") == before
+    folder = str(Path(location).parent.parent).replace("file:/", "file:///")
+    assert call(lake, "register_table", "newest", metadata_location=folder) == [(ids[2], 15, 3)]
+    assert lake.table("newest").metadata_location == location
+    assert call(lake, "register_table", "named", metadata_location=folder, metadata_file=Path(location).name)
+    assert refusal(lake, "register_table", "back", metadata_file=location) == (
+        ErrorCode.ALREADY_EXISTS, "Table db.back already exists",
+    )  # fmt: skip
+
+
+def test_what_cannot_be_registered_leaves_nothing(lake: Any, ids: list[int], tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.metadata.json"
+    wrong.write_text("{}")
+    assert refusal(lake, "register_table", "x", metadata_file=f"file://{tmp_path}/no.json")[0] is (
+        ErrorCode.ICEBERG_MISSING_DATA
+    )
+    assert (
+        refusal(lake, "register_table", "x", metadata_file=f"file://{wrong}")[0] is ErrorCode.ICEBERG_INVALID_METADATA
+    )
+    assert "Either metadata_file" in refusal(lake, "register_table", "x")[1]
+    assert refusal(lake, "register_table", "x", metadata_file="")[1] == "Cannot handle an empty argument metadata_file"
+    assert "No metadata file is in" in refusal(lake, "register_table", "x", metadata_location=f"file://{tmp_path}")[1]
+    assert not lake.other.table_exists("db.x")
+    with pytest.raises(ProcessionError, match="Schema nope does not exist"):
+        lake.call("register_table", schema="nope", table_name="x", metadata_file=lake.table("t").metadata_location)
+
+
+def test_properties_are_set_and_removed(lake: Any, ids: list[int]) -> None:
+    assert call(lake, "set_table_property", key="a.b", value="1") == [("a.b", None, "1")]
+    assert call(lake, "set_table_property", key="a.b", value="2") == [("a.b", "1", "2")]
+    assert lake.table("t").properties["a.b"] == "2"
+    location = lake.table("t").metadata_location
+    assert call(lake, "set_table_property", key="a.b", value="2") == [("a.b", "2", "2")]
+    assert lake.table("t").metadata_location == location
+    assert call(lake, "set_table_property", key="a.b") == [("a.b", "2", None)]
+    assert "a.b" not in lake.table("t").properties
+    assert refusal(lake, "set_table_property", key="uuid", value="1")[1] == "Cannot set reserved property: uuid"
+    assert "upgrade_format_version" in refusal(lake, "set_table_property", key="format-version", value="3")[1]
+    assert refusal(lake, "set_table_property", key="", value="1")[1] == "Property name is empty"
+
+
+def test_format_version_goes_up_only(lake: Any) -> None:
+    lake.create("t", [numbers(0), numbers(10)], properties={"format-version": "1"})
+    before = lake.rows("t")
+    assert call(lake, "upgrade_format_version") == [(1, 2)]
+    assert (lake.table("t").format_version, lake.rows("t")) == (2, before)
+    assert call(lake, "upgrade_format_version") == [(2, 2)]
+    lake.table("t").append(numbers(20))
+    assert len(lake.rows("t")) == 15
+    assert refusal(lake, "upgrade_format_version", format_version=1)[1] == "Cannot downgrade v2 table to v1"
+    message = "Cannot upgrade table to unsupported format version: v9 (supported: v3)"
+    assert refusal(lake, "upgrade_format_version", format_version=9)[1] == message
+
+
+def test_savepoints(lake: Any, ids: list[int]) -> None:
+    stamps = {s.snapshot_id: s.timestamp_ms for s in lake.table("t").snapshots()}
+    assert call(lake, "create_savepoint", comments="it's safe") == [(True, f"savepoint-{ids[2]}", ids[2])]
+    time = f"{datetime.fromtimestamp(stamps[ids[0]] / 1000, UTC):%Y%m%d%H%M%S}{stamps[ids[0]] % 1000:03d}"
+    assert call(lake, "create_savepoint", commit_time=time, user="me") == [(True, f"savepoint-{ids[0]}", ids[0])]
+    shown = call(lake, "show_savepoints")
+    assert [row[1:5] for row in shown] == [
+        (ids[2], f"savepoint-{ids[2]}", "test", "it's safe"),
+        (ids[0], f"savepoint-{ids[0]}", "me", ""),
+    ]
+    assert shown[1][0] == time
+    assert call(lake, "rollback_to_savepoint", instant_time=time) == [(True, ids[2], ids[0])]
+    assert lake.rows("t") == [(i,) for i in range(5)]
+    # The savepoint that is no ancestor any more can be returned to as well.
+    assert call(lake, "rollback_to_savepoint", instant_time=str(ids[2])) == [(True, ids[0], ids[2])]
+    assert call(lake, "delete_savepoint", instant_time=str(ids[2])) == [(True,)]
+    table = lake.table("t")
+    assert set(table.refs()) == {"main", f"savepoint-{ids[0]}"}
+    assert [k for k in table.properties if "savepoint" in k] == [f"procession.savepoint.{ids[0]}"]
+    assert refusal(lake, "delete_savepoint", instant_time=str(ids[1]))[1] == f"No savepoint is at commit {ids[1]}"
+    assert refusal(lake, "create_savepoint", commit_time="20010101000000")[1] == "Commit 20010101000000 not found"
+    assert refusal(lake, "rollback_to_savepoint", instant_time="x")[1] == "Commit x not found"
+
+
+def test_rollback_to_instant(lake: Any, ids: list[int]) -> None:
+    table = lake.table("t")
+    stamps = [s.timestamp_ms for s in table.snapshots()]
+    moment = datetime.fromtimestamp(stamps[1] / 1000, UTC)
+    assert call(lake, "rollback_to_instant", instant_time=f"{moment:%Y%m%d%H%M%S}{stamps[1] % 1000:03d}") == [(True,)]
+    assert lake.table("t").current_snapshot().snapshot_id == ids[1]
+    call(lake, "set_current_snapshot", snapshot_id=ids[2])
+    assert call(lake, "rollback_to_instant", instant_time=moment.isoformat()) == [(True,)]
+    assert lake.table("t").current_snapshot().snapshot_id == ids[1]
+    assert call(lake, "rollback_to_instant", instant_time=str(ids[0])) == [(True,)]
+    assert lake.rows("t") == [(i,) for i in range(5)]
+    assert "not an ancestor" in refusal(lake, "rollback_to_instant", instant_time=str(ids[2]))[1]
+    assert refusal(lake, "rollback_to_instant", instant_time="yesterday")[1] == "Commit yesterday not found in Commits"
+    assert "no valid snapshot" in refusal(lake, "rollback_to_instant", instant_time="20010101000000")[1]
+
+
+def test_references_of_a_table_of_version_3_keep_what_only_java_knows(java_lake: Any, tmp_path: Path,
+                                                                    monkeypatch: Any) -> None:  # fmt: skip
+    """The new metadata file is the old one but for what changed."""
+    monkeypatch.chdir(tmp_path)
+    lake = java_lake(tmp_path)
+    for name in ("v3_dv", "v3_default", "v3_lineage"):
+        table = lake.other.load_table(f"fx.{name}")
+        old = json.loads(Path(table.metadata_location).read_text())
+        lake.call("create_tag", schema="fx", table_name=name, tag="v", max_ref_age_ms=5)
+        table = lake.other.load_table(f"fx.{name}")
+        assert table.refs()["v"].max_ref_age_ms == 5
+        new = json.loads(Path(table.metadata_location).read_text())
+        assert new.keys() == old.keys()
+        assert new["refs"] == {**old["refs"], "v": {"snapshot-id": old["current-snapshot-id"], "type": "tag",
+                                                    "max-ref-age-ms": 5}}  # fmt: skip
+        assert new["metadata-log"][:-1] == old["metadata-log"]
+        changed = {key for key in new if new[key] != old[key]}
+        assert changed == {"refs", "metadata-log", "last-updated-ms"}
