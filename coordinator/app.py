@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 import socket
 import sys
@@ -11,7 +12,6 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from math import inf
 from pathlib import Path
 
 import structlog
@@ -33,6 +33,7 @@ from coordinator.engine.native import NativeExplainer
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.gateway.precheck import create_precheck_router
+from coordinator.gateway.settings import GatewaySettings
 from coordinator.gateway.validator import StatementValidator
 from coordinator.logs import configure_logging
 from coordinator.planner_factory import PlannerFactory
@@ -106,7 +107,9 @@ def create_app(config: CoordinatorConfig, stop: Callable[[], None] | None = None
         around=partial(_running, catalogs, pool, checkers, spark, explainer, partial(_follow, groups_file, groups)),
     )
     app.include_router(
-        create_precheck_router(StatementValidator(pool, checkers), max_statement_length=settings.max_query_length)
+        create_precheck_router(
+            StatementValidator(pool, checkers, groups, lambda: dispatcher.refusal), _gateway_settings(config)
+        )
     )
     return app
 
@@ -117,7 +120,7 @@ def _groups_file(config: CoordinatorConfig) -> SpecificationFile | None:
         return None
     # Only of the embedded Spark is it known how much memory there is to share.
     embedded = config.coordinator.spark_remote is None
-    pool = parse_data_size(config.coordinator.spark_driver_memory.upper() + "B") if embedded else inf
+    pool = parse_data_size(config.coordinator.spark_driver_memory.upper() + "B") if embedded else math.inf
     return SpecificationFile(settings.config_file, settings.refresh_interval, pool)
 
 
@@ -247,6 +250,19 @@ def _spark_settings(config: CoordinatorConfig) -> SparkSettings:
         master=settings.spark_master,
         packages=settings.spark_packages,
         jars=tuple(Path(jar) for jar in settings.spark_jars),
+    )
+
+
+def _gateway_settings(config: CoordinatorConfig) -> GatewaySettings:
+    settings = config.coordinator
+    return GatewaySettings(
+        max_statement_length=settings.max_query_length,
+        rate=settings.precheck_rate,
+        burst=max(1, math.ceil(2 * settings.precheck_rate)),
+        max_concurrent=settings.precheck_concurrency,
+        accepted_target=settings.precheck_accepted_target,
+        refused_target=settings.precheck_refused_target,
+        undecided_target=settings.precheck_undecided_target,
     )
 
 

@@ -22,6 +22,9 @@ Bytes = Annotated[int, BeforeValidator(lambda v: parse_data_size(v) if isinstanc
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda v: _split(v) if isinstance(v, str) else v)]
 
 
+_TARGET = r"[A-Za-z0-9._-]*"
+
+
 def _split(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
@@ -121,6 +124,27 @@ class CoordinatorSettings(_Settings):
         alias="eager-plan-validation-timeout",
         gt=0,
         description="A statement that plans longer fails with QUERY_PLANNING_TIMEOUT.",
+    )
+    precheck_rate: float = Field(
+        200.0,
+        alias="precheck.max-requests-per-second",
+        gt=0,
+        description="Pre-checks of gateways (docs/gateways.md) a second; more are answered 429.",
+    )
+    precheck_concurrency: int = Field(
+        100, alias="precheck.max-concurrent-requests", ge=1, description="Pre-checks at the same time."
+    )
+    precheck_accepted_target: str = Field(
+        "", alias="precheck.accepted-target", pattern=_TARGET, description="Where gateways send accepted statements."
+    )
+    precheck_refused_target: str = Field(
+        "", alias="precheck.refused-target", pattern=_TARGET, description="Where they send refused ones, if anywhere."
+    )
+    precheck_undecided_target: str = Field(
+        "",
+        alias="precheck.undecided-target",
+        pattern=_TARGET,
+        description="Where they send statements that this coordinator cannot judge at the moment.",
     )
     sidecar_url: str | None = Field(
         None,

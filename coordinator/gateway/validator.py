@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from time import perf_counter
@@ -10,6 +11,9 @@ from typing import Literal, Protocol
 from coordinator.checks.plan_checkers import FragmentVerdict, PlanCheckers
 from coordinator.checks.worker_form import why_not_checked
 from coordinator.planner.planned_statement import PlannedStatement
+from coordinator.resource_groups.group import queue_full
+from coordinator.resource_groups.manager import ResourceGroups
+from coordinator.resource_groups.selection import criteria_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session
@@ -46,6 +50,8 @@ class CheckedFragment:
 class StatementVerdict:
     """Whether a statement would be let into the queue now. ``error`` is None exactly when ``ok``.
 
+    ``resource_group`` and its state (CAN_RUN, CAN_QUEUE, FULL) are those of a statement that passed the checks.
+
     ``query_type``, ``inputs`` and ``fragments`` are empty for a statement that could not be planned; ``seconds`` is
     wall time, waiting for a planner included.
     """
@@ -57,6 +63,8 @@ class StatementVerdict:
     fragments: tuple[CheckedFragment, ...] = ()
     warnings: tuple[PrestoWarning, ...] = ()
     error: ProcessionError | None = None
+    resource_group: tuple[str, ...] = ()
+    resource_group_state: str | None = None
 
     @property
     def undecided(self) -> bool:
@@ -65,15 +73,29 @@ class StatementVerdict:
 
 
 class StatementValidator:
-    """Plans and checks statements as the coordinator would before queueing them, through the same pool."""
+    """Plans and checks statements as the coordinator would before queueing them, through the same pool.
 
-    def __init__(self, planner: Planner, checkers: PlanCheckers) -> None:
+    ``refusal`` says why this coordinator takes no statements at all, if so.
+    """
+
+    def __init__(
+        self,
+        planner: Planner,
+        checkers: PlanCheckers,
+        groups: ResourceGroups | None = None,
+        refusal: Callable[[], ProcessionError | None] = lambda: None,
+    ) -> None:
         self._planner = planner
         self._checkers = checkers
+        self._groups = groups if groups is not None else ResourceGroups()
+        self._refusal = refusal
 
     async def validate(self, text: str, session: Session) -> StatementVerdict:
         """The verdict on one statement; a refused statement is a result, not an exception."""
         start = perf_counter()
+        closed = self._refusal()
+        if closed is not None:
+            return StatementVerdict(ok=False, seconds=0.0, error=closed)
         try:
             planned = await self._planner.plan(text, session)
         except ProcessionError as refusal:
@@ -83,15 +105,32 @@ class StatementValidator:
             error = next((v.error for v in verdicts if v.error is not None), None)
         except ProcessionError as veto:
             verdicts, error = [], veto
+        group: tuple[str, ...] = ()
+        state: str | None = None
+        if error is None:
+            group, state, error = self._admission(planned, session)
         return StatementVerdict(
             ok=error is None,
             seconds=perf_counter() - start,
+            resource_group=group,
+            resource_group_state=state,
             query_type=planned.query_type,
             inputs=planned.inputs,
             fragments=tuple(_checked(verdict) for verdict in verdicts),
             warnings=planned.warnings + tuple(w for v in verdicts for w in v.warnings),
             error=error,
         )
+
+    def _admission(
+        self, planned: PlannedStatement, session: Session
+    ) -> tuple[tuple[str, ...], str | None, ProcessionError | None]:
+        try:
+            selection = self._groups.select(criteria_of(session, planned.query_type))
+        except ProcessionError as error:
+            return (), None, error
+        state = self._groups.admission(selection)
+        full = queue_full(selection.path) if state == "FULL" else None
+        return selection.path, state, full
 
     async def _verdicts(self, planned: PlannedStatement, session: Session) -> list[FragmentVerdict]:
         if planned.subplan is None:

@@ -18,6 +18,11 @@ GroupState = Literal["CAN_RUN", "CAN_QUEUE", "FULL"]
 _BELOW_SOFT_LIMIT = (1 << 31) - 1
 
 
+def queue_full(path: tuple[str, ...]) -> ProcessionError:
+    """With Presto's text."""
+    return ProcessionError(ErrorCode.QUERY_QUEUE_FULL, f'Too many queued queries for "{".".join(path)}"')
+
+
 class ResourceGroup:
     """Belongs to one event loop. ``quota_rate``: CPU seconds that the group may spend each second, or infinity."""
 
@@ -125,8 +130,7 @@ class ResourceGroup:
                 self._queue.put(ticket)
                 self._count_queued(1)
             case "FULL":
-                name = ".".join(self.id)
-                raise ProcessionError(ErrorCode.QUERY_QUEUE_FULL, f'Too many queued queries for "{name}"')
+                raise queue_full(self.id)
             case never:
                 assert_never(never)
 

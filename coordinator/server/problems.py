@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fastapi import Request, Response
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -14,24 +16,26 @@ NOT_FOUND = "Query not found"
 class ProblemError(Exception):
     """Ends a request with ``status`` and ``text``."""
 
-    def __init__(self, status: int, text: str) -> None:
+    def __init__(self, status: int, text: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(text)
         self.status = status
         self.text = text
+        self.headers = headers
 
 
 def bad_request(text: str) -> ProblemError:
     return ProblemError(400, text)
 
 
-def text_response(status: int, text: str) -> Response:
-    return Response(text, status, media_type="text/plain", headers={"X-Content-Type-Options": "nosniff"})
+def text_response(status: int, text: str, headers: Mapping[str, str] | None = None) -> Response:
+    found = {"X-Content-Type-Options": "nosniff"} | dict(headers or {})
+    return Response(text, status, media_type="text/plain", headers=found)
 
 
 async def answer_problem(_: Request, error: Exception) -> Response:
     """Exception handler of ProblemError."""
     assert isinstance(error, ProblemError)
-    return text_response(error.status, error.text)
+    return text_response(error.status, error.text, error.headers)
 
 
 class ErrorBoundary:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from time import monotonic
 
 import httpx
 import pytest
@@ -10,8 +13,11 @@ from fastapi import FastAPI
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.gateway.precheck import create_precheck_router
+from coordinator.gateway.settings import GatewaySettings
 from coordinator.gateway.validator import StatementValidator
 from coordinator.planner.planned_statement import PlannedStatement, ReturnRows
+from coordinator.resource_groups.manager import ResourceGroups
+from coordinator.resource_groups.specification import global_group
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.blocks import encode_constant
 from shared.plan.expressions import Constant, Variable
@@ -24,6 +30,9 @@ pytestmark = pytest.mark.anyio
 
 X = Variable(name="x", type="bigint")
 ONE = Constant(valueBlock=encode_constant(1, "bigint"), type="bigint")
+SETTINGS = GatewaySettings(
+    max_statement_length=100, max_batch=5, max_batch_bytes=2000, accepted_target="lake", refused_target="java"
+)
 HEADERS = {"X-Presto-User": "ann"}
 
 
@@ -75,12 +84,19 @@ class Checker:
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, "Error from native plan checker: no")
 
 
+@asynccontextmanager
+async def served(
+    validator: StatementValidator, settings: GatewaySettings | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
+    app = FastAPI()
+    app.include_router(create_precheck_router(validator, settings))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x", headers=HEADERS) as client:
+        yield client
+
+
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
-    app = FastAPI()
-    validator = StatementValidator(Planner(), PlanCheckers([Checker()]))
-    app.include_router(create_precheck_router(validator, max_statement_length=100))
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x", headers=HEADERS) as client:
+    async with served(StatementValidator(Planner(), PlanCheckers([Checker()])), SETTINGS) as client:
         yield client
 
 
@@ -92,6 +108,10 @@ async def test_a_good_statement(client: httpx.AsyncClient) -> None:
     assert body.pop("seconds") >= 0
     assert body == {
         "ok": True,
+        "verdict": "accepted",
+        "resourceGroupId": ["global"],
+        "resourceGroupState": "CAN_RUN",
+        "target": "lake",
         "queryType": "SELECT",
         "inputs": ["lake.db.ann"],
         "fragments": [
@@ -104,9 +124,10 @@ async def test_a_good_statement(client: httpx.AsyncClient) -> None:
 
 async def test_a_statement_that_cannot_be_planned(client: httpx.AsyncClient) -> None:
     response = await client.post("/v1/validate", content="bad")
-    assert response.status_code == 422
+    assert (response.status_code, response.headers["x-procession-verdict"]) == (200, "refused")
     body = response.json()
-    assert set(body) == {"ok", "seconds", "error"}
+    assert set(body) == {"ok", "verdict", "seconds", "target", "error"}
+    assert (body["ok"], body["verdict"], body["target"]) == (False, "refused", "java")
     assert body["error"]["message"] == "line 1:15: Table t does not exist"
     assert body["error"]["errorName"] == "SYNTAX_ERROR"
     assert body["error"]["errorLocation"] == {"lineNumber": 1, "columnNumber": 15}
@@ -114,7 +135,7 @@ async def test_a_statement_that_cannot_be_planned(client: httpx.AsyncClient) -> 
 
 async def test_a_refused_fragment(client: httpx.AsyncClient) -> None:
     response = await client.post("/v1/validate", content="SELECT 1", headers={"X-Presto-Session": "veto=1"})
-    assert response.status_code == 422
+    assert response.status_code == 200
     body = response.json()
     assert body["ok"] is False
     assert body["fragments"][1]["verdict"] == "refused"
@@ -135,13 +156,18 @@ async def test_bad_requests(client: httpx.AsyncClient) -> None:
     nobody = await client.post("/v1/validate", content="SELECT 1", headers={"X-Presto-User": ""})
     assert (nobody.status_code, nobody.text) == (400, "User must be set")
     long = await client.post("/v1/validate", content="x" * 101)
-    assert long.status_code == 422
+    assert (long.status_code, long.json()["verdict"]) == (200, "refused")
     assert long.json()["error"]["message"] == "Query text length (101) exceeds the maximum length (100)"
     assert (await client.post("/v1/validate", content="x" * 401)).status_code == 413
 
 
 async def test_capability(client: httpx.AsyncClient) -> None:
-    assert (await client.get("/v1/validate")).json() == {"validate": True, "maxStatementLength": 100}
+    assert (await client.get("/v1/validate")).json() == {
+        "validate": True,
+        "maxStatementLength": 100,
+        "maxBatch": 5,
+        "maxRequestsPerSecond": 200.0,
+    }
     assert (await client.head("/v1/validate")).status_code == 200
 
 
@@ -156,9 +182,83 @@ async def test_precheck_for_external_authorization(
         response = await client.post("/v1/precheck", content=sql)
     assert response.status_code == status
     assert response.headers["x-procession-verdict"] == verdict
+    assert response.headers["x-procession-target"] == ("lake" if status == 204 else "java")
+    assert response.headers.get("x-procession-resource-group") == ("global" if status == 204 else None)
     assert response.content == b""
 
 
 async def test_precheck_of_a_full_coordinator_and_of_nothing(client: httpx.AsyncClient) -> None:
     assert (await client.post("/v1/precheck", content="full")).status_code == 503
     assert (await client.get("/v1/precheck")).status_code == 403
+
+
+async def test_a_proxy_that_decides_by_itself(client: httpx.AsyncClient) -> None:
+    for sql in ("SELECT 1", "bad", "full"):
+        response = await client.post("/v1/precheck?deny=false", content=sql)
+        assert response.status_code == 204
+    assert response.headers["x-procession-verdict"] == "undecided"
+    assert "x-procession-target" not in response.headers
+
+
+async def test_a_closed_queue_leaves_the_statement_undecided() -> None:
+    closed = global_group(hard_concurrency_limit=0, max_queued=0)
+    validator = StatementValidator(Planner(), PlanCheckers(), ResourceGroups(closed))
+    async with served(validator) as client:
+        response = await client.post("/v1/validate", content="SELECT 1")
+        assert (response.status_code, response.json()["resourceGroupState"]) == (503, "FULL")
+        assert response.json()["error"]["message"] == 'Too many queued queries for "global"'
+        refused = await client.post("/v1/validate", content="bad")
+        assert (refused.status_code, refused.json()["verdict"]) == (200, "refused")
+
+
+async def test_a_coordinator_that_shuts_down() -> None:
+    gone = ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Server is shutting down", retriable=True)
+    async with served(StatementValidator(Planner(), PlanCheckers(), refusal=lambda: gone)) as client:
+        response = await client.post("/v1/precheck", content="SELECT 1")
+        assert (response.status_code, response.headers["x-procession-error"]) == (503, "SERVER_SHUTTING_DOWN")
+
+
+async def test_too_many_prechecks() -> None:
+    settings = GatewaySettings(rate=0.1, burst=2)
+    async with served(StatementValidator(Planner(), PlanCheckers()), settings) as client:
+        answers = [await client.post("/v1/validate", content="SELECT 1") for _ in range(3)]
+        assert [answer.status_code for answer in answers] == [200, 200, 429]
+        assert 1 <= int(answers[2].headers["retry-after"]) <= 10
+        assert (await client.post("/v1/precheck", content="SELECT 1")).status_code == 429
+        assert (await client.post("/v1/routing-group", json={})).status_code == 429
+        assert (await client.head("/v1/validate")).status_code == 200
+
+
+NDJSON = {"Content-Type": "application/x-ndjson; charset=utf-8"}
+
+
+async def test_a_batch_is_answered_line_by_line_in_order(client: httpx.AsyncClient) -> None:
+    lines = [
+        b'"SELECT 1"',
+        b'{"id": {"n": 7}, "sql": "bad"}',
+        b"",
+        b'{"sql": "SELECT 1", "session": {"veto": "1"}, "id": "third"}',
+        b'{"sql": 5}',
+    ]
+    response = await client.post("/v1/validate", content=b"\n".join(lines), headers=NDJSON)
+    assert (response.status_code, response.headers["content-type"]) == (200, "application/x-ndjson")
+    answers = [json.loads(line) for line in response.text.splitlines()]
+    assert [answer.get("verdict") for answer in answers] == ["accepted", "refused", "refused", None]
+    assert [answer.get("id") for answer in answers] == [None, {"n": 7}, "third", None]
+    assert answers[3] == {"line": 4, "problem": "Expected `str`, got `int` - at `$.sql`"}
+
+
+async def test_a_batch_that_is_too_large(client: httpx.AsyncClient) -> None:
+    response = await client.post("/v1/validate", content=b'"SELECT 1"\n' * 6, headers=NDJSON)
+    assert (response.status_code, response.text) == (413, "A batch holds 5 statements at most")
+    response = await client.post("/v1/validate", content=b"x" * 2001, headers=NDJSON)
+    assert (response.status_code, response.text) == (413, "Request body exceeds 2000 bytes")
+
+
+async def test_a_batch_waits_for_its_rate() -> None:
+    settings = GatewaySettings(rate=20.0, burst=2)
+    async with served(StatementValidator(Planner(), PlanCheckers()), settings) as client:
+        start = monotonic()
+        response = await client.post("/v1/validate", content=b'"SELECT 1"\n' * 6, headers=NDJSON)
+        assert monotonic() - start > 0.15  # six and the request itself: two at once, then one each 50 ms
+        assert [json.loads(line)["ok"] for line in response.text.splitlines()] == [True] * 6
