@@ -12,6 +12,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestCo
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
+from coordinator.connectors.iceberg.manifest_reader import ManifestDataFile, read_entries, unhurried_garbage
 from coordinator.connectors.iceberg.paths import normalize
 
 _DELETE_PATH_ID = 2147483546
@@ -55,7 +56,9 @@ class LiveFile:
 
     @cached_property
     def only_data_file(self) -> str | None:
-        """The normalized path of the one data file that a position delete file is about, when its bounds tell."""
+        """The normalized path of the one data file that a position delete file is about, when its entry tells."""
+        if isinstance(self.file, ManifestDataFile) and "referenced_data_file" in self.file.extras:
+            return normalize(self.file.extras["referenced_data_file"])
         lower = (self.file.lower_bounds or {}).get(_DELETE_PATH_ID)
         upper = (self.file.upper_bounds or {}).get(_DELETE_PATH_ID)
         return normalize(lower.decode()) if lower is not None and lower == upper else None
@@ -69,18 +72,24 @@ class LiveFiles:
     deletes: tuple[LiveFile, ...]
 
 
-def read_live(table: Table, snapshot: Snapshot | None) -> LiveFiles:
-    """The live files of ``snapshot``, each manifest read once."""
+def read_live(table: Table, snapshot: Snapshot | None, *, statistics: bool = True) -> LiveFiles:
+    """The live files of ``snapshot``; without ``statistics``, data files come without those of their columns."""
     if snapshot is None:
         return LiveFiles((), ())
     manifests = snapshot.manifests(table.io)
     data = [m for m in manifests if m.content == ManifestContent.DATA]
     deletes = [m for m in manifests if m.content == ManifestContent.DELETES]
-    return LiveFiles(_files(table.io, data), _files(table.io, deletes))
+    with unhurried_garbage():
+        return LiveFiles(_files(table.io, data, statistics=statistics), _files(table.io, deletes, statistics=True))
 
 
-def _files(io: FileIO, manifests: Sequence[ManifestFile]) -> tuple[LiveFile, ...]:
-    return tuple(live(entry) for manifest in manifests if holds_live(manifest) for entry in entries(io, manifest))
+def _files(io: FileIO, manifests: Sequence[ManifestFile], *, statistics: bool) -> tuple[LiveFile, ...]:
+    return tuple(
+        live(entry)
+        for manifest in manifests
+        if holds_live(manifest)
+        for entry in read_entries(io, manifest, statistics=statistics)
+    )
 
 
 def holds_live(manifest: ManifestFile) -> bool:
@@ -90,7 +99,7 @@ def holds_live(manifest: ManifestFile) -> bool:
 
 def entries(io: FileIO, manifest: ManifestFile) -> list[ManifestEntry]:
     """The live entries of a manifest, sequence numbers inherited."""
-    return manifest.fetch_manifest_entry(io, discard_deleted=True)
+    return read_entries(io, manifest)
 
 
 def live(entry: ManifestEntry) -> LiveFile:

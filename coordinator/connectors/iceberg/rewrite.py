@@ -23,6 +23,7 @@ from coordinator.connectors.iceberg.deletes import DeleteIndex
 from coordinator.connectors.iceberg.filters import file_filter
 from coordinator.connectors.iceberg.groups import Candidate, FileGroup, Skipped, Survey, survey
 from coordinator.connectors.iceberg.journal import Journal, JournalEntry
+from coordinator.connectors.iceberg.manifest_reader import unhurried_garbage
 from coordinator.connectors.iceberg.manifests import LiveFile, Partition, read_live
 from coordinator.connectors.iceberg.options import RewriteOptions
 from coordinator.connectors.iceberg.payloads import OutputPlan, TaskFactory, equality_fields, plan_outputs
@@ -104,7 +105,12 @@ def look(table: Table, target: TableTarget, options: RewriteOptions) -> Looked |
         )
     if snapshot is None:
         return None
-    live = read_live(table, snapshot)
+    with unhurried_garbage():
+        return Looked(snapshot, _survey(table, snapshot, target, options))
+
+
+def _survey(table: Table, snapshot: Snapshot, target: TableTarget, options: RewriteOptions) -> Survey:
+    live = read_live(table, snapshot, statistics=target.filter is not None)
     matches = file_filter(target.filter, table)
     index = DeleteIndex(live.deletes, table.specs())
     chosen: list[Candidate] = []
@@ -118,7 +124,7 @@ def look(table: Table, target: TableTarget, options: RewriteOptions) -> Looked |
     found = survey(chosen, options)
     reason = "no row of them can match the filter"
     found.skipped.extend(Skipped(partition, tuple(files), reason) for partition, files in excluded.items())
-    return Looked(snapshot, found)
+    return found
 
 
 def plan_rewrite(

@@ -1,0 +1,251 @@
+"""Manifests read quickly: one tight loop an entry over PyIceberg's Avro decoder, with statistics only when asked for.
+
+They take less than half the CPU of PyIceberg's own reader, and without statistics a third of the memory. The
+entries are PyIceberg's own objects; what its version 2 has no place for (format version 3) is in ``extras``.
+Source: Avro 1.12 specification; Iceberg specification, "Manifests".
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyiceberg.avro.decoder import BinaryDecoder, new_decoder
+from pyiceberg.avro.file import AvroFile
+from pyiceberg.avro.resolver import construct_reader
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import (
+    DATA_FILE_TYPE,
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+)
+from pyiceberg.schema import Schema
+from pyiceberg.typedef import Record
+from pyiceberg.types import BinaryType, IcebergType, IntegerType, ListType, LongType, MapType, StringType, StructType
+from pyiceberg.utils.lazydict import LazyDict
+
+Read = Callable[[BinaryDecoder], Any]
+_ENTRY_PLACES = {0: 0, 1: 1, 3: 2, 4: 3}
+_DATA_FILE, _CONTENT, _FORMAT, _PARTITION = 2, 134, 101, 102
+_PLACES = {field.field_id: place for place, field in enumerate(DATA_FILE_TYPE[2].fields)}
+_EXTRAS = {142: "first_row_id", 143: "referenced_data_file", 144: "content_offset", 145: "content_size_in_bytes"}
+_STATISTICS = frozenset({108, 109, 110, 125, 128})
+"""Sizes, value and null counts and bounds; counts of NaN stay, they are few."""
+_CONTENTS = {content.value: content for content in DataFileContent}
+_STATUSES = {status.value: status for status in ManifestEntryStatus}
+_set_data = Record.__dict__["_data"].__set__
+"""Around DataFile's own slow way to set attributes."""
+_DELETED = ManifestEntryStatus.DELETED.value
+
+
+class ManifestDataFile(DataFile):
+    """A data or delete file with the fields of format version 3, by name; absent ones are not in ``extras``."""
+
+    extras: dict[str, Any]
+
+
+def read_entries(
+    io: FileIO, manifest: ManifestFile, *, statistics: bool = True, discard_deleted: bool = True
+) -> list[ManifestEntry]:
+    """The entries of a manifest with inherited values, as ``ManifestFile.fetch_manifest_entry`` gives them.
+
+    Without ``statistics``, column sizes, counts (but of NaN) and bounds are None. Raises what PyIceberg raises for
+    files that cannot be read.
+    """
+    with unhurried_garbage(), AvroFile[Any](io.new_input(manifest.manifest_path)) as file:
+        layout = _Layout(file.schema, statistics=statistics)
+        found: list[ManifestEntry] = []
+        for count, decoder in _blocks(file):
+            for _ in range(count):
+                entry = layout.read(decoder, manifest, discard_deleted=discard_deleted)
+                if entry is not None:
+                    found.append(entry)
+        return found
+
+
+@contextmanager
+def unhurried_garbage() -> Iterator[None]:
+    """Without the collector, which would walk all entries again and again while they are made."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _blocks(file: AvroFile[Any]) -> Iterator[tuple[int, BinaryDecoder]]:
+    """Each block as its number of entries and a decoder over them."""
+    decoder, codec, sync = file.decoder, file.header.compression_codec(), file.header.sync
+    while True:
+        try:
+            count = decoder.read_int()
+        except EOFError:
+            return
+        data = decoder.read_bytes()
+        yield count, new_decoder(codec.decompress(data) if codec else data)
+        if decoder.read(len(sync)) != sync:
+            raise ValueError(f"Expected sync bytes {sync!r} after a block of a manifest")
+
+
+class _Layout:
+    """How the entries of one manifest are read: a step a field, in the order in which they were written."""
+
+    def __init__(self, written: Schema, *, statistics: bool) -> None:
+        self._before: list[tuple[int | None, Read]] = []
+        self._after: list[tuple[int | None, Read]] = []
+        self._file: list[tuple[int | None, str | None, Read]] = []
+        steps = self._before
+        for field in written.fields:
+            if field.field_id == _DATA_FILE:
+                assert isinstance(field.field_type, StructType)
+                self._file = [_file_step(f, statistics=statistics) for f in field.field_type.fields]
+                steps = self._after
+            else:
+                read = _optional(_reader(field.field_type), field.required)
+                steps.append((_ENTRY_PLACES.get(field.field_id), read))
+
+    def read(self, decoder: BinaryDecoder, manifest: ManifestFile, *, discard_deleted: bool) -> ManifestEntry | None:
+        values: list[Any] = [None, None, None, None, None]
+        for place, read in self._before:
+            value = read(decoder)
+            if place is not None:
+                values[place] = value
+        file = self._read_file(decoder)
+        for place, read in self._after:
+            value = read(decoder)
+            if place is not None:
+                values[place] = value
+        status = values[0]
+        if discard_deleted and status == _DELETED:
+            return None
+        if values[1] is None:
+            values[1] = manifest.added_snapshot_id
+        inherits = manifest.sequence_number == 0 or status == 1
+        for place in (2, 3):
+            if values[place] is None and inherits:
+                values[place] = manifest.sequence_number
+        values[0] = _STATUSES[status]
+        file.__dict__["_spec_id"] = manifest.partition_spec_id
+        values[4] = file
+        entry = ManifestEntry.__new__(ManifestEntry)
+        _set_data(entry, values)
+        return entry
+
+    def _read_file(self, decoder: BinaryDecoder) -> ManifestDataFile:
+        values: list[Any] = [None] * len(_PLACES)
+        values[0] = DataFileContent.DATA
+        extras: dict[str, Any] = {}
+        for place, name, read in self._file:
+            value = read(decoder)
+            if place is not None:
+                values[place] = value
+            elif name is not None and value is not None:
+                extras[name] = value
+        file = ManifestDataFile.__new__(ManifestDataFile)
+        _set_data(file, values)
+        file.__dict__["extras"] = extras
+        return file
+
+
+def _file_step(field: Any, *, statistics: bool) -> tuple[int | None, str | None, Read]:
+    place, name = _PLACES.get(field.field_id), _EXTRAS.get(field.field_id)
+    read: Read
+    match field.field_id:
+        case number if number == _CONTENT:
+            read = lambda decoder: _CONTENTS[decoder.read_int()]  # noqa: E731
+        case number if number == _FORMAT:
+            read = _read_format
+        case number if number == _PARTITION:
+            read = construct_reader(field.field_type).read
+        case number if number in _STATISTICS and not statistics:
+            read, place = _skipper(field.field_type), None
+        case _:
+            read = _reader(field.field_type)
+    return place, name, _optional(read, field.required)
+
+
+def _read_format(decoder: BinaryDecoder) -> FileFormat:
+    return FileFormat(decoder.read_utf8())
+
+
+def _optional(read: Read, required: bool) -> Read:
+    if required:
+        return read
+    return lambda decoder: read(decoder) if decoder.read_int() > 0 else None
+
+
+def _reader(kind: IcebergType) -> Read:
+    match kind:
+        case IntegerType() | LongType():
+            return _read_int
+        case StringType():
+            return _read_text
+        case BinaryType():
+            return _read_bytes
+        case MapType(key_type=IntegerType(), value_type=LongType()):
+            return _read_counts
+        case MapType(key_type=IntegerType(), value_type=BinaryType()):
+            return _read_bounds
+        case ListType(element_type=IntegerType() | LongType()):
+            return _read_numbers
+        case _:
+            reader: Read = construct_reader(kind).read
+            return reader
+
+
+def _skipper(kind: IcebergType) -> Read:
+    bounds = isinstance(kind, MapType) and isinstance(kind.value_type, BinaryType)
+    return _skip_bounds if bounds else _skip_counts
+
+
+def _read_int(decoder: BinaryDecoder) -> int:
+    return decoder.read_int()
+
+
+def _read_text(decoder: BinaryDecoder) -> str:
+    return decoder.read_utf8()
+
+
+def _read_bytes(decoder: BinaryDecoder) -> bytes:
+    return decoder.read_bytes()
+
+
+def _counts(decoder: BinaryDecoder) -> Iterator[int]:
+    """Sizes of the blocks of an array; a negative one is followed by its length in bytes."""
+    while count := decoder.read_int():
+        if count < 0:
+            decoder.skip_int()
+        yield abs(count)
+
+
+def _read_counts(decoder: BinaryDecoder) -> LazyDict[int, int]:
+    return LazyDict([decoder.read_ints(2 * count) for count in _counts(decoder)])
+
+
+def _read_bounds(decoder: BinaryDecoder) -> dict[int, bytes]:
+    found: dict[int, bytes] = {}
+    for count in _counts(decoder):
+        decoder.read_int_bytes_dict(count, found)
+    return found
+
+
+def _read_numbers(decoder: BinaryDecoder) -> list[int]:
+    return [number for count in _counts(decoder) for number in decoder.read_ints(count)]
+
+
+def _skip_counts(decoder: BinaryDecoder) -> None:
+    for count in _counts(decoder):
+        decoder.read_ints(2 * count)
+
+
+def _skip_bounds(decoder: BinaryDecoder) -> None:
+    for count in _counts(decoder):
+        decoder.read_int_bytes_dict(count, {})
