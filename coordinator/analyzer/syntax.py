@@ -161,9 +161,9 @@ def parse_query(text: str, tokens: Sequence[Token] | None = None) -> Any:
     return _run(text, tokens, lambda parser: parser.parse(rewritten, text))
 
 
-def parse_expression(text: str) -> Any:
-    """The tree of ``text`` as one expression."""
-    tokens = tokenize(text)
+def parse_expression(text: str, tokens: Sequence[Token] | None = None) -> Any:
+    """The tree of ``text``, or of a part of its ``tokens``, as one expression."""
+    tokens = tokenize(text) if tokens is None else list(tokens)
     if not tokens:
         raise syntax(text, len(text), "mismatched input '<EOF>'. Expecting: <expression>")
     rewritten = _Rewriter(text, tokens).rewrite()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Protocol, assert_never
+from typing import Any, Protocol, assert_never, cast
 
 import pyarrow as pa
 
@@ -17,13 +17,17 @@ from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, make
 from coordinator.engine.procedures import run_procedure
 from coordinator.planner.planned_statement import (
     CallProcedure,
+    ChangeCatalog,
     ExplainNative,
     PlannedStatement,
     ReturnRows,
     RunLocally,
     RunOnSpark,
+    WriteRows,
 )
+from shared.spi.catalog_changes import EditableCatalog
 from shared.spi.procedure import ProcedureContext, ProcedureProgress
+from shared.spi.table_writes import WritableCatalog, WriteContext
 from shared.spi.workers import WorkerRuntime
 
 
@@ -37,6 +41,8 @@ class SparkSql(Protocol):
     """Spark behind ``coordinator.engine.spark``."""
 
     def run(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]: ...
+
+    def write(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]: ...
 
     def workers(self, execution: Execution) -> WorkerRuntime: ...
 
@@ -71,24 +77,45 @@ class Executor:
                 yield rows_to_batch(planned.columns, [[self._explain_native(work)]])
             case CallProcedure() as work:
                 yield rows_to_batch(planned.columns, self._call(work, execution))
+            case ChangeCatalog(catalog, change):
+                editor = cast(EditableCatalog, self._catalogs.connector(catalog))
+                editor.change(change, self._context(catalog, execution))
+                yield rows_to_batch(planned.columns, [[True]])
+            case WriteRows() as work:
+                yield rows_to_batch(planned.columns, [[self._write(work, execution)]])
             case _:
                 assert_never(planned.work)
 
     def _call(self, work: CallProcedure, execution: Execution) -> Any:
         execution.report_progress(QueryProgress(phase=f"calling {work.procedure}"))
         procedure = find_procedure(self._catalogs, work.catalog, work.procedure)
-        context = ProcedureContext(
+        result = run_procedure(procedure, work, self._context(work.catalog, execution))
+        if result.update_count is not None:
+            execution.set_update_count(result.update_count)
+        return result.rows
+
+    def _context(self, catalog: str, execution: Execution) -> ProcedureContext:
+        return ProcedureContext(
             session=execution.session,
-            catalog=work.catalog,
+            catalog=catalog,
             workers=self._spark.workers(execution),
             now=datetime.now(UTC),
             report=lambda progress: execution.report_progress(_query_progress(progress)),
             check_cancelled=execution.check_cancelled,
         )
-        result = run_procedure(procedure, work, context)
-        if result.update_count is not None:
-            execution.set_update_count(result.update_count)
-        return result.rows
+
+    def _write(self, work: WriteRows, execution: Execution) -> int:
+        write = work.write
+        inputs = spark_inputs(work.inputs, self._catalogs)
+
+        def run(sql: str) -> list[Mapping[str, Any]]:
+            batches = self._spark.write(sql, execution, inputs)
+            return [row for batch in batches for row in batch.to_pylist()]
+
+        writer = cast(WritableCatalog, self._catalogs.connector(write.catalog))
+        rows = writer.write(write, WriteContext(self._context(write.catalog, execution), run))
+        execution.set_update_count(rows)
+        return rows
 
 
 def _query_progress(progress: ProcedureProgress) -> QueryProgress:

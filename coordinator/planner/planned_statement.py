@@ -9,13 +9,25 @@ from typing import Any, Literal
 from shared.errors import ErrorLocation
 from shared.plan.fragment import SubPlan
 from shared.plan.nodes import PlanNode
+from shared.spi.catalog_changes import CatalogChange
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.plan_converter import PlanFormat
 from shared.spi.procedure import ProcedureKind, TableTarget
 from shared.spi.relation import Input
+from shared.spi.table_writes import TableWrite
 
 QueryType = Literal[
-    "SELECT", "EXPLAIN", "DESCRIBE", "CONTROL", "DATA_DEFINITION", "CALL_DISTRIBUTED_PROCEDURE", "INSERT", "DELETE"
+    "SELECT",
+    "EXPLAIN",
+    "DESCRIBE",
+    "CONTROL",
+    "DATA_DEFINITION",
+    "CALL_DISTRIBUTED_PROCEDURE",
+    "INSERT",
+    "DELETE",
+    "UPDATE",
+    "MERGE",
+    "ANALYZE",
 ]
 
 
@@ -89,7 +101,23 @@ class ExplainNative:
     plan_format: PlanFormat
 
 
-Work = ReturnRows | RunLocally | RunOnSpark | CallProcedure | ExplainNative
+@dataclass(frozen=True, slots=True)
+class ChangeCatalog:
+    """DDL: one change of one catalog, then ``true`` as the result."""
+
+    catalog: str
+    change: CatalogChange
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRows:
+    """A write through the engine; ``inputs`` are what it reads beside tables of Spark's catalogs."""
+
+    write: TableWrite
+    inputs: tuple[Input, ...] = ()
+
+
+Work = ReturnRows | RunLocally | RunOnSpark | CallProcedure | ExplainNative | ChangeCatalog | WriteRows
 
 
 @dataclass(frozen=True, slots=True)

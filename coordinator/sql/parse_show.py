@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from coordinator.sql.ddl_statements import ShowCreateSchema, ShowCreateView, ShowStats
+from coordinator.sql.parse_parts import object_name, run_of_tokens
+from coordinator.sql.queries import parse_query
 from coordinator.sql.statements import (
     DescribeInput,
     DescribeOutput,
@@ -17,6 +20,7 @@ from coordinator.sql.statements import (
     Statement,
 )
 from coordinator.sql.tokens import Cursor
+from shared.errors import ErrorLocation
 
 _SHOWN = ("CATALOGS", "COLUMNS", "CREATE", "CURRENT", "FUNCTIONS", "GRANTS", "ROLES", "SCHEMAS", "SESSION", "STATS")
 
@@ -43,12 +47,37 @@ def parse_show(cursor: Cursor) -> Statement:
             return ShowFunctions(_like(cursor))
         case "SESSION":
             return ShowSession(_like(cursor))
-        case "CREATE" if cursor.accept("TABLE"):
-            return ShowCreateTable(cursor.qualified_name(), location)
+        case "CREATE":
+            return _show_create(cursor, location)
+        case "STATS":
+            return _show_stats(cursor, location)
         case kind:
-            second = f" {cursor.keyword()}" if kind in {"CREATE", "CURRENT"} else ""
+            second = f" {cursor.keyword()}" if kind == "CURRENT" else ""
             cursor.position = len(cursor.tokens)
             return OtherStatement(f"SHOW {kind}{second}", location)
+
+
+def _show_create(cursor: Cursor, location: ErrorLocation) -> Statement:
+    match cursor.expect("FUNCTION", "SCHEMA", "TABLE", "VIEW"):
+        case "TABLE":
+            return ShowCreateTable(cursor.qualified_name(), location)
+        case "VIEW":
+            return ShowCreateView(object_name(cursor), location)
+        case "SCHEMA":
+            return ShowCreateSchema(object_name(cursor), location)
+        case kind:
+            cursor.position = len(cursor.tokens)
+            return OtherStatement(f"SHOW CREATE {kind}", location)
+
+
+def _show_stats(cursor: Cursor, location: ErrorLocation) -> ShowStats:
+    cursor.expect("FOR")
+    if not cursor.accept("("):
+        return ShowStats(object_name(cursor), (), location)
+    tokens = run_of_tokens(cursor)
+    parse_query(cursor.text, tokens)
+    cursor.expect(")")
+    return ShowStats((), tokens, location)
 
 
 def parse_describe(cursor: Cursor) -> Statement:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from coordinator.sql.parse_alter import parse_alter
 from coordinator.sql.parse_call import parse_call
+from coordinator.sql.parse_ddl import parse_analyze, parse_comment, parse_create, parse_drop, parse_truncate
+from coordinator.sql.parse_dml import parse_delete, parse_insert, parse_merge, parse_update
 from coordinator.sql.parse_explain import parse_explain
 from coordinator.sql.parse_session import (
     parse_deallocate,
@@ -22,20 +25,7 @@ from coordinator.sql.tokens import Cursor, tokenize
 
 QUERY_WORDS = frozenset(("SELECT", "WITH", "VALUES", "TABLE", "("))
 
-OTHER_KINDS: Mapping[str, frozenset[str]] = {
-    "ALTER": frozenset(("TABLE", "FUNCTION", "SCHEMA", "VIEW")),
-    "ANALYZE": frozenset(),
-    "CREATE": frozenset(("TABLE", "VIEW", "SCHEMA", "FUNCTION", "ROLE", "TYPE")),
-    "DELETE": frozenset(),
-    "DROP": frozenset(("TABLE", "VIEW", "SCHEMA", "FUNCTION", "ROLE")),
-    "GRANT": frozenset(),
-    "INSERT": frozenset(),
-    "MERGE": frozenset(),
-    "REFRESH": frozenset(),
-    "REVOKE": frozenset(),
-    "TRUNCATE": frozenset(("TABLE",)),
-    "UPDATE": frozenset(),
-}
+OTHER_KINDS = frozenset(("GRANT", "REFRESH", "REVOKE"))
 
 _FIRST_WORDS = """
 ALTER ANALYZE CALL COMMIT CREATE DEALLOCATE DELETE DESC DESCRIBE DROP EXECUTE EXPLAIN GRANT INSERT MERGE PREPARE
@@ -73,10 +63,8 @@ def parse(cursor: Cursor) -> Statement:
 
 def _parse_other(cursor: Cursor) -> Statement:
     location = cursor.location
-    word = cursor.expect(*OTHER_KINDS)
-    objects = OTHER_KINDS[word]
-    ahead = 2 if cursor.keyword() == "OR" else 0  # CREATE OR REPLACE
-    kind = f"{word} {cursor.keyword(ahead)}" if cursor.keyword(ahead) in objects else word
+    kind = cursor.expect(*sorted(OTHER_KINDS))
+    cursor.position = len(cursor.tokens)
     return OtherStatement(kind, location)
 
 
@@ -87,18 +75,28 @@ def _parse_transaction_end(cursor: Cursor) -> Statement:
 
 
 _READERS: Mapping[str, Callable[[Cursor], Statement]] = {
+    "ALTER": parse_alter,
+    "ANALYZE": parse_analyze,
     "CALL": parse_call,
+    "COMMENT": parse_comment,
     "COMMIT": _parse_transaction_end,
+    "CREATE": parse_create,
     "DEALLOCATE": parse_deallocate,
+    "DELETE": parse_delete,
     "DESC": parse_describe,
     "DESCRIBE": parse_describe,
+    "DROP": parse_drop,
     "EXECUTE": parse_execute,
     "EXPLAIN": lambda cursor: parse_explain(cursor, parse),
+    "INSERT": parse_insert,
+    "MERGE": parse_merge,
     "PREPARE": lambda cursor: parse_prepare(cursor, parse),
     "RESET": parse_reset,
     "ROLLBACK": _parse_transaction_end,
     "SET": parse_set,
     "SHOW": parse_show,
     "START": parse_start_transaction,
+    "TRUNCATE": parse_truncate,
+    "UPDATE": parse_update,
     "USE": parse_use,
 }

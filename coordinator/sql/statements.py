@@ -11,6 +11,8 @@ from enum import Enum
 from sqlglot.expressions import Expression
 from sqlglot.tokens import Token
 
+from coordinator.sql.ddl_statements import DdlStatement
+from coordinator.sql.dml_statements import DmlStatement
 from shared.errors import ErrorLocation
 
 
@@ -232,5 +234,7 @@ Statement = (
     | Commit
     | Rollback
     | Query
+    | DdlStatement
+    | DmlStatement
     | OtherStatement
 )

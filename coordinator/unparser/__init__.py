@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coordinator.planner.planned_statement import RunLocally, RunOnSpark
 from coordinator.sql.tokens import too_large
 from coordinator.unparser.engine_choice import runs_locally
 from coordinator.unparser.relations import Relations
 from coordinator.unparser.scans import RelationOf, Scans
 from shared.errors import ErrorLocation, ProcessionError
-from shared.plan.nodes import OutputNode
+from shared.plan.expressions import Variable
+from shared.plan.nodes import OutputNode, PlanNode
 from shared.spi.relation import Input
 
 
@@ -43,3 +46,10 @@ def _unparse(root: OutputNode, dialect: str, relation_of: RelationOf) -> tuple[s
     except RecursionError as error:
         raise too_large(ErrorLocation(1, 1)) from error
     return sql, tuple(scans.inputs)
+
+
+def unparse_for_spark(source: PlanNode, columns: Sequence[Variable], relation_of: RelationOf) -> tuple[str, tuple[Input, ...]]:
+    """The SELECT of a plan in Spark's dialect with exactly ``columns``, and what it reads beside Spark's tables."""
+    names = tuple(column.name for column in columns)
+    root = OutputNode(id="", source=source, columnNames=names, outputVariables=tuple(columns))
+    return _unparse(root, "spark", relation_of)

@@ -20,6 +20,8 @@ from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg
 from shared.errors import ErrorCode, ProcessionError
 
 _CACHED_TABLES = 256
+UNFINISHED = "procession_unfinished_"
+"""How the names begin under which tables are filled before they appear; such tables are not listed."""
 
 
 class TableCatalog:
@@ -54,7 +56,7 @@ class TableCatalog:
                 found = self._connected().list_tables(tuple(schema.split(".")))
             except NoSuchNamespaceError:
                 return []
-            return sorted(identifier[-1] for identifier in found)
+            return sorted(i[-1] for i in found if not i[-1].startswith(UNFINISHED))
 
     def schema_exists(self, schema: str) -> bool:
         """Whether the namespace exists."""
@@ -115,6 +117,10 @@ class TableCatalog:
         """What reads and writes ``location`` for this catalog."""
         with mapped(location):
             return self._connected()._load_file_io(location=location)
+
+    def client(self) -> Catalog:
+        """PyIceberg's own catalog, for what changes it; callers map its failures."""
+        return self._connected()
 
     def _open(self, catalog: Catalog, schema: str, name: str) -> Table | None:
         namespace = tuple(schema.split("."))

@@ -10,20 +10,25 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
+from coordinator.connectors.iceberg import ddl, writing
 from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.definitions import schema_definition, table_definition
 from coordinator.connectors.iceberg.handles import column_handle, partition_key_ids, table_handle
 from coordinator.connectors.iceberg.journal import Journal
 from coordinator.connectors.iceberg.procedures import iceberg_procedures
 from coordinator.connectors.iceberg.properties import read_settings, spark_properties
 from coordinator.connectors.iceberg.recovery import Recovered, recover
 from coordinator.connectors.iceberg.relations import catalog_table
+from coordinator.connectors.iceberg.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
 from coordinator.connectors.iceberg.types import presto_type
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableScanNode
 from shared.properties import Property
+from shared.spi.catalog_changes import CatalogChange, PropertyDeclaration, TableDefinition
 from shared.spi.connector import ColumnMetadata, TableMetadata
-from shared.spi.procedure import Procedure
+from shared.spi.procedure import Procedure, ProcedureContext
 from shared.spi.relation import Relation
+from shared.spi.table_writes import TableWrite, WriteContext
 
 
 class IcebergConnector:
@@ -59,6 +64,30 @@ class IcebergConnector:
 
     def relation(self, scan: TableScanNode) -> Relation:
         return catalog_table(scan)
+
+    def schema_properties(self) -> Sequence[PropertyDeclaration]:
+        return SCHEMA_PROPERTIES
+
+    def table_properties(self) -> Sequence[PropertyDeclaration]:
+        return DECLARED
+
+    def column_properties(self) -> Sequence[PropertyDeclaration]:
+        return COLUMN_PROPERTIES
+
+    def definition(self, schema: str, table: str) -> TableDefinition | None:
+        return table_definition(self.tables_of, schema, table)
+
+    def schema_definition(self, schema: str) -> Mapping[str, Any] | None:
+        return schema_definition(self.tables_of, schema)
+
+    def validate(self, change: CatalogChange) -> None:
+        ddl.validate(change)
+
+    def change(self, change: CatalogChange, context: ProcedureContext) -> None:
+        ddl.apply(self.tables_of, change, context)
+
+    def write(self, write: TableWrite, context: WriteContext) -> int:
+        return writing.write(self.tables_of, write, context)
 
     def procedures(self) -> Sequence[Procedure]:
         if self._procedures is None:

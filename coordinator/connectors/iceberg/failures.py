@@ -59,3 +59,8 @@ def mapped(subject: str) -> Iterator[None]:
 def _first_line(error: BaseException) -> str:
     text = str(error).strip()
     return text.splitlines()[0] if text else type(error).__name__
+
+
+def invalid_property(message: str) -> ProcessionError:
+    """A table property that cannot be so."""
+    return ProcessionError(ErrorCode.INVALID_TABLE_PROPERTY, message)

@@ -9,8 +9,8 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -19,6 +19,7 @@ from pyspark.sql.connect.session import SparkSession
 
 from coordinator.dispatch.ports import Execution
 from coordinator.engine.inputs import SparkInput
+from coordinator.engine.spark.connection import Connection
 from coordinator.engine.spark.failures import map_failure
 from coordinator.engine.spark.jars import JarsUnavailableError
 from coordinator.engine.spark.java import JavaNotFoundError
@@ -28,6 +29,7 @@ from coordinator.engine.spark.server import EmbeddedServer, SparkStartError, sta
 from coordinator.engine.spark.settings import SESSION_CONF, SparkSettings
 from coordinator.engine.spark.views import views_over
 from coordinator.engine.spark.workers import SparkWorkers
+from coordinator.engine.spark.writers import WriterSessions
 from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
@@ -35,21 +37,6 @@ _WATCH_SECONDS = 1.0
 _INTERRUPT_SECONDS = 60.0
 _INTERRUPT_PAUSE_SECONDS = 0.1
 _START_FAILURES = (SparkStartError, JavaNotFoundError, JarsUnavailableError)
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """One session with one server; ``server`` is None when others run it. A restart makes a new connection."""
-
-    session: SparkSession
-    server: EmbeddedServer | None
-    parallelism: int
-    progress: ProgressRelay
-    lost: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def alive(self) -> bool:
-        return not self.lost.is_set() if self.server is None else self.server.alive
 
 
 class SparkEngine:
@@ -62,6 +49,7 @@ class SparkEngine:
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._watcher: threading.Thread | None = None
+        self._writers = WriterSessions(self._new_session)
 
     def start(self) -> None:
         """With ``warm_up``: start Spark in the background, and again whenever it dies. Returns at once."""
@@ -82,6 +70,13 @@ class SparkEngine:
         runner = _Runner(self, execution, execution.report_progress)
         with views_over(inputs) as view:
             yield from runner.batches(lambda session: view(session).sql(sql))
+
+    def write(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]:
+        """As ``run``, in a session that no other statement shares: what ``sql`` commits carries the query's id."""
+        with self._writers.session(self.connect(), execution.query_id) as connection:
+            runner = _Runner(_Fixed(connection), execution, execution.report_progress)
+            with views_over(inputs) as view:
+                yield from runner.batches(lambda session: view(session).sql(sql))
 
     def workers(self, execution: Execution) -> SparkWorkers:
         """Where the kernels of one query run; their progress is the procedure's to report."""
@@ -111,17 +106,10 @@ class SparkEngine:
         try:
             if self._settings.remote is None:
                 server = start_server(self._settings, self._catalog_conf, self._stopping.is_set)
-            url = self._settings.remote if server is None else server.url
-            assert url is not None, "a server is started when there is no remote one"
-            session = _session(url, embedded=server is not None)
+            progress = ProgressRelay()
+            session = self._new_session(server, progress)
             if server is None:
                 session.addArtifacts(str(zip_kernels(self._settings.work_dir / "kernels")), pyfile=True)
-                for name, value in self._catalog_conf.items():
-                    session.conf.set(name, value)
-            for name, value in SESSION_CONF.items():
-                session.conf.set(name, value)
-            progress = ProgressRelay()
-            session.registerProgressHandler(progress)
             return Connection(session, server, _parallelism(session, self._settings), progress)
         except _START_FAILURES as error:
             _LOG.error("Spark did not start: %s", error)
@@ -131,10 +119,20 @@ class SparkEngine:
                 server.stop()
             raise map_failure(error, server_alive=True) from error
 
+    def _new_session(self, server: EmbeddedServer | None, progress: ProgressRelay) -> SparkSession:
+        url = self._settings.remote if server is None else server.url
+        assert url is not None, "a server is started when there is no remote one"
+        session = _session(url, embedded=server is not None)
+        for name, value in (*(self._catalog_conf.items() if server is None else ()), *SESSION_CONF.items()):
+            session.conf.set(name, value)
+        session.registerProgressHandler(progress)
+        return session
+
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
         if connection is None:
             return
+        self._writers.close(alive=connection.alive)
         if not connection.alive:
             # Releasing a session on a dead server would retry for minutes.
             connection.session.release_session_on_close = False
@@ -164,10 +162,24 @@ class SparkEngine:
                 _LOG.warning("Spark's warm-up failed: %s", map_failure(error, server_alive=connection.alive))
 
 
+class _Connecting(Protocol):
+    def connect(self) -> Connection: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """Stands for the engine where one session is given."""
+
+    connection: Connection
+
+    def connect(self) -> Connection:
+        return self.connection
+
+
 class _Runner:
     """One query's use of the engine: its frames carry the query's tag and end when the query does."""
 
-    def __init__(self, engine: SparkEngine, execution: Execution, report: Report | None = None) -> None:
+    def __init__(self, engine: _Connecting, execution: Execution, report: Report | None = None) -> None:
         self._engine = engine
         self._execution = execution
         self._report = report
@@ -201,9 +213,10 @@ class _Runner:
         session = connection.session
         session.addTag(self._tag)
         try:
-            data: Any = frame(session)
-            plan = data._plan.to_proto(session.client)
             with connection.progress.reporting(self._report):
+                # A command runs here already; its rows come with the plan.
+                data: Any = frame(session)
+                plan = data._plan.to_proto(session.client)
                 for part in session.client.to_table_as_iterator(plan, {}):
                     if isinstance(part, pa.Table):
                         yield from part.to_batches()

@@ -1,0 +1,85 @@
+"""Names in statements that define or write: catalog, schema and object, and the connector that has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from coordinator.connectors.registry import Catalogs
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.spi.catalog_changes import EditableCatalog
+from shared.spi.connector import Connector, TableMetadata
+from shared.spi.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectName:
+    """A table or view."""
+
+    catalog: str
+    schema: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.schema}.{self.name}"
+
+
+def object_name(parts: tuple[str, ...], location: ErrorLocation, session: Session) -> ObjectName:
+    """A name with the session's catalog and schema put in; raises SYNTAX_ERROR when there are none."""
+    catalog = parts[-3] if len(parts) > 2 else session.catalog
+    schema = parts[-2] if len(parts) > 1 else session.schema
+    if catalog is None:
+        raise _not_set("Catalog", location)
+    if schema is None:
+        raise _not_set("Schema", location)
+    return ObjectName(catalog.lower(), schema.lower(), parts[-1].lower())
+
+
+def schema_name(parts: tuple[str, ...], location: ErrorLocation, session: Session) -> tuple[str, str]:
+    """Catalog and schema; raises SYNTAX_ERROR when the catalog is missing or the name has too many parts."""
+    if len(parts) > 2:
+        message = f"Too many parts in schema name: {'.'.join(parts)}"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
+    catalog = parts[0] if len(parts) == 2 else session.catalog
+    if catalog is None:
+        raise _not_set("Catalog", location)
+    return catalog.lower(), parts[-1].lower()
+
+
+def _not_set(what: str, location: ErrorLocation) -> ProcessionError:
+    message = f"{what} must be specified when session {what.lower()} is not set"
+    return ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
+
+
+def connector_of(catalog: str, location: ErrorLocation, catalogs: Catalogs) -> Connector:
+    """Raises SYNTAX_ERROR, located, when there is no such catalog."""
+    if catalog not in catalogs.names():
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Catalog {catalog} does not exist", location=location)
+    return catalogs.connector(catalog)
+
+
+def editable(connector: Connector, what: str) -> EditableCatalog:
+    """The connector as one that can be changed; raises NOT_SUPPORTED in Presto's words: ``what`` is a plural."""
+    if not hasattr(connector, "change"):
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"This connector does not support {what}")
+    return cast(EditableCatalog, connector)
+
+
+def writable(connector: Connector, what: str) -> Any:
+    """The connector as one that takes rows."""
+    if not hasattr(connector, "write"):
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"This connector does not support {what}")
+    return connector
+
+
+def existing_table(name: ObjectName, location: ErrorLocation, catalogs: Catalogs) -> TableMetadata:
+    """The table; raises SYNTAX_ERROR ``Table 'x' does not exist``, located."""
+    table = connector_of(name.catalog, location, catalogs).table(name.schema, name.name)
+    if table is None:
+        raise missing_table(name, location)
+    return table
+
+
+def missing_table(name: ObjectName, location: ErrorLocation) -> ProcessionError:
+    """Presto's words for a table that is not there."""
+    return ProcessionError(ErrorCode.SYNTAX_ERROR, f"Table '{name}' does not exist", location=location)

@@ -1,0 +1,235 @@
+"""INSERT and CREATE TABLE AS: query → TableWriter → TableFinish → Output, with Presto's rules for types.
+
+Source of rules and texts: Presto's ``StatementAnalyzer`` (visitInsert, visitCreateTableAsSelect) and LogicalPlanner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.analyzer.builders import coerce, constant
+from coordinator.analyzer.syntax import parse_query
+from coordinator.analyzer.types import can_coerce, read_type
+from coordinator.connectors.registry import Catalogs
+from coordinator.planner.ddl import require_schema
+from coordinator.planner.object_names import (
+    connector_of,
+    editable,
+    existing_table,
+    object_name,
+    writable,
+)
+from coordinator.planner.planned_statement import Column, PlannedStatement
+from coordinator.planner.properties import evaluate_properties
+from coordinator.planner.query.builder import Builder, RelationPlan
+from coordinator.planner.query.planner import QueryPlanner
+from coordinator.sql.ddl_statements import CreateTableAs
+from coordinator.sql.dml_statements import Insert
+from coordinator.sql.tokens import location_of
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.plan.expressions import RowExpression, Variable
+from shared.plan.nodes import LimitNode, OutputNode, PlanNode, TableFinishNode, TableWriterNode
+from shared.spi.catalog_changes import NewColumn, TableCreation
+from shared.spi.connector import ColumnMetadata, TableMetadata
+from shared.spi.session import Session
+from shared.spi.table_writes import TableWrite
+
+ROWS = (Column("rows", "bigint"),)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedWrite:
+    """The plan of a write; ``write`` lacks the engine's text, which is made of the optimized plan."""
+
+    root: OutputNode
+    write: TableWrite
+    tables: tuple[TableMetadata, ...]
+    update_type: str
+
+
+def plan_insert(statement: Insert, text: str, session: Session, catalogs: Catalogs) -> PlannedWrite:
+    """Raises ProcessionError: no such table or column, or types that do not fit."""
+    name = object_name(statement.name, statement.location, session)
+    table = existing_table(name, statement.location, catalogs)
+    writable(catalogs.connector(name.catalog), "inserts")
+    planner = QueryPlanner(text, session, catalogs)
+    tree = parse_query(text, statement.tokens)
+    source = planner.plan_query(tree, planner.context)
+    columns = _insert_columns(statement, table)
+    _check_types(source, columns, tree, text, statement.location)
+    visible = [c for c in table.columns if not c.hidden]
+    root = _writer(planner, source, columns, visible)
+    write = TableWrite(name.catalog, table.schema, table.name, "INSERT", "", "", table.snapshot_id)
+    return PlannedWrite(root, write, tuple(planner.scans.values()), "INSERT")
+
+
+def _insert_columns(statement: Insert, table: TableMetadata) -> list[ColumnMetadata]:
+    visible = {c.name: c for c in table.columns if not c.hidden}
+    if statement.columns is None:
+        return list(visible.values())
+    seen: set[str] = set()
+    for name in statement.columns:
+        if name not in visible:
+            message = f"Insert column name does not exist in target table: {name}"
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+        if name in seen:
+            message = f"Insert column name is specified more than once: {name}"
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+        seen.add(name)
+    return [visible[name] for name in statement.columns]
+
+
+def _check_types(
+    source: RelationPlan, columns: Sequence[ColumnMetadata], tree: Any, text: str, location: ErrorLocation
+) -> None:
+    fields = source.visible
+    counts = ""
+    if len(fields) != len(columns):
+        counts = f"Insert query has {len(fields)} expression(s) but expected {len(columns)} target column(s). "
+    for i in range(max(len(fields), len(columns))):
+        place = _value_location(tree, min(i, len(fields) - 1), text) or location
+        if i == len(columns):
+            message = f"{counts}Mismatch at column {i + 1}"
+        elif i == len(fields):
+            message = f"{counts}Mismatch at column {i + 1}: '{columns[i].name}'"
+        elif not can_coerce(read_type(fields[i].variable.type), read_type(columns[i].type)):
+            message = (
+                f"{counts}Mismatch at column {i + 1}: '{columns[i].name}' is of type {columns[i].type} "
+                f"but expression is of type {fields[i].variable.type}"
+            )
+        else:
+            continue
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=place)
+
+
+def _value_location(tree: Any, position: int, text: str) -> ErrorLocation | None:
+    """The first row's value of a VALUES, where Presto points then."""
+    if type(tree).__name__ != "Values":
+        return None
+    first = tree.expressions[0]
+    cells = first.expressions if type(first).__name__ == "Tuple" else [first]
+    starts = [n.meta["start"] for n in cells[min(position, len(cells) - 1)].walk() if n.meta and "start" in n.meta]
+    return location_of(text, min(starts)) if starts else None
+
+
+def _writer(
+    planner: QueryPlanner, source: RelationPlan, columns: Sequence[ColumnMetadata], visible: Sequence[ColumnMetadata]
+) -> OutputNode:
+    """The writer over every column of the table: those not written are NULL."""
+    builder = Builder(planner.ids, source.node)
+    given = {c.name: f.variable for c, f in zip(columns, source.visible, strict=True)}
+    values: list[tuple[RowExpression, str]] = []
+    for column in visible:
+        kind = read_type(column.type)
+        found = given.get(column.name)
+        value: RowExpression = constant(None, kind) if found is None else coerce(found, kind, planner.context.zone)
+        values.append((value, column.name))
+    written = tuple(builder.add(values))
+    required = tuple(v for v, c in zip(written, visible, strict=True) if not c.nullable)
+    return finish(planner, builder.node, written, tuple(c.name for c in visible), required)
+
+
+def finish(
+    planner: QueryPlanner,
+    source: PlanNode,
+    written: tuple[Variable, ...],
+    names: tuple[str, ...],
+    required: tuple[Variable, ...] = (),
+) -> OutputNode:
+    """TableWriter → TableFinish → Output over the rows to write."""
+    ids = planner.ids
+    writer = TableWriterNode(
+        id=ids.node(),
+        source=source,
+        rowCountVariable=ids.variable("rows", "bigint"),
+        fragmentVariable=ids.variable("fragments", "varbinary"),
+        tableCommitContextVariable=ids.variable("commitcontext", "varbinary"),
+        columns=written,
+        columnNames=names,
+        notNullColumnVariables=required,
+    )
+    return rows_output(planner, writer)
+
+
+def rows_output(planner: QueryPlanner, source: PlanNode) -> OutputNode:
+    """TableFinish → Output(rows)."""
+    rows = planner.ids.variable("rows", "bigint")
+    committed = TableFinishNode(id=planner.ids.node(), source=source, rowCountVariable=rows)
+    return OutputNode(id=planner.ids.node(), source=committed, columnNames=("rows",), outputVariables=(rows,))
+
+
+def plan_create_table_as(
+    statement: CreateTableAs, text: str, session: Session, catalogs: Catalogs
+) -> PlannedWrite | PlannedStatement:
+    """A statement without effect when IF NOT EXISTS finds the table. Raises ProcessionError."""
+    name = object_name(statement.name, statement.location, session)
+    connector = connector_of(name.catalog, statement.location, catalogs)
+    if connector.table(name.schema, name.name) is not None:
+        if statement.if_not_exists:
+            return _no_rows()
+        message = f"Destination table '{name}' already exists"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+    editor = editable(connector, "creating tables")
+    writable(connector, "creating tables with data")
+    require_schema(name.catalog, name.schema, catalogs)
+    given = evaluate_properties(statement.properties, editor.table_properties(), "table", name.catalog, text, session)
+    planner = QueryPlanner(text, session, catalogs)
+    tree = parse_query(text, statement.tokens)
+    source = planner.plan_query(tree, planner.context)
+    columns = _new_columns(statement, source)
+    creation = TableCreation(name.schema, name.name, columns, given, statement.comment, statement.if_not_exists)
+    editor.validate(creation)
+    root = _filled(planner, source, columns, statement.with_data)
+    write = TableWrite(name.catalog, name.schema, name.name, "INSERT", "", "", creation=creation)
+    return PlannedWrite(root, write, tuple(planner.scans.values()), "CREATE TABLE")
+
+
+def _no_rows() -> PlannedStatement:
+    from coordinator.planner.planned_statement import ReturnRows
+
+    return PlannedStatement("INSERT", ROWS, ReturnRows(((0,),)), update_type="CREATE TABLE")
+
+
+def _new_columns(statement: CreateTableAs, source: RelationPlan) -> tuple[NewColumn, ...]:
+    fields = source.visible
+    if statement.columns and len(statement.columns) != len(fields):
+        message = f"Column alias list has {len(statement.columns)} entries but relation has {len(fields)} columns"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+    names = statement.columns or tuple(f.name or "" for f in fields)
+    made: dict[str, NewColumn] = {}
+    for position, (name, field) in enumerate(zip(names, fields, strict=True), start=1):
+        folded = name.lower()
+        if not folded:
+            message = f"Column name not specified at position {position}"
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+        if folded in made:
+            message = f"Column name '{folded}' specified more than once"
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+        if field.variable.type == "unknown":
+            message = f"Column type is unknown: {folded}"
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+        made[folded] = NewColumn(folded, field.variable.type)
+    return tuple(made.values())
+
+
+def _filled(planner: QueryPlanner, source: RelationPlan, columns: tuple[NewColumn, ...], with_data: bool) -> OutputNode:
+    node = source.node
+    if not with_data:
+        node = LimitNode(id=planner.ids.node(), source=node, count=0, step="FINAL")
+    builder = Builder(planner.ids, node)
+    # A variable stands for one column of the writer; a query may give it twice.
+    seen: set[Variable] = set()
+    assignments: dict[str, RowExpression] = {}
+    written: list[Variable] = []
+    for field in source.visible:
+        variable = field.variable
+        if variable in seen:
+            variable = planner.ids.variable(field.variable.name, field.variable.type)
+        seen.add(variable)
+        written.append(variable)
+        assignments[variable.key] = field.variable
+    if len({f.variable for f in source.visible}) < len(written):
+        builder.project(assignments)
+    return finish(planner, builder.node, tuple(written), tuple(c.name for c in columns))

@@ -1,0 +1,264 @@
+"""Statements that define: schemas, tables, views and what is said about them. One frozen dataclass a kind.
+
+Names are lower case; ``location`` is where Presto points when the statement as a whole is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlglot.tokens import Token
+
+from shared.errors import ErrorLocation
+
+Name = tuple[str, ...]
+"""A name as written: one to three parts, the catalog first."""
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyAssignment:
+    """``name = expression`` of a WITH clause."""
+
+    name: str
+    tokens: tuple[Token, ...]
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition:
+    """A column as written; ``type`` is the text of its type."""
+
+    name: str
+    type: str
+    location: ErrorLocation
+    nullable: bool = True
+    comment: str | None = None
+    properties: tuple[PropertyAssignment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LikeClause:
+    """``LIKE table [INCLUDING PROPERTIES]`` among the columns of a table."""
+
+    table: Name
+    including_properties: bool
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema:
+    name: Name
+    if_not_exists: bool
+    properties: tuple[PropertyAssignment, ...]
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class DropSchema:
+    name: Name
+    if_exists: bool
+    cascade: bool
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class RenameSchema:
+    name: Name
+    new_name: str
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    name: Name
+    elements: tuple[ColumnDefinition | LikeClause, ...]
+    if_not_exists: bool
+    comment: str | None
+    properties: tuple[PropertyAssignment, ...]
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableAs:
+    """``tokens`` are those of the query."""
+
+    name: Name
+    columns: tuple[str, ...]
+    tokens: tuple[Token, ...]
+    if_not_exists: bool
+    with_data: bool
+    comment: str | None
+    properties: tuple[PropertyAssignment, ...]
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    name: Name
+    if_exists: bool
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTable:
+    name: Name
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable:
+    name: Name
+    new_name: Name
+    if_exists: bool
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    table: Name
+    column: ColumnDefinition
+    if_table_exists: bool
+    if_not_exists: bool
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    table: Name
+    column: str
+    if_table_exists: bool
+    if_exists: bool
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    table: Name
+    column: str
+    new_name: str
+    if_table_exists: bool
+    if_exists: bool
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class AlterColumn:
+    """``ALTER COLUMN c``: ``type`` is the text of a new type, else ``nullable`` says SET (False) or DROP NOT NULL."""
+
+    table: Name
+    column: str
+    type: str | None
+    nullable: bool | None
+    if_table_exists: bool
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class SetTableProperties:
+    table: Name
+    properties: tuple[PropertyAssignment, ...]
+    if_table_exists: bool
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteTableProcedure:
+    """``ALTER TABLE t EXECUTE procedure(arguments) [WHERE predicate]``; ``where`` is the predicate's text."""
+
+    table: Name
+    procedure: str
+    arguments: tuple[tuple[str | None, tuple[Token, ...]], ...]
+    where: str | None
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """``query`` is the text of the view's query, ``tokens`` its tokens."""
+
+    name: Name
+    or_replace: bool
+    security: Literal["DEFINER", "INVOKER"] | None
+    query: str
+    tokens: tuple[Token, ...]
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class DropView:
+    name: Name
+    if_exists: bool
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class RenameView:
+    name: Name
+    new_name: Name
+    if_exists: bool
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class CommentOn:
+    """COMMENT ON TABLE, VIEW or COLUMN; for a column its own name is the last part."""
+
+    kind: Literal["TABLE", "VIEW", "COLUMN"]
+    name: Name
+    comment: str | None
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class Analyze:
+    table: Name
+    properties: tuple[PropertyAssignment, ...]
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class ShowStats:
+    """Of a table, or of the query whose tokens are given."""
+
+    table: Name
+    tokens: tuple[Token, ...]
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCreateView:
+    name: Name
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCreateSchema:
+    name: Name
+    location: ErrorLocation
+
+
+DdlStatement = (
+    CreateSchema
+    | DropSchema
+    | RenameSchema
+    | CreateTable
+    | CreateTableAs
+    | DropTable
+    | TruncateTable
+    | RenameTable
+    | AddColumn
+    | DropColumn
+    | RenameColumn
+    | AlterColumn
+    | SetTableProperties
+    | ExecuteTableProcedure
+    | CreateView
+    | DropView
+    | RenameView
+    | CommentOn
+    | Analyze
+    | ShowStats
+    | ShowCreateView
+    | ShowCreateSchema
+)

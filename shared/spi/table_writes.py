@@ -1,0 +1,68 @@
+"""Writing rows into a table: what planning says, and what the connector is given to do it with.
+
+The engine computes and writes rows and commits once; the connector says where to, prepares, and accounts for what was
+committed. The statement's text is the engine's, made by planning; only the target is left for the connector to name,
+since a new table is filled under another name before it appears.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from shared.plan.expressions import RowExpression
+from shared.spi.catalog_changes import TableCreation
+from shared.spi.procedure import ProcedureContext
+
+WriteKind = Literal["INSERT", "DELETE", "UPDATE", "MERGE"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """Which rows a DELETE removes, when the table's own columns say it all: column names by variable."""
+
+    predicate: RowExpression
+    columns: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TableWrite:
+    """One write. The engine's statement is ``before``, the target's quoted name, ``after``.
+
+    ``snapshot_id`` is that of the target as planned. ``creation`` is the table to be made first (CTAS).
+    ``row_filter`` is given for a DELETE that the connector may answer from metadata alone; a DELETE of every row has
+    ``all_rows``. ``by_position`` tells that rows of the target were chosen by file and position at ``snapshot_id``.
+    """
+
+    catalog: str
+    schema: str
+    table: str
+    kind: WriteKind
+    before: str
+    after: str
+    snapshot_id: int | None = None
+    creation: TableCreation | None = None
+    row_filter: RowFilter | None = None
+    all_rows: bool = False
+    by_position: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WriteContext:
+    """``run`` gives one statement to the engine; what it commits carries the property ``procession.query-id``."""
+
+    procedure: ProcedureContext
+    run: Callable[[str], Sequence[Mapping[str, Any]]]
+
+    @property
+    def query_id(self) -> str:
+        return self.procedure.session.query_id
+
+
+class WritableCatalog(Protocol):
+    """A connector that rows can be written to."""
+
+    def write(self, write: TableWrite, context: WriteContext) -> int:
+        """Rows written, deleted or changed, exactly. All or nothing; raises ProcessionError."""
+        ...
