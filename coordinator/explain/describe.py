@@ -296,7 +296,9 @@ def _table_writer(node: nodes.TableWriterNode) -> tuple[str, str, list[str]]:
 
 
 def _table_finish(node: nodes.TableFinishNode) -> tuple[str, str, list[str]]:
-    scan = next((n for n in walk(node) if isinstance(n, nodes.TableScanNode)), None)
+    # A procedure's table is the one that it scans; what a writer writes to is not part of the plan.
+    rewrites = isinstance(node.source, nodes.CallDistributedProcedureNode)
+    scan = next((n for n in walk(node) if rewrites and isinstance(n, nodes.TableScanNode)), None)
     target = "" if scan is None else f"[Optional[{qualified_table(scan)}]]"
     return "TableFinish", target, []
 

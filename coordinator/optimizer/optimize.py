@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from coordinator.optimizer.rule import Rule, RuleContext, node_rule
 from coordinator.optimizer.rules import (
+    constant_values,
+    evaluate_zero_limit,
     prune_unreferenced_outputs,
     push_into_connector,
     push_predicate_into_table_layout,
@@ -25,6 +27,8 @@ from shared.spi.session import Session
 RULES: tuple[Rule, ...] = (
     # First: what is always true or never so must not reach the connector as a domain.
     node_rule("remove_trivial_filters", remove_trivial_filters.rewrite),
+    node_rule("evaluate_zero_limit", evaluate_zero_limit.rewrite),
+    node_rule("constant_values", constant_values.rewrite),
     # Before redundant projections, since a projection may become one when columns below it are gone.
     Rule("prune_unreferenced_outputs", prune_unreferenced_outputs.apply),
     node_rule("remove_redundant_projections", remove_redundant_projections.rewrite),

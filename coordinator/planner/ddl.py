@@ -63,7 +63,7 @@ def plan_create_schema(
     return change_statement(catalog, SchemaCreation(schema, given, statement.if_not_exists), "CREATE SCHEMA")
 
 
-def plan_drop_schema(statement: sql.DropSchema, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_drop_schema(statement: sql.DropSchema, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Raises ProcessionError when there is no such schema, or when it has tables and CASCADE is not said."""
     catalog, schema = schema_name(statement.name, statement.location, session)
     connector = connector_of(catalog, statement.location, catalogs)
@@ -78,7 +78,9 @@ def plan_drop_schema(statement: sql.DropSchema, session: Session, catalogs: Cata
     return change_statement(catalog, SchemaRemoval(schema, statement.cascade, statement.if_exists), "DROP SCHEMA")
 
 
-def plan_rename_schema(statement: sql.RenameSchema, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_rename_schema(
+    statement: sql.RenameSchema, _text: str, session: Session, catalogs: Catalogs
+) -> PlannedStatement:
     """Iceberg catalogs have no such step; the connector says so."""
     catalog, schema = schema_name(statement.name, statement.location, session)
     connector = connector_of(catalog, statement.location, catalogs)
@@ -173,7 +175,7 @@ def new_column(
     return NewColumn(definition.name, kind, definition.nullable, definition.comment, given)
 
 
-def plan_drop_table(statement: sql.DropTable, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_drop_table(statement: sql.DropTable, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
     name = object_name(statement.name, statement.location, session)
     connector = connector_of(name.catalog, statement.location, catalogs)
     if connector.table(name.schema, name.name) is None:
@@ -184,14 +186,14 @@ def plan_drop_table(statement: sql.DropTable, session: Session, catalogs: Catalo
     return change_statement(name.catalog, TableRemoval(name.schema, name.name, statement.if_exists), "DROP TABLE")
 
 
-def plan_truncate(statement: sql.TruncateTable, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_truncate(statement: sql.TruncateTable, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
     name = object_name(statement.name, statement.location, session)
     existing_table(name, statement.location, catalogs)
     editable(catalogs.connector(name.catalog), "truncating tables")
     return change_statement(name.catalog, TableTruncation(name.schema, name.name), "TRUNCATE TABLE")
 
 
-def plan_rename_table(statement: sql.RenameTable, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_rename_table(statement: sql.RenameTable, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """The new name without a schema stays in the table's own."""
     name = object_name(statement.name, statement.location, session)
     connector = connector_of(name.catalog, statement.location, catalogs)

@@ -21,16 +21,17 @@ from coordinator.planner.object_names import (
     object_name,
     writable,
 )
-from coordinator.planner.planned_statement import Column, PlannedStatement
+from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows
 from coordinator.planner.properties import evaluate_properties
 from coordinator.planner.query.builder import Builder, RelationPlan
+from coordinator.planner.query.outputs import output_variables
 from coordinator.planner.query.planner import QueryPlanner
 from coordinator.sql.ddl_statements import CreateTableAs
 from coordinator.sql.dml_statements import Insert
 from coordinator.sql.tokens import location_of
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import RowExpression, Variable
-from shared.plan.nodes import LimitNode, OutputNode, PlanNode, TableFinishNode, TableWriterNode
+from shared.plan.nodes import OutputNode, PlanNode, TableFinishNode, TableWriterNode, ValuesNode
 from shared.spi.catalog_changes import NewColumn, TableCreation
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.session import Session
@@ -182,13 +183,13 @@ def plan_create_table_as(
     creation = TableCreation(name.schema, name.name, columns, given, statement.comment, statement.if_not_exists)
     editor.validate(creation)
     root = _filled(planner, source, columns, statement.with_data)
-    write = TableWrite(name.catalog, name.schema, name.name, "INSERT", "", "", creation=creation)
+    write = TableWrite(
+        name.catalog, name.schema, name.name, "INSERT", "", "", creation=creation, no_rows=not statement.with_data
+    )
     return PlannedWrite(root, write, tuple(planner.scans.values()), "CREATE TABLE")
 
 
 def _no_rows() -> PlannedStatement:
-    from coordinator.planner.planned_statement import ReturnRows
-
     return PlannedStatement("INSERT", ROWS, ReturnRows(((0,),)), update_type="CREATE TABLE")
 
 
@@ -217,7 +218,7 @@ def _new_columns(statement: CreateTableAs, source: RelationPlan) -> tuple[NewCol
 def _filled(planner: QueryPlanner, source: RelationPlan, columns: tuple[NewColumn, ...], with_data: bool) -> OutputNode:
     node = source.node
     if not with_data:
-        node = LimitNode(id=planner.ids.node(), source=node, count=0, step="FINAL")
+        node = ValuesNode(id=planner.ids.node(), outputVariables=output_variables(node), rows=())
     builder = Builder(planner.ids, node)
     # A variable stands for one column of the writer; a query may give it twice.
     seen: set[Variable] = set()

@@ -48,7 +48,9 @@ def _unparse(root: OutputNode, dialect: str, relation_of: RelationOf) -> tuple[s
     return sql, tuple(scans.inputs)
 
 
-def unparse_for_spark(source: PlanNode, columns: Sequence[Variable], relation_of: RelationOf) -> tuple[str, tuple[Input, ...]]:
+def unparse_for_spark(
+    source: PlanNode, columns: Sequence[Variable], relation_of: RelationOf
+) -> tuple[str, tuple[Input, ...]]:
     """The SELECT of a plan in Spark's dialect with exactly ``columns``, and what it reads beside Spark's tables."""
     names = tuple(column.name for column in columns)
     root = OutputNode(id="", source=source, columnNames=names, outputVariables=tuple(columns))

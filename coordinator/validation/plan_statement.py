@@ -23,20 +23,31 @@ from coordinator.optimizer.optimize import FiredRule, optimize
 from coordinator.planner import session_statements, show
 from coordinator.planner.constant_query import constant_rows
 from coordinator.planner.describe_prepared import describe_input, describe_output
-from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows, Work
+from coordinator.planner.planned_statement import (
+    ChangeCatalog,
+    Column,
+    PlannedStatement,
+    ReturnRows,
+    Work,
+    WriteRows,
+)
 from coordinator.planner.procedure_call import plan_call
 from coordinator.planner.query import plan_query
 from coordinator.planner.session_properties import check_session
+from coordinator.planner.writes import ROWS
 from coordinator.sql import statements as sql
 from coordinator.sql.parameters import placeholders, substitute
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.sql.tokens import location_of, tokenize, too_large
 from coordinator.unparser import work_of
+from coordinator.unparser.writes import write_work
+from coordinator.validation.registered import PLANNERS, WRITERS
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.fragment import SubPlan
 from shared.plan.nodes import OutputNode, PlanNode
 from shared.spi.plan_checker import PrestoWarning, WarningCollector
 from shared.spi.session import Session
+from shared.spi.table_writes import TableWrite
 
 
 class PlanPhaseCheckers(Protocol):
@@ -86,6 +97,13 @@ class _Line:
             self._seconds[name] += perf_counter() - start
 
     def _plan(self, statement: sql.Statement, text: str) -> PlannedStatement:
+        if type(statement) in PLANNERS:
+            with self._verb("analyze"):
+                planned = PLANNERS[type(statement)](statement, text, self._session, self._catalogs)
+            self._refuse_in_transaction(planned)
+            return planned
+        if type(statement) in WRITERS:
+            return self._write(statement, text)
         match statement:
             case sql.Call():
                 return self._call(statement, text)
@@ -102,9 +120,6 @@ class _Line:
                 return self._execute(statement.text, statement.parameters, statement.location)
             case sql.OtherStatement():
                 message = f"{statement.kind} is not supported"
-                raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
-            case sql.ShowCreateTable():
-                message = "SHOW CREATE TABLE is not supported"
                 raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
             case _:
                 return self._metadata(statement, text)
@@ -196,6 +211,38 @@ class _Line:
         if self._explaining:
             return ReturnRows(())
         return constant_rows(logical, self._session) or work_of(logical, self._catalogs.relation)
+
+    def _write(self, statement: sql.Statement, text: str) -> PlannedStatement:
+        _refuse_parameters(tokenize(text), text)
+        with self._verb("plan"):
+            planned = WRITERS[type(statement)](statement, text, self._session, self._catalogs)
+        if isinstance(planned, PlannedStatement):
+            return planned
+        logical, subplan = self._finish(planned.root)
+        assert isinstance(logical, OutputNode)
+        work = ReturnRows(()) if self._explaining else write_work(planned, logical, self._catalogs.relation)
+        made = PlannedStatement(
+            query_type=planned.write.kind,
+            columns=ROWS,
+            work=work,
+            update_type=planned.update_type,
+            initial_plan=planned.root,
+            logical_plan=logical,
+            subplan=subplan,
+            inputs=tuple(f"{t.catalog}.{t.schema}.{t.name}" for t in planned.tables),
+        )
+        self._refuse_in_transaction(made)
+        return made
+
+    def _refuse_in_transaction(self, planned: PlannedStatement) -> None:
+        """Nothing could be rolled back: what writes commits by itself, as with Presto's Iceberg connector."""
+        match planned.work:
+            case ChangeCatalog(catalog=catalog) | WriteRows(write=TableWrite(catalog=catalog)):
+                if self._session.transaction_id is not None:
+                    message = f"Catalog only supports writes using autocommit: {catalog}"
+                    raise ProcessionError(ErrorCode.AUTOCOMMIT_WRITE_CONFLICT, message)
+            case _:
+                return
 
     def _call(self, call: sql.Call, text: str) -> PlannedStatement:
         _refuse_parameters([token for argument in call.arguments for token in argument.tokens], text)

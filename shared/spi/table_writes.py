@@ -31,7 +31,7 @@ class TableWrite:
     """One write. The engine's statement is ``before``, the target's quoted name, ``after``.
 
     ``snapshot_id`` is that of the target as planned. ``creation`` is the table to be made first (CTAS).
-    ``row_filter`` is given for a DELETE that the connector may answer from metadata alone; a DELETE of every row has
+    ``no_rows`` tells that nothing is written into it (WITH NO DATA). ``row_filter`` is given for a DELETE that the connector may answer from metadata alone; a DELETE of every row has
     ``all_rows``. ``by_position`` tells that rows of the target were chosen by file and position at ``snapshot_id``.
     """
 
@@ -43,6 +43,7 @@ class TableWrite:
     after: str
     snapshot_id: int | None = None
     creation: TableCreation | None = None
+    no_rows: bool = False
     row_filter: RowFilter | None = None
     all_rows: bool = False
     by_position: bool = False

@@ -48,7 +48,8 @@ def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCr
         _check_readable(catalog.open(write.schema, name), write)
         if new.version == 3:
             upgrade(catalog, write.schema, name, context.run)
-        _run(write, name, context)
+        if not write.no_rows:
+            _run(write, name, context)
         context.procedure.check_cancelled()
         appear(catalog, write.schema, name, write.table)
     except BaseException:

@@ -1,0 +1,33 @@
+"""Which function plans which statement: one line each, for those that need only text and catalogs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from coordinator.connectors.registry import Catalogs
+from coordinator.planner import ddl, show_create, writes
+from coordinator.planner.planned_statement import PlannedStatement
+from coordinator.planner.writes import PlannedWrite
+from coordinator.sql import ddl_statements, dml_statements, statements
+from shared.spi.session import Session
+
+Planner = Callable[[Any, str, Session, Catalogs], PlannedStatement]
+WritePlanner = Callable[[Any, str, Session, Catalogs], PlannedWrite | PlannedStatement]
+
+PLANNERS: Mapping[type, Planner] = {
+    ddl_statements.CreateSchema: ddl.plan_create_schema,
+    ddl_statements.DropSchema: ddl.plan_drop_schema,
+    ddl_statements.RenameSchema: ddl.plan_rename_schema,
+    ddl_statements.CreateTable: ddl.plan_create_table,
+    ddl_statements.DropTable: ddl.plan_drop_table,
+    ddl_statements.TruncateTable: ddl.plan_truncate,
+    ddl_statements.RenameTable: ddl.plan_rename_table,
+    ddl_statements.ShowCreateSchema: show_create.show_create_schema,
+    statements.ShowCreateTable: show_create.show_create_table,
+}
+
+WRITERS: Mapping[type, WritePlanner] = {
+    ddl_statements.CreateTableAs: writes.plan_create_table_as,
+    dml_statements.Insert: writes.plan_insert,
+}
