@@ -30,9 +30,10 @@ class RowFilter:
 class TableWrite:
     """One write. The engine's statement is ``before``, the target's quoted name, ``after``.
 
-    ``snapshot_id`` is that of the target as planned. ``creation`` is the table to be made first (CTAS).
-    ``no_rows`` tells that nothing is written into it (WITH NO DATA). ``row_filter`` is given for a DELETE that the connector may answer from metadata alone; a DELETE of every row has
-    ``all_rows``. ``by_position`` tells that rows of the target were chosen by file and position at ``snapshot_id``.
+    ``snapshot_id`` is that of the target as planned. ``creation`` is the table to be made first (CTAS); ``no_rows``
+    tells that nothing is written into it. ``row_filter`` is given for a DELETE that the connector may answer from
+    metadata alone; a DELETE of every row has ``all_rows``. ``by_position`` tells that rows of the target were chosen by
+    file and position at ``snapshot_id``.
     """
 
     catalog: str

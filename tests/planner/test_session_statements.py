@@ -109,7 +109,8 @@ def test_transactions(plan: Plan) -> None:
         ("SHOW SCHEMAS FROM nope", {}, "SYNTAX_ERROR", "line 1:1: Catalog 'nope' does not exist"),
         ("DESCRIBE nope", {}, "SYNTAX_ERROR", "line 1:1: Table 'iceberg.db.nope' does not exist"),
         ("DESCRIBE nope.t", {}, "SYNTAX_ERROR", "line 1:1: Schema 'nope' does not exist"),
-        ("DROP TABLE t", {}, "NOT_SUPPORTED", "line 1:1: DROP TABLE is not supported"),
+        ("DROP TABLE t", {}, "SYNTAX_ERROR", "line 1:1: Table 'iceberg.db.t' does not exist"),
+        ("GRANT x ON t TO u", {}, "NOT_SUPPORTED", "line 1:1: GRANT is not supported"),
         (
             "EXECUTE ok USING 'db'",
             {},

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from coordinator.sql.ddl_statements import ShowCreateView, ShowStats
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.sql.statements import (
     Call,
@@ -95,8 +96,8 @@ def test_call_without_arguments() -> None:
         ("SHOW FUNCTIONS LIKE 'a'", ShowFunctions(Like("a"))),
         ("SHOW SESSION", ShowSession(None)),
         ("SHOW CREATE TABLE a.b", ShowCreateTable(("a", "b"), START)),
-        ("SHOW CREATE VIEW v", OtherStatement("SHOW CREATE VIEW", START)),
-        ("SHOW STATS FOR t", OtherStatement("SHOW STATS", START)),
+        ("SHOW CREATE VIEW v", ShowCreateView(("v",), START)),
+        ("SHOW STATS FOR t", ShowStats(("t",), (), START)),
         ("START TRANSACTION", StartTransaction(None, None)),
         (
             "START TRANSACTION ISOLATION LEVEL READ UNCOMMITTED, READ WRITE",
@@ -106,9 +107,8 @@ def test_call_without_arguments() -> None:
         ("COMMIT", Commit()),
         ("COMMIT WORK", Commit()),
         ("ROLLBACK", Rollback()),
-        ("CREATE TABLE t (a bigint)", OtherStatement("CREATE TABLE", START)),
-        ("CREATE OR REPLACE VIEW v AS SELECT 1", OtherStatement("CREATE VIEW", START)),
-        ("INSERT INTO t VALUES 1", OtherStatement("INSERT", START)),
+        ("CREATE ROLE r", OtherStatement("CREATE ROLE", START)),
+        ("GRANT SELECT ON t TO USER u", OtherStatement("GRANT", START)),
         ("SET ROLE admin", OtherStatement("SET ROLE", START)),
         ("EXECUTE p", Execute("p", (), START)),
         ("EXECUTE p USING 41, 'a, b', f(1, 2)", Execute("p", ("41", "'a, b'", "f(1, 2)"), START)),
