@@ -7,11 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
+from coordinator.connectors.system.connector import SystemConnector
+from coordinator.connectors.system.information_schema import InformationSchema
+from coordinator.connectors.system.listing import INFORMATION_SCHEMA
+from coordinator.connectors.system.registered import SYSTEM_CATALOG
+from coordinator.connectors.system.runtime import RuntimeState
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableScanNode
 from shared.properties import ConfigurationError, Property, read_properties
-from shared.spi.connector import Connector, ConnectorFactory
+from shared.spi.connector import Connector, ConnectorFactory, TableMetadata
 from shared.spi.pushdown import Pushdown
 from shared.spi.relation import Relation
 
@@ -59,21 +65,55 @@ class Catalogs:
         self._factories = connector_factories()
         self._connectors: dict[str, Connector] = {}
         self._lock = threading.Lock()
+        self.runtime: RuntimeState | None = None
+        """What ``system.runtime`` shows; only the process that runs queries sets it."""
+        self._system = SystemConnector(self, lambda: self.runtime)
 
     def names(self) -> tuple[str, ...]:
-        """Catalog names, sorted."""
-        return tuple(sorted(self._configs))
+        """Catalog names, sorted; the built-in ``system`` is one of them."""
+        return tuple(sorted({*self._configs, SYSTEM_CATALOG}))
+
+    def connector_name(self, catalog: str) -> str:
+        """The ``connector.name`` of a catalog."""
+        return SYSTEM_CATALOG if catalog == SYSTEM_CATALOG else self._configs[catalog].connector_name
 
     def connector(self, name: str) -> Connector:
-        """The connector of catalog ``name``; raises ProcessionError when there is no such catalog."""
-        config = self._configs.get(name.lower())
+        """The connector of catalog ``name``, or of a plan's connector id; raises ProcessionError when there is none.
+
+        ``$info_schema@x`` is the information schema of catalog ``x``, ``$system@x`` its system tables.
+        """
+        kind, _, catalog = name.lower().rpartition("@")
+        if kind == "$info_schema":
+            return InformationSchema(catalog, self)
+        config = self._configs.get(catalog)
         if config is None:
+            if catalog == SYSTEM_CATALOG:
+                return self._system
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Catalog {name} does not exist")
         with self._lock:
             if config.name not in self._connectors:
                 factory = self._factories[config.connector_name]
                 self._connectors[config.name] = factory.create(config.name, config.properties, config.data_dir)
             return self._connectors[config.name]
+
+    def schemas(self, catalog: str) -> tuple[str, ...]:
+        """Names of a catalog's schemas, sorted, ``information_schema`` among them; raises ProcessionError."""
+        return tuple(sorted({INFORMATION_SCHEMA, *self.connector(catalog).schemas()}))
+
+    def schema_exists(self, catalog: str, schema: str) -> bool:
+        return schema == INFORMATION_SCHEMA or self.connector(catalog).schema_exists(schema)
+
+    def tables(self, catalog: str, schema: str) -> Sequence[str]:
+        """Names of a schema's tables, sorted; empty for an unknown one."""
+        return self._holder(catalog, schema).tables(schema)
+
+    def table(self, catalog: str, schema: str, name: str, version: Any = None) -> TableMetadata | None:
+        """A table at its current (or given) version, or None."""
+        return self._holder(catalog, schema).table(schema, name, version)
+
+    def _holder(self, catalog: str, schema: str) -> Connector:
+        found = self.connector(catalog)
+        return InformationSchema(found.catalog, self) if schema == INFORMATION_SCHEMA else found
 
     def relation(self, scan: TableScanNode) -> Relation:
         """What an engine reads for a scan, as its connector says."""

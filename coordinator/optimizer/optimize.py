@@ -10,6 +10,7 @@ from coordinator.optimizer.rules import (
     evaluate_zero_limit,
     prune_unreferenced_outputs,
     push_into_connector,
+    push_predicate_into_system_table,
     push_predicate_into_table_layout,
     remove_redundant_projections,
     remove_trivial_filters,
@@ -40,6 +41,7 @@ RULES: tuple[Rule, ...] = (
     node_rule("show_remote_queries", show_remote_queries.rewrite),
     # Last: the filters directly over scans are final, and the layout must say what they say.
     node_rule("push_predicate_into_table_layout", push_predicate_into_table_layout.rewrite),
+    node_rule("push_predicate_into_system_table", push_predicate_into_system_table.rewrite),
     node_rule("select_files_of_procedure", select_files_of_procedure.rewrite),
 )
 

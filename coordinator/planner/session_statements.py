@@ -79,7 +79,7 @@ def plan_use(statement: Use, session: Session, catalogs: Catalogs) -> PlannedSta
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
     if catalog not in catalogs.names():
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Catalog does not exist: {catalog}")
-    if not catalogs.connector(catalog).schema_exists(statement.schema):
+    if not catalogs.schema_exists(catalog, statement.schema):
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema does not exist: {catalog}.{statement.schema}")
     return session_statement(SessionChange(set_catalog=catalog, set_schema=statement.schema), "USE")
 

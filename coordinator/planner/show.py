@@ -9,6 +9,7 @@ from typing import Any
 from coordinator.analyzer.registry import registry
 from coordinator.analyzer.types import type_text
 from coordinator.connectors.registry import Catalogs
+from coordinator.connectors.system.column_sizes import precision_scale_length
 from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows
 from coordinator.planner.session_properties import DECLARED, session_value
 from coordinator.sql.statements import (
@@ -21,11 +22,9 @@ from coordinator.sql.statements import (
     ShowTables,
 )
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
-from shared.plan.types import UNBOUNDED_LENGTH, parse_type
 from shared.spi.connector import ColumnMetadata, Connector
 from shared.spi.session import Session
 
-_PRECISIONS = {"bigint": 19, "integer": 10, "smallint": 5, "tinyint": 3, "double": 53, "real": 24}
 _COLUMN_COLUMNS = (
     Column("Column", "varchar"),
     Column("Type", "varchar"),
@@ -43,12 +42,14 @@ def rows_statement(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> 
 
 
 def show_catalogs(statement: ShowCatalogs, catalogs: Catalogs) -> PlannedStatement:
-    return _names("Catalog", catalogs.names(), statement.like)
+    names = catalogs.names()
+    # Presto answers with literal rows, whose type is as wide as the longest.
+    return _names("Catalog", names, statement.like, f"varchar({max(map(len, names))})")
 
 
 def show_schemas(statement: ShowSchemas, session: Session, catalogs: Catalogs) -> PlannedStatement:
     connector = _connector(statement.catalog, statement.location, session, catalogs)
-    return _names("Schema", connector.schemas(), statement.like)
+    return _names("Schema", catalogs.schemas(connector.catalog), statement.like)
 
 
 def show_tables(statement: ShowTables, session: Session, catalogs: Catalogs) -> PlannedStatement:
@@ -59,20 +60,20 @@ def show_tables(statement: ShowTables, session: Session, catalogs: Catalogs) -> 
     if schema is None:
         message = "Schema must be specified when session schema is not set"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-    if not connector.schema_exists(schema):
+    if not catalogs.schema_exists(connector.catalog, schema):
         message = f"Schema '{schema}' does not exist"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-    return _names("Table", connector.tables(schema), statement.like)
+    return _names("Table", catalogs.tables(connector.catalog, schema), statement.like)
 
 
 def show_columns(statement: ShowColumns, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Raises ProcessionError in the words that PyHive looks for: ``Table 'a.b.c' does not exist``."""
     catalog, schema, name = _table_parts(statement, session)
     connector = _connector(catalog, statement.location, session, catalogs)
-    if not connector.schema_exists(schema):
+    if not catalogs.schema_exists(connector.catalog, schema):
         message = f"Schema '{schema}' does not exist"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-    table = connector.table(schema, name)
+    table = catalogs.table(connector.catalog, schema, name)
     if table is None:
         message = f"Table '{connector.catalog}.{schema}.{name}' does not exist"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
@@ -96,14 +97,8 @@ def _table_parts(statement: ShowColumns, session: Session) -> tuple[str | None, 
 
 
 def _column_row(column: ColumnMetadata) -> tuple[Any, ...]:
-    parsed = parse_type(column.type)
-    precision, scale, length = _PRECISIONS.get(parsed.base), None, None
-    if parsed.base == "decimal":
-        precision, scale = parsed.numbers
-    elif parsed.base in {"varchar", "char"} and parsed.numbers and parsed.numbers[0] != UNBOUNDED_LENGTH:
-        length = parsed.numbers[0]
     extra = "partition key" if column.is_partition_key else ""
-    return (column.name, column.type, extra, column.comment or "", precision, scale, length)
+    return (column.name, column.type, extra, column.comment or "", *precision_scale_length(column.type))
 
 
 def show_session(statement: ShowSession, session: Session) -> PlannedStatement:
@@ -163,9 +158,9 @@ def _connector(catalog: str | None, location: ErrorLocation, session: Session, c
     return catalogs.connector(name)
 
 
-def _names(column: str, names: Iterable[str], like: Like | None) -> PlannedStatement:
+def _names(column: str, names: Iterable[str], like: Like | None, kind: str = "varchar") -> PlannedStatement:
     wanted = _matcher(like)
-    return rows_statement((Column(column, "varchar"),), ((name,) for name in sorted(names) if wanted(name)))
+    return rows_statement((Column(column, kind),), ((name,) for name in sorted(names) if wanted(name)))
 
 
 def _matcher(like: Like | None) -> Any:

@@ -50,6 +50,25 @@ class TableMetadata:
         return next((c for c in self.columns if c.name.lower() == folded), None)
 
 
+@dataclass(frozen=True, slots=True)
+class ViewMetadata:
+    """A view; ``definition`` is its query as it was written."""
+
+    schema: str
+    name: str
+    definition: str
+    owner: str | None = None
+    comment: str | None = None
+
+
+class ViewSource(Protocol):
+    """A connector that has views."""
+
+    def views(self, schema: str) -> Sequence[ViewMetadata]:
+        """The views of a schema, by name; empty for an unknown one."""
+        ...
+
+
 class Connector(Protocol):
     """One configured catalog. Methods block; planner processes each hold an instance of their own."""
 

@@ -148,12 +148,12 @@ def find_table(planner: Planning, node: Any, parts: list[str], context: Context)
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, "Catalog must be specified when session catalog is not set")
     if schema is None:
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, "Schema must be specified when session schema is not set")
-    connector = planner.catalogs.connector(catalog)
+    planner.catalogs.connector(catalog)  # raises when there is no such catalog, before anything else is looked at
     version = _version(planner, node.args.get("version"), context)
-    table = connector.table(schema, name, version)
+    table = planner.catalogs.table(catalog, schema, name, version)
     if table is not None:
         return table
-    if not connector.schema_exists(schema):
+    if not planner.catalogs.schema_exists(catalog, schema):
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema {schema} does not exist")
     raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Table {catalog}.{schema}.{name} does not exist")
 

@@ -1,0 +1,57 @@
+"""The built-in catalog ``system``: there without a file, in every coordinator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from coordinator.connectors.system.jdbc import jdbc_tables
+from coordinator.connectors.system.listing import ListedCatalogs
+from coordinator.connectors.system.metadata import metadata_tables
+from coordinator.connectors.system.registered import SYSTEM_CATALOG, all_procedures
+from coordinator.connectors.system.runtime import Runtime, runtime_tables
+from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, system_table
+from shared.plan.nodes import TableScanNode
+from shared.spi.connector import TableMetadata
+from shared.spi.procedure import Procedure
+from shared.spi.relation import ArrowStream, JdbcRelation, RowsRelation
+
+
+class SystemConnector:
+    """``system.jdbc``, ``system.metadata`` and ``system.runtime``; its procedures are found elsewhere."""
+
+    def __init__(self, catalogs: ListedCatalogs, runtime: Runtime) -> None:
+        self.catalog = SYSTEM_CATALOG
+        tables = (
+            *jdbc_tables(catalogs, lambda: all_procedures(catalogs)),
+            *metadata_tables(catalogs),
+            *runtime_tables(runtime),
+        )
+        self._tables: dict[str, dict[str, VirtualTable]] = {}
+        for table in tables:
+            self._tables.setdefault(table.schema, {})[table.name] = table
+
+    def schemas(self) -> Sequence[str]:
+        return sorted(self._tables)
+
+    def tables(self, schema: str) -> Sequence[str]:
+        return sorted(self._tables.get(schema, ()))
+
+    def schema_exists(self, schema: str) -> bool:
+        return schema in self._tables
+
+    def table(self, schema: str, name: str, version: Any = None) -> TableMetadata | None:
+        found = self._tables.get(schema, {}).get(name)
+        return None if found is None or version is not None else system_table(self.catalog, found)
+
+    def relation(self, scan: TableScanNode) -> RowsRelation:
+        columns = tuple(str(handle["columnName"]) for handle in scan.assignments.values())
+        return RowsRelation(scan.table.connectorId, scan.table, columns)
+
+    def read(self, relation: RowsRelation | JdbcRelation) -> ArrowStream:
+        assert isinstance(relation, RowsRelation)
+        handle = relation.handle.connectorHandle
+        return read_rows(self._tables[str(handle["schemaName"])][str(handle["tableName"])], relation)
+
+    def procedures(self) -> Sequence[Procedure]:
+        return ()

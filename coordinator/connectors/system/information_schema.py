@@ -1,0 +1,132 @@
+"""``information_schema`` of one catalog: what SQL's standard and BI tools ask there.
+
+Source of names, types and values: Presto 0.296, ``InformationSchemaMetadata`` and recorded answers. Nothing grants
+roles or privileges here, so those tables are empty but for what every user may see.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from coordinator.connectors.system.column_sizes import precision_scale_length
+from coordinator.connectors.system.listing import INFORMATION_SCHEMA, ListedCatalogs, Listing, Names
+from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, typed, varchars
+from coordinator.connectors.system.wanted import Wanted
+from shared.plan.nodes import TableHandle, TableScanNode
+from shared.spi.connector import ColumnMetadata, TableMetadata
+from shared.spi.procedure import Procedure
+from shared.spi.relation import ArrowStream, JdbcRelation, RowsRelation
+
+CONNECTOR_PREFIX = "$info_schema@"
+_TYPE = "$info_schema"
+_NAMES = Names("table_catalog", "table_schema", "table_name")
+_SCHEMATA = Names("catalog_name", "schema_name", "")
+_ROLE = "public"
+
+
+@dataclass(frozen=True, slots=True)
+class InformationSchema:
+    """The connector behind ``catalog.information_schema``."""
+
+    catalog: str
+    catalogs: ListedCatalogs
+
+    def schemas(self) -> Sequence[str]:
+        return (INFORMATION_SCHEMA,)
+
+    def tables(self, schema: str) -> Sequence[str]:
+        return sorted(self._tables()) if schema == INFORMATION_SCHEMA else ()
+
+    def schema_exists(self, schema: str) -> bool:
+        return schema == INFORMATION_SCHEMA
+
+    def table(self, schema: str, name: str, version: Any = None) -> TableMetadata | None:
+        found = self._tables().get(name) if self.schema_exists(schema) and version is None else None
+        if found is None:
+            return None
+        handle = {"@type": _TYPE, "catalogName": self.catalog, "schemaName": schema, "tableName": name}
+        columns = tuple(
+            ColumnMetadata(column, kind, {"@type": _TYPE, "columnName": column})
+            for column, kind in found.columns.items()
+        )
+        layout = {"@type": _TYPE, "table": handle, "prefixes": [{"catalogName": self.catalog}]}
+        table_handle = TableHandle(
+            connectorId=f"{CONNECTOR_PREFIX}{self.catalog}",
+            connectorHandle=handle,
+            transaction={"@type": _TYPE, "transactionId": str(uuid.uuid4())},
+            connectorTableLayout=layout,
+        )
+        return TableMetadata(self.catalog, schema, name, columns, table_handle)
+
+    def relation(self, scan: TableScanNode) -> RowsRelation:
+        columns = tuple(str(handle["columnName"]) for handle in scan.assignments.values())
+        return RowsRelation(scan.table.connectorId, scan.table, columns)
+
+    def read(self, relation: RowsRelation | JdbcRelation) -> ArrowStream:
+        assert isinstance(relation, RowsRelation)
+        return read_rows(self._tables()[str(relation.handle.connectorHandle["tableName"])], relation)
+
+    def procedures(self) -> Sequence[Procedure]:
+        return ()
+
+    def _tables(self) -> dict[str, VirtualTable]:
+        listing = Listing(self.catalogs, self.catalog)
+        made = (
+            ("columns", _COLUMNS, partial(_columns, listing)),
+            ("tables", varchars("table_catalog table_schema table_name table_type"), partial(_tables, listing)),
+            ("views", varchars("table_catalog table_schema table_name view_owner view_definition"), partial(_views, listing)),
+            ("schemata", varchars("catalog_name schema_name"), lambda wanted: listing.schemas(wanted, _SCHEMATA)),
+            ("table_privileges", _PRIVILEGES, _nothing),
+            ("roles", varchars("role_name"), _nothing),
+            ("applicable_roles", varchars("grantee grantee_type role_name is_grantable"), _nothing),
+            ("enabled_roles", varchars("role_name"), _nothing),
+        )
+        return {name: VirtualTable(INFORMATION_SCHEMA, name, columns, rows) for name, columns, rows in made}
+
+
+_COLUMNS = typed(
+    "table_catalog, table_schema, table_name, column_name, ordinal_position bigint, column_default, is_nullable, "
+    "data_type, comment, extra_info, precision bigint, scale bigint, length bigint"
+)
+_PRIVILEGES = varchars(
+    "grantor grantor_type grantee grantee_type table_catalog table_schema table_name privilege_type is_grantable "
+    "with_hierarchy"
+)
+
+
+def _nothing(_wanted: Wanted) -> Iterable[Sequence[Any]]:
+    return ()
+
+
+def _tables(listing: Listing, wanted: Wanted) -> Iterable[Sequence[Any]]:
+    for catalog, schema, table, kind in listing.relations(wanted, _NAMES):
+        if wanted.accepts("table_type", kind):
+            yield catalog, schema, table, kind
+
+
+def _views(listing: Listing, wanted: Wanted) -> Iterable[Sequence[Any]]:
+    for view in listing.views(wanted, _NAMES):
+        yield listing.only, view.schema, view.name, view.owner, view.definition
+
+
+def _columns(listing: Listing, wanted: Wanted) -> Iterable[Sequence[Any]]:
+    for table in listing.described(wanted, _NAMES):
+        shown = (column for column in table.columns if not column.hidden)
+        for position, column in enumerate(shown, start=1):
+            yield (
+                table.catalog,
+                table.schema,
+                table.name,
+                column.name,
+                position,
+                None,
+                "YES" if column.nullable else "NO",
+                column.type,
+                column.comment,
+                "partition key" if column.is_partition_key else None,
+                *precision_scale_length(column.type),
+            )

@@ -1,0 +1,98 @@
+"""What catalogs hold, listed for the system tables: only the catalogs, schemas and tables that a query wants."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, cast
+
+from coordinator.connectors.system.wanted import Wanted
+from shared.errors import ProcessionError
+from shared.spi.connector import Connector, TableMetadata, ViewMetadata, ViewSource
+
+INFORMATION_SCHEMA = "information_schema"
+_LOG = logging.getLogger(__name__)
+
+
+class ListedCatalogs(Protocol):
+    """What system tables need of ``coordinator.connectors.registry.Catalogs``."""
+
+    def names(self) -> tuple[str, ...]: ...
+
+    def connector(self, name: str) -> Connector: ...
+
+    def connector_name(self, catalog: str) -> str: ...
+
+    def schemas(self, catalog: str) -> Sequence[str]: ...
+
+    def tables(self, catalog: str, schema: str) -> Sequence[str]: ...
+
+    def schema_exists(self, catalog: str, schema: str) -> bool: ...
+
+    def table(self, catalog: str, schema: str, name: str) -> TableMetadata | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """How a system table calls the columns of catalog, schema and table."""
+
+    catalog: str
+    schema: str
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Lists over all catalogs, or over one when ``only`` names it. Raises ProcessionError when one is out of reach."""
+
+    catalogs: ListedCatalogs
+    only: str | None = None
+
+    def catalog_names(self, wanted: Wanted, column: str) -> list[str]:
+        """Names of catalogs, sorted."""
+        known = (self.only,) if self.only is not None else self.catalogs.names()
+        return wanted.among(column, lambda: known, lambda name: name in known)
+
+    def schemas(self, wanted: Wanted, names: Names) -> Iterator[tuple[str, str]]:
+        """``(catalog, schema)``; ``information_schema`` is in every catalog."""
+        for catalog in self.catalog_names(wanted, names.catalog):
+            found = wanted.among(
+                names.schema, partial(self.catalogs.schemas, catalog), partial(self.catalogs.schema_exists, catalog)
+            )
+            yield from ((catalog, schema) for schema in found)
+
+    def tables(self, wanted: Wanted, names: Names) -> Iterator[tuple[str, str, str]]:
+        """``(catalog, schema, table)``."""
+        for catalog, schema in self.schemas(wanted, names):
+            found = (t for t in self.catalogs.tables(catalog, schema) if wanted.accepts(names.table, t))
+            yield from ((catalog, schema, table) for table in found)
+
+    def relations(self, wanted: Wanted, names: Names) -> Iterator[tuple[str, str, str, str]]:
+        """``(catalog, schema, name, kind)``, kind being ``BASE TABLE`` or ``VIEW``."""
+        for catalog, schema in self.schemas(wanted, names):
+            views = {view.name for view in self._views(catalog, schema)}
+            for name in sorted({*self.catalogs.tables(catalog, schema), *views}):
+                if wanted.accepts(names.table, name):
+                    yield catalog, schema, name, "VIEW" if name in views else "BASE TABLE"
+
+    def views(self, wanted: Wanted, names: Names) -> Iterator[ViewMetadata]:
+        """The views, for connectors that have such."""
+        for catalog, schema in self.schemas(wanted, names):
+            yield from (view for view in self._views(catalog, schema) if wanted.accepts(names.table, view.name))
+
+    def _views(self, catalog: str, schema: str) -> Sequence[ViewMetadata]:
+        connector = self.catalogs.connector(catalog)
+        return cast(ViewSource, connector).views(schema) if hasattr(connector, "views") else ()
+
+    def described(self, wanted: Wanted, names: Names) -> Iterator[TableMetadata]:
+        """The tables with their columns; one whose metadata cannot be read is left out and logged, as in Presto."""
+        for catalog, schema, name in self.tables(wanted, names):
+            try:
+                table = self.catalogs.table(catalog, schema, name)
+            except ProcessionError as error:
+                _LOG.warning("%s.%s.%s is not listed: %s", catalog, schema, name, error.message)
+                continue
+            if table is not None:
+                yield table

@@ -1,0 +1,82 @@
+"""Tables whose rows the coordinator makes when a query reads them: their description, their plan handles, their rows."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, cast
+
+import pyarrow as pa
+
+from coordinator.connectors.system.wanted import Wanted, wanted_of
+from coordinator.engine.arrow_types import arrow_type
+from shared.plan.nodes import TableHandle
+from shared.spi.connector import ColumnMetadata, TableMetadata
+from shared.spi.relation import ArrowStream, RowsRelation
+
+_BATCH_ROWS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualTable:
+    """``columns`` maps names to Presto types; ``rows`` makes Python values in that order, at least those wanted."""
+
+    schema: str
+    name: str
+    columns: Mapping[str, str]
+    rows: Callable[[Wanted], Iterable[Sequence[Any]]]
+
+
+def varchars(names: str) -> dict[str, str]:
+    """Columns of type varchar, from their names parted by blanks."""
+    return dict.fromkeys(names.split(), "varchar")
+
+
+def typed(columns: str) -> dict[str, str]:
+    """Columns from ``name type, name type``; a name alone is a varchar."""
+    parts = (entry.strip().partition(" ") for entry in columns.split(","))
+    return {name: kind or "varchar" for name, _, kind in parts}
+
+
+def system_table(catalog: str, table: VirtualTable) -> TableMetadata:
+    """As the planner sees a table of a connector's system tables: Presto's SystemTableHandle and its layout."""
+    connector_id = f"$system@{catalog}"
+    head = {"@type": "system", "connectorId": connector_id}
+    handle = {**head, "schemaName": table.schema, "tableName": table.name}
+    columns = tuple(
+        ColumnMetadata(name, kind, {**head, "columnName": name}) for name, kind in table.columns.items()
+    )
+    transaction = {"@type": "$system", "connectorId": connector_id, "transactionId": str(uuid.uuid4())}
+    layout = {**head, "table": handle, "constraint": {"columnDomains": []}}
+    return TableMetadata(
+        catalog, table.schema, table.name, columns, TableHandle(
+            connectorId=connector_id,
+            connectorHandle=handle,
+            transaction=transaction,
+            connectorTableLayout=layout,
+        ),
+    )
+
+
+def read_rows(table: VirtualTable, relation: RowsRelation) -> ArrowStream:
+    """The wanted rows as a stream of batches with the columns of ``relation``. Raises what making the rows raises."""
+    places = {name: index for index, name in enumerate(table.columns)}
+    indexes = [places[name] for name in relation.columns]
+    schema = pa.schema([(name, _arrow_type(table.columns[name])) for name in relation.columns])
+    rows = iter(table.rows(wanted_of(relation.handle)))
+    return cast(ArrowStream, pa.RecordBatchReader.from_batches(schema, _batches(rows, indexes, schema)))
+
+
+def _batches(rows: Iterator[Sequence[Any]], indexes: Sequence[int], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    while chunk := list(islice(rows, _BATCH_ROWS)):
+        if not indexes:
+            # Arrow cannot count rows without columns; what counts them reads one.
+            raise AssertionError("a scan reads at least one column")
+        arrays = [pa.array([row[i] for row in chunk], field.type) for i, field in zip(indexes, schema, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _arrow_type(kind: str) -> pa.DataType:
+    return pa.timestamp("us", tz="UTC") if kind == "timestamp with time zone" else arrow_type(kind)

@@ -1,0 +1,59 @@
+"""The queries of a dispatcher as ``system.runtime`` shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from coordinator.connectors.system.runtime import NodeState, QueryState
+from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.dispatch.query import Query
+from coordinator.dispatch.states import QueryState as State
+from coordinator.dispatch.stats import queued_seconds, statement_stats
+
+
+class DispatcherState:
+    """Reads the registry; in any thread, since the registry hands out copies and a query's figures are plain values."""
+
+    def __init__(self, dispatcher: Dispatcher, node: Callable[[], NodeState]) -> None:
+        self._dispatcher = dispatcher
+        self._node = node
+
+    def node(self) -> NodeState:
+        return self._node()
+
+    def queries(self) -> Sequence[QueryState]:
+        """Every remembered query, oldest first."""
+        return [_state(query) for query in self._dispatcher.registry]
+
+
+def _state(query: Query) -> QueryState:
+    stats = statement_stats(query)
+    timeline = query.timeline.seconds()
+    return QueryState(
+        query_id=query.id,
+        state=query.state.value,
+        user=query.session.user,
+        source=query.session.source,
+        text=query.shown_text,
+        resource_group=query.resource_group,
+        queued_seconds=queued_seconds(query),
+        analysis_seconds=sum(timeline.get(verb, 0.0) for verb in ("parse", "analyze")),
+        created=query.created,
+        started=_started(query),
+        last_access=query.last_access_time,
+        ended=query.ended,
+        transaction_id=query.session.transaction_id,
+        splits=(stats.totalSplits, stats.queuedSplits, stats.runningSplits, stats.completedSplits),
+        output_rows=query.output_rows,
+        output_bytes=query.output_bytes,
+        processed_rows=stats.processedRows,
+    )
+
+
+def _started(query: Query) -> datetime | None:
+    """When it left the queue."""
+    if not query.entered(State.DISPATCHING):
+        return None
+    waited = query.seconds_between(State.WAITING_FOR_PREREQUISITES, (State.DISPATCHING,))
+    return query.created + timedelta(seconds=waited)
