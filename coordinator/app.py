@@ -25,7 +25,9 @@ from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.checks.providers import load_plan_checkers
 from coordinator.config import CoordinatorConfig, read_config
 from coordinator.connectors.registry import Catalogs
+from coordinator.connectors.system.runtime import NodeState
 from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.dispatch.runtime_state import DispatcherState
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.executor import Executor
 from coordinator.engine.local import LocalEngine
@@ -78,8 +80,13 @@ def serve(etc: Path, overrides: Overrides = Overrides(), ready: Callable[[str], 
     return 0
 
 
-def create_app(config: CoordinatorConfig, stop: Callable[[], None] | None = None) -> FastAPI:
-    """The ASGI application of one coordinator; nothing runs before its lifespan begins. Raises ConfigurationError."""
+def create_app(
+    config: CoordinatorConfig, stop: Callable[[], None] | None = None, address: str | None = None
+) -> FastAPI:
+    """The ASGI application of one coordinator; nothing runs before its lifespan begins. Raises ConfigurationError.
+
+    ``address`` is where it will be reached, for ``system.runtime.nodes``.
+    """
     settings = config.coordinator
     catalogs = Catalogs(config.catalogs)
     defaults = _checker_defaults(config)
@@ -98,10 +105,13 @@ def create_app(config: CoordinatorConfig, stop: Callable[[], None] | None = None
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = Dispatcher(pool, checkers, executor, groups, _dispatch_settings(config))
+    info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
+    where = address or f"http://{settings.http_host}:{settings.http_port}"
+    catalogs.runtime = DispatcherState(dispatcher, partial(_node, info, where, dispatcher))
     app = create_server(
         dispatcher,
         ServerSettings(compression_enabled=settings.compression, shutdown_grace_period=settings.shutdown_grace_period),
-        NodeInfo(config.node.node_id, version("procession"), config.node.environment),
+        info,
         stop=stop,
         metrics=_metrics(pool, checkers, spark),
         around=partial(_running, catalogs, pool, checkers, spark, explainer, partial(_follow, groups_file, groups)),
@@ -112,6 +122,11 @@ def create_app(config: CoordinatorConfig, stop: Callable[[], None] | None = None
         )
     )
     return app
+
+
+def _node(info: NodeInfo, address: str, dispatcher: Dispatcher) -> NodeState:
+    state = "active" if dispatcher.refusal is None else "shutting_down"
+    return NodeState(info.node_id, address, info.version, state)
 
 
 def _groups_file(config: CoordinatorConfig) -> SpecificationFile | None:
@@ -183,12 +198,12 @@ class _HttpServer(uvicorn.Server):
     """uvicorn that tells its address when it serves, and whose app can ask it to stop."""
 
     def __init__(self, config: CoordinatorConfig, listener: socket.socket, ready: Callable[[str], None]) -> None:
-        app = create_app(config, stop=self._stop)
+        self._address = "http://{}:{}".format(*listener.getsockname()[:2])
+        app = create_app(config, stop=self._stop, address=self._address)
         # Statement bodies are small and pages are encoded already; uvloop and httptools carry the rest.
         super().__init__(
             uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10)
         )
-        self._address = "http://{}:{}".format(*listener.getsockname()[:2])
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -7,17 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
 
+from coordinator.connectors.objects import CatalogObjects
 from coordinator.connectors.system.connector import SystemConnector
 from coordinator.connectors.system.information_schema import InformationSchema
-from coordinator.connectors.system.listing import INFORMATION_SCHEMA
 from coordinator.connectors.system.registered import SYSTEM_CATALOG
 from coordinator.connectors.system.runtime import RuntimeState
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableScanNode
 from shared.properties import ConfigurationError, Property, read_properties
-from shared.spi.connector import Connector, ConnectorFactory, TableMetadata
+from shared.spi.connector import Connector, ConnectorFactory
 from shared.spi.pushdown import Pushdown
 from shared.spi.relation import Relation
 
@@ -57,7 +56,7 @@ def connector_factories() -> dict[str, ConnectorFactory]:
     return {point.name: point.load() for point in entry_points(group=ENTRY_POINTS)}
 
 
-class Catalogs:
+class Catalogs(CatalogObjects):
     """The connectors of one process. Thread-safe; a connector is made when it is first asked for."""
 
     def __init__(self, configs: Sequence[CatalogConfig]) -> None:
@@ -95,25 +94,6 @@ class Catalogs:
                 factory = self._factories[config.connector_name]
                 self._connectors[config.name] = factory.create(config.name, config.properties, config.data_dir)
             return self._connectors[config.name]
-
-    def schemas(self, catalog: str) -> tuple[str, ...]:
-        """Names of a catalog's schemas, sorted, ``information_schema`` among them; raises ProcessionError."""
-        return tuple(sorted({INFORMATION_SCHEMA, *self.connector(catalog).schemas()}))
-
-    def schema_exists(self, catalog: str, schema: str) -> bool:
-        return schema == INFORMATION_SCHEMA or self.connector(catalog).schema_exists(schema)
-
-    def tables(self, catalog: str, schema: str) -> Sequence[str]:
-        """Names of a schema's tables, sorted; empty for an unknown one."""
-        return self._holder(catalog, schema).tables(schema)
-
-    def table(self, catalog: str, schema: str, name: str, version: Any = None) -> TableMetadata | None:
-        """A table at its current (or given) version, or None."""
-        return self._holder(catalog, schema).table(schema, name, version)
-
-    def _holder(self, catalog: str, schema: str) -> Connector:
-        found = self.connector(catalog)
-        return InformationSchema(found.catalog, self) if schema == INFORMATION_SCHEMA else found
 
     def relation(self, scan: TableScanNode) -> Relation:
         """What an engine reads for a scan, as its connector says."""

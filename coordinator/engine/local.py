@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -36,7 +38,7 @@ class LocalEngine:
         """
         execution.check_cancelled()
         cursor = self._cursor()
-        execution.on_cancel(cursor.interrupt)
+        execution.on_cancel(partial(_interrupt, cursor))
         try:
             for made in inputs:
                 cursor.register(made.name, made.rows)
@@ -83,3 +85,8 @@ class LocalEngine:
         connection.execute("SET python_enable_replacements = false")
         connection.execute("SET lock_configuration = true")
         return connection
+
+
+def _interrupt(cursor: Any) -> None:
+    with suppress(duckdb.ConnectionException):  # the statement has ended meanwhile
+        cursor.interrupt()

@@ -25,6 +25,7 @@ RULES = (
     ("push_into_connector", "hand what stands over scans of one catalog to its connector"),
     ("show_remote_queries", "show in EXPLAIN what connectors ask their databases"),
     ("push_predicate_into_table_layout", "hand what a filter says of columns to the connector, to skip files"),
+    ("push_predicate_into_system_table", "list only those catalogs, schemas and tables that a filter asks for"),
     ("select_files_of_procedure", "let the filter of a distributed procedure choose the files that it rewrites"),
 )
 """Optimizer rules by name, in their order; ``coordinator.optimizer`` has the functions."""

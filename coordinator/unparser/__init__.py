@@ -42,7 +42,7 @@ def work_of(root: OutputNode, relation_of: RelationOf) -> RunLocally | RunOnSpar
 def _unparse(root: OutputNode, dialect: str, relation_of: RelationOf) -> tuple[str, tuple[Input, ...]]:
     scans = Scans(dialect, relation_of)
     try:
-        sql = str(Relations(dialect, scans).root(root).sql(dialect=dialect, comments=False))
+        sql = str(Relations(dialect, scans).root(root).sql(dialect=dialect, comments=False, copy=False))
     except RecursionError as error:
         raise too_large(ErrorLocation(1, 1)) from error
     return sql, tuple(scans.inputs)

@@ -9,6 +9,7 @@ import pytest
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.iceberg.relations import catalog_table
+from coordinator.connectors.objects import CatalogObjects
 from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
@@ -166,7 +167,7 @@ class FakeConnector:
         return (FakeRewrite(), FakeRollback())
 
 
-class FakeCatalogs:
+class FakeCatalogs(CatalogObjects):
     """Implements what planning asks of coordinator.connectors.registry.Catalogs."""
 
     def __init__(self) -> None:

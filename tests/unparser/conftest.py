@@ -13,6 +13,7 @@ import duckdb
 import pytest
 
 from coordinator.connectors.iceberg.relations import catalog_table
+from coordinator.connectors.objects import CatalogObjects
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.connector import ColumnMetadata, TableMetadata
@@ -68,7 +69,7 @@ class TpchConnector:
         return []
 
 
-class OneCatalog:
+class OneCatalog(CatalogObjects):
     def names(self) -> tuple[str, ...]:
         return ("tpch",)
 

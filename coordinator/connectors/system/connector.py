@@ -10,8 +10,8 @@ from coordinator.connectors.system.listing import ListedCatalogs
 from coordinator.connectors.system.metadata import metadata_tables
 from coordinator.connectors.system.registered import SYSTEM_CATALOG, all_procedures
 from coordinator.connectors.system.runtime import Runtime, runtime_tables
-from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, system_table
-from shared.plan.nodes import TableScanNode
+from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, system_table
+from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.connector import TableMetadata
 from shared.spi.procedure import Procedure
 from shared.spi.relation import ArrowStream, JdbcRelation, RowsRelation
@@ -45,13 +45,15 @@ class SystemConnector:
         return None if found is None or version is not None else system_table(self.catalog, found)
 
     def relation(self, scan: TableScanNode) -> RowsRelation:
-        columns = tuple(str(handle["columnName"]) for handle in scan.assignments.values())
-        return RowsRelation(scan.table.connectorId, scan.table, columns)
+        return rows_relation(scan, self._of_handle(scan.table))
 
     def read(self, relation: RowsRelation | JdbcRelation) -> ArrowStream:
         assert isinstance(relation, RowsRelation)
-        handle = relation.handle.connectorHandle
-        return read_rows(self._tables[str(handle["schemaName"])][str(handle["tableName"])], relation)
+        return read_rows(self._of_handle(relation.handle), relation)
+
+    def _of_handle(self, handle: TableHandle) -> VirtualTable:
+        named = handle.connectorHandle
+        return self._tables[str(named["schemaName"])][str(named["tableName"])]
 
     def procedures(self) -> Sequence[Procedure]:
         return ()

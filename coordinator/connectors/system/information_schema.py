@@ -14,7 +14,7 @@ from typing import Any
 
 from coordinator.connectors.system.column_sizes import precision_scale_length
 from coordinator.connectors.system.listing import INFORMATION_SCHEMA, ListedCatalogs, Listing, Names
-from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, typed, varchars
+from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, typed, varchars
 from coordinator.connectors.system.wanted import Wanted
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.connector import ColumnMetadata, TableMetadata
@@ -28,7 +28,7 @@ _SCHEMATA = Names("catalog_name", "schema_name", "")
 _ROLE = "public"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class InformationSchema:
     """The connector behind ``catalog.information_schema``."""
 
@@ -63,8 +63,7 @@ class InformationSchema:
         return TableMetadata(self.catalog, schema, name, columns, table_handle)
 
     def relation(self, scan: TableScanNode) -> RowsRelation:
-        columns = tuple(str(handle["columnName"]) for handle in scan.assignments.values())
-        return RowsRelation(scan.table.connectorId, scan.table, columns)
+        return rows_relation(scan, self._tables()[str(scan.table.connectorHandle["tableName"])])
 
     def read(self, relation: RowsRelation | JdbcRelation) -> ArrowStream:
         assert isinstance(relation, RowsRelation)
@@ -78,7 +77,11 @@ class InformationSchema:
         made = (
             ("columns", _COLUMNS, partial(_columns, listing)),
             ("tables", varchars("table_catalog table_schema table_name table_type"), partial(_tables, listing)),
-            ("views", varchars("table_catalog table_schema table_name view_owner view_definition"), partial(_views, listing)),
+            (
+                "views",
+                varchars("table_catalog table_schema table_name view_owner view_definition"),
+                partial(_views, listing),
+            ),
             ("schemata", varchars("catalog_name schema_name"), lambda wanted: listing.schemas(wanted, _SCHEMATA)),
             ("table_privileges", _PRIVILEGES, _nothing),
             ("roles", varchars("role_name"), _nothing),

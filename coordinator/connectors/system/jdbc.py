@@ -13,7 +13,7 @@ from coordinator.connectors.system.column_sizes import jdbc_sizes
 from coordinator.connectors.system.jdbc_types import type_rows
 from coordinator.connectors.system.listing import ListedCatalogs, Listing, Names
 from coordinator.connectors.system.registered import PROCEDURE_SCHEMA
-from coordinator.connectors.system.virtual_table import VirtualTable, typed, varchars
+from coordinator.connectors.system.virtual_table import Described, VirtualTable, typed, varchars
 from coordinator.connectors.system.wanted import Wanted
 from shared.spi.procedure import Procedure
 
@@ -42,9 +42,7 @@ _TYPE_INFO = typed(
     "auto_increment boolean, local_type_name, minimum_scale bigint, maximum_scale bigint, sql_data_type bigint, "
     "sql_datetime_sub bigint, num_prec_radix bigint"
 )
-_PROCEDURES = typed(
-    "procedure_cat, procedure_schem, procedure_name, remarks, procedure_type bigint, specific_name"
-)
+_PROCEDURES = typed("procedure_cat, procedure_schem, procedure_name, remarks, procedure_type bigint, specific_name")
 _PROCEDURE_COLUMNS = typed(
     "procedure_cat, procedure_schem, procedure_name, column_name, column_type bigint, data_type bigint, type_name, "
     "precision bigint, length bigint, scale bigint, radix bigint, nullable bigint, remarks, column_def, "
@@ -71,7 +69,7 @@ _EMPTY = {
 def jdbc_tables(catalogs: ListedCatalogs, procedures: ProceduresOf) -> tuple[VirtualTable, ...]:
     """The tables of ``system.jdbc``."""
     listing = Listing(catalogs)
-    made = (
+    made: tuple[Described, ...] = (
         ("catalogs", varchars("table_cat"), lambda w: ((name,) for name in listing.catalog_names(w, "table_cat"))),
         ("schemas", varchars("table_schem table_catalog"), partial(_schemas, listing)),
         ("tables", _TABLES, partial(_tables, listing)),

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from coordinator.connectors.system.listing import ListedCatalogs, Listing, Names
-from coordinator.connectors.system.virtual_table import VirtualTable, typed, varchars
+from coordinator.connectors.system.virtual_table import Described, VirtualTable, typed, varchars
 from coordinator.connectors.system.wanted import Wanted
 
 SCHEMA = "metadata"
@@ -27,7 +27,7 @@ _MATERIALIZED_VIEWS = typed(
 def metadata_tables(catalogs: ListedCatalogs) -> tuple[VirtualTable, ...]:
     """The tables of ``system.metadata``."""
     listing = Listing(catalogs)
-    made = (
+    made: tuple[Described, ...] = (
         ("catalogs", varchars("catalog_name connector_id connector_name"), partial(_catalogs, listing)),
         *((name, _PROPERTIES, partial(_properties, listing, name)) for name in _OF_CONNECTOR),
         ("table_comments", varchars("catalog_name schema_name table_name comment"), partial(_comments, listing)),
@@ -48,7 +48,7 @@ def _catalogs(listing: Listing, wanted: Wanted) -> Iterator[Sequence[Any]]:
 def _properties(listing: Listing, kind: str, wanted: Wanted) -> Iterator[Sequence[Any]]:
     """What a connector declares by a method of the table's name; connectors that take no properties have none."""
     for name in listing.catalog_names(wanted, "catalog_name"):
-        declared = getattr(listing.catalogs.connector(name), kind, tuple)()
+        declared: Iterable[Any] = getattr(listing.catalogs.connector(name), kind, tuple)()
         for each in sorted(declared, key=lambda p: str(p.name)):
             yield name, each.name, each.default or "", each.type, each.doc
 

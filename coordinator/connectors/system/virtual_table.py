@@ -1,4 +1,4 @@
-"""Tables whose rows the coordinator makes when a query reads them: their description, their plan handles, their rows."""
+"""Tables whose rows the coordinator makes when a query reads them: description, plan handles, rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ import pyarrow as pa
 
 from coordinator.connectors.system.wanted import Wanted, wanted_of
 from coordinator.engine.arrow_types import arrow_type
-from shared.plan.nodes import TableHandle
+from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.relation import ArrowStream, RowsRelation
 
 _BATCH_ROWS = 8192
+
+
+Rows = Callable[[Wanted], Iterable[Sequence[Any]]]
+Described = tuple[str, Mapping[str, str], Rows]
+"""Name, columns with their Presto types, rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class VirtualTable:
     schema: str
     name: str
     columns: Mapping[str, str]
-    rows: Callable[[Wanted], Iterable[Sequence[Any]]]
+    rows: Rows
 
 
 def varchars(names: str) -> dict[str, str]:
@@ -45,19 +50,27 @@ def system_table(catalog: str, table: VirtualTable) -> TableMetadata:
     connector_id = f"$system@{catalog}"
     head = {"@type": "system", "connectorId": connector_id}
     handle = {**head, "schemaName": table.schema, "tableName": table.name}
-    columns = tuple(
-        ColumnMetadata(name, kind, {**head, "columnName": name}) for name, kind in table.columns.items()
-    )
+    columns = tuple(ColumnMetadata(name, kind, {**head, "columnName": name}) for name, kind in table.columns.items())
     transaction = {"@type": "$system", "connectorId": connector_id, "transactionId": str(uuid.uuid4())}
     layout = {**head, "table": handle, "constraint": {"columnDomains": []}}
     return TableMetadata(
-        catalog, table.schema, table.name, columns, TableHandle(
+        catalog,
+        table.schema,
+        table.name,
+        columns,
+        TableHandle(
             connectorId=connector_id,
             connectorHandle=handle,
             transaction=transaction,
             connectorTableLayout=layout,
         ),
     )
+
+
+def rows_relation(scan: TableScanNode, table: VirtualTable) -> RowsRelation:
+    """What a scan of the table reads: at least one column, since Arrow cannot count rows that have none."""
+    wanted = dict.fromkeys(str(handle["columnName"]) for handle in scan.assignments.values())
+    return RowsRelation(scan.table.connectorId, scan.table, tuple(wanted) or (next(iter(table.columns)),))
 
 
 def read_rows(table: VirtualTable, relation: RowsRelation) -> ArrowStream:
@@ -71,9 +84,6 @@ def read_rows(table: VirtualTable, relation: RowsRelation) -> ArrowStream:
 
 def _batches(rows: Iterator[Sequence[Any]], indexes: Sequence[int], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     while chunk := list(islice(rows, _BATCH_ROWS)):
-        if not indexes:
-            # Arrow cannot count rows without columns; what counts them reads one.
-            raise AssertionError("a scan reads at least one column")
         arrays = [pa.array([row[i] for row in chunk], field.type) for i, field in zip(indexes, schema, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 

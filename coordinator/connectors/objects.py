@@ -1,0 +1,47 @@
+"""Schemas and tables by the names that statements give them; ``information_schema`` is in every catalog."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from coordinator.connectors.system.information_schema import InformationSchema
+from coordinator.connectors.system.listing import INFORMATION_SCHEMA
+from shared.spi.connector import Connector, TableMetadata
+
+
+class CatalogObjects(ABC):
+    """What planning resolves names against; the two abstract methods say which catalogs there are."""
+
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Catalog names, sorted."""
+
+    @abstractmethod
+    def connector(self, name: str) -> Connector:
+        """The connector of a catalog; raises ProcessionError when there is none of that name."""
+
+    def connector_name(self, catalog: str) -> str:
+        """The ``connector.name`` of a catalog."""
+        return catalog
+
+    def schemas(self, catalog: str) -> tuple[str, ...]:
+        """Names of a catalog's schemas, sorted, ``information_schema`` among them; raises ProcessionError."""
+        return tuple(sorted({INFORMATION_SCHEMA, *self.connector(catalog).schemas()}))
+
+    def schema_exists(self, catalog: str, schema: str) -> bool:
+        """Raises ProcessionError when there is no such catalog."""
+        return self._holder(catalog, schema).schema_exists(schema)
+
+    def tables(self, catalog: str, schema: str) -> Sequence[str]:
+        """Names of a schema's tables, sorted; empty for an unknown one."""
+        return self._holder(catalog, schema).tables(schema)
+
+    def table(self, catalog: str, schema: str, name: str, version: Any = None) -> TableMetadata | None:
+        """A table at its current (or given) version, or None."""
+        return self._holder(catalog, schema).table(schema, name, version)
+
+    def _holder(self, catalog: str, schema: str) -> Connector:
+        found = self.connector(catalog)
+        return InformationSchema(found.catalog, self) if schema == INFORMATION_SCHEMA else found
