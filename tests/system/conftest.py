@@ -1,0 +1,48 @@
+"""A service with catalogs ``tpch`` and ``iceberg``, configured as the Presto server whose answers were recorded."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.e2e.service import Service, start_service
+
+RECORDED = Path(__file__).parents[1] / "data" / "presto_protocol" / "exchanges.jsonl.gz"
+
+
+def write_etc(directory: Path) -> Path:
+    """Without a native checker, as the recorded server was; Spark starts only when it is needed, which is never."""
+    (directory / "catalog").mkdir(parents=True)
+    (directory / "plan-checker-providers").mkdir()
+    (directory / "config.properties").write_text("spark.warm-up=false\nnested-data-serialization-enabled=true\n")
+    (directory / "catalog" / "iceberg.properties").write_text("connector.name=iceberg\n")
+    (directory / "catalog" / "tpch.properties").write_text("connector.name=tpch\ntpch.column-naming=STANDARD\n")
+    return directory
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    home = tmp_path_factory.mktemp("system")
+    running = start_service(write_etc(home / "etc"), home / "data", home / "log")
+    yield running
+    assert running.stop() == 0, (home / "log").read_text()
+    assert "Started Spark" not in (home / "log").read_text()
+
+
+@pytest.fixture(scope="session")
+def client(service: Service) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=service.url, timeout=60) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def conversations() -> dict[str, dict[str, Any]]:
+    """Recorded conversations with Presto 0.296 by name."""
+    with gzip.open(RECORDED, "rt", encoding="utf-8") as lines:
+        return {entry["name"]: entry for entry in map(json.loads, lines)}
