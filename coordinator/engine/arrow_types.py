@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
-from coordinator.planner.planned_statement import Column
 from shared.plan.types import Type, parse_type
+
+
+class TypedColumn(Protocol):
+    """A result column; ``type`` is Presto type text."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def type(self) -> str: ...
+
 
 _PLAIN: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -47,7 +57,7 @@ def arrow_type(presto_type: str | Type) -> pa.DataType:
             return _PLAIN.get(base, pa.string())
 
 
-def rows_to_batch(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
+def rows_to_batch(columns: Sequence[TypedColumn], rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
     """``rows`` of Python values as one batch whose fields are named and typed by ``columns``."""
     arrays = [
         pa.array([_to_arrow(row[i], column.type) for row in rows], arrow_type(column.type))
