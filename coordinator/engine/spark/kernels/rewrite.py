@@ -35,7 +35,7 @@ def _rewrite(task: WriteTask) -> Fragment:
     writer = FileWriter(task, fields, worth, text)
     read = 0
     try:
-        for arrays, rows in _batches(task, sorted(text)):
+        for arrays, rows in live_rows(task, sorted(text)):
             read += rows
             writer.write(arrays[: len(task.fields)])
         path, size = writer.close()
@@ -48,7 +48,7 @@ def _rewrite(task: WriteTask) -> Fragment:
     return Fragment(task.tag, path, writer.rows, size, read, writer.nan_counts, found)
 
 
-def _batches(task: WriteTask, dictionary: Sequence[str]) -> Iterator[tuple[list[Any], int]]:
+def live_rows(task: WriteTask, dictionary: Sequence[str]) -> Iterator[tuple[list[Any], int]]:
     """The rows that are kept, file after file, with how many rows each step read."""
     wanted = {normalize(item.path) for item in task.inputs if item.positions}
     positions = read_positions(task.position_deletes, wanted, task.storage)

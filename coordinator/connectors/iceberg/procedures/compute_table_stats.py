@@ -1,0 +1,190 @@
+"""``CALL catalog.system.compute_table_stats(schema, table_name, snapshot_id, columns)``"""
+
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import numpy as np
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.statistics import BlobMetadata, StatisticsFile
+from pyiceberg.table.update import SetStatisticsUpdate
+from pyiceberg.types import NestedField
+
+from coordinator.connectors.iceberg.deletes import DeleteIndex
+from coordinator.connectors.iceberg.groups import Candidate
+from coordinator.connectors.iceberg.manifests import LiveFiles, read_live
+from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
+from coordinator.connectors.iceberg.payloads import OutputPlan, Slice, TaskFactory
+from coordinator.connectors.iceberg.procedures.show_snapshot_files import SNAPSHOT_ID, chosen_snapshot
+from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.through_spark import call_spark
+from coordinator.connectors.iceberg.puffin import Blob, puffin
+from coordinator.engine.spark.kernels.theta import Theta
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.procedure import (
+    Argument,
+    ArgumentError,
+    OutputColumn,
+    ProcedureDeclaration,
+    ProcedureKind,
+    ProcedureProgress,
+)
+
+_THETA = "apache-datasketches-theta-v1"
+_TASKS_A_CORE = 4
+DECLARATION = ProcedureDeclaration(
+    name="compute_table_stats",
+    kind=ProcedureKind.COORDINATOR,
+    summary="Count the distinct values of columns, as Theta sketches in a Puffin file of the table.",
+    arguments=(
+        *TABLE_ARGUMENTS,
+        SNAPSHOT_ID,
+        Argument("columns", "array(varchar)", "Columns; default: all top-level ones of primitive types."),
+    ),
+    output=(OutputColumn("statistics_file", "varchar", "The Puffin file that was written."),),
+    example="CALL iceberg.system.compute_table_stats(table => 'sales.orders', columns => ARRAY['customer', 'day'])",
+    notes="Trino, Spark and others read it. The columns are read on the executors. Iceberg's own procedure does it for "
+    "tables of format version 3, with equality deletes, with Avro or ORC files, and for columns inside of others. "
+    "No rows for a table without snapshots. Up to 4,096 distinct values the count is exact, then within about 3 %.",
+)
+
+
+def answer(call: Call) -> Rows:
+    """Raises ProcessionError for unknown snapshots and columns, and when reading or committing fails."""
+    table = call.catalog.open(call.schema, call.table)
+    snapshot = chosen_snapshot(call, table)
+    if snapshot is None:
+        return []
+    fields = _fields(table, snapshot, call.arguments["columns"])
+    live = read_live(table, snapshot)
+    if not _is_ours(table, live, fields, snapshot):
+        given = {"snapshot_id": call.arguments["snapshot_id"], "columns": call.arguments["columns"]}
+        return [(row["statistics_file"],) for row in call_spark(call, "compute_table_stats", given)]
+    sketches = _sketches(call, table, live, fields)
+    file = _write(table, snapshot, fields, sketches)
+    try:
+        update = SetStatisticsUpdate.model_validate({"snapshot-id": snapshot.snapshot_id, "statistics": file})
+        commit_change(call.catalog, call.schema, call.table, lambda newest: _staged(newest, snapshot, update))
+    except ProcessionError as error:
+        if error.code in (ErrorCode.TRANSACTION_CONFLICT, ErrorCode.NOT_FOUND, ErrorCode.ICEBERG_INVALID_SNAPSHOT_ID):
+            table.io.delete(file.statistics_path)
+        raise
+    return [(file.statistics_path,)]
+
+
+def _staged(newest: Table, snapshot: Snapshot, update: SetStatisticsUpdate) -> Change[None]:
+    if newest.snapshot_by_id(snapshot.snapshot_id) is None:
+        raise ProcessionError(
+            ErrorCode.TRANSACTION_CONFLICT, f"Snapshot {snapshot.snapshot_id} expired meanwhile", retriable=True
+        )
+    return Change(None, (update,))
+
+
+def _schema(table: Table, snapshot: Snapshot) -> Schema:
+    found = None if snapshot.schema_id is None else table.schemas().get(snapshot.schema_id)
+    return found or table.schema()
+
+
+def _fields(table: Table, snapshot: Snapshot, columns: Sequence[str] | None) -> list[NestedField]:
+    schema = _schema(table, snapshot)
+    if columns is None:
+        fields = [field for field in schema.fields if field.field_type.is_primitive]
+    else:
+        fields = list({field.field_id: field for field in (_field(schema, name) for name in columns)}.values())
+    if not fields:
+        raise ArgumentError("columns", "No columns found to compute stats")
+    return fields
+
+
+def _field(schema: Schema, name: str) -> NestedField:
+    try:
+        found = schema.find_field(name, case_sensitive=False)
+    except ValueError as error:
+        raise ArgumentError("columns", f"Can't find column {name}", ErrorCode.COLUMN_NOT_FOUND) from error
+    if not found.field_type.is_primitive:
+        message = f"Can't compute stats on non-primitive type column: {name} ({found.field_type})"
+        raise ArgumentError("columns", message)
+    return found
+
+
+def _is_ours(table: Table, live: LiveFiles, fields: Sequence[NestedField], snapshot: Snapshot) -> bool:
+    files = (*live.data, *live.deletes)
+    top = {field.field_id for field in _schema(table, snapshot).fields}
+    plain = all(file.is_parquet and file.file.key_metadata is None for file in files)
+    by_position = all(file.is_position_delete for file in live.deletes)
+    return table.format_version < 3 and plain and by_position and all(field.field_id in top for field in fields)
+
+
+def _sketches(call: Call, table: Table, live: LiveFiles, fields: Sequence[NestedField]) -> dict[int, Theta]:
+    """One sketch a field id, made on the executors from about equal shares of the files."""
+    sketches = {field.field_id: Theta() for field in fields}
+    payloads = _payloads(call, table, live, fields)
+    results = call.context.workers.run_tasks("sketch:run", payloads, description=f"statistics of {call.table}")
+    for number, result in enumerate(results, start=1):
+        call.context.report(ProcedureProgress(number, len(payloads), "sketching distinct values"))
+        for field_id, (theta, hashes) in json.loads(result).items():
+            part = Theta(np.frombuffer(base64.b64decode(hashes), "<u8").astype(np.uint64), theta)
+            sketches[int(field_id)].merge(part)
+    return sketches
+
+
+def _payloads(call: Call, table: Table, live: LiveFiles, fields: Sequence[NestedField]) -> list[bytes]:
+    index = DeleteIndex(live.deletes, table.specs())
+    slices = [Slice(Candidate(file, index.of(file)), file.size) for file in live.data]
+    slices.sort(key=lambda piece: -piece.size)
+    count = min(len(slices), call.context.workers.parallelism * _TASKS_A_CORE)
+    factory = TaskFactory.of(table, call.catalog.settings.storage)
+    columns = [json.loads(field.model_dump_json()) for field in fields]
+    payloads = []
+    for number in range(count):
+        plan = OutputPlan(0, "none", "none", (tuple(slices[number::count]),))
+        payloads.append(json.dumps({**json.loads(factory.write(0, plan, 0)), "fields": columns}).encode())
+    return payloads
+
+
+def _write(
+    table: Table, snapshot: Snapshot, fields: Sequence[NestedField], sketches: dict[int, Theta]
+) -> StatisticsFile:
+    sequence = snapshot.sequence_number or 0
+    blobs = [
+        Blob(
+            _THETA,
+            (field.field_id,),
+            snapshot.snapshot_id,
+            sequence,
+            sketches[field.field_id].to_bytes(),
+            {"ndv": str(int(sketches[field.field_id].estimate()))},
+        )
+        for field in fields
+    ]
+    made = puffin(blobs, f"Procession {version('procession')}")
+    path = table.location_provider().new_metadata_location(f"{snapshot.snapshot_id}-{uuid.uuid4()}.stats")
+    with table.io.new_output(path).create() as stream:
+        stream.write(made.data)
+    listed = [
+        BlobMetadata.model_validate(
+            {
+                "type": blob.type,
+                "snapshot-id": blob.snapshot_id,
+                "sequence-number": blob.sequence_number,
+                "fields": list(blob.fields),
+                "properties": dict(blob.properties),
+            }
+        )
+        for blob in blobs
+    ]
+    return StatisticsFile.model_validate(
+        {
+            "snapshot-id": snapshot.snapshot_id,
+            "statistics-path": path,
+            "file-size-in-bytes": len(made.data),
+            "file-footer-size-in-bytes": made.footer_size,
+            "blob-metadata": listed,
+        }
+    )
