@@ -16,8 +16,10 @@ from coordinator.fragmenter.distribution import (
     remote_exchange,
     repartition,
 )
+from coordinator.fragmenter.lower_offset import lower_offset
+from coordinator.fragmenter.partial_aggregation import split_aggregation
 from coordinator.planner.identifiers import PlanNodeIds
-from coordinator.planner.session_properties import session_value
+from coordinator.planner.session_properties import session_flag, session_value
 from shared.plan import nodes
 from shared.plan.expressions import Variable
 from shared.plan.nodes import PlanNode
@@ -27,7 +29,8 @@ from shared.spi.session import Session
 
 def add_exchanges(plan: PlanNode, session: Session) -> PlanNode:
     """``plan`` with every exchange that it needs; ids of new nodes follow those of the plan."""
-    return _Placement(PlanNodeIds.after(plan), session).place(plan).node
+    ids = PlanNodeIds.after(plan)
+    return _Placement(ids, session).place(lower_offset(plan, ids)).node
 
 
 class _Placement:
@@ -35,6 +38,7 @@ class _Placement:
 
     def __init__(self, ids: PlanNodeIds, session: Session) -> None:
         self._ids = ids
+        self._partial = session_flag(session, "push_aggregation_through_exchange")
         self._broadcast = session_value(session, "join_distribution_type").upper() == "BROADCAST"
 
     def place(self, node: PlanNode) -> Distributed:  # noqa: C901  (one case a kind of node)
@@ -51,9 +55,7 @@ class _Placement:
             case nodes.TableWriterNode():
                 return self._keep(node)
             case nodes.AggregationNode():
-                # A grouping set () has a row even for no input: only one task may make it.
-                grouping = node.groupingSets
-                return self._by_keys(node, node.source, () if grouping.globalGroupingSets else grouping.groupingKeys)
+                return self._aggregation(node)
             case nodes.WindowNode():
                 return self._by_keys(node, node.source, node.specification.partitionBy)
             case nodes.RowNumberNode():
@@ -84,11 +86,26 @@ class _Placement:
         return Distributed(with_sources(node, [below.node]), below.spread, keys)
 
     def _by_keys(self, node: PlanNode, source: PlanNode, keys: Sequence[Variable]) -> Distributed:
-        below = self.place(source)
+        return self._over(node, self.place(source), keys)
+
+    def _over(self, node: PlanNode, below: Distributed, keys: Sequence[Variable]) -> Distributed:
         if below.spread is Spread.SINGLE or not keys:
             return _single(node, [gather(self._ids, below)])
         spread = repartition(self._ids, below, keys)
         return Distributed(with_sources(node, [spread.node]), Spread.HASH, spread.keys)
+
+    def _aggregation(self, node: nodes.AggregationNode) -> Distributed:
+        """A partial step where the rows are, so that states cross the exchange instead of rows."""
+        # A grouping set () has a row even for no input: only one task may make it.
+        grouping = node.groupingSets
+        keys = () if grouping.globalGroupingSets else grouping.groupingKeys
+        below = self.place(node.source)
+        together = below.spread is Spread.SINGLE or (below.keys and below.keys == tuple(keys))
+        steps = None if together or not self._partial else split_aggregation(node, below.node, self._ids)
+        if steps is None:
+            return self._over(node, below, keys)
+        partial, final = steps
+        return self._over(final, Distributed(partial, below.spread), keys)
 
     def _two_steps(self, node: nodes.TopNNode | nodes.LimitNode | nodes.SortNode) -> Distributed:
         below = self.place(node.source)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from coordinator.optimizer.rule import Rule, RuleContext, node_rule
 from coordinator.optimizer.rules import (
     constant_values,
+    determine_join_distribution,
     evaluate_zero_limit,
     prune_unreferenced_outputs,
     push_into_connector,
@@ -14,6 +16,7 @@ from coordinator.optimizer.rules import (
     push_predicate_into_table_layout,
     remove_redundant_projections,
     remove_trivial_filters,
+    reorder_joins,
     select_files_of_procedure,
     show_remote_queries,
 )
@@ -35,8 +38,11 @@ RULES: tuple[Rule, ...] = (
     node_rule("remove_redundant_projections", remove_redundant_projections.rewrite),
     # After pruning, so that a connector's estimates are of the columns that are read.
     Rule("push_into_connector", push_into_connector.apply),
+    # After connectors took their tables: what they joined is one table now.
+    Rule("reorder_joins", reorder_joins.apply),
     # Again: columns that only a pushed condition read.
     Rule("prune_unreferenced_outputs", prune_unreferenced_outputs.apply),
+    node_rule("determine_join_distribution", determine_join_distribution.rewrite),
     # Nothing changes a connector's columns any more.
     node_rule("show_remote_queries", show_remote_queries.rewrite),
     # Last: the filters directly over scans are final, and the layout must say what they say.
@@ -55,14 +61,18 @@ class FiredRule:
 
 
 def optimize(
-    plan: PlanNode, session: Session, rules: tuple[Rule, ...] = RULES, pushdown_of: PushdownOf = lambda _catalog: None
+    plan: PlanNode,
+    session: Session,
+    rules: tuple[Rule, ...] = RULES,
+    pushdown_of: PushdownOf = lambda _catalog: None,
+    table_rows: Mapping[str, int] | None = None,
 ) -> tuple[PlanNode, tuple[FiredRule, ...]]:
     """The optimized plan and the rules that fired, in order.
 
     Raises ProcessionError INVALID_PLAN_ERROR naming a rule that changed the output, GENERIC_INTERNAL_ERROR naming one
     that failed.
     """
-    context = RuleContext(session, PlanNodeIds.after(plan), pushdown_of)
+    context = RuleContext(session, PlanNodeIds.after(plan), pushdown_of, table_rows or {})
     wanted = _output_types(plan)
     fired: list[FiredRule] = []
     for rule in rules:

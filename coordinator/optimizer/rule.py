@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from coordinator.planner.identifiers import PlanNodeIds
 from shared.plan.nodes import PlanNode
@@ -14,11 +14,12 @@ from shared.spi.session import Session
 
 @dataclass(frozen=True, slots=True)
 class RuleContext:
-    """What a rule may use besides the plan."""
+    """What a rule may use besides the plan. ``table_rows`` are exact row counts by the id of a scan."""
 
     session: Session
     ids: PlanNodeIds
     pushdown_of: PushdownOf = lambda _catalog: None
+    table_rows: Mapping[str, int] = field(default_factory=dict)
 
 
 Rewrite = Callable[[PlanNode, RuleContext], PlanNode]

@@ -23,6 +23,8 @@ RULES = (
     ("prune_unreferenced_outputs", "drop columns that nothing reads"),
     ("remove_redundant_projections", "drop projections that only pass columns on"),
     ("push_into_connector", "hand what stands over scans of one catalog to its connector"),
+    ("reorder_joins", "order joins by the sizes of their tables"),
+    ("determine_join_distribution", "copy the build sides of joins that are small, spread the others by key"),
     ("show_remote_queries", "show in EXPLAIN what connectors ask their databases"),
     ("push_predicate_into_table_layout", "hand what a filter says of columns to the connector, to skip files"),
     ("push_predicate_into_system_table", "list only those catalogs, schemas and tables that a filter asks for"),
@@ -63,6 +65,19 @@ DECLARED: tuple[SessionProperty, ...] = (
         "The join method to use. Options are BROADCAST, PARTITIONED, AUTOMATIC",
         ("BROADCAST", "PARTITIONED", "AUTOMATIC"),
     ),
+    SessionProperty(
+        "join_max_broadcast_table_size",
+        "data size",
+        "100MB",
+        "Largest build side that a join copies to all tasks",
+    ),
+    SessionProperty(
+        "join_reordering_strategy",
+        "varchar",
+        "AUTOMATIC",
+        "The strategy to use for reordering joins. Options are NONE, ELIMINATE_CROSS_JOINS, AUTOMATIC",
+        ("NONE", "ELIMINATE_CROSS_JOINS", "AUTOMATIC"),
+    ),
     SessionProperty("native_execution_enabled", "boolean", "false", "Refuse what native workers cannot run"),
     SessionProperty("native_plan_checker_enabled", "boolean", "true", "Have worker fragments converted by the sidecar"),
     SessionProperty(
@@ -80,6 +95,9 @@ DECLARED: tuple[SessionProperty, ...] = (
         ("FAIL-OPEN", "FAIL-CLOSED"),
     ),
     SessionProperty("query_max_cpu_time", "duration", "1000000000.00d", "Maximum CPU time of a query"),
+    SessionProperty(
+        "push_aggregation_through_exchange", "boolean", "true", "Aggregate once before rows are sent to other tasks"
+    ),
     SessionProperty("query_max_execution_time", "duration", "100.00d", "Maximum execution time of a query"),
     SessionProperty("query_max_run_time", "duration", "100.00d", "Maximum run time of a query, queueing included"),
     SessionProperty("query_max_total_memory", "data size", "1PB", "Maximum memory of a query, where it is known"),

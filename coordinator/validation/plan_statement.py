@@ -5,7 +5,7 @@ Runs in the planner processes; everything that goes in and comes out is picklabl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
@@ -195,7 +195,7 @@ class _Line:
             tree = parse_query(text, query.tokens)
         with self._verb("plan"):
             planned = plan_query(tree, text, self._session, self._catalogs)
-        logical, subplan = self._finish(planned.root)
+        logical, subplan = self._finish(planned.root, planned.table_rows)
         assert isinstance(logical, OutputNode)
         return PlannedStatement(
             query_type="SELECT",
@@ -262,13 +262,17 @@ class _Line:
             inputs=planned.inputs,
         )
 
-    def _finish(self, plan: PlanNode | None) -> tuple[PlanNode | None, SubPlan | None]:
+    def _finish(
+        self, plan: PlanNode | None, table_rows: Mapping[str, int] | None = None
+    ) -> tuple[PlanNode | None, SubPlan | None]:
         """Checks, optimizes and fragments a plan."""
         if plan is None:
             return None, None
         self._checkers.validate_intermediate(plan, self._session, self._warnings.append)
         with self._verb("optimize"):
-            logical, self._fired = optimize(plan, self._session, pushdown_of=self._catalogs.pushdown)
+            logical, self._fired = optimize(
+                plan, self._session, pushdown_of=self._catalogs.pushdown, table_rows=table_rows
+            )
         self._checkers.validate_final(logical, self._session, self._warnings.append)
         with self._verb("fragment"):
             return logical, fragment(logical, self._session)

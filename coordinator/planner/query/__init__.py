@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from coordinator.analyzer.syntax import REWRITTEN, parse_query
@@ -18,11 +19,12 @@ from shared.spi.session import Session
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """A planned query: its result columns, its logical plan, and the tables it reads."""
+    """A planned query: its result columns, its logical plan, the tables it reads and their known rows by scan id."""
 
     columns: tuple[Column, ...]
     root: OutputNode
     tables: tuple[TableMetadata, ...]
+    table_rows: Mapping[str, int] = field(default_factory=dict)
 
 
 def plan_query(
@@ -45,4 +47,5 @@ def plan_query(
     variables = tuple(f.variable for f in plan.visible)
     root = OutputNode(id=planner.ids.node(), source=plan.node, columnNames=names, outputVariables=variables)
     columns = tuple(Column(n, v.type) for n, v in zip(names, variables, strict=True))
-    return QueryPlan(columns, root, tuple(planner.scans.values()))
+    known = {scan: table.row_count for scan, table in planner.scans.items() if table.row_count is not None}
+    return QueryPlan(columns, root, tuple(planner.scans.values()), known)
