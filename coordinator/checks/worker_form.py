@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from coordinator.checks.fetch_as_join import fetch_as_join
+from coordinator.checks.offset_as_row_number import offset_as_row_number
 from shared.plan.blocks import encode_constant
 from shared.plan.expressions import Constant, RowExpression, Variable
 from shared.plan.fragment import SimplePlanFragment
@@ -15,6 +17,8 @@ from shared.plan.nodes import (
     CallDistributedProcedureNode,
     DeleteNode,
     DistributedMaintenanceNode,
+    FetchNode,
+    OffsetNode,
     OutputNode,
     PlanNode,
     ProjectNode,
@@ -30,9 +34,10 @@ _SYSTEM_CATALOGS = ("$system@", "$info_schema@")
 
 def why_not_checked(fragment: SimplePlanFragment) -> str | None:
     """Why no worker will run this fragment on data: COORDINATOR_ONLY, SYSTEM_CONNECTOR or EMPTY; None: check it."""
-    if fragment.partitioning.connectorHandle.get("partitioning") == "COORDINATOR_ONLY":
-        return "COORDINATOR_ONLY"
     nodes = list(walk(fragment.root))
+    fetches = any(isinstance(n, FetchNode) for n in nodes)
+    if fragment.partitioning.connectorHandle.get("partitioning") == "COORDINATOR_ONLY" and not fetches:
+        return "COORDINATOR_ONLY"
     if any(isinstance(n, TableScanNode) and n.table.connectorId.startswith(_SYSTEM_CATALOGS) for n in nodes):
         return "SYSTEM_CONNECTOR"
     if all(isinstance(n, OutputNode) or (isinstance(n, ValuesNode) and not n.rows) for n in nodes):
@@ -41,17 +46,21 @@ def why_not_checked(fragment: SimplePlanFragment) -> str | None:
 
 
 def worker_form(fragment: SimplePlanFragment) -> SimplePlanFragment:
-    """The fragment with every writer as a projection of dummy constants.
+    """The fragment with every writer as a projection of dummy constants, Fetch and OFFSET as what workers know.
 
     What a writer writes to is known only when it is scheduled, so no worker plan can be made of it; what it reads is
-    checked all the same.
+    checked all the same. The coordinator starts look-ups, but what they read is checked as any scan is.
     """
-    root = rewrite_bottom_up(fragment.root, _without_writer)
+    root = rewrite_bottom_up(fragment.root, _runnable)
     return fragment if root is fragment.root else replace(fragment, root=root)
 
 
-def _without_writer(node: PlanNode) -> PlanNode:
+def _runnable(node: PlanNode) -> PlanNode:
     match node:
+        case FetchNode():
+            return fetch_as_join(node)
+        case OffsetNode():
+            return offset_as_row_number(node)
         case TableWriterNode() | CallDistributedProcedureNode() | DeleteNode() | UpdateNode():
             assignments = {variable.key: _dummy(variable) for variable in output_variables(node)}
             return ProjectNode(

@@ -14,11 +14,12 @@ from coordinator.connectors.system.information_schema import InformationSchema
 from coordinator.connectors.system.registered import SYSTEM_CATALOG
 from coordinator.connectors.system.runtime import RuntimeState
 from shared.errors import ErrorCode, ProcessionError
-from shared.plan.nodes import TableScanNode
+from shared.plan.nodes import LookUpNode, TableScanNode
 from shared.properties import ConfigurationError, Property, read_properties
 from shared.spi.connector import Connector, ConnectorFactory
 from shared.spi.pushdown import Pushdown
 from shared.spi.relation import Relation
+from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor, RowPositions
 
 ENTRY_POINTS = "procession.connectors"
 
@@ -105,6 +106,19 @@ class Catalogs(CatalogObjects):
             return None
         connector = self.connector(name)
         return connector if isinstance(connector, Pushdown) else None
+
+    def row_position(self, scan: TableScanNode) -> RowPositionDescriptor | str:
+        """How the rows of a scan are found again, or why they cannot be."""
+        connector = self.connector(scan.table.connectorId)
+        if not isinstance(connector, RowPositions):
+            return f"rows of catalog {scan.table.connectorId} have no position"
+        return connector.row_position(scan)
+
+    def look_up(self, node: LookUpNode) -> LookUpTemplate:
+        """How the columns of a look-up are read, now that the query runs."""
+        connector = self.connector(node.table.connectorId)
+        assert isinstance(connector, RowPositions), "planning asked the same connector"
+        return connector.look_up(node.table, list(node.assignments.values()))
 
     def spark_conf(self) -> dict[str, str]:
         """What Spark needs to see the same catalogs under the same names."""

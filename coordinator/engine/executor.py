@@ -13,12 +13,14 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.registered import find_procedure
 from coordinator.dispatch.ports import Execution, QueryProgress
 from coordinator.engine.arrow_types import rows_to_batch
+from coordinator.engine.fetch_rows import fetch_rows
 from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, make_files, spark_inputs
 from coordinator.engine.procedures import run_procedure
 from coordinator.planner.planned_statement import (
     CallProcedure,
     ChangeCatalog,
     ExplainNative,
+    FetchRows,
     PlannedStatement,
     ReturnRows,
     RunLocally,
@@ -73,6 +75,9 @@ class Executor:
             case RunOnSpark(sql, inputs):
                 make_files(inputs, self._catalogs, execution.check_cancelled)
                 yield from self._spark.run(sql, execution, spark_inputs(inputs, self._catalogs))
+            case FetchRows() as work:
+                make_files(work.otherwise.inputs, self._catalogs, execution.check_cancelled)
+                yield from fetch_rows(work, execution, self._spark, self._catalogs)
             case ExplainNative() as work:
                 yield rows_to_batch(planned.columns, [[self._explain_native(work)]])
             case CallProcedure() as work:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from coordinator.explain.expressions import expression_text, function_text, type_text
-from coordinator.explain.table import handle_text, scan_lines, selection_text, table_text
+from coordinator.explain.table import handle_text, scan_columns, scan_lines, selection_text, table_text
 from shared.plan import nodes
 from shared.plan.expressions import SourceLocation, Variable
 from shared.plan.nodes import OrderingScheme, PlanNode
@@ -324,6 +324,21 @@ def _procedure_finish(node: nodes.ProcedureFinishNode) -> tuple[str, str, list[s
     return "ProcedureFinish", f"[{node.procedureName}]", []
 
 
+def _fetch(node: nodes.FetchNode) -> tuple[str, str, list[str]]:
+    early = {variable.name for variable in output_variables(node.source)}
+    late = [variable for variable in node.outputVariables if variable.name not in early]
+    return "Fetch", f"[deferred = {names(tuple(late))}]", []
+
+
+def _look_up(node: nodes.LookUpNode) -> tuple[str, str, list[str]]:
+    position = node.rowPosition
+    at = names((position.rowSource, *position.refColumns))
+    scan = nodes.TableScanNode(
+        id=node.id, table=node.table, outputVariables=node.outputVariables, assignments=node.assignments
+    )
+    return "LookUp", f"[table = {table_text(node.table)}, position = ({at})]", scan_columns(scan)
+
+
 def _metadata_delete(node: nodes.MetadataDeleteNode) -> tuple[str, str, list[str]]:
     return "MetadataDelete", "" if node.tableHandle is None else f"[{table_text(node.tableHandle)}]", []
 
@@ -357,4 +372,6 @@ _DESCRIBERS: Mapping[type, Callable[[Any], tuple[str, str, list[str]]]] = {
     nodes.DistributedMaintenanceNode: _maintenance,
     nodes.ProcedureFinishNode: _procedure_finish,
     nodes.MetadataDeleteNode: _metadata_delete,
+    nodes.FetchNode: _fetch,
+    nodes.LookUpNode: _look_up,
 }

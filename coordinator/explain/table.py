@@ -51,6 +51,15 @@ def selection_text(table: TableHandle) -> str | None:
     return None if predicate is None else expression_text(msgspec.convert(predicate, RowExpression))
 
 
+def scan_columns(scan: TableScanNode) -> list[str]:
+    """A line a column, without what the layout knows of it."""
+    locations = {v.key: v.sourceLocation for v in scan.outputVariables}
+    return [
+        f"{variable_of_key(key).name} := {_column_text(scan, handle, key)}{_place(locations.get(key))}"
+        for key, handle in scan.assignments.items()
+    ]
+
+
 def scan_lines(scan: TableScanNode) -> list[str]:
     """A line a column, then what the table layout knows of it; columns that are only filtered on come last."""
     domains = column_domains(scan.table)

@@ -76,6 +76,12 @@ class _Placement:
                 # The coordinator is a task of its own: an exchange even where one worker task has all rows.
                 below = self.place(node.source).node
                 return _single(node, [remote_exchange(self._ids, "GATHER", partitioning.SINGLE, below)])
+            case nodes.FetchNode():
+                # Also the coordinator's: it starts the look-ups once it has the rows' positions, in their order.
+                below = self.place(node.source).node
+                if not (isinstance(below, nodes.ExchangeNode) and below.scope == "REMOTE_STREAMING"):
+                    below = remote_exchange(self._ids, "GATHER", partitioning.SINGLE, below)
+                return _single(node, [below, *node.lookUps])
             case _:
                 return _single(node, [gather(self._ids, self.place(source)) for source in sources(node)])
 

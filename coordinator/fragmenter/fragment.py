@@ -89,7 +89,7 @@ def _fragment(number: str, root: PlanNode, scheme: PartitioningScheme) -> Simple
 
 def _partitioning(inside: list[PlanNode]) -> PartitioningHandle:
     kinds = {type(node) for node in inside}
-    if kinds & {nodes.TableFinishNode, nodes.ProcedureFinishNode, nodes.MetadataDeleteNode}:
+    if kinds & {nodes.TableFinishNode, nodes.ProcedureFinishNode, nodes.MetadataDeleteNode, nodes.FetchNode}:
         return partitioning.COORDINATOR
     if nodes.TableScanNode in kinds:
         return partitioning.SOURCE

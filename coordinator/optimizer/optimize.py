@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coordinator.optimizer.rule import Rule, RuleContext, node_rule
+from coordinator.optimizer.rule import RowPositionOf, Rule, RuleContext, node_rule
 from coordinator.optimizer.rules import (
     constant_values,
     determine_join_distribution,
@@ -20,6 +20,7 @@ from coordinator.optimizer.rules import (
     select_files_of_procedure,
     show_remote_queries,
 )
+from coordinator.optimizer.rules.late_materialization import rewrite as late_materialization
 from coordinator.planner.identifiers import PlanNodeIds
 from coordinator.planner.session_properties import session_flag
 from shared.errors import ErrorCode, ProcessionError
@@ -49,6 +50,8 @@ RULES: tuple[Rule, ...] = (
     node_rule("push_predicate_into_table_layout", push_predicate_into_table_layout.rewrite),
     node_rule("push_predicate_into_system_table", push_predicate_into_system_table.rewrite),
     node_rule("select_files_of_procedure", select_files_of_procedure.rewrite),
+    # After pruning, which tells what the result needs, and after the layouts, which look-ups take over.
+    Rule("late_materialization", late_materialization.apply),
 )
 
 
@@ -66,13 +69,17 @@ def optimize(
     rules: tuple[Rule, ...] = RULES,
     pushdown_of: PushdownOf = lambda _catalog: None,
     table_rows: Mapping[str, int] | None = None,
+    *,
+    row_position: RowPositionOf | None = None,
+    notes: list[str] | None = None,
 ) -> tuple[PlanNode, tuple[FiredRule, ...]]:
-    """The optimized plan and the rules that fired, in order.
+    """The optimized plan and the rules that fired, in order; ``notes`` gets what EXPLAIN tells beside them.
 
     Raises ProcessionError INVALID_PLAN_ERROR naming a rule that changed the output, GENERIC_INTERNAL_ERROR naming one
     that failed.
     """
-    context = RuleContext(session, PlanNodeIds.after(plan), pushdown_of, table_rows or {})
+    ids, told = PlanNodeIds.after(plan), [] if notes is None else notes
+    context = RuleContext(session, ids, pushdown_of, table_rows or {}, row_position, told)
     wanted = _output_types(plan)
     fired: list[FiredRule] = []
     for rule in rules:

@@ -6,20 +6,34 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from coordinator.planner.identifiers import PlanNodeIds
-from shared.plan.nodes import PlanNode
+from shared.plan.nodes import PlanNode, TableScanNode
 from shared.plan.traversal import rewrite_bottom_up
 from shared.spi.pushdown import PushdownOf
+from shared.spi.row_position import RowPositionDescriptor
 from shared.spi.session import Session
+
+RowPositionOf = Callable[[TableScanNode], RowPositionDescriptor | str]
+"""How a connector finds the rows of a scan again, or why it cannot."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleContext:
-    """What a rule may use besides the plan. ``table_rows`` are exact row counts by the id of a scan."""
+    """What a rule may use besides the plan.
+
+    ``table_rows`` are exact row counts by the id of a scan; ``notes`` are for EXPLAIN: why something was not done.
+    """
 
     session: Session
     ids: PlanNodeIds
     pushdown_of: PushdownOf = lambda _catalog: None
     table_rows: Mapping[str, int] = field(default_factory=dict)
+    row_position: RowPositionOf | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        """Tell EXPLAIN, once."""
+        if text not in self.notes:
+            self.notes.append(text)
 
 
 Rewrite = Callable[[PlanNode, RuleContext], PlanNode]

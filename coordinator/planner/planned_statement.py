@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from shared.errors import ErrorLocation
 from shared.plan.fragment import SubPlan
-from shared.plan.nodes import PlanNode
+from shared.plan.nodes import LookUpNode, PlanNode
 from shared.spi.catalog_changes import CatalogChange
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.plan_converter import PlanFormat
@@ -78,6 +78,22 @@ class RunOnSpark:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchRows:
+    """Late materialization: run ``first``, then read at its rows' positions what ``look_ups`` say.
+
+    ``columns`` name the columns of ``first``, ``output`` those of the result, which look-ups add to. ``otherwise`` is
+    the same query in one pass, for when more than ``max_rows`` rows are found or files cannot be read by position.
+    """
+
+    first: RunOnSpark
+    columns: tuple[str, ...]
+    look_ups: tuple[LookUpNode, ...]
+    output: tuple[str, ...]
+    otherwise: RunOnSpark
+    max_rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class CallProcedure:
     """A bound call; ``target`` is set for procedures of kind TABLE_DATA_REWRITE.
 
@@ -117,7 +133,7 @@ class WriteRows:
     inputs: tuple[Input, ...] = ()
 
 
-Work = ReturnRows | RunLocally | RunOnSpark | CallProcedure | ExplainNative | ChangeCatalog | WriteRows
+Work = ReturnRows | RunLocally | RunOnSpark | FetchRows | CallProcedure | ExplainNative | ChangeCatalog | WriteRows
 
 
 @dataclass(frozen=True, slots=True)

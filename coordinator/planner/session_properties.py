@@ -29,6 +29,7 @@ RULES = (
     ("push_predicate_into_table_layout", "hand what a filter says of columns to the connector, to skip files"),
     ("push_predicate_into_system_table", "list only those catalogs, schemas and tables that a filter asks for"),
     ("select_files_of_procedure", "let the filter of a distributed procedure choose the files that it rewrites"),
+    ("late_materialization", "read columns that only the result needs after its rows are known"),
 )
 """Optimizer rules by name, in their order; ``coordinator.optimizer`` has the functions."""
 
@@ -58,6 +59,27 @@ class SessionProperty:
 
 DECLARED: tuple[SessionProperty, ...] = (
     SessionProperty("eager_plan_validation_enabled", "boolean", "true", "Plan and check statements before they queue"),
+    SessionProperty(
+        "enable_global_late_materialization",
+        "boolean",
+        "false",
+        "Read columns that only the result needs by row position, after its rows are known",
+    ),
+    SessionProperty(
+        "global_late_materialization_cost_based", "boolean", "true", "Fetch columns by position only where that pays"
+    ),
+    SessionProperty(
+        "global_late_materialization_max_rows",
+        "bigint",
+        "100000",
+        "The most rows whose columns are fetched by position",
+    ),
+    SessionProperty(
+        "global_late_materialization_min_columns",
+        "integer",
+        "3",
+        "The fewest columns to fetch of a table when all are numbers or dates",
+    ),
     SessionProperty(
         "join_distribution_type",
         "varchar",

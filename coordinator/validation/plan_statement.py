@@ -33,18 +33,19 @@ from coordinator.planner.planned_statement import (
 )
 from coordinator.planner.procedure_call import plan_call
 from coordinator.planner.query import plan_query
-from coordinator.planner.session_properties import check_session
+from coordinator.planner.session_properties import check_session, session_value
 from coordinator.planner.writes import ROWS
 from coordinator.sql import statements as sql
 from coordinator.sql.parameters import placeholders, substitute
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.sql.tokens import location_of, tokenize, too_large
 from coordinator.unparser import work_of
+from coordinator.unparser.fetch import fetch_work
 from coordinator.unparser.writes import write_work
 from coordinator.validation.registered import PLANNERS, WRITERS
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.fragment import SubPlan
-from shared.plan.nodes import OutputNode, PlanNode
+from shared.plan.nodes import FetchNode, OutputNode, PlanNode
 from shared.spi.plan_checker import PrestoWarning, WarningCollector
 from shared.spi.session import Session
 from shared.spi.table_writes import TableWrite
@@ -77,6 +78,8 @@ class _Line:
         self._warnings: list[PrestoWarning] = []
         self._fired: tuple[FiredRule, ...] = ()
         self._explaining = False
+        self._initial: PlanNode | None = None
+        self._notes: list[str] = []
 
     def plan(self, text: str) -> PlannedStatement:
         try:
@@ -210,6 +213,10 @@ class _Line:
     def _work(self, logical: OutputNode) -> Work:
         if self._explaining:
             return ReturnRows(())
+        if isinstance(logical.source, FetchNode):
+            before = self._before_late_materialization()
+            max_rows = int(session_value(self._session, "global_late_materialization_max_rows"))
+            return fetch_work(logical, before, lambda plan: work_of(plan, self._catalogs.relation), max_rows)
         return constant_rows(logical, self._session) or work_of(logical, self._catalogs.relation)
 
     def _write(self, statement: sql.Statement, text: str) -> PlannedStatement:
@@ -244,6 +251,14 @@ class _Line:
             case _:
                 return
 
+    def _before_late_materialization(self) -> OutputNode:
+        """The plan in one pass: that of the last rule before, late materialization being the last of all."""
+        names = [rule.name for rule in self._fired]
+        at = names.index("late_materialization")
+        plan = self._fired[at - 1].plan if at else self._initial
+        assert isinstance(plan, OutputNode)
+        return plan
+
     def _call(self, call: sql.Call, text: str) -> PlannedStatement:
         _refuse_parameters([token for argument in call.arguments for token in argument.tokens], text)
         with self._verb("analyze"):
@@ -270,8 +285,14 @@ class _Line:
             return None, None
         self._checkers.validate_intermediate(plan, self._session, self._warnings.append)
         with self._verb("optimize"):
+            self._initial = plan
             logical, self._fired = optimize(
-                plan, self._session, pushdown_of=self._catalogs.pushdown, table_rows=table_rows
+                plan,
+                self._session,
+                pushdown_of=self._catalogs.pushdown,
+                table_rows=table_rows,
+                row_position=self._catalogs.row_position,
+                notes=self._notes,
             )
         self._checkers.validate_final(logical, self._session, self._warnings.append)
         with self._verb("fragment"):

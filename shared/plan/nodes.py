@@ -433,6 +433,33 @@ class OffsetNode(Node, frozen=True, kw_only=True, tag=ENGINE + "OffsetNode"):
     count: int
 
 
+class RowPosition(Wire, frozen=True, kw_only=True):
+    """The variables that say where a row is: the source that holds it and, in order, which row it is there."""
+
+    rowSource: Variable
+    refColumns: tuple[Variable, ...]
+
+
+class LookUpNode(Node, frozen=True, kw_only=True, tag="procession.LookUpNode"):
+    """Reads columns of a table's rows at given positions, as a scan of the same snapshot would (ours; DESIGN §7)."""
+
+    table: TableHandle
+    rowPosition: RowPosition
+    outputVariables: tuple[Variable, ...]
+    assignments: dict[str, dict[str, Any]]
+
+
+class FetchNode(Node, frozen=True, kw_only=True, tag="procession.FetchNode"):
+    """Each row of ``source`` with the columns that its look-ups find at the row's positions (ours; DESIGN §7).
+
+    A position that is NULL gives NULLs. Where look-ups share an output variable, each row has at most one position.
+    """
+
+    source: PlanNode
+    lookUps: tuple[LookUpNode, ...]
+    outputVariables: tuple[Variable, ...]
+
+
 class TableWriterMergeNode(Node, frozen=True, kw_only=True, tag=ENGINE + "TableWriterMergeNode"):
     source: PlanNode
     rowCountVariable: Variable
@@ -486,6 +513,8 @@ PlanNode = (
     | AssignUniqueId
     | SampleNode
     | OffsetNode
+    | FetchNode
+    | LookUpNode
     | TableWriterMergeNode
     | StatisticsWriterNode
 )

@@ -20,12 +20,14 @@ from shared.plan.nodes import (
     DistributedMaintenanceNode,
     EnforceSingleRowNode,
     ExchangeNode,
+    FetchNode,
     FilterNode,
     GroupIdNode,
     IndexJoinNode,
     IndexSourceNode,
     JoinNode,
     LimitNode,
+    LookUpNode,
     MarkDistinctNode,
     MergeJoinNode,
     MetadataDeleteNode,
@@ -54,7 +56,7 @@ from shared.plan.nodes import (
     WindowNode,
 )
 
-_CHILD_NAMES = ("source", "left", "right", "filteringSource", "probeSource", "indexSource", "sources")
+_CHILD_NAMES = ("source", "left", "right", "filteringSource", "probeSource", "indexSource", "sources", "lookUps")
 _CHILD_FIELDS: Mapping[type, tuple[str, ...]] = {
     node: tuple(name for name in node.__struct_fields__ if name in _CHILD_NAMES) for node in get_args(PlanNode)
 }
@@ -64,6 +66,8 @@ def sources(node: PlanNode) -> tuple[PlanNode, ...]:
     """The inputs of ``node`` in Presto's order: left before right, source before filteringSource."""
     if isinstance(node, ExchangeNode):
         return node.sources
+    if isinstance(node, FetchNode):
+        return (node.source, *node.lookUps)
     return tuple(getattr(node, name) for name in _CHILD_FIELDS[type(node)])
 
 
@@ -76,6 +80,8 @@ def with_sources(node: PlanNode, new: Sequence[PlanNode]) -> PlanNode:
         return node
     if isinstance(node, ExchangeNode):
         return replace(node, sources=tuple(new))
+    if isinstance(node, FetchNode):
+        return replace(node, source=new[0], lookUps=tuple(new[1:]))
     return replace(node, **dict(zip(_CHILD_FIELDS[type(node)], new, strict=True)))
 
 
@@ -122,6 +128,8 @@ def output_variables(node: PlanNode) -> tuple[Variable, ...]:  # noqa: C901  (on
             | UpdateNode()
             | DistributedMaintenanceNode()
             | ProcedureFinishNode()
+            | FetchNode()
+            | LookUpNode()
         ):
             return node.outputVariables
         case (

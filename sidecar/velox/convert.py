@@ -14,12 +14,14 @@ from shared.plan.nodes import (
     DistributedMaintenanceNode,
     EnforceSingleRowNode,
     ExchangeNode,
+    FetchNode,
     FilterNode,
     GroupIdNode,
     IndexJoinNode,
     IndexSourceNode,
     JoinNode,
     LimitNode,
+    LookUpNode,
     MarkDistinctNode,
     MergeJoinNode,
     MetadataDeleteNode,
@@ -110,6 +112,8 @@ class _Converter:
                 | UpdateNode()
                 | StatisticsWriterNode()
                 | OffsetNode()
+                | FetchNode()
+                | LookUpNode()
             ):
                 raise unknown_node(str(type(plan).__struct_config__.tag))
             case TableWriterNode() | DeleteNode():

@@ -181,6 +181,9 @@ class FakeCatalogs(CatalogObjects):
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Catalog {name} does not exist")
         return self._connectors[name]
 
+    def row_position(self, scan: Any) -> str:
+        return "the tables of this catalog are not real"
+
     def pushdown(self, name: str) -> None:
         return None
 

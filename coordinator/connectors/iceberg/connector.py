@@ -19,15 +19,17 @@ from coordinator.connectors.iceberg.procedures import iceberg_procedures
 from coordinator.connectors.iceberg.properties import read_settings, spark_properties
 from coordinator.connectors.iceberg.recovery import Recovered, recover
 from coordinator.connectors.iceberg.relations import catalog_table
+from coordinator.connectors.iceberg.row_position import look_up_template, row_position
 from coordinator.connectors.iceberg.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
 from coordinator.connectors.iceberg.types import presto_type
 from shared.errors import ErrorCode, ProcessionError
-from shared.plan.nodes import TableScanNode
+from shared.plan.nodes import TableHandle, TableScanNode
 from shared.properties import Property
 from shared.spi.catalog_changes import CatalogChange, PropertyDeclaration, TableDefinition
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.procedure import Procedure, ProcedureContext
 from shared.spi.relation import Relation
+from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
 from shared.spi.table_writes import TableWrite, WriteContext
 
 
@@ -88,6 +90,12 @@ class IcebergConnector:
 
     def write(self, write: TableWrite, context: WriteContext) -> int:
         return writing.write(self.tables_of, write, context)
+
+    def row_position(self, scan: TableScanNode) -> RowPositionDescriptor | str:
+        return row_position(self.tables_of, scan)
+
+    def look_up(self, table: TableHandle, columns: Sequence[Mapping[str, Any]]) -> LookUpTemplate:
+        return look_up_template(self.tables_of, table, columns)
 
     def procedures(self) -> Sequence[Procedure]:
         if self._procedures is None:

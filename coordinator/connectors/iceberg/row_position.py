@@ -1,0 +1,166 @@
+"""Positions of an Iceberg table's rows: data file and row number in it, at the snapshot that planning pinned.
+
+``_file`` and ``_pos`` are Iceberg's metadata columns; a position holds for one snapshot and needs no row lineage, so
+that tables of every format version have it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+    UUIDType,
+)
+
+from coordinator.connectors.iceberg.catalog import TableCatalog
+from shared.errors import ErrorCode, ProcessionError
+from shared.plan.nodes import TableHandle, TableScanNode
+from shared.spi.connector import ColumnMetadata
+from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
+
+_PLAIN = (
+    BooleanType,
+    IntegerType,
+    LongType,
+    FloatType,
+    DoubleType,
+    DateType,
+    DecimalType,
+    StringType,
+    BinaryType,
+    FixedType,
+    TimestampType,
+    TimestamptzType,
+)
+
+
+def metadata_column(name: str, field_id: int, kind: str) -> ColumnMetadata:
+    """A column that Iceberg's readers make up; ids are the specification's reserved ones."""
+    handle = {
+        "@type": "iceberg",
+        "columnIdentity": {"id": field_id, "name": name, "typeCategory": "PRIMITIVE", "children": []},
+        "type": kind,
+        "columnType": "SYNTHESIZED",
+        "requiredSubfields": [],
+    }
+    return ColumnMetadata(name, kind, handle, nullable=False, hidden=True)
+
+
+FILE = metadata_column("_file", 2147483646, "varchar")
+POSITION = metadata_column("_pos", 2147483645, "bigint")
+
+
+def row_position(catalog: TableCatalog, scan: TableScanNode) -> RowPositionDescriptor | str:
+    """The position of a scan's rows, or why there is none."""
+    handle = scan.table.connectorHandle
+    inner = handle["icebergTableName"]
+    name = str(inner["tableName"])
+    if inner.get("tableType", "DATA") != "DATA":
+        return f"{name} is a metadata table"
+    table = catalog.load(str(handle["schemaName"]), name)
+    snapshot = None if table is None else _snapshot(table, inner.get("snapshotId"))
+    if table is None or snapshot is None:
+        return f"{name} is empty"
+    fields = json.loads(handle["tableSchemaJson"])["fields"]
+    if {field["name"].lower() for field in fields} & {FILE.name, POSITION.name}:
+        return f"{name} has columns of its own named {FILE.name} or {POSITION.name}"
+    constants = _constants(table)
+    kinds = {field.field_id: field.field_type for field in _schema(handle).fields}
+    deferrable = {
+        f["name"]
+        for f in fields
+        # Defaults inside of a nested column are the reader's business; those of whole columns a look-up knows.
+        if f["id"] not in constants and readable(kinds[f["id"]]) and "initial-default" not in json.dumps(f["type"])
+    }
+    totals = {} if snapshot.summary is None else snapshot.summary.additional_properties
+    return RowPositionDescriptor(
+        row_source=FILE,
+        ref_columns=(POSITION,),
+        deferrable=frozenset(deferrable),
+        row_count=_number(totals.get("total-records")),
+        size_bytes=_number(totals.get("total-files-size")),
+    )
+
+
+def look_up_template(
+    catalog: TableCatalog, handle: TableHandle, columns: Sequence[Mapping[str, Any]]
+) -> LookUpTemplate:
+    """What look-ups of a table have in common. Raises ProcessionError, retriable when the snapshot is gone."""
+    inner = handle.connectorHandle["icebergTableName"]
+    table = catalog.open(str(handle.connectorHandle["schemaName"]), str(inner["tableName"]))
+    snapshot_id = inner.get("snapshotId")
+    if _snapshot(table, snapshot_id) is None:
+        message = (
+            f"Snapshot {snapshot_id} of {inner['tableName']} was expired while the query ran; running it again helps"
+        )
+        raise ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, message, retriable=True)
+    wanted = {int(column["columnIdentity"]["id"]) for column in columns}
+    fields = json.loads(handle.connectorHandle["tableSchemaJson"])["fields"]
+    mapping = table.name_mapping()
+    return LookUpTemplate(
+        common={
+            "fields": [{**field, "required": False} for field in fields if field["id"] in wanted],
+            "storage": dict(catalog.settings.storage),
+            "name_mapping": None if mapping is None else json.loads(mapping.model_dump_json()),
+        },
+        snapshot_id=snapshot_id,
+    )
+
+
+def readable(kind: IcebergType, *, nested: bool = False) -> bool:
+    """Whether a look-up gives values of this type exactly as a scan by Spark does."""
+    match kind:
+        case StructType():
+            return all(readable(field.field_type, nested=True) for field in kind.fields)
+        case ListType():
+            return readable(kind.element_type, nested=True)
+        case MapType():
+            return readable(kind.key_type, nested=True) and readable(kind.value_type, nested=True)
+        case UUIDType():
+            return not nested
+        case _:
+            return isinstance(kind, _PLAIN)
+
+
+def _schema(handle: Mapping[str, Any]) -> Schema:
+    return Schema.model_validate_json(handle["tableSchemaJson"])
+
+
+def _constants(table: Table) -> frozenset[int]:
+    """Columns that may be left out of files, since each file has one value: reading them early costs nothing."""
+    return frozenset(
+        field.source_id
+        for spec in table.specs().values()
+        for field in spec.fields
+        if isinstance(field.transform, IdentityTransform)
+    )
+
+
+def _snapshot(table: Table, snapshot_id: int | None) -> Snapshot | None:
+    return None if snapshot_id is None else table.snapshot_by_id(int(snapshot_id))
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdigit() else None

@@ -1,0 +1,161 @@
+"""The second pass of late materialization: rows are known by position, now their other columns are read.
+
+After the first pass the real row list is known, so the decision is made here: too many rows run as one pass after all,
+few are read by the coordinator, many by Spark's executors. Per file, a look-up reads only pages that hold wanted rows.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from coordinator.connectors.registry import Catalogs
+from coordinator.dispatch.ports import Execution, QueryProgress
+from coordinator.engine.inputs import SparkInput, spark_inputs
+from coordinator.engine.row_lists import RowList, gather, row_list
+from coordinator.engine.spark.kernels import lookup
+from coordinator.engine.spark.kernels.errors import KernelError
+from coordinator.engine.spark.kernels.ranges import Traffic
+from coordinator.planner.planned_statement import FetchRows, RunOnSpark
+from shared.errors import ErrorCode, ProcessionError
+from shared.plan.nodes import LookUpNode
+from shared.spi.workers import WorkerRuntime
+
+_LOG = logging.getLogger(__name__)
+_COORDINATOR_ROWS = 20_000
+"""More rows are read by Spark's executors, a task a group of files."""
+_BATCH_ROWS = 8192
+
+
+class SparkSql(Protocol):
+    """Of ``coordinator.engine.executor.SparkSql``, what is needed here."""
+
+    def run(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]: ...
+
+    def workers(self, execution: Execution) -> WorkerRuntime: ...
+
+
+class PositionsUnusableError(Exception):
+    """A file that cannot be read by position: not Parquet, or encrypted."""
+
+
+def fetch_rows(work: FetchRows, execution: Execution, spark: SparkSql, catalogs: Catalogs) -> Iterator[pa.RecordBatch]:
+    """The rows of the query. Raises ProcessionError, retriable when a file of the snapshot is gone."""
+    watched = _Progress(execution)
+    first = _first_pass(work, watched, spark, catalogs)
+    if first is None:
+        _LOG.info("query %s: more than %s rows to fetch, so in one pass", execution.query_id, work.max_rows)
+    else:
+        try:
+            yield from _second_pass(work, first, watched, spark, catalogs)
+            return
+        except PositionsUnusableError as error:
+            _LOG.info("query %s: in one pass after all: %s", execution.query_id, error)
+    yield from _run(work.otherwise, execution, spark, catalogs)
+
+
+def _run(work: RunOnSpark, execution: Execution, spark: SparkSql, catalogs: Catalogs) -> Iterator[pa.RecordBatch]:
+    return spark.run(work.sql, execution, spark_inputs(work.inputs, catalogs))
+
+
+def _first_pass(work: FetchRows, execution: Execution, spark: SparkSql, catalogs: Catalogs) -> Any | None:
+    """The rows with their positions, None as soon as they are too many."""
+    batches, count = [], 0
+    with closing(_run(work.first, execution, spark, catalogs)) as stream:  # type: ignore[type-var]
+        for batch in stream:
+            count += batch.num_rows
+            if count > work.max_rows:
+                return None
+            batches.append(batch)
+    return pa.Table.from_batches(batches) if count else pa.table({})
+
+
+def _second_pass(
+    work: FetchRows, first: Any, execution: _Progress, spark: SparkSql, catalogs: Catalogs
+) -> Iterator[pa.RecordBatch]:
+    """The result's rows; a list of them is complete before the first is given out."""
+    if first.num_rows == 0:
+        return
+    columns = dict(zip(work.columns, first.columns, strict=True))
+    found: dict[str, list[tuple[RowList, Any]]] = {}
+    traffic = Traffic()
+    for node in work.look_ups:
+        execution.check_cancelled()
+        position = node.rowPosition
+        rows = row_list(columns[position.rowSource.name], columns[position.refColumns[0].name])
+        table = _look_up(node, rows, execution, spark, catalogs, traffic)
+        for variable in node.outputVariables:
+            found.setdefault(variable.name, []).append((rows, table.column(_column_id(node, variable.key))))
+    execution.fetched(traffic)
+    for name, parts in found.items():
+        columns[name] = gather(parts, columns.get(name))
+    result = pa.table([columns[name] for name in work.output], names=[str(i) for i in range(len(work.output))])
+    yield from result.to_batches(max_chunksize=_BATCH_ROWS)
+
+
+def _column_id(node: LookUpNode, key: str) -> str:
+    return str(node.assignments[key]["columnIdentity"]["id"])
+
+
+def _look_up(
+    node: LookUpNode, rows: RowList, execution: _Progress, spark: SparkSql, catalogs: Catalogs, traffic: Traffic
+) -> Any:
+    """The distinct rows of ``rows`` as a table, in its order, columns named by field id."""
+    template = catalogs.look_up(node)
+    try:
+        if rows.count > _COORDINATOR_ROWS:
+            return _on_executors(template.common, rows, spark.workers(execution), traffic)
+        return lookup.read_rows(lookup.task_of(lookup.payload(template.common, rows.files, 0)), traffic)
+    except KernelError as error:
+        raise _failure(error.name, error.message, template.snapshot_id) from error
+    except ProcessionError as error:
+        raise _failure(error.code.name, error.message, template.snapshot_id, error) from error
+
+
+def _on_executors(common: Any, rows: RowList, workers: WorkerRuntime, traffic: Traffic) -> Any:
+    groups = rows.split(workers.parallelism)
+    payloads = [lookup.payload(common, files, number) for number, files in enumerate(groups)]
+    tables: list[Any] = [None] * len(payloads)
+    for answer in workers.run_tasks("lookup:look_up", payloads, description="fetch columns by position"):
+        table = pa.ipc.open_stream(answer).read_all()
+        told = table.schema.metadata
+        traffic.add(int(told[b"requests"]), int(told[b"bytes"]))
+        tables[int(told[b"number"])] = table.replace_schema_metadata(None)
+    return pa.concat_tables(tables)
+
+
+def _failure(name: str, message: str, snapshot: int | None, error: ProcessionError | None = None) -> Exception:
+    if name == ErrorCode.NOT_SUPPORTED.name:
+        return PositionsUnusableError(message)
+    if name == ErrorCode.ICEBERG_MISSING_DATA.name:
+        told = f"{message}; it belonged to snapshot {snapshot} when the query began, so running it again helps"
+        return ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, told, retriable=True)
+    return error or ProcessionError(ErrorCode[name], message)
+
+
+class _Progress:
+    """An Execution that remembers the first pass's totals, to which the second adds its own."""
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        self._last = QueryProgress()
+        self.query_id = execution.query_id
+        self.session = execution.session
+        self.set_update_count = execution.set_update_count
+        self.check_cancelled = execution.check_cancelled
+        self.on_cancel = execution.on_cancel
+
+    def report_progress(self, progress: QueryProgress) -> None:
+        self._last = progress
+        self._execution.report_progress(progress)
+
+    def fetched(self, traffic: Traffic) -> None:
+        """Count what the second pass read."""
+        size = self._last.processed_bytes + traffic.bytes
+        self.report_progress(replace(self._last, processed_bytes=size, phase="fetched columns by position"))
+        _LOG.info("query %s: fetched %s bytes in %s requests", self.query_id, traffic.bytes, traffic.requests)

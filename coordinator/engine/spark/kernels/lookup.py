@@ -1,0 +1,184 @@
+"""Chosen rows of data files as columns of the table's schema: the second pass of late materialization.
+
+Positions come from a first pass over the same snapshot, which left out deleted rows: deletes are not read again.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from .errors import KernelError, reading
+from .footer import read_footer
+from .mapping import with_ids
+from .pages import Column, FileIndex, Piece, Rows, choose, decode, index_range, pages_of
+from .ranges import RangeReader, Traffic
+from .schema import FieldJson, aligner, constant, field_id
+from .thrift import Struct
+
+_THREADS = 8
+_BYTES_AT_ONCE = 64 << 20
+"""What is read before it is decoded; row groups beyond it come next."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookUpTask:
+    """Rows to read: ``files`` are paths with sorted, distinct positions; ``fields`` Iceberg's JSON of the columns."""
+
+    fields: list[FieldJson]
+    files: list[tuple[str, Rows]]
+    storage: dict[str, str] = field(default_factory=dict)
+    name_mapping: list[dict[str, Any]] | None = None
+    number: int = 0
+
+
+def payload(common: Mapping[str, Any], files: Sequence[tuple[str, Rows]], number: int) -> bytes:
+    """A task for ``look_up``."""
+    listed = [[path, base64.b64encode(rows.astype("<i8").tobytes()).decode()] for path, rows in files]
+    return json.dumps({**common, "files": listed, "number": number}).encode()
+
+
+def task_of(raw: bytes) -> LookUpTask:
+    """The task of a payload."""
+    read = json.loads(raw)
+    files = [(path, np.frombuffer(base64.b64decode(rows), "<i8")) for path, rows in read.pop("files")]
+    return LookUpTask(files=files, **read)
+
+
+def look_up(raw: bytes) -> bytes:
+    """Kernel: the rows as an Arrow stream, in the task's order; the schema's metadata has its number and traffic."""
+    task, traffic = task_of(raw), Traffic()
+    table = read_rows(task, traffic)
+    told = {b"number": str(task.number), b"requests": str(traffic.requests), b"bytes": str(traffic.bytes)}
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema.with_metadata(told)) as writer:
+        writer.write_table(table.replace_schema_metadata(told))
+    return bytes(sink.getvalue())
+
+
+def read_rows(task: LookUpTask, traffic: Traffic) -> Any:
+    """The rows of a task as an Arrow table with one column a field, in the task's order. Raises KernelError."""
+    with ThreadPoolExecutor(_THREADS) as requests, ThreadPoolExecutor(_THREADS) as decoding:
+
+        def read(file: tuple[str, Rows]) -> list[list[Any]]:
+            return list(_read_file(task, file[0], file[1], requests, traffic))
+
+        batches = [arrays for file in decoding.map(read, task.files) for arrays in file]
+    columns = [pa.chunked_array([c for part in parts for c in _chunks(part)]) for parts in zip(*batches, strict=True)]
+    return pa.table(columns, names=[str(f["id"]) for f in task.fields])
+
+
+def _chunks(array: Any) -> list[Any]:
+    return list(array.chunks) if isinstance(array, pa.ChunkedArray) else [array]
+
+
+def _read_file(
+    task: LookUpTask, path: str, rows: Rows, requests: ThreadPoolExecutor, traffic: Traffic
+) -> Iterator[list[Any]]:
+    """One list of arrays, one a field, for each run of row groups."""
+    with RangeReader(path, task.storage, requests, traffic) as source, reading(path):
+        index = _open(source, path)
+        if len(rows) and int(rows[-1]) >= int(index.starts[-1]):
+            raise KernelError("ICEBERG_BAD_DATA", f"File has no row {rows[-1]}: {path}")
+        found = _columns_by_id(index, task, path)
+        wanted = [found.get(field["id"]) for field in task.fields]
+        for groups in _runs(index, rows, [column for column in wanted if column is not None]):
+            yield _read_groups(source, index, task, wanted, groups)
+
+
+def _open(source: RangeReader, path: str) -> FileIndex:
+    try:
+        footer = read_footer(source, source.size)
+    except KernelError as error:
+        raise KernelError("NOT_SUPPORTED", f"Not a plain Parquet file: {path}") from error
+    if 8 in footer:
+        raise KernelError("NOT_SUPPORTED", f"Encrypted: {path}")
+    return FileIndex.of(footer)
+
+
+def _columns_by_id(index: FileIndex, task: LookUpTask, path: str) -> dict[int | None, Column]:
+    if any(column.field_id is not None for column in index.columns) or not index.columns:
+        return index.by_id()
+    plain = pa.schema([pa.field(column.name, pa.null()) for column in index.columns])
+    named = with_ids(plain, task.name_mapping, path)
+    return {field_id(field): column for field, column in zip(named, index.columns, strict=True)}
+
+
+def _runs(index: FileIndex, rows: Rows, wanted: Sequence[Column]) -> Iterator[list[tuple[int, Rows]]]:
+    """Row groups with their rows, as many together as may be read before they are decoded."""
+    groups = np.searchsorted(index.starts, rows, side="right") - 1
+    run: list[tuple[int, Rows]] = []
+    size = 0
+    for group in np.unique(groups).tolist():
+        most = _most_bytes(index.groups[group], wanted)
+        if run and size + most > _BYTES_AT_ONCE:
+            yield run
+            run, size = [], 0
+        run.append((group, rows[groups == group] - index.starts[group]))
+        size += most
+    if run:
+        yield run
+
+
+def _most_bytes(group: Struct, wanted: Sequence[Column]) -> int:
+    chunks = group[1][1][1]
+    return sum(chunks[leaf][3][1][7][1] for column in wanted for leaf in column.leaves)
+
+
+def _read_groups(
+    source: RangeReader,
+    index: FileIndex,
+    task: LookUpTask,
+    wanted: Sequence[Column | None],
+    groups: Sequence[tuple[int, Rows]],
+) -> list[Any]:
+    present = [column for column in wanted if column is not None]
+    _read_indexes(source, index, present, [group for group, _ in groups])
+    pieces: list[list[Piece]] = []
+    for column in present:
+        pieces.append(
+            [
+                choose(column, index.groups[g], [index.pages[g, leaf] for leaf in column.leaves], rows)
+                for g, rows in groups
+            ]
+        )
+    bodies = iter(source.read([r for several in pieces for piece in several for r in piece.ranges()]))
+    read = {}
+    for column, several in zip(present, pieces, strict=True):
+        parts = [[next(bodies) for _ in piece.ranges()] for piece in several]
+        read[column.leaves] = decode(several, parts, index.footer)
+    count = sum(len(rows) for _, rows in groups)
+    return [_aligned(column, read, field, task, count) for column, field in zip(wanted, task.fields, strict=True)]
+
+
+def _read_indexes(source: RangeReader, index: FileIndex, present: Sequence[Column], groups: Sequence[int]) -> None:
+    missing = [(g, leaf) for g in groups for c in present for leaf in c.leaves if (g, leaf) not in index.pages]
+    chunks = {key: index.groups[key[0]][1][1][1][key[1]] for key in missing}
+    ranges = {key: at for key in missing if (at := index_range(chunks[key])) is not None}
+    found = dict(zip(ranges, source.read(list(ranges.values())), strict=True))
+    for key in missing:
+        index.pages[key] = pages_of(chunks[key], found.get(key))
+
+
+def _aligned(
+    column: Column | None, read: Mapping[tuple[int, ...], Any], target: FieldJson, task: LookUpTask, count: int
+) -> Any:
+    if column is None:
+        return _plain(constant(target.get("initial-default"), target, count))
+    field, array = read[column.leaves]
+    if field_id(field) is None:
+        field = with_ids(pa.schema([field]), task.name_mapping, "")[0]
+    align = aligner(field, target)
+    chunks = [_plain(align(chunk) if align else chunk) for chunk in array.chunks]
+    return pa.chunked_array(chunks) if chunks else _plain(constant(None, target, 0))
+
+
+def _plain(array: Any) -> Any:
+    return array.storage if isinstance(array, pa.ExtensionArray) else array

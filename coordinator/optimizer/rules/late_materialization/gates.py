@@ -1,0 +1,110 @@
+"""Whether fetching columns later pays: by session properties, by what is deferred, by how many rows can be left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from coordinator.optimizer.rules.late_materialization.estimates import most_rows, selective, share_left
+from coordinator.optimizer.rules.late_materialization.rewriter import Deferral
+from coordinator.planner.session_properties import session_flag, session_value
+from shared.plan import nodes
+from shared.plan.nodes import PlanNode
+from shared.plan.traversal import sources, walk
+from shared.plan.types import parse_type
+from shared.spi.session import Session
+
+_NARROW = frozenset(
+    {"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "date", "time", "timestamp", "decimal"}
+)
+_LEAST_TABLE_BYTES = 16 << 20
+"""Smaller tables are read whole before a second pass would have started."""
+_MOST_SHARE = 0.5
+"""Of the scanned rows, where no LIMIT says how many are left: the engine itself stops when it finds too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The session's; names without the prefix ``global_late_materialization_``."""
+
+    enabled: bool
+    cost_based: bool
+    max_rows: int
+    min_columns: int
+
+    @classmethod
+    def of(cls, session: Session) -> Settings:
+        prefix = "global_late_materialization_"
+        return cls(
+            enabled=session_flag(session, "enable_global_late_materialization"),
+            cost_based=session_flag(session, prefix + "cost_based"),
+            max_rows=int(session_value(session, prefix + "max_rows")),
+            min_columns=int(session_value(session, prefix + "min_columns")),
+        )
+
+
+def too_narrow(deferral: Deferral, settings: Settings) -> bool:
+    """Whether the position of a row would cost as much as the columns that it replaces."""
+    kinds = [parse_type(v.type).base for v in deferral.scan.outputVariables if v.name in deferral.names]
+    return all(kind in _NARROW for kind in kinds) and len(kinds) < settings.min_columns
+
+
+def reason_against(root: nodes.OutputNode, deferrals: Sequence[Deferral], settings: Settings) -> str | None:
+    """Why columns should not be fetched later; None when they should."""
+    if not any(isinstance(node, _REDUCING) for node in walk(root)):
+        return "every row of the table is in the result"
+    most = most_rows(root)
+    if most is not None and most > settings.max_rows:
+        return f"up to {most} rows are in the result, more than global_late_materialization_max_rows"
+    if not settings.cost_based:
+        return None
+    if all((d.descriptor.size_bytes or _LEAST_TABLE_BYTES) < _LEAST_TABLE_BYTES for d in deferrals):
+        return f"no table has {_LEAST_TABLE_BYTES >> 20} MB to read"
+    chains = [_chain(root, deferral.scan) for deferral in deferrals]
+    if most is not None:
+        if any(_limit_pays(chain) for chain in chains):
+            return None
+        return "the scan stops at the LIMIT by itself"
+    return _against_unlimited(chains)
+
+
+_REDUCING = (nodes.TopNNode, nodes.LimitNode, nodes.FilterNode, nodes.JoinNode, nodes.SemiJoinNode, nodes.SampleNode)
+
+
+def _chain(root: PlanNode, scan: nodes.TableScanNode) -> list[PlanNode]:
+    """The nodes from the root down to ``scan``."""
+    for source in sources(root):
+        below = _chain(source, scan)
+        if below:
+            return [root, *below]
+    return [root] if root is scan else []
+
+
+def _limit_pays(chain: Iterable[PlanNode]) -> bool:
+    """Whether more than the rows of the LIMIT is read: for an order, a join, or a filter that few rows pass."""
+    for node in chain:
+        match node:
+            case nodes.TopNNode() | nodes.SortNode() | nodes.JoinNode() | nodes.SemiJoinNode() | nodes.WindowNode():
+                return True
+            case nodes.FilterNode() if selective(node.predicate):
+                return True
+            case _:
+                pass
+    return False
+
+
+def _against_unlimited(chains: Sequence[Sequence[PlanNode]]) -> str | None:
+    if not any(_reduced(chain) for chain in chains):
+        return "without LIMIT, no filter or join is known to leave few rows"
+    return None
+
+
+def _reduced(chain: Sequence[PlanNode]) -> bool:
+    share = 1.0
+    for node in _filters(chain):
+        share *= share_left(node)
+    return share < _MOST_SHARE
+
+
+def _filters(chain: Sequence[PlanNode]) -> Iterator[PlanNode]:
+    return (node for node in chain if isinstance(node, nodes.FilterNode | nodes.JoinNode))

@@ -1,0 +1,80 @@
+"""The rule ``late_materialization`` (StarRocks' LateMaterializationRewriter; DESIGN §7)."""
+
+from __future__ import annotations
+
+from coordinator.optimizer.rule import RuleContext
+from coordinator.optimizer.rules.late_materialization.collector import ColumnCollector
+from coordinator.optimizer.rules.late_materialization.gates import Settings, reason_against, too_narrow
+from coordinator.optimizer.rules.late_materialization.rewriter import Deferral, PlanRewriter, UnionConflictError
+from shared.plan.nodes import OutputNode, PlanNode, TableScanNode
+from shared.plan.traversal import variable_of_key
+
+
+def apply(plan: PlanNode, context: RuleContext) -> PlanNode:
+    """The plan with a Fetch below its output; the plan itself, and a note why, when that does not pay."""
+    settings = Settings.of(context.session)
+    if not settings.enabled or not isinstance(plan, OutputNode) or context.row_position is None:
+        return plan
+    collector = ColumnCollector()
+    collector.collect(plan)
+    early: set[tuple[str, str]] = set()
+    while True:
+        deferrals = _deferrals(collector, context, settings, early)
+        if not deferrals:
+            return plan
+        reason = reason_against(plan, list(deferrals.values()), settings)
+        if reason is not None:
+            context.note(reason)
+            return plan
+        try:
+            return PlanRewriter(plan, deferrals, context.ids).rewrite()
+        except UnionConflictError as conflict:
+            early |= conflict.origins
+
+
+def _deferrals(
+    collector: ColumnCollector, context: RuleContext, settings: Settings, early: set[tuple[str, str]]
+) -> dict[str, Deferral]:
+    """What can and should be fetched later, by scan id."""
+    found: dict[str, Deferral] = {}
+    for scan_id, carried in collector.carried.items():
+        scan = collector.scans[scan_id]
+        deferral = _deferral(scan, frozenset(n for n in carried if (scan_id, n) not in early), context)
+        if deferral is None:
+            continue
+        if too_narrow(deferral, settings):
+            context.note(f"only {_count(deferral)} of {_table(scan)} would be fetched")
+        else:
+            found[scan_id] = deferral
+    if not found and collector.scans and not collector.carried:
+        context.note("every column is read before the result")
+    return found
+
+
+def _deferral(scan: TableScanNode, carried: frozenset[str], context: RuleContext) -> Deferral | None:
+    if not carried or context.row_position is None:
+        return None
+    descriptor = context.row_position(scan)
+    if isinstance(descriptor, str):
+        context.note(descriptor)
+        return None
+    columns = {variable_of_key(key).name: _column(handle) for key, handle in scan.assignments.items()}
+    names = frozenset(name for name in carried if columns[name] in descriptor.deferrable)
+    if not names:
+        context.note(f"no column of {_table(scan)} that only the result needs can be fetched by position")
+        return None
+    return Deferral(scan, descriptor, names)
+
+
+def _column(handle: dict[str, object]) -> str:
+    identity = handle.get("columnIdentity")
+    return str(identity["name"]) if isinstance(identity, dict) else str(handle.get("name", ""))
+
+
+def _count(deferral: Deferral) -> str:
+    return "1 narrow column" if len(deferral.names) == 1 else f"{len(deferral.names)} narrow columns"
+
+
+def _table(scan: TableScanNode) -> str:
+    inner = scan.table.connectorHandle.get("icebergTableName")
+    return str(inner.get("tableName") if isinstance(inner, dict) else scan.table.connectorHandle.get("tableName"))
