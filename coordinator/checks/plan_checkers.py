@@ -11,17 +11,21 @@ from time import perf_counter
 
 from coordinator.checks.built_in import (
     call_distributed_procedure_validator,
+    check_unsupported_external_functions,
     check_unsupported_prestissimo_types,
+    dynamic_filters_checker,
     no_duplicate_plan_node_ids,
     type_validator,
     validate_aggregations_with_default_values,
     validate_dependencies,
     validate_streaming_aggregations,
     validate_streaming_joins,
+    verify_local_exchange,
     verify_no_filtered_aggregations,
     verify_no_intermediate_form_expression,
     verify_no_unresolved_symbol_expression,
     verify_only_one_output_node,
+    verify_projection_locality,
 )
 from coordinator.planner.planned_statement import PlannedStatement
 from shared.errors import ErrorCode, ProcessionError
@@ -49,8 +53,11 @@ _NATIVE_INTERMEDIATE: tuple[BuiltIn, ...] = (
     ("CheckUnsupportedPrestissimoTypes", check_unsupported_prestissimo_types.check),
 )
 _FINAL: tuple[BuiltIn, ...] = (
+    ("CheckUnsupportedExternalFunctions", check_unsupported_external_functions.check),
     *_EVERY_PLAN,
     ("VerifyOnlyOneOutputNode", verify_only_one_output_node.check),
+    ("VerifyProjectionLocality", verify_projection_locality.check),
+    ("DynamicFiltersChecker", dynamic_filters_checker.check),
     (
         "CallDistributedProcedureValidator",
         lambda plan: call_distributed_procedure_validator.check((plan,), "FINAL"),
@@ -61,6 +68,8 @@ _FRAGMENT: tuple[BuiltIn, ...] = (
     ("VerifyNoFilteredAggregations", verify_no_filtered_aggregations.check),
     ("VerifyNoIntermediateFormExpression", verify_no_intermediate_form_expression.check),
     ("ValidateStreamingAggregations", validate_streaming_aggregations.check),
+    ("VerifyProjectionLocality", verify_projection_locality.check),
+    ("VerifyLocalExchange", verify_local_exchange.check),
     ("ValidateStreamingJoins", validate_streaming_joins.check),
 )
 _SUBPLAN: tuple[tuple[str, Callable[[SubPlan], None]], ...] = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,17 +11,21 @@ from msgspec.structs import replace
 
 from coordinator.checks.built_in import (
     call_distributed_procedure_validator,
+    check_unsupported_external_functions,
     check_unsupported_prestissimo_types,
+    dynamic_filters_checker,
     no_duplicate_plan_node_ids,
     type_validator,
     validate_aggregations_with_default_values,
     validate_dependencies,
     validate_streaming_aggregations,
     validate_streaming_joins,
+    verify_local_exchange,
     verify_no_filtered_aggregations,
     verify_no_intermediate_form_expression,
     verify_no_unresolved_symbol_expression,
     verify_only_one_output_node,
+    verify_projection_locality,
 )
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.blocks import encode_constant
@@ -28,6 +33,7 @@ from shared.plan.expressions import (
     Call,
     Constant,
     Lambda,
+    RestFunctionHandle,
     Signature,
     SourceLocation,
     SpecialForm,
@@ -94,6 +100,9 @@ def refused(check: Callable[..., None], *arguments: Any) -> ProcessionError:
         verify_no_intermediate_form_expression.check,
         validate_streaming_aggregations.check,
         validate_streaming_joins.check,
+        verify_local_exchange.check,
+        check_unsupported_external_functions.check,
+        dynamic_filters_checker.check,
     ],
 )
 def test_real_fragments_pass(check: Callable[[PlanNode], None], captured: list[dict[str, Any]]) -> None:
@@ -121,6 +130,122 @@ def test_subplans_of_real_statements_pass(captured: list[dict[str, Any]]) -> Non
     for fragments in statements.values():
         first, *rest = fragments.values()
         validate_aggregations_with_default_values.check(SubPlan(first, tuple(SubPlan(f) for f in rest)))
+
+
+def test_localities_of_real_fragments(captured: list[dict[str, Any]]) -> None:
+    """All are LOCAL but the projections that Presto's native checker puts in place of writers."""
+    for entry in captured:
+        if '"locality":"UNKNOWN"' in json.dumps(entry["body"], separators=(",", ":")):
+            assert entry["via"] == ["checker"]
+            error = refused(verify_projection_locality.check, entry["fragment"].root)
+            assert error.message == "ProjectNode should have locality LOCAL or REMOTE"
+        else:
+            verify_projection_locality.check(entry["fragment"].root)
+
+
+def remote(argument: Any) -> Call:
+    handle = RestFunctionHandle(functionId="remote.default.f;bigint", version="1")
+    return Call(displayName="f", functionHandle=handle, returnType="bigint", arguments=(argument,))
+
+
+@pytest.mark.parametrize(
+    ("locality", "expression", "problem"),
+    [
+        ("LOCAL", remote(A), "ProjectNode with LOCAL locality has remote functions"),
+        ("LOCAL", negate(remote(A)), "ProjectNode with LOCAL locality has remote functions"),
+        ("REMOTE", negate(A), "Expect expression NEGATION to be an external function"),
+        ("REMOTE", ONE, "Expect VariableReferenceExpression or CallExpression, got Constant"),
+        ("UNKNOWN", A, "ProjectNode should have locality LOCAL or REMOTE"),
+        ("LOCAL", negate(A), None),
+        ("REMOTE", remote(A), None),
+        ("REMOTE", A, None),
+    ],
+)
+def test_projection_locality(locality: str, expression: Any, problem: str | None) -> None:
+    assignments = Assignments(assignments={"x<bigint>": expression})
+    plan = ProjectNode(id="1", source=VALUES, assignments=assignments, locality=locality)
+    if problem is None:
+        verify_projection_locality.check(plan)
+    else:
+        error = refused(verify_projection_locality.check, plan)
+        assert (error.code, error.message) == (ErrorCode.INVALID_PLAN_ERROR, problem)
+
+
+def test_remote_functions_stand_in_projections_only() -> None:
+    condition = Call(
+        displayName="g",
+        functionHandle=RestFunctionHandle(functionId="remote.default.g;bigint", version="1"),
+        returnType="boolean",
+        arguments=(A,),
+        sourceLocation=SourceLocation(3, 7),
+    )
+    error = refused(check_unsupported_external_functions.check, FilterNode(id="1", source=VALUES, predicate=condition))
+    assert (error.code, error.location) == (ErrorCode.INVALID_PLAN_ERROR, ErrorLocation(3, 7))
+    join = JoinNode(id="2", type="LEFT", left=VALUES, right=VALUES, criteria=(), outputVariables=(A,), filter=condition)
+    error = refused(check_unsupported_external_functions.check, join)
+    assert (error.code, error.location) == (ErrorCode.NOT_SUPPORTED, ErrorLocation(3, 7))
+    check_unsupported_external_functions.check(replace(join, filter=TRUE))
+
+
+def test_local_merging_exchanges(captured: list[dict[str, Any]]) -> None:
+    (merging, *_) = (
+        node
+        for entry in captured
+        for node in walk(entry["fragment"].root)
+        if isinstance(node, ExchangeNode) and node.scope == "LOCAL" and node.orderingScheme is not None
+    )
+    verify_local_exchange.check(merging)
+    partitioning = merging.partitioningScheme.partitioning
+    handle = replace(partitioning.handle, connectorHandle={"@type": "$remote", "partitioning": "SINGLE"})
+    scheme = replace(merging.partitioningScheme, partitioning=replace(partitioning, handle=handle))
+    error = refused(verify_local_exchange.check, replace(merging, partitioningScheme=scheme))
+    assert error.message == "local merging exchange requires passthrough distribution"
+
+
+def waiting_for(name: str, source: PlanNode = VALUES) -> FilterNode:
+    identifier = Constant(valueBlock=encode_constant(name, "varchar"), type="varchar")
+    signature = Signature(
+        name="presto.default.$internal$dynamic_filter_function",
+        kind="SCALAR",
+        returnType="boolean",
+        argumentTypes=("bigint", "varchar"),
+    )
+    call = Call(
+        displayName="DYNAMIC_FILTER",
+        functionHandle=StaticFunctionHandle(signature=signature),
+        returnType="boolean",
+        arguments=(A, identifier),
+    )
+    return FilterNode(id="5", source=source, predicate=call)
+
+
+def promising(left: PlanNode, right: PlanNode, *names: str) -> JoinNode:
+    return JoinNode(
+        id="6",
+        type="INNER",
+        left=left,
+        right=right,
+        criteria=(),
+        outputVariables=(A,),
+        dynamicFilters=dict.fromkeys(names, A),
+    )
+
+
+@pytest.mark.parametrize(
+    ("plan", "problem"),
+    [
+        (promising(waiting_for("x"), VALUES, "x"), None),
+        (promising(promising(waiting_for("x", waiting_for("y")), VALUES, "x"), VALUES, "y"), None),
+        (promising(VALUES, VALUES, "x"), "Dynamic filters ['x'] present in join were not fully consumed by its probe"),
+        (promising(waiting_for("x"), waiting_for("x"), "x"), "were consumed by its build side"),
+        (promising(waiting_for("x"), VALUES), "All consumed dynamic filters could not be matched with a join."),
+    ],
+)
+def test_dynamic_filters_reach_their_probe_side(plan: PlanNode, problem: str | None) -> None:
+    if problem is None:
+        dynamic_filters_checker.check(output(plan, A))
+    else:
+        assert problem in refused(dynamic_filters_checker.check, output(plan, A)).message
 
 
 def test_duplicate_ids() -> None:
