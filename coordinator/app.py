@@ -45,6 +45,7 @@ from coordinator.resource_groups.specification import ManagerSpec, global_group
 from coordinator.server.app import create_server
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.telemetry.collectors import NativeCheckerCollector, PlannerPoolCollector, SparkCollector
+from coordinator.validation.metadata_versions import MetadataVersions
 from coordinator.validation.pool import ValidationPool
 from shared.errors import ProcessionError
 from shared.properties import ConfigurationError
@@ -104,7 +105,9 @@ def create_app(
     executor = Executor(catalogs, LocalEngine(), spark, explainer)
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
-    dispatcher = Dispatcher(pool, checkers, executor, groups, _dispatch_settings(config))
+    dispatcher = Dispatcher(
+        pool, checkers, executor, groups, _dispatch_settings(config), freshness=MetadataVersions(catalogs)
+    )
     info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
     where = address or f"http://{settings.http_host}:{settings.http_port}"
     catalogs.runtime = DispatcherState(dispatcher, partial(_node, info, where, dispatcher))

@@ -8,6 +8,7 @@ from typing import Any
 
 from coordinator.connectors.system.information_schema import InformationSchema
 from coordinator.connectors.system.listing import INFORMATION_SCHEMA
+from coordinator.connectors.table_versions import note
 from shared.spi.connector import Connector, TableMetadata
 
 
@@ -40,7 +41,9 @@ class CatalogObjects(ABC):
 
     def table(self, catalog: str, schema: str, name: str, version: Any = None) -> TableMetadata | None:
         """A table at its current (or given) version, or None."""
-        return self._holder(catalog, schema).table(schema, name, version)
+        found = self._holder(catalog, schema).table(schema, name, version)
+        note(catalog, schema, name, version, found)
+        return found
 
     def _holder(self, catalog: str, schema: str) -> Connector:
         found = self.connector(catalog)

@@ -15,12 +15,12 @@ from coordinator.dispatch.clock import Clock, SystemClock
 from coordinator.dispatch.delivery import Delivery, settle
 from coordinator.dispatch.execution import start_execution
 from coordinator.dispatch.failures import internal_error, text_too_large
-from coordinator.dispatch.ports import StatementChecker, StatementExecutor, StatementPlanner
+from coordinator.dispatch.ports import PlanFreshness, StatementChecker, StatementExecutor, StatementPlanner
 from coordinator.dispatch.query import Query, RetryOrder
 from coordinator.dispatch.registry import KEPT_TEXT, QueryRegistry
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState
-from coordinator.dispatch.stats import elapsed_seconds
+from coordinator.dispatch.stats import elapsed_seconds, queued_seconds
 from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.query_type import query_type_of
@@ -77,6 +77,7 @@ class Dispatcher:
         groups: ResourceGroups,
         settings: DispatchSettings | None = None,
         clock: Clock | None = None,
+        freshness: PlanFreshness | None = None,
     ) -> None:
         self.settings = settings if settings is not None else DispatchSettings()
         self.clock = clock if clock is not None else SystemClock()
@@ -86,6 +87,7 @@ class Dispatcher:
         self.refusal: ProcessionError | None = None
         self._planner = planner
         self._checker = checker
+        self._freshness = freshness
         self._executor = executor
         self._budget = ResultBudget(self.settings)
         self._ids = QueryIdGenerator(self.clock.now)
@@ -217,7 +219,7 @@ class Dispatcher:
         try:
             planned = await self._plan(query) if self._eager(query) else None
             await self._queue(query, planned)
-            if planned is None:
+            if planned is None or await self._stale(query, planned):
                 query.transition(QueryState.PLANNING)
                 planned = await self._plan(query)
             self._execute(query, planned)
@@ -241,6 +243,12 @@ class Dispatcher:
         with query.timeline.measure("check"):
             query.warnings += await self._checker.check(planned, query.session)
         return planned
+
+    async def _stale(self, query: Query, planned: PlannedStatement) -> bool:
+        """A plan that had to wait may describe tables that are no more; one that had not is as good as new."""
+        if self._freshness is None or queued_seconds(query) < self.settings.fresh_plan_age:
+            return False
+        return await self._freshness.changed(planned)
 
     async def _queue(self, query: Query, planned: PlannedStatement | None) -> None:
         query_type = query_type_of(query.text, query.session) if planned is None else planned.query_type

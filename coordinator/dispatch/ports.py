@@ -34,6 +34,12 @@ class StatementPlanner(Protocol):
         ...
 
 
+class PlanFreshness(Protocol):
+    async def changed(self, planned: PlannedStatement) -> bool:
+        """Whether the metadata that ``planned`` was made from has changed since."""
+        ...
+
+
 class StatementChecker(Protocol):
     async def check(self, planned: PlannedStatement, session: Session) -> tuple[PrestoWarning, ...]:
         """Warnings of the checkers; a veto is a ProcessionError."""

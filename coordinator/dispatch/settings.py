@@ -20,6 +20,7 @@ class DispatchSettings:
     - ``max_unread_size``: over all queries; past it ended ones keep their slots until they are read.
     - ``max_replay_size``: bytes of last pages kept, over all queries, for clients that ask for one again.
     - ``eager_validation`` (eager-plan-validation-enabled): plan and check before queueing; otherwise after.
+    - ``fresh_plan_age``: a plan that waited longer is made again if its tables have changed meanwhile.
     - ``max_run_time`` (query.max-run-time): a query that is older fails; the session may lower it.
     - ``chunk_rows``, ``chunk_size``: how finely batches are cut, hence how closely pages meet the asked size.
     - ``nested_data_serialization`` (nested-data-serialization-enabled): arrays, maps and rows as Presto's
@@ -39,5 +40,6 @@ class DispatchSettings:
     chunk_size: int = 256 << 10
     nested_data_serialization: bool = False
     eager_validation: bool = True
+    fresh_plan_age: float = 0.05
     max_run_time: float = 100 * 86400.0
     sweep_interval: float = 1.0

@@ -74,7 +74,8 @@ def writable(connector: Connector, what: str) -> Any:
 
 def existing_table(name: ObjectName, location: ErrorLocation, catalogs: Catalogs) -> TableMetadata:
     """The table; raises SYNTAX_ERROR ``Table 'x' does not exist``, located."""
-    table = connector_of(name.catalog, location, catalogs).table(name.schema, name.name)
+    connector_of(name.catalog, location, catalogs)
+    table = catalogs.table(name.catalog, name.schema, name.name)
     if table is None:
         raise missing_table(name, location)
     return table

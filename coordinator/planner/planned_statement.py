@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from coordinator.connectors.table_versions import TableVersion
 from shared.errors import ErrorLocation
 from shared.plan.fragment import SubPlan
 from shared.plan.nodes import LookUpNode, PlanNode
@@ -141,7 +142,8 @@ class PlannedStatement:
     """A statement ready to be checked and queued.
 
     ``verb_seconds`` holds parse, analyze, plan, optimize and fragment. ``logical_plan`` and ``subplan`` are None for
-    statements without a plan (SET SESSION, USE). ``update_type`` is the protocol's updateType.
+    statements without a plan (SET SESSION, USE). ``update_type`` is the protocol's updateType. ``table_versions``: the
+    tables as planning saw them.
     """
 
     query_type: QueryType
@@ -156,3 +158,4 @@ class PlannedStatement:
     verb_seconds: Mapping[str, float] = field(default_factory=dict)
     prepared_sql: str | None = None
     inputs: tuple[str, ...] = ()
+    table_versions: tuple[TableVersion, ...] = ()

@@ -100,7 +100,7 @@ def _resolve_table(bound: BoundCall, catalogs: Catalogs) -> TableMetadata:
     connector = catalogs.connector(bound.catalog)
     # As written first, for tables that other engines made with capitals; then as Presto reads names.
     for candidate in dict.fromkeys(((schema, name), (schema, name.lower()), (schema.lower(), name.lower()))):
-        table = connector.table(*candidate)
+        table = catalogs.table(bound.catalog, *candidate)
         if table is not None:
             return table
     if connector.schema_exists(schema) or connector.schema_exists(schema.lower()):

@@ -17,6 +17,7 @@ from coordinator.analyzer.procedure_call import bind_call
 from coordinator.analyzer.procedure_resolution import resolve_procedure
 from coordinator.analyzer.syntax import parse_query
 from coordinator.connectors.registry import Catalogs
+from coordinator.connectors.table_versions import recording
 from coordinator.explain.explain_statement import plan_explain
 from coordinator.fragmenter.fragment import fragment
 from coordinator.optimizer.optimize import FiredRule, optimize
@@ -86,10 +87,16 @@ class _Line:
             check_session(self._session)
             with self._verb("parse"):
                 statement = parse_statement(text)
-            planned = self._plan(statement, text)
+            with recording() as seen:
+                planned = self._plan(statement, text)
         except RecursionError as error:
             raise too_large(ErrorLocation(1, 1)) from error
-        return replace(planned, verb_seconds=dict(self._seconds), warnings=(*planned.warnings, *self._warnings))
+        return replace(
+            planned,
+            verb_seconds=dict(self._seconds),
+            warnings=(*planned.warnings, *self._warnings),
+            table_versions=tuple(dict.fromkeys(seen)),
+        )
 
     @contextmanager
     def _verb(self, name: str) -> Iterator[None]:

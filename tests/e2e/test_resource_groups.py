@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
+import pyarrow as pa
 import pytest
+from pyiceberg.types import StringType
 
 from tests.e2e.service import Service, start_service, write_etc
 
@@ -61,3 +65,56 @@ def _wait(condition: object) -> None:
     while not condition():
         assert time.monotonic() < limit
         time.sleep(0.02)
+
+
+def test_a_plan_that_waited_is_made_again_only_if_its_tables_changed(closed: tuple[Service, Path]) -> None:
+    """Three statements are planned and checked, then wait; meanwhile one table changes, one goes, one stays."""
+    service, file = closed
+    rows = pa.table({"a": pa.array([1], pa.int64())})
+    changing = service.create("changing", [rows])
+    service.create("dropped", [rows])
+    service.create("same", [rows])
+    pages = [
+        _queued(service, "DESCRIBE iceberg.db.changing"),
+        _queued(service, "EXPLAIN SELECT a FROM iceberg.db.dropped"),
+        _queued(service, "EXPLAIN SELECT a FROM iceberg.db.same"),
+    ]
+    refused = _poll(service, "SELECT nope FROM iceberg.db.same", until=("FAILED",))
+    assert "nope" in refused["error"]["message"], "a bad statement fails although nothing may run"
+    planned = _planned(service)
+    with changing.update_schema() as update:
+        update.add_column("b", StringType())
+    service.lake().drop_table("db.dropped")
+
+    file.write_text(groups(9))
+    changed, dropped, same = (_finish(page) for page in pages)
+    assert [row[0] for row in changed["data"]] == ["a", "b"]
+    assert dropped["error"]["message"] == "Table iceberg.db.dropped does not exist"
+    assert "TableScan" in same["data"][0][0]
+    assert _planned(service) == planned + 1, "one was planned again, one was refused, one went on as it was"
+
+
+def _planned(service: Service) -> int:
+    metrics = httpx.get(service.url + "/metrics").text
+    (count,) = re.findall(r'procession_planner_statements_total\{outcome="planned"\} (\d+)', metrics)
+    return int(count)
+
+
+def _queued(service: Service, sql: str) -> dict[str, Any]:
+    return _poll(service, sql, until=("QUEUED",))
+
+
+def _poll(service: Service, sql: str, until: tuple[str, ...]) -> dict[str, Any]:
+    page = httpx.post(f"{service.url}/v1/statement", content=sql, headers={"X-Presto-User": "ann"}).json()
+    while page["stats"]["state"] not in until:
+        page = httpx.get(page["nextUri"], timeout=30).json()
+    return page
+
+
+def _finish(page: dict[str, Any]) -> dict[str, Any]:
+    """The page with the result or the error."""
+    found = page
+    while "nextUri" in page:
+        page = httpx.get(page["nextUri"], timeout=30).json()
+        found = page if "data" in page or "error" in page else found
+    return found

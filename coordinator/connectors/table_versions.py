@@ -1,0 +1,50 @@
+"""Which versions of which tables a statement was planned from, so that a plan that waited can be told to be stale."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from shared.spi.connector import TableMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class TableVersion:
+    """One look at a table: what was asked for, and a digest of what the connector said (of nothing, for no table)."""
+
+    catalog: str
+    schema: str
+    name: str
+    version: Any
+    digest: str
+
+
+_RECORDER: ContextVar[list[TableVersion] | None] = ContextVar("table_versions", default=None)
+
+
+@contextmanager
+def recording() -> Iterator[list[TableVersion]]:
+    """Meanwhile, on this thread, ``note`` adds to the list."""
+    seen: list[TableVersion] = []
+    token = _RECORDER.set(seen)
+    try:
+        yield seen
+    finally:
+        _RECORDER.reset(token)
+
+
+def note(catalog: str, schema: str, name: str, version: Any, table: TableMetadata | None) -> None:
+    """A table was looked at."""
+    seen = _RECORDER.get()
+    if seen is not None:
+        seen.append(TableVersion(catalog, schema, name, version, digest(table)))
+
+
+def digest(table: TableMetadata | None) -> str:
+    """Equal for equal metadata, in every process; transactions are new each time and do not count."""
+    said = table and (table.handle.connectorId, table.handle.connectorHandle, table.columns, table.snapshot_id)
+    return hashlib.blake2b(repr(said).encode(), digest_size=16).hexdigest()
