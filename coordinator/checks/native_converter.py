@@ -24,7 +24,7 @@ class NativePlanConverter:
         """
         reason = why_not_checked(fragment)
         if reason is not None:
-            return ConvertedPlan(failure=f"Not run by workers: {reason}")
+            return ConvertedPlan(skipped=reason)
         answer = await self._client.post(encode_fragment(worker_form(fragment)), accept=plan_format.value)
         if answer.failure is not None:
             return ConvertedPlan(

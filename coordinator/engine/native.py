@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
+from coordinator.explain.native_format import native_plans
 from coordinator.planner.planned_statement import ExplainNative
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.fragment import SimplePlanFragment
-from shared.spi.plan_converter import ConvertedPlan, PlanConverter, PlanFormat
+from shared.spi.plan_converter import ConvertedPlan, PlanConverter
 
 _ANSWER_SECONDS = 60.0
 
@@ -31,7 +31,7 @@ class NativeExplainer:
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
         assert self._loop is not None, "bound before statements run"
         future = asyncio.run_coroutine_threadsafe(self._convert_all(work), self._loop)
-        return render(future.result(_ANSWER_SECONDS), work.plan_format)
+        return native_plans(future.result(_ANSWER_SECONDS), work.plan_format)
 
     async def _convert_all(self, work: ExplainNative) -> list[tuple[SimplePlanFragment, ConvertedPlan]]:
         assert self._converter is not None
@@ -44,20 +44,3 @@ class NativeExplainer:
         close = getattr(self._converter, "aclose", None)
         if close is not None:
             await close()
-
-
-def render(plans: list[tuple[SimplePlanFragment, ConvertedPlan]], plan_format: PlanFormat) -> str:
-    """Text: a heading a fragment. JSON: an object by fragment id. Graphviz: one digraph a fragment."""
-    match plan_format:
-        case PlanFormat.TEXT:
-            return "\n".join(f"Fragment {f.id}\n{_indented(p.text or p.failure or '')}" for f, p in plans)
-        case PlanFormat.JSON:
-            return json.dumps(
-                {f.id: {"plan": json.loads(p.text)} if p.text else {"failure": p.failure} for f, p in plans}, indent=2
-            )
-        case PlanFormat.GRAPHVIZ:
-            return "\n".join(p.text if p.text else f"// Fragment {f.id}: {p.failure}" for f, p in plans)
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.rstrip().splitlines()) + "\n"

@@ -19,10 +19,11 @@ class PlanFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConvertedPlan:
-    """Either the converted plan in the asked format, or why there is none."""
+    """The converted plan in the asked format; or the failure; or why no worker would run the fragment (``skipped``)."""
 
     text: str | None = None
     failure: str | None = None
+    skipped: str | None = None
 
 
 class PlanConverter(Protocol):

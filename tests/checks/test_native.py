@@ -193,9 +193,9 @@ async def test_a_hanging_sidecar_is_given_up_at_the_deadline(
 ) -> None:
     sidecar.answers = ["hang"]
     start = time.monotonic()
-    with pytest.raises(ProcessionError, match=r"no answer within 0\.2 s"):
-        await check(checker(sidecar.url, request_timeout=0.2), fragment, session)
-    assert time.monotonic() - start < 5
+    with pytest.raises(ProcessionError, match=r"no answer within 2(\.0)? s"):
+        await check(checker(sidecar.url, request_timeout=2.0), fragment, session)
+    assert time.monotonic() - start < 30
     assert len(sidecar.requests) == 1
 
 
@@ -360,7 +360,7 @@ async def test_converter_shows_failures_in_place(
     converted = await converter.convert(fragment, PlanFormat.TEXT)
     assert converted.failure == "line 1:2: Error from native plan checker: no such thing"
     skipped = next(e["fragment"] for e in captured if e["skipped_by_real_checker"] == "COORDINATOR_ONLY")
-    assert (await converter.convert(skipped, PlanFormat.TEXT)).failure == "Not run by workers: COORDINATOR_ONLY"
+    assert (await converter.convert(skipped, PlanFormat.TEXT)).skipped == "COORDINATOR_ONLY"
     assert len(sidecar.requests) == 1
     await converter.aclose()
 

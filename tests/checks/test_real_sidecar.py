@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import signal
 import sys
@@ -16,11 +17,12 @@ from coordinator.checks.native import NativePlanChecker
 from coordinator.checks.native_converter import NativePlanConverter
 from coordinator.checks.native_settings import NativeSettings
 from coordinator.checks.worker_form import why_not_checked
+from coordinator.explain.native_format import native_plans
 from shared.errors import ErrorLocation, ProcessionError
 from shared.plan.expressions import Call, Signature, SourceLocation, StaticFunctionHandle
 from shared.plan.fragment import SimplePlanFragment
-from shared.plan.nodes import FilterNode, PlanNode
-from shared.plan.traversal import rewrite_bottom_up
+from shared.plan.nodes import FilterNode, PlanNode, TableScanNode
+from shared.plan.traversal import rewrite_bottom_up, walk
 from shared.spi.plan_converter import PlanFormat
 from shared.spi.session import Session
 
@@ -78,12 +80,7 @@ async def test_a_function_that_velox_does_not_have_is_located(
         e["fragment"] for e in captured if e["query"] == "q06" and e["fragment"].id == "1"
     )
 
-    def spoil(node: PlanNode) -> PlanNode:
-        if not isinstance(node, FilterNode):
-            return node
-        return replace(node, predicate=_unknown_function())
-
-    spoiled = replace(fragment, root=rewrite_bottom_up(fragment.root, spoil))
+    spoiled = replace(fragment, root=rewrite_bottom_up(fragment.root, _spoil))
     assert spoiled.root is not fragment.root
     native = NativePlanChecker(NativeSettings(sidecar_uri=sidecar_uri))
     with pytest.raises(ProcessionError) as caught:
@@ -92,6 +89,10 @@ async def test_a_function_that_velox_does_not_have_is_located(
     assert caught.value.message.startswith("Error from native plan checker: ")
     assert "no_such_function" in caught.value.message
     assert caught.value.location == ErrorLocation(4, 7)
+
+
+def _spoil(node: PlanNode) -> PlanNode:
+    return replace(node, predicate=_unknown_function()) if isinstance(node, FilterNode) else node
 
 
 def _unknown_function() -> Call:
@@ -127,3 +128,48 @@ async def test_plans_in_every_format(
     assert converted.failure is None
     assert converted.text is not None
     assert converted.text.startswith(start)
+
+
+async def explained(uri: str, fragments: list[SimplePlanFragment], plan_format: PlanFormat) -> str:
+    converter = NativePlanConverter(NativeSettings(sidecar_uri=uri))
+    plans = [(fragment, await converter.convert(fragment, plan_format)) for fragment in fragments]
+    await converter.aclose()
+    return native_plans(plans, plan_format)
+
+
+@pytest.fixture
+def mixed(captured: list[dict[str, Any]]) -> list[SimplePlanFragment]:
+    """A fragment that converts, one that fails and one that no worker runs, in this order, not that of their ids."""
+    good = next(e["fragment"] for e in captured if e["query"] == "q06" and e["fragment"].id == "1")
+    bad = replace(good, id="7", root=rewrite_bottom_up(good.root, _spoil))
+    apart = next(e["fragment"] for e in captured if e["skipped_by_real_checker"] == "COORDINATOR_ONLY")
+    return [replace(good, id="12"), bad, replace(apart, id="0")]
+
+
+async def test_explain_native_as_text(sidecar_uri: str, mixed: list[SimplePlanFragment]) -> None:
+    text = await explained(sidecar_uri, mixed, PlanFormat.TEXT)
+    apart, bad, good = text.split("\n\n")
+    assert apart == "Fragment 0 [COORDINATOR_ONLY]\n    Not run by workers: COORDINATOR_ONLY"
+    assert bad.startswith("Fragment 7 [tpch:orders:15000]\n    FAILED: line 4:7: Error from native plan checker: ")
+    heading, *lines = good.rstrip().splitlines()
+    assert heading == "Fragment 12 [tpch:orders:15000]"
+    scan = next(line for line in lines if "-- TableScan[" in line)
+    node = next(n for n in walk(mixed[0].root) if isinstance(n, TableScanNode))
+    assert f"-- TableScan[{node.id}]" in scan
+    assert scan.endswith(f"   <- TableScan {node.id}")
+    assert "   <- Aggregation" in good
+
+
+async def test_explain_native_as_json(sidecar_uri: str, mixed: list[SimplePlanFragment]) -> None:
+    document = json.loads(await explained(sidecar_uri, mixed, PlanFormat.JSON))
+    assert list(document) == ["0", "7", "12"]
+    assert document["0"] == {"notRun": "COORDINATOR_ONLY"}
+    assert "no_such_function" in document["7"]["failure"]
+    assert document["12"]["plan"]["name"] == "PartitionedOutputNode"
+
+
+async def test_explain_native_as_graphviz(sidecar_uri: str, mixed: list[SimplePlanFragment]) -> None:
+    text = await explained(sidecar_uri, mixed, PlanFormat.GRAPHVIZ)
+    assert re.findall(r'^digraph "(fragment \d+)"', text, re.MULTILINE) == ["fragment 0", "fragment 7", "fragment 12"]
+    assert 'color=red, label="Fragment 7\\nFAILED: line 4:7' in text
+    assert text.count("digraph") == text.count("\n}") == 3
