@@ -39,7 +39,19 @@ from shared.spi.procedure import ProcedureContext, TableTarget
 from shared.spi.session import Session
 
 FILES = 400
-PEER = "CALL lab.system.rewrite_data_files(table => 'lab.db.lineitem')"
+PEER = "CALL lab.system.rewrite_data_files(table => 'lab.db.lineitem'{more})"
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is measured: ``given`` are arguments of our call, ``peer`` the same in Iceberg's."""
+
+    name: str
+    given: dict[str, Any] = field(default_factory=dict)
+    peer: str = ""
+
+
+BINPACK = Case("rewrite")
 
 
 def make_table(home: Path) -> SqlCatalog:
@@ -94,8 +106,9 @@ class BenchExecution:
 class Bench:
     """One Spark, one table that goes back to its 400 files before each run."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, case: Case) -> None:
         self.home = home
+        self.case = case
         self.catalog = make_table(home)
         self.start_location = self._location()
         values = {
@@ -122,7 +135,7 @@ class Bench:
         execution: Any = BenchExecution()
         procedure = next(p for p in self.connector.procedures() if p.declaration.name == "rewrite_data_files")
         arguments = {a.name: a.default for a in procedure.declaration.arguments}
-        arguments |= {"schema": "db", "table_name": "lineitem"}
+        arguments |= {"schema": "db", "table_name": "lineitem", **self.case.given}
         table = self.connector.table("db", "lineitem")
         assert table is not None
         target = TableTarget("db", "lineitem", table.snapshot_id)
@@ -132,7 +145,7 @@ class Bench:
 
     def peer(self) -> tuple[Any, ...]:
         execution: Any = BenchExecution()
-        batches = list(self.engine.run(PEER, execution))
+        batches = list(self.engine.run(PEER.format(more=self.case.peer), execution))
         return tuple(pa.Table.from_batches(batches).to_pylist()[0].values())
 
     def check(self) -> tuple[int, int]:
@@ -193,14 +206,22 @@ def measure(bench: Bench, name: str, run: Callable[[], tuple[Any, ...]], *, own:
     row = run()
     wall = time.perf_counter() - start
     cpu = cpu_seconds(processes(bench)) - before + (time.process_time() - own_before if own else 0.0)
-    line = {"bench": "rewrite", "who": name, "wall_s": round(wall, 3), "cpu_s": round(cpu, 2), "row": row, **memory}
+    line = {
+        "bench": bench.case.name,
+        "who": name,
+        "wall_s": round(wall, 3),
+        "cpu_s": round(cpu, 2),
+        "row": row,
+        **memory,
+    }
     print(json.dumps(line), flush=True)
     return line
 
 
-def main(runs: int, home: Path, name: str = "rewrite") -> None:
+def main(runs: int, home: Path, case: Case = BINPACK) -> None:
+    """Print JSON lines, the last one the summary."""
     home.mkdir(parents=True, exist_ok=True)
-    bench = Bench(home)
+    bench = Bench(home, case)
     try:
         wanted = bench.check()
         # Warm both once; memory is watched here, since watching costs time.
@@ -218,7 +239,7 @@ def main(runs: int, home: Path, name: str = "rewrite") -> None:
             ours.append(measure(bench, "procession", bench.ours, own=True))
             peers.append(measure(bench, "iceberg", bench.peer, own=False))
         bench.reset()
-        print(json.dumps({**summary(ours, peers, memory, same), "bench": name}), flush=True)
+        print(json.dumps({**summary(ours, peers, memory, same), "bench": case.name}), flush=True)
     finally:
         bench.engine.stop()
 
@@ -241,10 +262,15 @@ def summary(ours: list[Any], peers: list[Any], memory: dict[str, float], same: b
     }
 
 
-if __name__ == "__main__":
+def run_case(case: Case) -> None:
+    """The command line of one case: ``[runs] [directory]``."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     if len(sys.argv) > 2:
-        main(count, Path(sys.argv[2]).absolute())
+        main(count, Path(sys.argv[2]).absolute(), case)
     else:
         with tempfile.TemporaryDirectory(prefix="procession-bench-") as scratch:
-            main(count, Path(scratch))
+            main(count, Path(scratch), case)
+
+
+if __name__ == "__main__":
+    run_case(BINPACK)

@@ -77,7 +77,7 @@ def main(runs: int, home: Path) -> None:
     size = sum(f.stat().st_size for f in (home / "wh" / "raw").iterdir())
     copy = min(plain_copy(home) for _ in range(3))
     print(json.dumps({"bench": "rewrite_copy", "files": FILES, "bytes": size, "copy_s": round(copy, 3)}), flush=True)
-    rewrite.main(runs, home, "rewrite_copy")
+    rewrite.main(runs, home, rewrite.Case("rewrite_copy"))
 
 
 if __name__ == "__main__":

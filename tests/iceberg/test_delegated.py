@@ -60,11 +60,13 @@ def statement(lake: Any, **given: Any) -> str:
         ({"options": {"output-spec-id": "0", "min-file-size-bytes": "0", "max-file-size-bytes": "900"}},
          "options => map('max-file-size-bytes', '900', 'min-file-size-bytes', '0', 'output-spec-id', '0', "
          "'target-file-size-bytes', '500')"),
-        ({"strategy": "sort", "sorted_by": ["ID desc", '"name" NULLS LAST']},
-         "strategy => 'sort', sort_order => '\\u0060id\\u0060 DESC NULLS LAST, \\u0060name\\u0060 ASC NULLS LAST'"),
-        ({"strategy": "SORT", "sorted_by": ["zorder(id, Name)"], "options": {"max-output-size": "8"}},
+        ({"strategy": "sort", "sorted_by": ["ID desc", '"name" NULLS LAST'], "options": {"output-spec-id": "0"}},
+         "strategy => 'sort', sort_order => '\\u0060id\\u0060 DESC NULLS LAST, \\u0060name\\u0060 ASC NULLS LAST', "
+         "options => map('output-spec-id', '0')"),
+        ({"strategy": "SORT", "sorted_by": ["zorder(id, Name)"],
+          "options": {"max-output-size": "8", "output-spec-id": "0"}},
          "strategy => 'sort', sort_order => 'zorder(\\u0060id\\u0060, \\u0060name\\u0060)', "
-         "options => map('max-output-size', '8')"),
+         "options => map('max-output-size', '8', 'output-spec-id', '0')"),
     ],
 )  # fmt: skip
 def test_the_statement_of_a_delegated_call(lake: Any, given: dict[str, Any], arguments: str) -> None:
@@ -96,6 +98,7 @@ WRONG_SORTS = [
     (["zorder(id)", "name"], "Cannot mix zorder function with regular column names in sorted_by."),
     (["zorder(id)", "ZORDER(name)"], "Multiple zorder(...) expressions are not supported in sorted_by"),
     (["zorder(id,"], "Malformed zorder(...) expression: zorder(id,"),
+    (["hilbert(id)", "name"], "Cannot mix hilbert function with regular column names in sorted_by."),
     (["zorder()"], "Malformed zorder(...) expression: zorder()"),
     (["zorder(id) desc"], "Malformed zorder(...) expression: zorder(id) desc"),
     (["id down"], "Unable to parse sort field: [id down]"),
@@ -139,9 +142,18 @@ def test_sorting_keeps_the_order_of_the_table(lake: Any) -> None:
         update.desc("id", IdentityTransform())
     with pytest.raises(ProcessionError, match="incompatible with the target table's internal sort order"):
         lake.rewrite("t", strategy="sort", sorted_by=["id"])
-    assert "DESC NULLS LAST, " in statement(lake, strategy="sort", sorted_by=["id DESC", "name"])
+    elsewhere = {"output-spec-id": "0"}
+    assert "DESC NULLS LAST, " in statement(lake, strategy="sort", sorted_by=["id DESC", "name"], options=elsewhere)
     lake.workers.statements.clear()
-    assert "sort_order" not in statement(lake, strategy="sort")
+    assert "sort_order" not in statement(lake, strategy="sort", options=elsewhere)
+
+
+def test_hilbert_is_ours_alone(lake: Any) -> None:
+    lake.create("t", [BATCH] * 5)
+    with pytest.raises(ProcessionError, match="hilbert is not known to Iceberg's own procedure") as failure:
+        lake.rewrite("t", {"output-spec-id": "0"}, strategy="sort", sorted_by=["hilbert(id, name)"])
+    assert failure.value.code is ErrorCode.NOT_SUPPORTED
+    assert lake.workers.statements == []
 
 
 def test_sort_options_belong_to_sorting(lake: Any) -> None:

@@ -46,12 +46,10 @@ class Delegated:
     known: frozenset[int]
 
 
-def reason_before_planning(table: Table, options: RewriteOptions, *, sort: bool) -> str | None:
+def reason_before_planning(table: Table, options: RewriteOptions) -> str | None:
     """Why the call is Iceberg's whatever its files are; None when that depends on the files."""
     if table.format_version > 2:
         return f"the table has format version {table.format_version}"
-    if sort:
-        return "strategy sort"
     if options.partial_progress:
         return "partial-progress.enabled"
     if not options.use_starting_sequence_number:

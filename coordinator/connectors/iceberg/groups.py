@@ -66,7 +66,8 @@ def survey(candidates: Iterable[Candidate], options: RewriteOptions) -> Survey:
             if reason is None:
                 skipped.append(Skipped(partition, tuple(files), _reason_too_little(files, options)))
             else:
-                count = output_file_count(sum(c.data.size for c in files), options)
+                size = int(sum(c.data.size for c in files) * options.compression_factor)
+                count = output_file_count(size, options)
                 groups.append(FileGroup(partition, tuple(files), count, reason))
     taken, left = _limited(_ordered(groups, options), options)
     limit = f"max-files-to-rewrite ({options.max_files}) is reached"

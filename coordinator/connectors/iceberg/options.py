@@ -68,6 +68,10 @@ class RewriteOptions:
     partial_progress: bool = False
     use_starting_sequence_number: bool = True
     copy_row_groups: bool = True
+    compression_factor: float = 1.0
+    ranges_per_file: int = 1
+    var_length: int | None = None
+    max_output_size: int | None = None
 
 
 def parse_options(
@@ -105,6 +109,10 @@ def parse_options(
         partial_progress=_boolean(given, "partial-progress.enabled"),
         use_starting_sequence_number=_boolean(given, "use-starting-sequence-number", default=True),
         copy_row_groups=_boolean(given, "copy-row-groups", default=True),
+        compression_factor=float(given.get("compression-factor", "1")),
+        ranges_per_file=_integer(given, "shuffle-partitions-per-file", 1, least=1),
+        var_length=_optional(given, "var-length-contribution", least=1),
+        max_output_size=_optional(given, "max-output-size", least=1),
     )
 
 

@@ -71,22 +71,28 @@ class TaskFactory:
 
     def write(self, output: int, plan: OutputPlan, part: int) -> bytes:
         """The payload that writes one part; a single part is the final file."""
-        slices = plan.parts[part]
+        final = len(plan.parts) == 1
+        name = plan.name if final else f"{plan.name}-p{part}"
+        task = self.task(plan.parts[part], plan.directory, name, {"output": output, "part": part}, final=final)
+        return json.dumps(task).encode()
+
+    def task(
+        self, slices: Sequence[Slice], directory: str, name: str, tag: Mapping[str, Any], *, final: bool
+    ) -> dict[str, Any]:
+        """The kernels' WriteTask over ``slices``."""
         positions = _distinct(d for s in slices for d in s.candidate.deletes if d.is_position_delete)
         equality = _distinct(d for s in slices for d in s.candidate.deletes if not d.is_position_delete)
-        final = len(plan.parts) == 1
-        task = {
+        return {
             **self.common,
             "inputs": [_input(s, self.table, positions, equality) for s in slices],
             "position_deletes": [{"path": d.path, "size": d.size} for d in positions.values()],
             "equality_deletes": [
                 {"path": d.path, "size": d.size, "fields": equality_fields(self.table, d)} for d in equality.values()
             ],
-            "output": self._output(plan.directory, plan.name if final else f"{plan.name}-p{part}"),
-            "tag": {"output": output, "part": part},
+            "output": self._output(directory, name),
+            "tag": dict(tag),
             "final": final,
         }
-        return json.dumps(task).encode()
 
     def join(self, output: int, plan: OutputPlan, parts: Sequence[str], nan_counts: Mapping[str, int]) -> bytes:
         """The payload that joins the parts of one output file."""
@@ -168,6 +174,20 @@ def plan_outputs(
                 name = f"{len(plans):05d}-{number}-{call_id}"
                 plans.append(OutputPlan(number, name, directories[number], chosen, copied))
     return plans
+
+
+def plan_sorted_outputs(groups: Sequence[FileGroup], directories: Sequence[str], call_id: str) -> list[OutputPlan]:
+    """The files of sorted groups; which rows go where is known when their keys have been sampled."""
+    plans: list[OutputPlan] = []
+    for number, group in enumerate(groups):
+        for _ in range(group.output_files):
+            plans.append(OutputPlan(number, f"{len(plans):05d}-{number}-{call_id}", directories[number], ()))
+    return plans
+
+
+def even_slices(group: FileGroup, bins: int) -> list[list[Slice]]:
+    """The group's files or row groups of them in at most ``bins`` contiguous lists of about equal size."""
+    return [found for found in _balanced(_slices(group, bins), bins) if found]
 
 
 def _slices(group: FileGroup, bins: int) -> list[Slice]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,19 +20,24 @@ from coordinator.connectors.iceberg.copying import choose_ways
 from coordinator.connectors.iceberg.delegated import reason_of_properties
 from coordinator.connectors.iceberg.deletes import DeleteIndex
 from coordinator.connectors.iceberg.filters import file_filter
+from coordinator.connectors.iceberg.fragments import Written, parse_fragment
 from coordinator.connectors.iceberg.groups import Candidate, FileGroup, Skipped, Survey, survey
 from coordinator.connectors.iceberg.journal import Journal, JournalEntry
 from coordinator.connectors.iceberg.manifest_reader import unhurried_garbage
 from coordinator.connectors.iceberg.manifests import LiveFile, Partition, read_live
 from coordinator.connectors.iceberg.options import RewriteOptions
-from coordinator.connectors.iceberg.payloads import OutputPlan, TaskFactory, equality_fields, plan_outputs
-from coordinator.connectors.iceberg.storage import delete_files
+from coordinator.connectors.iceberg.ordering import Ordering
+from coordinator.connectors.iceberg.payloads import (
+    OutputPlan,
+    TaskFactory,
+    equality_fields,
+    plan_outputs,
+    plan_sorted_outputs,
+)
 from shared.errors import ErrorCode, ProcessionError
-from shared.spi.procedure import ProcedureContext, ProcedureProgress, TableTarget
+from shared.spi.procedure import TableTarget
 from shared.spi.workers import WorkerRuntime
 
-WRITE_KERNEL = "rewrite:run"
-JOIN_KERNEL = "join:run"
 _MOST_EQUALITY_KEYS = 8_000_000
 """Deleted keys that one task may hold; about 50 bytes each."""
 
@@ -51,6 +55,7 @@ class Rewrite:
     outputs: list[OutputPlan]
     factory: TaskFactory
     options: RewriteOptions
+    ordering: Ordering | None = None
     entry: JournalEntry | None = None
     parts: list[str] = field(default_factory=list)
 
@@ -62,20 +67,6 @@ class Rewrite:
     def applied(self) -> list[LiveFile]:
         found = {d.path: d for group in self.groups for c in group.files for d in c.deletes}
         return list(found.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A file that a task wrote; the kernels' Fragment."""
-
-    output: int
-    part: int | None
-    path: str | None
-    rows: int
-    size: int
-    read_rows: int
-    nan_counts: dict[str, int]
-    metrics: dict[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +119,12 @@ def _survey(table: Table, snapshot: Snapshot, target: TableTarget, options: Rewr
 
 
 def plan_rewrite(
-    catalog: TableCatalog, table: Table, target: TableTarget, options: RewriteOptions, workers: WorkerRuntime
+    catalog: TableCatalog,
+    table: Table,
+    target: TableTarget,
+    options: RewriteOptions,
+    workers: WorkerRuntime,
+    ordering: Ordering | None = None,
 ) -> Rewrite | NotOurs | None:
     """What to rewrite in the pinned snapshot of ``table``, of format version 2 at most; None when nothing is to do.
 
@@ -144,7 +140,11 @@ def plan_rewrite(
     call_id = uuid.uuid4().hex
     directories = [_directory(table, group, call_id) for group in groups]
     factory = TaskFactory.of(table, catalog.settings.storage)
-    copies = [way.copies for way in choose_ways(table, groups, options, factory, workers)]
+    if ordering is not None:
+        outputs = plan_sorted_outputs(groups, directories, call_id)
+    else:
+        copies = [way.copies for way in choose_ways(table, groups, options, factory, workers)]
+        outputs = plan_outputs(groups, workers.parallelism, directories, call_id, copies)
     return Rewrite(
         call_id=call_id,
         target=target,
@@ -152,9 +152,10 @@ def plan_rewrite(
         base_snapshot_id=snapshot.snapshot_id,
         base_sequence=snapshot.sequence_number or 0,
         groups=groups,
-        outputs=plan_outputs(groups, workers.parallelism, directories, call_id, copies),
+        outputs=outputs,
         factory=factory,
         options=options,
+        ordering=ordering,
     )
 
 
@@ -173,94 +174,6 @@ def journal_begin(rewrite: Rewrite, journal: Journal, catalog: str, query_id: st
         begun_at=datetime.now(UTC),
     )
     journal.begin(rewrite.entry)
-
-
-def write_files(rewrite: Rewrite, context: ProcedureContext) -> list[bytes]:
-    """Run the tasks: parts first, joined to one file where an output has several. Returns the final fragments."""
-    fragments: list[bytes] = []
-    for wave in _waves(rewrite):
-        fragments += _write_wave(rewrite, context, wave)
-    delete_files(rewrite.table.io, rewrite.parts)
-    rewrite.parts.clear()
-    return fragments
-
-
-def _waves(rewrite: Rewrite) -> list[list[int]]:
-    """Output numbers by how many groups may run at a time."""
-    limit = rewrite.options.max_concurrent_groups
-    if limit is None or limit >= len(rewrite.groups):
-        return [list(range(len(rewrite.outputs)))]
-    return [
-        [i for i, output in enumerate(rewrite.outputs) if start <= output.group < start + limit]
-        for start in range(0, len(rewrite.groups), limit)
-    ]
-
-
-def _write_wave(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[int]) -> list[bytes]:
-    factory, name = rewrite.factory, f"{rewrite.target.schema}.{rewrite.target.table}"
-    decoded = [n for n in numbers if not rewrite.outputs[n].copies]
-    payloads = [factory.write(n, rewrite.outputs[n], p) for n in decoded for p in range(len(rewrite.outputs[n].parts))]
-    parts: dict[int, list[Written]] = {}
-    final: list[bytes] = []
-    results = context.workers.run_tasks(WRITE_KERNEL, payloads, description=f"rewrite {name}")
-    for done, raw in enumerate(results, start=1):
-        context.check_cancelled()
-        context.report(ProcedureProgress(done, len(payloads), "rewriting files"))
-        written = parse_fragment(raw)
-        if len(rewrite.outputs[written.output].parts) == 1:
-            final.append(raw)
-        else:
-            parts.setdefault(written.output, []).append(written)
-    return final + _join_parts(rewrite, context, parts) + _copy_files(rewrite, context, numbers)
-
-
-def _copy_files(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[int]) -> list[bytes]:
-    payloads = [rewrite.factory.copy(n, rewrite.outputs[n]) for n in numbers if rewrite.outputs[n].copies]
-    copied = []
-    for raw in context.workers.run_tasks(JOIN_KERNEL, payloads, description="copy row groups"):
-        context.check_cancelled()
-        copied.append(raw)
-        context.report(ProcedureProgress(len(copied), len(payloads), "copying row groups"))
-    return copied
-
-
-def _join_parts(rewrite: Rewrite, context: ProcedureContext, parts: dict[int, list[Written]]) -> list[bytes]:
-    payloads, empty = [], []
-    read: dict[int, int] = {}
-    for number, written in parts.items():
-        read[number] = sum(w.read_rows for w in written)
-        paths = [w.path for w in sorted(written, key=lambda w: w.part or 0) if w.path is not None]
-        rewrite.parts += paths
-        nan_counts: dict[str, int] = {}
-        for w in written:
-            for key, count in w.nan_counts.items():
-                nan_counts[key] = nan_counts.get(key, 0) + count
-        if paths:
-            payloads.append(rewrite.factory.join(number, rewrite.outputs[number], paths, nan_counts))
-        else:
-            empty.append(_fragment({"output": number, "part": None}, read[number]))
-    if not payloads:
-        return empty
-    joined = []
-    for raw in context.workers.run_tasks(JOIN_KERNEL, payloads, description="join parts"):
-        context.check_cancelled()
-        fragment = json.loads(raw)
-        joined.append(json.dumps({**fragment, "read_rows": read[fragment["tag"]["output"]]}).encode())
-    return joined + empty
-
-
-def _fragment(tag: dict[str, Any], read_rows: int) -> bytes:
-    empty = {"tag": tag, "path": None, "rows": 0, "size": 0, "read_rows": read_rows, "nan_counts": {}, "metrics": None}
-    return json.dumps(empty).encode()
-
-
-def parse_fragment(raw: bytes) -> Written:
-    """A kernel's answer."""
-    f = json.loads(raw)
-    tag = f["tag"]
-    return Written(
-        tag["output"], tag["part"], f["path"], f["rows"], f["size"], f["read_rows"], f["nan_counts"], f["metrics"]
-    )
 
 
 def new_data_files(rewrite: Rewrite, fragments: Sequence[bytes]) -> list[DataFile]:
@@ -297,7 +210,7 @@ def _data_file(rewrite: Rewrite, written: Written) -> DataFile:
         key_metadata=None,
         split_offsets=metrics["split_offsets"],
         equality_ids=None,
-        sort_order_id=None,
+        sort_order_id=None if rewrite.ordering is None else rewrite.ordering.sort_order_id,
     )
     file.spec_id = like.spec_id
     return file

@@ -1,4 +1,4 @@
-"""``sorted_by`` of a rewrite: columns with directions, or one ``zorder(a, b)``; Presto's rules and texts.
+"""``sorted_by`` of a rewrite: columns with directions, one ``zorder(a, b)`` or ``hilbert(a, b)``; Presto's rules.
 
 Source: Presto ``SortFieldUtils`` and ``RewriteDataFilesProcedure`` (PR 27561), Iceberg's ``sort_order`` argument.
 """
@@ -20,8 +20,11 @@ from shared.errors import ErrorCode, ProcessionError
 
 _NAME = r'"(?:[^"]|"")+"|[^\s(),"]+'
 _COLUMN = re.compile(rf"\s*({_NAME})(?:\s+(ASC|DESC))?(?:\s+NULLS\s+(FIRST|LAST))?\s*", re.IGNORECASE)
-_ZORDER = re.compile(r"\s*zorder\b", re.IGNORECASE)
-_ZORDER_CALL = re.compile(rf"\s*zorder\s*\(\s*((?:{_NAME})(?:\s*,\s*(?:{_NAME}))*)\s*\)\s*", re.IGNORECASE)
+_CURVE = re.compile(r"\s*(?:zorder|hilbert)\b", re.IGNORECASE)
+_CURVE_CALL = re.compile(rf"\s*(zorder|hilbert)\s*\(\s*((?:{_NAME})(?:\s*,\s*(?:{_NAME}))*)\s*\)\s*", re.IGNORECASE)
+
+
+Curve = Literal["zorder", "hilbert"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,54 +38,60 @@ class SortColumn:
 
 @dataclass(frozen=True, slots=True)
 class SortedBy:
-    """What to sort by; ``zorder`` interleaves the columns, whose directions then say nothing."""
+    """What to sort by; along a ``curve`` through all columns, their directions say nothing."""
 
     columns: tuple[SortColumn, ...]
-    zorder: bool = False
+    curve: Curve | None = None
 
 
 def parse_sorted_by(entries: Sequence[str]) -> SortedBy:
     """The parsed argument; raises ProcessionError with Presto's texts. Columns are not looked up."""
-    curved = [entry for entry in entries if _ZORDER.match(entry) and _COLUMN.fullmatch(entry) is None]
+    curved = [entry for entry in entries if _CURVE.match(entry) and _COLUMN.fullmatch(entry) is None]
     if not curved:
         return SortedBy(tuple(_sort_column(entry) for entry in entries))
+    word = curved[0].split("(")[0].split()[0].lower()
     if len(curved) > 1:
-        raise _invalid("Multiple zorder(...) expressions are not supported in sorted_by")
+        raise _invalid(f"Multiple {word}(...) expressions are not supported in sorted_by")
     if len(entries) > 1:
         raise _invalid(
-            "Cannot mix zorder function with regular column names in sorted_by. "
-            "Use either columns or a single zorder(...) expression."
+            f"Cannot mix {word} function with regular column names in sorted_by. "
+            f"Use either columns or a single {word}(...) expression."
         )
-    call = _ZORDER_CALL.fullmatch(curved[0])
+    call = _CURVE_CALL.fullmatch(curved[0])
     if call is None:
-        raise _invalid(f"Malformed zorder(...) expression: {curved[0]}")
-    names = tuple(SortColumn(_unquoted(name)) for name in re.findall(_NAME, call[1]))
-    return SortedBy(names, zorder=True)
+        raise _invalid(f"Malformed {word}(...) expression: {curved[0]}")
+    names = tuple(SortColumn(_unquoted(name)) for name in re.findall(_NAME, call[2]))
+    return SortedBy(names, curve="zorder" if word == "zorder" else "hilbert")
 
 
 def resolved(sorted_by: SortedBy, table: Table) -> SortedBy:
     """With the table's own spelling of each column; raises ProcessionError when one is missing or the order clashes."""
     names = {field.name.lower(): field.name for field in table.schema().fields}
     missing = [column.name for column in sorted_by.columns if column.name.lower() not in names]
-    if missing and sorted_by.zorder:
+    if missing and sorted_by.curve is not None:
+        kind = "Z-order" if sorted_by.curve == "zorder" else "Hilbert"
         raise ProcessionError(
             ErrorCode.COLUMN_NOT_FOUND,
-            f"Z-order column(s) not found in table: [{', '.join(missing)}]. "
+            f"{kind} column(s) not found in table: [{', '.join(missing)}]. "
             f"Available columns: [{', '.join(names.values())}]",
         )
     if missing:
         raise ProcessionError(ErrorCode.COLUMN_NOT_FOUND, f"Column not found: {missing[0]}")
     columns = tuple(SortColumn(names[c.name.lower()], c.direction, c.nulls) for c in sorted_by.columns)
-    if not sorted_by.zorder and not _satisfies(columns, table.sort_order().fields, table.schema()):
+    if sorted_by.curve is None and not _satisfies(columns, table.sort_order().fields, table.schema()):
         raise ProcessionError(
             ErrorCode.NOT_SUPPORTED, "Specified sort order is incompatible with the target table's internal sort order"
         )
-    return SortedBy(columns, sorted_by.zorder)
+    return SortedBy(columns, sorted_by.curve)
 
 
 def sort_order_text(sorted_by: SortedBy) -> str:
-    """What Iceberg's parser takes as ``sort_order``."""
-    if sorted_by.zorder:
+    """What Iceberg's parser takes as ``sort_order``; raises ProcessionError for a curve that it does not know."""
+    if sorted_by.curve == "hilbert":
+        raise ProcessionError(
+            ErrorCode.NOT_SUPPORTED, "hilbert is not known to Iceberg's own procedure, which has to do this rewrite"
+        )
+    if sorted_by.curve is not None:
         return f"zorder({', '.join(quoted_name(column.name) for column in sorted_by.columns)})"
     return ", ".join(f"{quoted_name(c.name)} {c.direction} NULLS {c.nulls}" for c in sorted_by.columns)
 

@@ -25,6 +25,8 @@ from coordinator.connectors.iceberg.delegated import (
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
 from coordinator.connectors.iceberg.journal import Journal, JournalEntry
 from coordinator.connectors.iceberg.options import RewriteOptions, Rewriter, parse_options
+from coordinator.connectors.iceberg.ordering import Ordering, row_order
+from coordinator.connectors.iceberg.packed_writes import write_files, write_packed
 from coordinator.connectors.iceberg.payloads import TaskFactory
 from coordinator.connectors.iceberg.recovery import landed_snapshot, sweep
 from coordinator.connectors.iceberg.rewrite import (
@@ -35,8 +37,8 @@ from coordinator.connectors.iceberg.rewrite import (
     new_data_files,
     plan_rewrite,
     reason_of_work,
-    write_files,
 )
+from coordinator.connectors.iceberg.sorted_writes import write_sorted
 from coordinator.connectors.iceberg.sorting import SortedBy, parse_sorted_by
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
@@ -69,7 +71,7 @@ DECLARATION = ProcedureDeclaration(
         Argument(
             "sorted_by",
             "array(varchar)",
-            "For sort: col [ASC|DESC] [NULLS FIRST|LAST] each, or one zorder(a, b). Default: the table's order.",
+            "For sort: col [ASC|DESC] [NULLS FIRST|LAST] each, or zorder(a, b) or hilbert(a, b). Default: the table's.",
             default=None,
         ),
         Argument("options", "map(varchar,varchar)", "Iceberg's rewrite options by name.", default=None),
@@ -90,8 +92,8 @@ DECLARATION = ProcedureDeclaration(
     "max-file-group-size-bytes, max-file-group-input-files, max-files-to-rewrite, max-concurrent-file-group-rewrites, "
     "delete-file-threshold, delete-ratio-threshold, rewrite-job-order, remove-dangling-deletes; with sort also "
     "compression-factor and shuffle-partitions-per-file, with zorder also var-length-contribution and "
-    "max-output-size. Iceberg's own procedure does the rewrite through Spark, with the same columns, for strategy "
-    "sort, output-spec-id, partial-progress.enabled (with its max-commits and max-failed-commits), "
+    "max-output-size; copy-row-groups=false always decodes. Iceberg's own procedure does the rewrite through Spark, "
+    "with the same columns, for output-spec-id, partial-progress.enabled (with max-commits and max-failed-commits), "
     "use-starting-sequence-number=false, tables of format version 3, Avro and ORC files, and tables with Parquet "
     "bloom filters. Sorting by columns must keep the table's own sort order. "
     "A call with nothing to do makes no snapshot.",
@@ -112,7 +114,7 @@ class Call:
 
 
 class RewriteDataFiles:
-    """Bin-packing on the executors, one atomic REPLACE, journaled from before the first file to after the last."""
+    """Packing and sorting on the executors, one atomic REPLACE, journaled from before the first file to the end."""
 
     declaration = DECLARATION
 
@@ -136,13 +138,18 @@ class RewriteDataFiles:
             table = self._catalog.open(target.schema, target.table)
             options = parse_options(arguments.get("options"), table.properties, rewriter)
             planned: Rewrite | NotOurs | None
-            reason = reason_before_planning(table, options, sort=rewriter != "BIN-PACK")
+            if table.current_snapshot() is None:
+                return Call(None, shown=[] if arguments.get("dry_run") else None)
+            reason, ordering = reason_before_planning(table, options), None
+            if reason is None and rewriter != "BIN-PACK":
+                found = row_order(table, sorted_by, options)
+                reason, ordering = (found, None) if isinstance(found, str) else (None, found)
             if arguments.get("dry_run"):
-                return Call(None, shown=self._shown(table, target, options, reason, context))
+                return Call(None, shown=self._shown(table, target, options, reason, ordering, context))
             if reason is not None:
                 planned = NotOurs(reason)
             else:
-                planned = plan_rewrite(self._catalog, table, target, options, context.workers)
+                planned = plan_rewrite(self._catalog, table, target, options, context.workers, ordering)
             match planned:
                 case NotOurs(reason):
                     catalog = self._catalog.settings.catalog
@@ -152,7 +159,13 @@ class RewriteDataFiles:
         return Call(planned)
 
     def _shown(
-        self, table: Table, target: TableTarget, options: RewriteOptions, reason: str | None, context: ProcedureContext
+        self,
+        table: Table,
+        target: TableTarget,
+        options: RewriteOptions,
+        reason: str | None,
+        ordering: Ordering | None,
+        context: ProcedureContext,
     ) -> list[Any]:
         """The rows of a dry run."""
         looked = look(table, target, options)
@@ -162,6 +175,8 @@ class RewriteDataFiles:
         reason = reason or (reason_of_work(table, groups) if groups else None)
         if reason is not None:
             methods = [("iceberg", Way(copies=False, reason=reason))] * len(groups)
+        elif ordering is not None:
+            methods = [("sort", Way(copies=False, reason="strategy sort"))] * len(groups)
         else:
             factory = TaskFactory.of(table, self._catalog.settings.storage)
             ways = choose_ways(table, groups, options, factory, context.workers)
@@ -175,7 +190,8 @@ class RewriteDataFiles:
         if handle.rewrite is None:
             return []
         handle.writing = True
-        fragments = write_files(handle.rewrite, context)
+        wave = write_packed if handle.rewrite.ordering is None else write_sorted
+        fragments = write_files(handle.rewrite, context, wave)
         handle.writing = False
         return fragments
 
@@ -261,4 +277,4 @@ def _sorted_by(arguments: Arguments) -> SortedBy | None:
 def _rewriter(arguments: Arguments, sorted_by: SortedBy | None) -> Rewriter:
     if (arguments.get("strategy") or "binpack").lower() == "binpack":
         return "BIN-PACK"
-    return "Z-ORDER" if sorted_by is not None and sorted_by.zorder else "SORT"
+    return "Z-ORDER" if sorted_by is not None and sorted_by.curve is not None else "SORT"

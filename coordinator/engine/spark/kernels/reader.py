@@ -70,6 +70,18 @@ class FileReader:
             masks += [deleted.keep_mask([arrays[place[i]] for i in deleted.ids]) for deleted in equality]
             yield _kept(arrays, masks)
 
+    def head(self, fields: Sequence[FieldJson], mapping: NameMapping | None, rows: int) -> list[Any]:
+        """One array a field of at most ``rows`` rows from the beginning of the input, deleted ones included."""
+        schema = with_ids(self._file.schema_arrow, mapping, self._item.path)
+        plan = ColumnPlan(schema, fields, self._item.constants)
+        columns = [schema.field(i).name for i in plan.indices]
+        first = (self._item.groups or (0, 0))[0]
+        if first >= self._file.metadata.num_row_groups:
+            return []
+        batches = self._file.iter_batches(rows, row_groups=[first], columns=columns, use_threads=False)
+        batch = next(iter(batches), None)
+        return [] if batch is None else plan.arrays(batch)
+
     def _stream(self, schema: Any, plan: ColumnPlan) -> Iterator[tuple[int, Any]]:
         """Batches with the position of their first row in the file."""
         metadata = self._file.metadata

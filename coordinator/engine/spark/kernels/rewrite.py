@@ -31,7 +31,7 @@ def run(payload: bytes) -> bytes:
 
 def _rewrite(task: WriteTask) -> Fragment:
     fields = leaves(task.fields)
-    worth, text = _dictionaries(task)
+    worth, text = dictionaries(task)
     writer = FileWriter(task, fields, worth, text)
     read = 0
     try:
@@ -101,7 +101,7 @@ class FileWriter:
     def __init__(self, task: WriteTask, fields: Sequence[Leaf], worth: set[str], text: set[str]) -> None:
         self._output = task.output
         self._storage = task.storage
-        self._schema = pa.schema([_writer_field(field, text) for field in task.fields])
+        self._schema = pa.schema([writer_field(field, text) for field in task.fields])
         self._options = _options(task.output, [leaf.path for leaf in fields if leaf.path in worth])
         self._nan_leaves = [leaf for leaf in nan_columns(fields) if leaf.names]
         self._pending: list[Any] = []
@@ -160,7 +160,7 @@ class FileWriter:
             self._writer.write_table(table, row_group_size=table.num_rows)
 
 
-def _dictionaries(task: WriteTask) -> tuple[set[str], set[str]]:
+def dictionaries(task: WriteTask) -> tuple[set[str], set[str]]:
     """Paths worth a dictionary, and the top-level text columns among them that can stay dictionaries in memory."""
     if not task.inputs:
         return set(), set()
@@ -171,7 +171,8 @@ def _dictionaries(task: WriteTask) -> tuple[set[str], set[str]]:
     return worth, text & columns
 
 
-def _writer_field(field: FieldJson, text: set[str]) -> Any:
+def writer_field(field: FieldJson, text: set[str]) -> Any:
+    """The Arrow field that is written, a dictionary for the columns of ``text``."""
     made = arrow_field(field)
     return made.with_type(pa.dictionary(pa.int32(), pa.string())) if field["name"] in text else made
 

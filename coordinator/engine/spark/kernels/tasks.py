@@ -112,7 +112,11 @@ class Fragment:
 
 def write_task(payload: bytes) -> WriteTask:
     """The task of a payload."""
-    raw = json.loads(payload)
+    return write_task_of(json.loads(payload))
+
+
+def write_task_of(raw: dict[str, Any]) -> WriteTask:
+    """The task of a parsed payload, which is taken over."""
     raw["inputs"] = [_input(item) for item in raw["inputs"]]
     raw["output"] = Output(**raw["output"])
     for name in ("position_deletes", "equality_deletes"):
