@@ -92,8 +92,8 @@ def sort_order(schema: Schema, entries: Sequence[str]) -> SortOrder:
     """The order; raises INVALID_TABLE_PROPERTY. Nulls come first ascending and last descending unless told."""
     fields: list[SortField] = []
     parsed = parse_sorted_by(entries)
-    if parsed.zorder:
-        raise invalid_property("zorder(...) is for CALL system.rewrite_data_files; a table's order is by columns")
+    if parsed.curve is not None:
+        raise invalid_property(f"{parsed.curve}(...) is for CALL system.rewrite_data_files; a table's order is by columns")
     for column, entry in zip(parsed.columns, entries, strict=True):
         source = _column(schema, column.name.lower(), "Sorted-by column not found")
         if not source.field_type.is_primitive:
