@@ -93,7 +93,7 @@ def sort_order(schema: Schema, entries: Sequence[str]) -> SortOrder:
     fields: list[SortField] = []
     parsed = parse_sorted_by(entries)
     if parsed.curve is not None:
-        raise invalid_property(f"{parsed.curve}(...) is for CALL system.rewrite_data_files; a table's order is by columns")
+        raise invalid_property(f"{parsed.curve}(...) is for rewrite_data_files; a table's order is by columns")
     for column, entry in zip(parsed.columns, entries, strict=True):
         source = _column(schema, column.name.lower(), "Sorted-by column not found")
         if not source.field_type.is_primitive:
