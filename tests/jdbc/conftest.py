@@ -30,8 +30,8 @@ INSERT INTO shop."MixedCase" VALUES (7, 8);
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with postgres_server(tmp_path_factory.mktemp("postgres")) as url:
+def postgres() -> Iterator[str]:
+    with postgres_server() as url:
         engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg2:", 1))
         with engine.begin() as connection:
             connection.exec_driver_sql(TABLES)

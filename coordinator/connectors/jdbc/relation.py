@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from coordinator.connectors.jdbc.dialects.dialect import Dialect
-from coordinator.connectors.jdbc.remote_query import remote_query, render
+from coordinator.connectors.jdbc.remote_query import RemoteColumn, remote_query, render
 from shared.plan.nodes import TableScanNode
 from shared.spi.relation import JdbcRelation
 
@@ -16,6 +16,9 @@ def jdbc_relation(scan: TableScanNode, dialect: Dialect) -> JdbcRelation:
     # A table's own columns have the table's names, which differ from those of the variables.
     named = {v.name: str(scan.assignments[v.key]["columnName"]) for v in scan.outputVariables}
     renamed = {named[name]: column for name, column in query.columns.items() if name in named}
+    if not renamed:
+        # Only the number of rows is wanted; no engine reads rows without columns.
+        renamed = {"one": RemoteColumn("1", "integer")}
     types = tuple(column.type for column in renamed.values())
     names = tuple(renamed)
     shown = msgspec.structs.replace(query, columns=renamed)
