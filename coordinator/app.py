@@ -30,6 +30,7 @@ from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.runtime_state import DispatcherState
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.executor import Executor
+from coordinator.engine.jobs import JobLog
 from coordinator.engine.local import LocalEngine
 from coordinator.engine.native import NativeExplainer
 from coordinator.engine.spark.engine import SparkEngine
@@ -102,7 +103,8 @@ def create_app(
     spark = SparkEngine(_spark_settings(config), catalogs.spark_conf())
     converter = NativePlanConverter(NativeSettings.model_validate(defaults["native"])) if defaults else None
     explainer = NativeExplainer(converter)
-    executor = Executor(catalogs, LocalEngine(), spark, explainer)
+    jobs = JobLog(config.node.data_dir / "jobs.db")
+    executor = Executor(catalogs, LocalEngine(), spark, explainer, jobs)
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = Dispatcher(
@@ -117,7 +119,9 @@ def create_app(
         info,
         stop=stop,
         metrics=_metrics(pool, checkers, spark),
-        around=partial(_running, catalogs, pool, checkers, spark, explainer, partial(_follow, groups_file, groups)),
+        around=partial(
+            _running, catalogs, pool, checkers, spark, explainer, partial(_follow, groups_file, groups), jobs
+        ),
     )
     app.include_router(
         create_precheck_router(
@@ -169,9 +173,11 @@ async def _running(
     spark: SparkEngine,
     explainer: NativeExplainer,
     following: Callable[[], AbstractAsyncContextManager[None]],
+    jobs: JobLog,
 ) -> AsyncIterator[None]:
     """Everything with a life cycle, started in order and stopped in reverse."""
     async with AsyncExitStack() as stack:
+        stack.callback(jobs.close)
         explainer.bind(asyncio.get_running_loop())
         stack.push_async_callback(explainer.aclose)
         stack.push_async_callback(checkers.aclose)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from coordinator.dispatch.failures import canceled, internal_error
+from coordinator.dispatch.failures import canceled, internal_error, killed
 from coordinator.dispatch.pages import encode_batch
 from coordinator.dispatch.ports import QueryProgress, StatementExecutor
 from coordinator.dispatch.query import Query
@@ -41,6 +41,12 @@ class QueryExecution:
     def check_cancelled(self) -> None:
         if self._query.state.done:
             raise self._query.error or canceled()
+
+    def kill(self, message: str) -> None:
+        def end() -> None:
+            self._query.fail(killed(message))
+
+        self._query.call_on_loop(end)
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
         self._query.on_cancel(callback)

@@ -67,6 +67,10 @@ class Execution(Protocol):
         """Raise the error that ended the query (USER_CANCELED, ABANDONED_QUERY, …), if one did."""
         ...
 
+    def kill(self, message: str) -> None:
+        """End the query with ADMINISTRATIVELY_KILLED, on behalf of somebody else."""
+        ...
+
     def on_cancel(self, callback: Callable[[], None]) -> None:
         """Call back once, on a thread of its own, when the query ends early; at once if it already has."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol, assert_never, cast
 
@@ -15,6 +16,7 @@ from coordinator.dispatch.ports import Execution, QueryProgress
 from coordinator.engine.arrow_types import rows_to_batch
 from coordinator.engine.fetch_rows import fetch_rows
 from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, make_files, spark_inputs
+from coordinator.engine.jobs import JobLog
 from coordinator.engine.procedures import run_procedure
 from coordinator.planner.planned_statement import (
     CallProcedure,
@@ -28,6 +30,7 @@ from coordinator.planner.planned_statement import (
     WriteRows,
 )
 from shared.spi.catalog_changes import EditableCatalog
+from shared.spi.jobs import Job
 from shared.spi.procedure import ProcedureContext, ProcedureProgress
 from shared.spi.table_writes import WritableCatalog, WriteContext
 from shared.spi.workers import WorkerRuntime
@@ -58,11 +61,13 @@ class Executor:
         local: LocalSql,
         spark: SparkSql,
         explain_native: Callable[[ExplainNative], str],
+        jobs: JobLog | None = None,
     ) -> None:
         self._catalogs = catalogs
         self._local = local
         self._spark = spark
         self._explain_native = explain_native
+        self._jobs = jobs or JobLog()
 
     def execute(self, planned: PlannedStatement, execution: Execution) -> Iterator[pa.RecordBatch]:
         """The statement's result; blocks. Raises ProcessionError."""
@@ -94,7 +99,17 @@ class Executor:
     def _call(self, work: CallProcedure, execution: Execution) -> Any:
         execution.report_progress(QueryProgress(phase=f"calling {work.procedure}"))
         procedure = find_procedure(self._catalogs, work.catalog, work.procedure)
-        result = run_procedure(procedure, work, self._context(work.catalog, execution))
+        context = self._context(work.catalog, execution)
+        if is_logged(work):
+            with self._jobs.running(job_of(work, execution), execution.kill) as progress:
+
+                def report(seen: ProcedureProgress) -> None:
+                    progress(seen)
+                    context.report(seen)
+
+                result = run_procedure(procedure, work, replace(context, report=report))
+        else:
+            result = run_procedure(procedure, work, context)
         if result.update_count is not None:
             execution.set_update_count(result.update_count)
         return result.rows
@@ -107,6 +122,7 @@ class Executor:
             now=datetime.now(UTC),
             report=lambda progress: execution.report_progress(_query_progress(progress)),
             check_cancelled=execution.check_cancelled,
+            jobs=self._jobs,
         )
 
     def _write(self, work: WriteRows, execution: Execution) -> int:
@@ -121,6 +137,20 @@ class Executor:
         rows = writer.write(write, WriteContext(self._context(write.catalog, execution), run))
         execution.set_update_count(rows)
         return rows
+
+
+def is_logged(work: CallProcedure) -> bool:
+    """Whether a call is a job: those that only look at something are none."""
+    return not work.procedure.startswith(("show_", "help", "kill_job"))
+
+
+def job_of(work: CallProcedure, execution: Execution) -> Job:
+    """A job that begins to run now."""
+    table = None
+    if "table_name" in work.arguments:
+        table = f"{work.catalog}.{work.arguments['schema']}.{work.arguments['table_name']}"
+    user = execution.session.user
+    return Job(execution.query_id, work.procedure, table, user, "RUNNING", datetime.now(UTC))
 
 
 def _query_progress(progress: ProcedureProgress) -> QueryProgress:

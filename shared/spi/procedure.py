@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import RowExpression
+from shared.spi.jobs import Jobs
 from shared.spi.session import Session
 from shared.spi.workers import WorkerRuntime
 
@@ -114,6 +115,7 @@ class ProcedureContext:
     now: datetime
     report: Callable[[ProcedureProgress], None] = lambda _progress: None
     check_cancelled: Callable[[], None] = lambda: None
+    jobs: Jobs | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,3 +231,86 @@ def test_a_contradicted_overwrite_is_refused_in_icebergs_words(both: Both) -> No
     both.twin("clash")
     message = both.refusal("publish_changes", "clash", "wap_id => 'w'", wap_id="w")
     assert "Cannot cherry-pick replace partitions with changed partition" in message
+
+
+def test_registering_is_as_icebergs(both: Both, table: str) -> None:
+    location = both.table(table).metadata_location
+    expected = both.sql(f"CALL {NAME}.system.register_table('db.{table}_again_java', '{location}')")
+    assert both.ours("register_table", f"{table}_again", metadata_file=location) == expected
+    both.same_state(f"{table}_again")
+
+
+def ndv(both: Both, name: str) -> dict[int, str]:
+    (file,) = both.table(name).metadata.statistics
+    return {blob.fields[0]: blob.properties["ndv"] for blob in file.blob_metadata}
+
+
+def test_statistics_are_icebergs_and_iceberg_reads_them(both: Both, table: str) -> None:
+    assert len(both.ours("compute_table_stats", table)) == 1
+    assert len(both.java("compute_table_stats", table)) == 1
+    assert ndv(both, table) == ndv(both, f"{table}_java")
+    rows = []
+    for name, files in ((table, both.ours), (f"{table}_java", both.java)):
+        ((path,),) = [row.values() for row in files("compute_partition_stats", table)]
+        rows.append(both.sql(f"SELECT * FROM parquet.`{path}` ORDER BY partition"))
+        assert both.table(name).metadata.partition_statistics[0].statistics_path == path
+    assert len(rows[0]) == len(rows[1]) > 1
+    known = both.table(table).snapshot_by_id
+    for ours, java in zip(*rows, strict=True):
+        # After the picks the two have snapshots of their own.
+        if java["last_updated_snapshot_id"] != ours["last_updated_snapshot_id"]:
+            assert known(ours["last_updated_snapshot_id"]).timestamp_ms == ours["last_updated_at"]
+            ours = {**ours, **{k: java[k] for k in ("last_updated_snapshot_id", "last_updated_at")}}
+        assert ours == java
+    # Iceberg goes on from our statistics: its next ones are made from them.
+    both.sql(f"INSERT INTO {NAME}.db.{table} VALUES (900, 'z')")
+    again = both.sql(f"CALL {NAME}.system.compute_partition_stats(table => 'db.{table}')")[0]
+    counts = both.sql(f"SELECT sum(data_record_count) AS n FROM parquet.`{again['partition_statistics_file']}`")
+    assert counts == both.sql(f"SELECT count(*) AS n FROM {NAME}.db.{table}")
+
+
+def test_changes_are_icebergs(both: Both) -> None:
+    name = "log"
+    both.sql(f"CREATE TABLE {NAME}.db.{name} (id bigint, p string) USING iceberg")
+    for values in ("(1, 'a'), (2, 'b')", "(3, 'c')"):
+        both.sql(f"INSERT INTO {NAME}.db.{name} VALUES {values}")
+    both.sql(f"DELETE FROM {NAME}.db.{name} WHERE id = 1")
+    first = ids_of(both, name)[0]
+    assert both.ours("create_changelog_view", name) == [{"changelog_view": f"{name}_changes"}]
+    both.sql(f"CALL {NAME}.system.create_changelog_view(table => 'db.{name}', changelog_view => 'theirs')")
+    columns = "id, p, {0}change_type AS t, {0}change_ordinal AS o, {0}commit_snapshot_id AS s"
+    ours = both.sql(f"SELECT {columns.format('')} FROM {NAME}.db.{name}_changes ORDER BY ALL")
+    assert ours == both.sql(f"SELECT {columns.format('_')} FROM theirs ORDER BY ALL")
+    assert len(ours) == 4
+    later = {"start-snapshot-id": str(first)}
+    both.ours("create_changelog_view", name, changelog_view=f"{name}_later", options=later)
+    assert len(both.sql(f"SELECT * FROM {NAME}.db.{name}_later")) == 2
+    views = both.sql("SHOW VIEWS")
+    assert not [view for view in views if str(view).find("procession_") >= 0]
+
+
+def test_copies_and_the_way_to_version_3(both: Both) -> None:
+    both.sql(
+        f"CREATE TABLE {NAME}.db.src (id bigint, `it's` string) USING iceberg TBLPROPERTIES ('format-version'='2')"
+    )
+    for values in ("(1, 'a')", "(2, 'b'), (3, 'c')"):
+        both.sql(f"INSERT INTO {NAME}.db.src VALUES {values}")
+    first, second = ids_of(both, "src")
+    both.ours("create_tag", "src", tag="one", snapshot_id=first)
+    assert both.ours("copy_to_table", "src", new_table="copied")[0] == {
+        "new_table": "db.copied", "source_snapshot_id": second, "copied_records_count": 3,
+    }  # fmt: skip
+    made = both.ours("copy_to_table", "src", new_table="copied", as_of_instant="one", save_mode="append")
+    assert (made[0]["source_snapshot_id"], made[0]["copied_records_count"]) == (first, 1)
+    assert both.sql(f"SELECT id FROM {NAME}.db.copied ORDER BY 1") == [{"id": 1}, {"id": 1}, {"id": 2}, {"id": 3}]
+    both.ours("copy_to_table", "src", new_table="copied", columns=["IT'S"], save_mode="overwrite")
+    assert both.sql(f"SELECT * FROM {NAME}.db.copied ORDER BY 1") == [{"it's": "a"}, {"it's": "b"}, {"it's": "c"}]
+    with pytest.raises(ProcessionError, match=r"Table db\.copied already exists"):
+        both.ours("copy_to_table", "src", new_table="copied")
+    assert both.ours("upgrade_format_version", "src", format_version=3) == [
+        {"previous_version": 2, "current_version": 3}
+    ]
+    assert both.table("src").format_version == 3
+    both.sql(f"INSERT INTO {NAME}.db.src VALUES (4, 'd')")
+    assert both.ours("rollback_to_snapshot", "src", snapshot_id=second)[0]["current_snapshot_id"] == second
+    assert len(both.sql(f"SELECT * FROM {NAME}.db.src")) == 3

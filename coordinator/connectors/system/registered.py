@@ -7,6 +7,8 @@ from typing import Protocol
 
 from coordinator.connectors.system.procedures.clean_data_cache import CleanDataCache
 from coordinator.connectors.system.procedures.help import Help
+from coordinator.connectors.system.procedures.kill_job import KillJob
+from coordinator.connectors.system.procedures.show_jobs import ShowJobs
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.connector import Connector
 from shared.spi.procedure import Procedure
@@ -36,7 +38,7 @@ def registered_procedures(catalogs: CatalogLookup, catalog: str) -> tuple[Proced
 
 def built_in_procedures(catalogs: CatalogLookup) -> tuple[Procedure, ...]:
     """The procedures that need no catalog."""
-    return (CleanDataCache(), Help(lambda: all_procedures(catalogs)))
+    return (CleanDataCache(), Help(lambda: all_procedures(catalogs)), KillJob(), ShowJobs())
 
 
 def all_procedures(catalogs: CatalogLookup) -> tuple[tuple[str, Procedure], ...]:

@@ -1,0 +1,100 @@
+"""``CALL catalog.system.copy_to_table(schema, table_name, new_table, as_of_instant, columns, save_mode)``"""
+
+from __future__ import annotations
+
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from coordinator.connectors.iceberg.instants import parse_instant
+from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.through_spark import run_spark, spark_table
+from coordinator.connectors.iceberg.references import history
+from coordinator.connectors.iceberg.snapshot_changes import count
+from coordinator.connectors.iceberg.spark_sql import quoted_name
+from shared.errors import ErrorCode
+from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+
+_MODES = {
+    "errorifexists": "CREATE TABLE {table} USING iceberg AS {query}",
+    "overwrite": "CREATE OR REPLACE TABLE {table} USING iceberg AS {query}",
+    "append": "INSERT INTO {table} {query}",
+}
+DECLARATION = ProcedureDeclaration(
+    name="copy_to_table",
+    kind=ProcedureKind.COORDINATOR,
+    summary="Copy the rows of a table, as it is or was, into another one.",
+    arguments=(
+        *TABLE_ARGUMENTS,
+        Argument("new_table", "varchar", "Where to: table, or schema.table of the same catalog.", required=True),
+        Argument("as_of_instant", "varchar", "Snapshot id, branch, tag or time; default: as it is now."),
+        Argument("columns", "array(varchar)", "Columns to copy; default: all."),
+        Argument("save_mode", "varchar", "errorifexists, overwrite or append.", default="errorifexists"),
+    ),
+    output=(
+        OutputColumn("new_table", "varchar", "The table that has the rows now."),
+        OutputColumn("source_snapshot_id", "bigint", "The snapshot that was copied."),
+        OutputColumn("copied_records_count", "bigint", "Rows that were written."),
+    ),
+    example="CALL iceberg.system.copy_to_table(table => 'sales.orders', new_table => 'orders_2025', "
+    "as_of_instant => 'end-of-2025')",
+    notes="Spark copies. The new table is not partitioned; make it first and append to choose its layout.",
+)
+
+
+def answer(call: Call) -> Rows:
+    """Raises ProcessionError for an unknown instant, column or mode, and when the new table exists already."""
+    table = call.catalog.open(call.schema, call.table)
+    snapshot = _snapshot(call, table)
+    schema, name = _target(call)
+    mode = call.arguments["save_mode"].lower()
+    if mode not in _MODES:
+        message = f"Invalid save_mode: {call.arguments['save_mode']}. Valid values are {', '.join(_MODES)}."
+        raise ArgumentError("save_mode", message)
+    if mode == "errorifexists" and call.catalog.load(schema, name) is not None:
+        raise ArgumentError("new_table", f"Table {schema}.{name} already exists", ErrorCode.ALREADY_EXISTS)
+    query = f"SELECT {_columns(call, table)} FROM {spark_table(call)} VERSION AS OF {snapshot.snapshot_id:d}"  # noqa: S608
+    run_spark(call, _MODES[mode].format(table=spark_table(call, schema, name), query=query), "copy")
+    current = call.catalog.open(schema, name).current_snapshot()
+    return [(f"{schema}.{name}", snapshot.snapshot_id, 0 if current is None else count(current, "added-records"))]
+
+
+def _target(call: Call) -> tuple[str, str]:
+    parts = call.arguments["new_table"].split(".")
+    if len(parts) > 2 or not all(parts):
+        raise ArgumentError("new_table", f"Invalid table name: {call.arguments['new_table']}")
+    schema, name = parts if len(parts) == 2 else (call.schema, parts[0])
+    if (schema, name) == (call.schema, call.table):
+        raise ArgumentError("new_table", "A table cannot be copied to itself")
+    return schema, name
+
+
+def _snapshot(call: Call, table: Table) -> Snapshot:
+    text = call.arguments["as_of_instant"]
+    found = table.current_snapshot() if text is None else _at(call, table, text)
+    if found is None:
+        argument = "table_name" if text is None else "as_of_instant"
+        raise ArgumentError(argument, "The table has no snapshot" if text is None else f"Nothing was there at {text}")
+    return found
+
+
+def _at(call: Call, table: Table, text: str) -> Snapshot | None:
+    if text in table.refs():
+        return table.snapshot_by_name(text)
+    if text.isascii() and text.isdigit() and (found := table.snapshot_by_id(int(text))) is not None:
+        return found
+    moment = parse_instant(text, call.context.session.time_zone)
+    older = [s for s in history(table) if moment is not None and s.timestamp_ms <= moment]
+    return max(older, key=lambda s: s.timestamp_ms) if older else None
+
+
+def _columns(call: Call, table: Table) -> str:
+    chosen = call.arguments["columns"]
+    if chosen is None:
+        return "*"
+    names = {field.name.lower(): field.name for field in table.schema().fields}
+    for name in chosen:
+        if name.lower() not in names:
+            raise ArgumentError("columns", f"Column '{name}' cannot be resolved", ErrorCode.COLUMN_NOT_FOUND)
+    if not chosen:
+        raise ArgumentError("columns", "No column is chosen")
+    return ", ".join(quoted_name(names[name.lower()]) for name in chosen)

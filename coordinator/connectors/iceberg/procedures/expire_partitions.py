@@ -1,0 +1,102 @@
+"""``CALL catalog.system.expire_partitions(schema, table_name, older_than, column, dry_run)``"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from pyiceberg.partitioning import PartitionField
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation
+
+from coordinator.connectors.iceberg.edit_files import EditFiles
+from coordinator.connectors.iceberg.instants import zone
+from coordinator.connectors.iceberg.manifests import LiveFile, read_live
+from coordinator.connectors.iceberg.partitions import partition_text
+from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.time_partitions import end_of, time_fields
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+
+DECLARATION = ProcedureDeclaration(
+    name="expire_partitions",
+    kind=ProcedureKind.COORDINATOR,
+    summary="Delete partitions whose rows are all older than a moment; no data file is read.",
+    arguments=(
+        *TABLE_ARGUMENTS,
+        Argument("older_than", "timestamp", "The moment, in the session's time zone.", required=True),
+        Argument("column", "varchar", "Column that tells the age; default: the one that partitions by time."),
+        Argument("dry_run", "boolean", "Only list what would be deleted.", default=False),
+    ),
+    output=(
+        OutputColumn("partition", "varchar", "A partition that is deleted."),
+        OutputColumn("deleted_data_files_count", "bigint", "Its data files."),
+        OutputColumn("deleted_records_count", "bigint", "Rows of these files."),
+        OutputColumn("deleted_bytes_count", "bigint", "Bytes of these files."),
+    ),
+    example="CALL iceberg.system.expire_partitions('sales', 'orders', TIMESTAMP '2026-01-01 00:00:00')",
+    notes="For columns of type date or timestamp, partitioned by identity, year, month, day or hour, and for text like "
+    "2026-01-31. A partition goes when its whole range lies before the moment. The files stay in storage until the "
+    "snapshots that hold them expire.",
+)
+
+
+def answer(call: Call) -> Rows:
+    """Raises ProcessionError when no or more than one column partitions by time, and for tables of version 3."""
+    table = call.catalog.open(call.schema, call.table)
+    fields = _fields(table, call.arguments["column"])
+    given: datetime = call.arguments["older_than"]
+    aware = given if given.tzinfo is not None else given.replace(tzinfo=zone(call.context.session.time_zone))
+    moment = aware.astimezone(UTC).replace(tzinfo=None)
+    files = [f for f in read_live(table, table.current_snapshot()).data if _is_older(table, fields, f, moment)]
+    if files and not call.arguments["dry_run"]:
+        _delete(table, files)
+    return _rows(table, files)
+
+
+def _fields(table: Table, column: str | None) -> Mapping[int, Mapping[int, PartitionField]]:
+    found = time_fields(table)
+    names = {table.schema().find_column_name(f.source_id) for fields in found.values() for f in fields.values()}
+    if not names:
+        raise ArgumentError("table_name", "The table is not partitioned by time")
+    if column is None and len(names) > 1:
+        listed = ", ".join(sorted(str(name) for name in names))
+        raise ArgumentError("column", f"Several columns partition by time, name one: {listed}")
+    if column is not None:
+        source = {name for name in names if str(name).lower() == column.lower()}
+        if not source:
+            raise ArgumentError("column", f"Column {column} does not partition the table by time")
+        names = source
+    wanted = {table.schema().find_field(str(name)).field_id for name in names}
+    return {
+        spec_id: {i: field for i, field in fields.items() if field.source_id in wanted}
+        for spec_id, fields in found.items()
+    }
+
+
+def _is_older(
+    table: Table, fields: Mapping[int, Mapping[int, PartitionField]], file: LiveFile, moment: datetime
+) -> bool:
+    ends = [end_of(table, f, file.file.partition[i]) for i, f in fields.get(file.file.spec_id, {}).items()]
+    return any(end is not None and end <= moment for end in ends)
+
+
+def _delete(table: Table, files: list[LiveFile]) -> None:
+    if table.format_version > 2:
+        raise ProcessionError(
+            ErrorCode.NOT_SUPPORTED, "expire_partitions does not support tables of format version 3 yet"
+        )
+    transaction = table.transaction()
+    EditFiles(transaction, Operation.DELETE, dropped=files).stage()
+    transaction.commit_transaction()
+
+
+def _rows(table: Table, files: list[LiveFile]) -> Rows:
+    sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    specs, schema = table.specs(), table.schema()
+    for file in files:
+        total = sums[partition_text(file.file, specs[file.file.spec_id], schema)]
+        for i, part in enumerate((1, file.file.record_count, file.size)):
+            total[i] += part
+    return [(name, *sums[name]) for name in sorted(sums)]

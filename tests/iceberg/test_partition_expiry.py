@@ -1,0 +1,142 @@
+"""Partitions past their time, and exports: checked by PyIceberg and the file system."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import DayTransform, HourTransform, IdentityTransform, MonthTransform, YearTransform
+from pyiceberg.types import DateType, LongType, NestedField, StringType, TimestampType
+
+from shared.errors import ErrorCode, ProcessionError
+
+SCHEMA = Schema(
+    NestedField(1, "id", LongType()),
+    NestedField(2, "at", TimestampType()),
+    NestedField(3, "day", DateType()),
+    NestedField(4, "text", StringType()),
+)
+MOMENTS = [
+    datetime(1969, 12, 31, 23), datetime(2025, 1, 1), datetime(2025, 12, 31, 23, 59, 59), datetime(2026, 1, 1),
+    datetime(2026, 1, 31, 12), datetime(2026, 2, 1, 0, 30), datetime(2026, 2, 1, 1),
+]  # fmt: skip
+DATA = pa.table(
+    {
+        "id": pa.array(range(len(MOMENTS)), pa.int64()),
+        "at": pa.array(MOMENTS, pa.timestamp("us")),
+        "day": [m.date() for m in MOMENTS],
+        "text": [m.date().isoformat() for m in MOMENTS],
+    }
+)
+
+
+def call(lake: Any, **given: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in lake.call("expire_partitions", schema="db", table_name="t", **given).rows]
+
+
+def create(lake: Any, *fields: PartitionField) -> Any:
+    table = lake.other.create_table("db.t", schema=SCHEMA, partition_spec=PartitionSpec(*fields))
+    table.append(DATA)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("field", "moment", "left"),
+    [
+        (PartitionField(2, 1000, HourTransform(), "h"), datetime(2026, 2, 1, 1), {6}),
+        (PartitionField(2, 1000, HourTransform(), "h"), datetime(2026, 2, 1, 0, 59), {5, 6}),
+        (PartitionField(2, 1000, DayTransform(), "d"), datetime(2026, 2, 1), {5, 6}),
+        (PartitionField(2, 1000, MonthTransform(), "m"), datetime(2026, 1, 31), {3, 4, 5, 6}),
+        (PartitionField(2, 1000, MonthTransform(), "m"), datetime(2026, 2, 1), {5, 6}),
+        (PartitionField(2, 1000, YearTransform(), "y"), datetime(2026, 6, 1), {3, 4, 5, 6}),
+        (PartitionField(2, 1000, IdentityTransform(), "i"), datetime(2026, 1, 1), {3, 4, 5, 6}),
+        (PartitionField(3, 1000, IdentityTransform(), "i"), datetime(2026, 1, 1, 12), {3, 4, 5, 6}),
+        (PartitionField(3, 1000, MonthTransform(), "i"), datetime(2026, 2, 1), {5, 6}),
+        (PartitionField(4, 1000, IdentityTransform(), "i"), datetime(2026, 2, 1), {5, 6}),
+    ],
+)
+def test_partitions_wholly_before_the_moment_go(lake: Any, field: Any, moment: datetime, left: set[int]) -> None:
+    create(lake, field)
+    planned = call(lake, older_than=moment, dry_run=True)
+    assert len(lake.rows("t")) == len(MOMENTS)
+    assert call(lake, older_than=moment) == planned
+    assert {row[0] for row in lake.rows("t")} == left
+    assert sum(row[2] for row in planned) == len(MOMENTS) - len(left)
+    snapshot = lake.table("t").current_snapshot()
+    assert snapshot.summary.operation.value == "delete"
+    assert int(snapshot.summary["total-records"]) == len(left)
+    assert lake.orphans("t") == set()
+    assert call(lake, older_than=moment) == []
+    assert lake.table("t").current_snapshot().snapshot_id == snapshot.snapshot_id
+
+
+def test_the_moment_is_in_the_zone_that_it_says(lake: Any) -> None:
+    create(lake, PartitionField(2, 1000, DayTransform(), "d"))
+    from datetime import timedelta, timezone
+
+    # In UTC it is still the 31st.
+    call(lake, older_than=datetime(2026, 2, 1, tzinfo=timezone(timedelta(hours=2))))
+    assert {row[0] for row in lake.rows("t")} == {4, 5, 6}
+
+
+def test_files_added_meanwhile_stay(lake: Any, monkeypatch: Any) -> None:
+    create(lake, PartitionField(2, 1000, DayTransform(), "d"))
+    catalog = lake.connector.tables_of
+    opened = catalog.open
+
+    def open_then_append(schema: str, name: str) -> Any:
+        found = opened(schema, name)
+        lake.table("t").append(DATA.slice(0, 1))
+        return found
+
+    monkeypatch.setattr(catalog, "open", open_then_append)
+    call(lake, older_than=datetime(2026, 3, 1))
+    assert [row[0] for row in lake.rows("t")] == [0]
+
+
+def test_refusals(lake: Any) -> None:
+    table = create(lake, PartitionField(2, 1000, DayTransform(), "d"), PartitionField(3, 1001, MonthTransform(), "m"))
+    for given, argument, message in (
+        ({}, "column", "Several columns partition by time, name one: at, day"),
+        ({"column": "id"}, "column", "Column id does not partition the table by time"),
+    ):
+        with pytest.raises(ProcessionError) as failure:
+            call(lake, older_than=datetime(2026, 1, 1), **given)
+        assert failure.value.message == message
+        assert failure.value.__cause__.argument == argument  # type: ignore[union-attr]
+    assert call(lake, older_than=datetime(2026, 1, 1), column="DAY")
+    lake.other.drop_table("db.t")
+    lake.create("t", [DATA])
+    with pytest.raises(ProcessionError, match="The table is not partitioned by time"):
+        call(lake, older_than=datetime(2026, 1, 1))
+    assert date.min < DATA["day"][1].as_py()
+    assert table is not None
+
+
+def test_export_copies_what_makes_the_table(lake: Any) -> None:
+    lake.create("t", [DATA.slice(0, 2), DATA.slice(2, 2)])
+    folder = f"file://{lake.home}/wh/exports/one"
+    given = {"schema": "db", "table_name": "t", "location": folder}
+    ((where, files, size),) = lake.call("export_metadata", **given).rows
+    copied = list(Path(where.removeprefix("file://")).iterdir())
+    table = lake.table("t")
+    names = {table.metadata_location.rpartition("/")[2]}
+    for snapshot in table.snapshots():
+        names |= {snapshot.manifest_list.rpartition("/")[2]}
+        names |= {m.manifest_path.rpartition("/")[2] for m in snapshot.manifests(table.io)}
+    assert {path.name for path in copied} == names
+    assert (files, size) == (len(copied), sum(path.stat().st_size for path in copied))
+    for wrong, code in (
+        (folder, ErrorCode.ALREADY_EXISTS),
+        ("file:///tmp/elsewhere", ErrorCode.PERMISSION_DENIED),
+        (f"file://{lake.home}/wh/../out", ErrorCode.PERMISSION_DENIED),
+    ):
+        with pytest.raises(ProcessionError) as failure:
+            lake.call("export_metadata", **{**given, "location": wrong})
+        assert failure.value.code is code
+    assert not (lake.home / "out").exists()
