@@ -149,6 +149,7 @@ class _Progress:
         self.set_update_count = execution.set_update_count
         self.check_cancelled = execution.check_cancelled
         self.on_cancel = execution.on_cancel
+        self.kill = execution.kill
 
     def report_progress(self, progress: QueryProgress) -> None:
         self._last = progress

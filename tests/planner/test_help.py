@@ -34,6 +34,8 @@ def test_every_procedure_by_name(catalogs: Any) -> None:
         "lake.system.rollback_to_snapshot",
         "system.clean_data_cache",
         "system.help",
+        "system.kill_job",
+        "system.show_jobs",
     ]
     assert {len(row) for row in rows} == {len(DECLARATION.output)}
     assert rows[1][3] == (
