@@ -13,8 +13,11 @@ from pyiceberg.table.snapshots import Snapshot
 from coordinator.connectors.iceberg import ddl, writing
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.definitions import schema_definition, table_definition
+from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.handles import column_handle, partition_key_ids, table_handle
 from coordinator.connectors.iceberg.journal import Journal
+from coordinator.connectors.iceberg.metadata_tables.names import special_name
+from coordinator.connectors.iceberg.metadata_tables.tables import metadata_table
 from coordinator.connectors.iceberg.procedures import iceberg_procedures
 from coordinator.connectors.iceberg.properties import read_settings, spark_properties
 from coordinator.connectors.iceberg.recovery import Recovered, recover
@@ -22,13 +25,14 @@ from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.connectors.iceberg.row_position import look_up_template, row_position
 from coordinator.connectors.iceberg.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
 from coordinator.connectors.iceberg.types import presto_type
+from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, system_table
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.properties import Property
 from shared.spi.catalog_changes import CatalogChange, PropertyDeclaration, TableDefinition
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.procedure import Procedure, ProcedureContext
-from shared.spi.relation import Relation
+from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
 from shared.spi.table_writes import TableWrite, WriteContext
 
@@ -53,7 +57,16 @@ class IcebergConnector:
         return self.tables_of.schema_exists(schema)
 
     def table(self, schema: str, name: str, version: Any = None) -> TableMetadata | None:
-        """The table at its current snapshot, or at ``version``: a snapshot id, or the name of a branch or tag."""
+        """The table at its current snapshot, or at ``version``: a snapshot id, or the name of a branch or tag.
+
+        Names with ``$`` mean metadata tables, ``name@id`` a snapshot.
+        """
+        asked = special_name(name)
+        if asked is not None and asked.kind is not None:
+            virtual = self._metadata_table(schema, name)
+            return None if virtual is None else system_table(self.catalog, virtual)
+        if asked is not None:
+            name, version = asked.table, version if asked.snapshot_id is None else asked.snapshot_id
         table = self.tables_of.load(schema, name)
         if table is None:
             return None
@@ -65,7 +78,28 @@ class IcebergConnector:
         return recover(self.tables_of, self.journal)
 
     def relation(self, scan: TableScanNode) -> Relation:
-        return catalog_table(scan)
+        handle = scan.table.connectorHandle
+        if handle["@type"] != "system":
+            return catalog_table(scan)
+        return rows_relation(scan, self._known_metadata_table(scan.table))
+
+    def read(self, relation: RowsRelation | JdbcRelation) -> ArrowStream:
+        """Rows of a metadata table. Raises ProcessionError."""
+        assert isinstance(relation, RowsRelation)
+        with mapped(str(relation.handle.connectorHandle["tableName"])):
+            return read_rows(self._known_metadata_table(relation.handle), relation)
+
+    def _metadata_table(self, schema: str, name: str) -> VirtualTable | None:
+        asked = special_name(name)
+        table = None if asked is None else self.tables_of.load(schema, asked.table)
+        return None if table is None or asked is None else metadata_table(table, schema, name, asked)
+
+    def _known_metadata_table(self, handle: TableHandle) -> VirtualTable:
+        schema, name = (str(handle.connectorHandle[key]) for key in ("schemaName", "tableName"))
+        found = self._metadata_table(schema, name)
+        if found is None:  # dropped since planning
+            raise ProcessionError(ErrorCode.NOT_FOUND, f"Table {self.catalog}.{schema}.{name} does not exist")
+        return found
 
     def schema_properties(self) -> Sequence[PropertyDeclaration]:
         return SCHEMA_PROPERTIES

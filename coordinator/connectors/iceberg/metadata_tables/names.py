@@ -1,0 +1,40 @@
+"""Names of metadata tables and versions: ``t$files``, ``t$files@123``, ``t@123$files``, ``t@123``.
+
+Source: Presto 0.296, ``IcebergTableName``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from shared.errors import ErrorCode, ProcessionError
+
+_NAME = re.compile(r"(?P<table>[^$@]+)(?:@(?P<before>\d+))?(?:\$(?P<kind>[^@]+)(?:@(?P<after>\d+))?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialName:
+    """A table's name with what was asked of it: a kind of metadata table (None for the data) and a snapshot."""
+
+    table: str
+    kind: str | None
+    snapshot_id: int | None
+
+
+def special_name(name: str) -> SpecialName | None:
+    """What a name with ``$`` or ``@`` says; None for an ordinary one.
+
+    Raises ProcessionError NOT_SUPPORTED with Presto's texts for two versions.
+    """
+    if "$" not in name and "@" not in name:
+        return None
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    if match["before"] and match["after"]:
+        message = f"Invalid Iceberg table name (cannot specify two @ versions): {name}"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+    version = match["before"] or match["after"]
+    kind = None if match["kind"] in (None, "data") else match["kind"]
+    return SpecialName(match["table"], kind, None if version is None else int(version))

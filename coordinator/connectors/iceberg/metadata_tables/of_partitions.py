@@ -1,0 +1,108 @@
+"""``$partitions``: rows, files and bytes of each partition, and the ranges of columns by the files' statistics.
+
+Source of names and types: Presto 0.296, ``PartitionTable``. Ranges are those of data files, deletes apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyiceberg.manifest import DataFile
+from pyiceberg.partitioning import PartitionField
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import IcebergType, NestedField, PrimitiveType
+
+from coordinator.connectors.iceberg.manifests import read_live
+from coordinator.connectors.iceberg.metadata_tables.values import bound, python_value
+from coordinator.connectors.iceberg.types import presto_type
+from shared.plan.types import Field, Type
+
+_BIGINT = Type("bigint")
+
+
+def partition_columns(table: Table) -> dict[str, str]:
+    """Columns of ``$partitions``: the fields of the current partition spec, counts, then a row for each column."""
+    schema = table.schema()
+    columns = {f.name: str(presto_type(_result_type(f, schema))) for f in table.spec().fields}
+    columns |= dict.fromkeys(("row_count", "file_count", "total_size"), "bigint")
+    for column in _measured(table):
+        kind = presto_type(column.field_type)
+        fields = (Field("min", kind), Field("max", kind), Field("null_count", _BIGINT))
+        columns[column.name.lower()] = str(Type("row", fields))
+    return columns
+
+
+def partitions(table: Table, snapshot: Snapshot | None) -> Iterator[tuple[Any, ...]]:
+    """One row a partition; files of older specs give NULL for fields that they do not have."""
+    schema, measured = table.schema(), _measured(table)
+    fields = table.spec().fields
+    kinds = [_result_type(f, schema) for f in fields]
+    found: dict[tuple[Any, ...], _Partition] = {}
+    for live in read_live(table, snapshot).data:
+        values = _values(live.file, fields, table)
+        found.setdefault(values, _Partition()).add(live.file, measured)
+    for values, partition in found.items():
+        shown = (python_value(kind, value) for kind, value in zip(kinds, values, strict=True))
+        ranges = (partition.range(column) for column in measured)
+        yield *shown, partition.rows, partition.files, partition.bytes, *ranges
+
+
+@dataclass(slots=True)
+class _Partition:
+    """Sums over files; ``lower``, ``upper`` and ``nulls`` are by field id, None once a file does not say."""
+
+    rows: int = 0
+    files: int = 0
+    bytes: int = 0
+    lower: dict[int, Any] = field(default_factory=dict)
+    upper: dict[int, Any] = field(default_factory=dict)
+    nulls: dict[int, int | None] = field(default_factory=dict)
+
+    def add(self, file: DataFile, columns: Sequence[NestedField]) -> None:
+        self.rows += file.record_count
+        self.files += 1
+        self.bytes += file.file_size_in_bytes
+        for column in columns:
+            self._extend(file, column)
+
+    def _extend(self, file: DataFile, column: NestedField) -> None:
+        key = column.field_id
+        nulls = (file.null_value_counts or {}).get(key)
+        known = self.nulls.get(key, 0)
+        self.nulls[key] = None if nulls is None or known is None else known + nulls
+        if nulls is not None and nulls == file.record_count:
+            return
+        low = bound(column.field_type, (file.lower_bounds or {}).get(key))
+        high = bound(column.field_type, (file.upper_bounds or {}).get(key))
+        self.lower[key] = low if key not in self.lower else _either(min, self.lower[key], low)
+        self.upper[key] = high if key not in self.upper else _either(max, self.upper[key], high)
+
+    def range(self, column: NestedField) -> dict[str, Any]:
+        low, high = (python_value(column.field_type, b.get(column.field_id)) for b in (self.lower, self.upper))
+        return {"min": low, "max": high, "null_count": self.nulls.get(column.field_id)}
+
+
+def _either(choose: Any, known: Any, other: Any) -> Any:
+    """NULL once a file with values does not say: its bound could be any."""
+    return None if known is None or other is None else choose(known, other)
+
+
+def _measured(table: Table) -> list[NestedField]:
+    """Primitive columns that are not constant in a partition."""
+    constant = {f.source_id for f in table.spec().fields if isinstance(f.transform, IdentityTransform)}
+    columns = table.schema().fields
+    return [c for c in columns if isinstance(c.field_type, PrimitiveType) and c.field_id not in constant]
+
+
+def _values(file: DataFile, fields: Sequence[PartitionField], table: Table) -> tuple[Any, ...]:
+    positions = {f.field_id: i for i, f in enumerate(table.specs()[file.spec_id].fields)}
+    return tuple(None if f.field_id not in positions else file.partition[positions[f.field_id]] for f in fields)
+
+
+def _result_type(partition_field: PartitionField, schema: Schema) -> IcebergType:
+    return partition_field.transform.result_type(schema.find_type(partition_field.source_id))
