@@ -204,8 +204,13 @@ class Relations:
         return replace(source, where=(*source.where, binary(exp.LT, chance, ratio)))
 
 
+_METADATA_COLUMNS = {"$path": "_file", "$deleted": "_deleted"}
+"""Presto's hidden columns of Iceberg tables as Spark calls them."""
+
+
 def _column_name(handle: dict[str, Any]) -> str:
     identity = handle.get("columnIdentity")
     if isinstance(identity, dict) and "name" in identity:
-        return str(identity["name"])
+        name = str(identity["name"])
+        return _METADATA_COLUMNS.get(name, name) if handle.get("columnType") == "SYNTHESIZED" else name
     return str(handle.get("name") or handle.get("columnName"))

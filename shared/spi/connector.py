@@ -43,6 +43,8 @@ class TableMetadata:
     row_count: int | None = None
     size_bytes: int | None = None
     comment: str | None = None
+    hidden_columns: tuple[ColumnMetadata, ...] = ()
+    """Columns that only a query that names them reads: ``"$path"`` and the like."""
 
     def column(self, name: str) -> ColumnMetadata | None:
         """The column of that name, compared without case as Presto does."""

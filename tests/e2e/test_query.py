@@ -35,3 +35,17 @@ def test_equal_to_duckdb(service: Service, names: dict[str, tuple[str, str]], qu
     ours = service.execute(query.format(**{key: pair[0] for key, pair in names.items()}))
     theirs = duckdb.sql(query.format(**{key: pair[1] for key, pair in names.items()})).fetchall()
     assert [tuple(row) for row in ours] == theirs
+
+
+def test_hidden_columns_and_metadata_tables_beside_spark(service: Service, names: dict[str, tuple[str, str]]) -> None:
+    """Files and rows by ``"$path"`` and by ``$files``, and a join of both on Spark."""
+    table = names["a"][0]
+    files = service.execute(f'SELECT file_path, record_count FROM {table.rpartition(".")[0]}."qa$files" ORDER BY 1')
+    assert (
+        service.execute(f'SELECT x."$path", count(*) FROM {table} x WHERE NOT "$deleted" GROUP BY 1 ORDER BY 1')
+        == files
+    )
+    joined = f"""SELECT f.record_count, count(*) FROM iceberg.db."qa$files" f JOIN {table} t ON t."$path" = f.file_path
+        GROUP BY f.file_path, f.record_count ORDER BY 1"""
+    assert service.execute(joined) == sorted([count, count] for _, count in files)
+    assert service.columns(f"SELECT * FROM {table}") == [("id", "bigint"), ("p", "integer"), ("name", "varchar")]

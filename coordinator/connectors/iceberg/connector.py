@@ -14,7 +14,7 @@ from coordinator.connectors.iceberg import ddl, writing
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.definitions import schema_definition, table_definition
 from coordinator.connectors.iceberg.failures import mapped
-from coordinator.connectors.iceberg.handles import column_handle, partition_key_ids, table_handle
+from coordinator.connectors.iceberg.handles import column_handle, hidden_handle, partition_key_ids, table_handle
 from coordinator.connectors.iceberg.journal import Journal
 from coordinator.connectors.iceberg.metadata_tables.names import special_name
 from coordinator.connectors.iceberg.metadata_tables.tables import metadata_table
@@ -152,6 +152,15 @@ FACTORY = IcebergConnectorFactory()
 """What the entry point group ``procession.connectors`` names."""
 
 
+HIDDEN_COLUMNS = (
+    ColumnMetadata("$path", "varchar", hidden_handle(2147483646, "$path", "varchar"), nullable=False, hidden=True),
+    ColumnMetadata(
+        "$deleted", "boolean", hidden_handle(2147483644, "$deleted", "boolean"), nullable=False, hidden=True
+    ),
+)
+"""The file of a row, and whether it is deleted: a query that reads ``"$deleted"`` sees deleted rows too."""
+
+
 def describe(
     catalog: str, schema: str, name: str, table: Table, snapshot: Snapshot | None, *, pinned: bool
 ) -> TableMetadata:
@@ -180,6 +189,7 @@ def describe(
         row_count=_exact_rows(snapshot),
         size_bytes=_total(snapshot, "total-files-size"),
         comment=table.properties.get("comment"),
+        hidden_columns=HIDDEN_COLUMNS,
     )
 
 

@@ -36,6 +36,18 @@ def column_handle(field: NestedField, *, partition_key: bool = False) -> dict[st
     return handle
 
 
+def hidden_handle(field_id: int, name: str, kind: str) -> dict[str, Any]:
+    """The IcebergColumnHandle of a column that is in no file: Iceberg's reserved id, Presto's name."""
+    identity = {"id": field_id, "name": name, "typeCategory": "PRIMITIVE", "children": []}
+    return {
+        "@type": TYPE,
+        "columnIdentity": identity,
+        "type": kind,
+        "columnType": "SYNTHESIZED",
+        "requiredSubfields": [],
+    }
+
+
 def _identity(field: NestedField) -> dict[str, Any]:
     category, children = _children(field.field_type)
     return {

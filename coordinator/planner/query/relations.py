@@ -95,9 +95,9 @@ def _alias(plan: RelationPlan, node: Any, context: Context) -> RelationPlan:
         raise context.error(node, message)
     names: list[str | None] = [str(c.name) for c in columns] or [f.name for f in visible]
     relation = (name,) if name else ()
-    return RelationPlan(
-        plan.node, tuple(ScopeField(n, f.variable, relation) for n, f in zip(names, visible, strict=True))
-    )
+    shown = (ScopeField(n, f.variable, relation) for n, f in zip(names, visible, strict=True))
+    hidden = (ScopeField(f.name, f.variable, relation, True) for f in plan.fields if f.hidden)
+    return RelationPlan(plan.node, (*shown, *hidden))
 
 
 def _table(planner: Planning, node: Any, context: Context) -> RelationPlan:
@@ -124,18 +124,18 @@ def _table(planner: Planning, node: Any, context: Context) -> RelationPlan:
 
 def _scan(planner: Planning, node: Any, parts: list[str], context: Context) -> RelationPlan:
     table = find_table(planner, node, parts, context)
-    columns = list(table.columns)
+    # Hidden columns belong to the scan only where the statement names one.
+    columns = [*table.columns, *(c for c in table.hidden_columns if c.name in context.text)]
     relation = (table.catalog.lower(), table.schema.lower(), table.name.lower())
     fields, assignments = [], {}
     for column in columns:
         variable = planner.ids.variable(column.name, column.type)
-        if not column.hidden:
-            assignments[variable.key] = column.handle
+        assignments[variable.key] = column.handle
         fields.append(ScopeField(column.name, variable, relation, column.hidden))
-    shown = tuple(f.variable for f in fields if not f.hidden)
+    shown = tuple(f.variable for f in fields)
     scan = TableScanNode(id=planner.ids.node(), table=table.handle, outputVariables=shown, assignments=assignments)
     planner.scans[scan.id] = table
-    return RelationPlan(scan, tuple(f for f in fields if not f.hidden))
+    return RelationPlan(scan, tuple(fields))
 
 
 def find_table(planner: Planning, node: Any, parts: list[str], context: Context) -> TableMetadata:
