@@ -184,7 +184,7 @@ def _text_of(value: Any, source: Type, _zone: tzinfo) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return java_double(value)
+        return java_double(_shortest(value) if source.base == "real" else value)
     if isinstance(value, datetime):
         text = f"{value:%Y-%m-%d %H:%M:%S}.{value.microsecond // 1000:03d}"
         return text if value.tzinfo is None else f"{text} {value.tzinfo}"
@@ -197,6 +197,15 @@ def _text_of(value: Any, source: Type, _zone: tzinfo) -> str:
     if isinstance(value, int | str | date | UUID):
         return str(value)
     raise ValueError(value)
+
+
+def _shortest(value: float) -> float:
+    """The double with the fewest digits that four bytes round to ``value``."""
+    for digits in range(1, 10):
+        short = float(f"{value:.{digits}g}")
+        if math.isfinite(value) and struct.pack("<f", short) == struct.pack("<f", value):
+            return short
+    return value
 
 
 def java_double(value: float) -> str:

@@ -85,6 +85,8 @@ def _call(expression: Call, zone: tzinfo) -> Any:
         return tuple(arguments)
     if name == "map":
         return _map(arguments)
+    if name not in ("$operator$cast", "not", "concat") and not name.startswith("$operator$"):
+        raise NotConstantError(name)
     if None in arguments:
         return None
     kinds = [typed(a) for a in expression.arguments]

@@ -305,6 +305,8 @@ class _Rewriter:
             name = POSITION
         elif word == "substring":
             self._separator(index, end, {"from", "for"})
+        elif word == "normalize":
+            self._normalize(index, end)
         elif word == "trim":
             name = self._trim(index, end)
         self.replaced[index] = [_make(token, TokenType.IDENTIFIER, FUNCTION_PREFIX + name)]
@@ -350,6 +352,15 @@ class _Rewriter:
         for position in self._top_level(index, end):
             if self._word(position) in words and self._kind(position) is not TokenType.IDENTIFIER:
                 self.replaced[position] = [_make(self.tokens[position], TokenType.COMMA, ",")]
+
+    def _normalize(self, index: int, end: int) -> None:
+        """``NORMALIZE(x [, NFC | NFD | NFKC | NFKD])``: the form is a word."""
+        form, closing = end - 1, self.tokens[end]
+        if self._kind(form - 1) is TokenType.COMMA and self._word(form) in ("nfc", "nfd", "nfkc", "nfkd"):
+            self.replaced[form] = [_make(self.tokens[form], TokenType.STRING, self._word(form).upper())]
+        elif len(self._top_level(index, end)) == 1:
+            more = [_make(closing, TokenType.COMMA, ","), _make(closing, TokenType.STRING, "NFC")]
+            self.replaced[end] = [*more, closing]
 
     def _trim(self, index: int, end: int) -> str:
         name, first = "trim", index + 2

@@ -18,7 +18,9 @@ import pyarrow as pa
 from coordinator.dispatch.ports import Execution
 from coordinator.engine.inputs import ArrowInput
 from coordinator.engine.local_errors import presto_error
+from coordinator.engine.local_functions import register_functions
 from coordinator.engine.local_macros import MACROS
+from coordinator.engine.python_functions import PythonFunction
 
 _BATCH_ROWS = 8192
 
@@ -30,6 +32,7 @@ class LocalEngine:
         self._memory_limit, self._threads = memory_limit, threads
         self._connection: Any = None
         self._lock = threading.Lock()
+        self._known: set[PythonFunction] = set()
 
     def run(self, sql: str, execution: Execution, inputs: Sequence[ArrowInput] = ()) -> Iterator[pa.RecordBatch]:
         """The result of one statement in DuckDB's dialect over ``inputs``; raises ProcessionError with Presto's texts.
@@ -37,7 +40,7 @@ class LocalEngine:
         Cancelling the execution interrupts the statement.
         """
         execution.check_cancelled()
-        cursor = self._cursor()
+        cursor = self._cursor(sql)
         execution.on_cancel(partial(_interrupt, cursor))
         try:
             for made in inputs:
@@ -61,11 +64,13 @@ class LocalEngine:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
+                self._known.clear()
 
-    def _cursor(self) -> Any:
+    def _cursor(self, sql: str) -> Any:
         with self._lock:
             if self._connection is None:
                 self._connection = self._open()
+            register_functions(self._connection, sql, self._known)
             return self._connection.cursor()
 
     def _open(self) -> Any:

@@ -54,6 +54,9 @@ _PATTERNS: tuple[tuple[str, _Make], ...] = (
 def presto_error(error: Exception) -> ProcessionError:
     """The user's error behind an exception of DuckDB or of its Arrow stream."""
     text = str(error)
+    kernel = re.search(r"KernelError: ([A-Z_]+): (.*)", text, re.DOTALL)
+    if kernel is not None and kernel[1] in ErrorCode.__members__:
+        return ProcessionError(ErrorCode[kernel[1]], kernel[2].strip())
     if "INTERRUPT" in text:
         return ProcessionError(ErrorCode.USER_CANCELED, "Query was canceled")
     if "Out of Memory" in text:

@@ -71,11 +71,14 @@ def _text(value: Any) -> str:
     if isinstance(value, datetime):
         moment = value if value.tzinfo is None else value.astimezone(UTC)
         return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond:06d}" + ("" if value.tzinfo is None else "+00:00")
-    if isinstance(value, time):
-        plain = f"{value:%H:%M:%S}.{value.microsecond // 1000:03d}"
-        offset = value.utcoffset()
-        if offset is None:
-            return plain
-        minutes = offset // timedelta(minutes=1)
-        return f"{plain} {'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
-    return str(value)
+    return time_text(value) if isinstance(value, time) else str(value)
+
+
+def time_text(value: time) -> str:
+    """``03:04:05.678``, with the offset of a time with time zone."""
+    plain = f"{value:%H:%M:%S}.{value.microsecond // 1000:03d}"
+    offset = value.utcoffset()
+    if offset is None:
+        return plain
+    minutes = offset // timedelta(minutes=1)
+    return f"{plain} {'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"

@@ -6,6 +6,7 @@ import sys
 
 from coordinator.analyzer.registry import registry
 from coordinator.unparser.functions import AGGREGATES, SCALARS, WINDOWS
+from coordinator.unparser.programs import runs_in_python
 
 _SPECIAL = {"concat", "current_date", "current_timestamp", "current_time", "current_timezone", "localtime", "typeof"}
 _SPECIAL |= {"localtimestamp", "now", "like_pattern"}
@@ -32,7 +33,7 @@ def coverage() -> str:
 def _runs(name: str, kind: str, dialect: str) -> bool:
     if kind == "aggregate":
         return name in AGGREGATES[dialect]
-    return name in WINDOWS if kind == "window" else name in SCALARS[dialect] or name in _SPECIAL
+    return name in WINDOWS if kind == "window" else name in SCALARS[dialect] or name in _SPECIAL or runs_in_python(name)
 
 
 if __name__ == "__main__":

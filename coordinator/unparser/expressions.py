@@ -9,10 +9,11 @@ from sqlglot import exp
 from coordinator.analyzer.builders import NAMESPACE, constant, typed, value_of
 from coordinator.analyzer.interpreter import NotConstantError, evaluate
 from coordinator.analyzer.literals import zone_of
-from coordinator.analyzer.types import INTEGERS, length_of, type_text
+from coordinator.analyzer.types import INTEGERS, NUMERIC, length_of, type_text
 from coordinator.unparser.casts import SHOWN, names_of, renamed, shown_as_text, text_to_text
 from coordinator.unparser.constants import literal, row
 from coordinator.unparser.functions import SCALARS, apply, needs_cast
+from coordinator.unparser.programs import python_call, runs_in_python
 from coordinator.unparser.refusals import unsupported
 from coordinator.unparser.trees import binary, call, case, cast, column, field_name, is_null, name, number, text
 from shared.errors import ProcessionError
@@ -54,6 +55,9 @@ def expression(node: RowExpression, dialect: str) -> Any:
 
 def _special(form: SpecialForm, dialect: str) -> Any:
     kind = typed(form)
+    if dialect == "spark" and form.form in ("IF", "SWITCH", "COALESCE") and _needs_python(form, dialect):
+        # Spark computes Python functions before the branches are chosen: errors of rows that take another one.
+        return python_call(form, dialect, expression)
     if form.form == "SWITCH":
         return _switch(form, dialect)
     arguments = [expression(a, dialect) for a in form.arguments]
@@ -110,6 +114,8 @@ def _call(node: Call, dialect: str) -> Any:
         return _try(node, dialect)
     if function == "like":
         return _like(node, dialect)
+    if _wholly_in_python(node, function, dialect):
+        return python_call(node, dialect, expression)
     arguments = [expression(a, dialect) for a in node.arguments]
     if function == "not":
         return exp.Paren(this=exp.Not(this=arguments[0]))
@@ -120,18 +126,86 @@ def _call(node: Call, dialect: str) -> Any:
 
 def _function(node: Call, function: str, arguments: list[Any], dialect: str) -> Any:
     kind = typed(node)
-    if function in ("concat", "cardinality", "reverse", "trim", "ltrim", "rtrim", "length", "element_at", "typeof"):
+    if function in ("concat", "length", "element_at", "typeof"):
         special = _overloaded(node, function, arguments, dialect)
         if special is not None:
             return special
     template = SCALARS[dialect].get(function)
     if template is None:
+        if runs_in_python(function):
+            return python_call(node, dialect, expression)
         raise unsupported(f"Function {function}", dialect)
     try:
         result = apply(template, arguments)
     except TypeError as error:
+        if runs_in_python(function):
+            return python_call(node, dialect, expression)
         raise unsupported(f"Function {function} with {len(arguments)} arguments", dialect) from error
     return cast(result, kind, dialect) if needs_cast(function, kind, dialect) else result
+
+
+def _wholly_in_python(node: Call, function: str, dialect: str) -> bool:
+    """Functions that only the kernels get right, and lambdas over what only the kernels have."""
+    if function not in _BUILT and _kernels_alone(function, dialect):
+        return True
+    first = typed(node.arguments[0]).base if node.arguments and not isinstance(node.arguments[0], Lambda) else ""
+    if first in _BY_KERNELS.get(function, ()) or (dialect == "spark" and first in _NO_CLOCKS):
+        return True
+    lambdas = [a for a in node.arguments if isinstance(a, Lambda)]
+    return dialect == "spark" and any(_needs_python(a.body, dialect) for a in lambdas)
+
+
+def _kernels_alone(function: str, dialect: str) -> bool:
+    if function.startswith("$") or not runs_in_python(function):
+        return False
+    return function not in SCALARS[dialect]
+
+
+def _needs_python(node: RowExpression, dialect: str) -> bool:
+    """Whether anything inside becomes a call of a Python function."""
+    if isinstance(node, Lambda):
+        return _needs_python(node.body, dialect)
+    if isinstance(node, Call) and isinstance(node.functionHandle, StaticFunctionHandle):
+        function = node.functionHandle.signature.name.removeprefix(NAMESPACE)
+        if function in ("$operator$cast", "try_cast"):
+            if _cast_in_python(typed(node.arguments[0]), typed(node), dialect):
+                return True
+        elif function.startswith("$operator$"):
+            kinds = [typed(a) for a in node.arguments]
+            if _operator_in_python(function.removeprefix("$operator$"), kinds, dialect):
+                return True
+        elif function not in _BUILT and _kernels_alone(function, dialect):
+            return True
+    arguments = node.arguments if isinstance(node, Call | SpecialForm) else ()
+    return any(_needs_python(a, dialect) for a in arguments)
+
+
+_BY_KERNELS = {
+    **dict.fromkeys(("reverse", "lpad", "rpad", "substr"), ("varbinary",)), "truncate": ("decimal", "real"),
+    "sign": ("decimal",), "abs": ("tinyint", "smallint"), "round": ("tinyint", "smallint", "integer", "bigint"),
+}  # fmt: skip
+"""Overloads, by the type of the first argument, that engines lack."""
+_NO_CLOCKS = ("time", "time with time zone", "interval day to second", "interval year to month")
+_BUILT = ("not", "like", "like_pattern", "array_constructor", "concat")
+
+
+_OPAQUE = ("re2jregexp", "joniregexp", "jsonpath", "likepattern", "codepoints")
+_NETWORK = ("json", "uuid", "ipaddress", "ipprefix", "time", "time with time zone")
+
+
+def _cast_in_python(source: Type, target: Type, dialect: str) -> bool:
+    """Casts that the engine does not do with Presto's meaning."""
+    if source == target or source.base == "unknown" or target.base in _OPAQUE:
+        return False
+    if source.base in _NETWORK or target.base in _NETWORK or source.base.startswith("interval"):
+        return True
+    if source.arguments:
+        pairs = zip(source.arguments, target.arguments, strict=True)
+        return source.base == "map" or any(_cast_in_python(s, t, dialect) for s, t in pairs)
+    # What runs locally is small: exactness before speed.
+    numbers = source.base in NUMERIC and target.base in NUMERIC and source.base not in ("double", "real")
+    numbers &= source.base != "decimal" or target.base not in INTEGERS
+    return dialect == "duckdb" and not numbers and not (source.base in _TEXT and target.base in _TEXT)
 
 
 def _overloaded(node: Call, function: str, arguments: list[Any], dialect: str) -> Any:
@@ -142,16 +216,16 @@ def _overloaded(node: Call, function: str, arguments: list[Any], dialect: str) -
         # Without its padding the text is shorter than Presto's, which counts it.
         whole = cast(number(length_of(typed(node.arguments[0]))), typed(node), dialect)
         return case([(is_null(arguments[0]), exp.Null())], whole)
-    if function == "element_at" and first == "map" and dialect == "duckdb":
-        return call("map_extract_value", *arguments)
     if function == "element_at" and first == "array" and dialect == "spark":
         return call("try_element_at", arguments[0], cast(arguments[1], Type("integer"), dialect))
     if function == "concat":
-        return _concat(node, first, arguments, dialect)
-    return _by_type(node, function, first, arguments, dialect)
+        if typed(node).base == "array" and dialect == "duckdb":
+            return python_call(node, dialect, expression)
+        return _concat(node, first, arguments)
+    return None
 
 
-def _concat(node: Call, first: str, arguments: list[Any], dialect: str) -> Any:
+def _concat(node: Call, first: str, arguments: list[Any]) -> Any:
     if first in ("varchar", "varbinary"):
         # || gives NULL for a NULL part, as Presto's concat does; the engines' concat() may skip it.
         result = arguments[0]
@@ -161,20 +235,11 @@ def _concat(node: Call, first: str, arguments: list[Any], dialect: str) -> Any:
     if first == "char":
         left = call("rpad", arguments[0], number(length_of(typed(node.arguments[0]))), text(" "))
         return binary(exp.DPipe, left, arguments[1])
-    result = arguments[0]
-    for argument in arguments[1:]:
-        result = call("list_concat" if dialect == "duckdb" else "concat", result, argument)
-    return result
-
-
-def _by_type(node: Call, function: str, first: str, arguments: list[Any], dialect: str) -> Any:
-    if function == "cardinality" and first == "map" and dialect == "duckdb":
-        return cast(call("cardinality", *arguments), typed(node), dialect)
-    if function == "reverse" and first == "array" and dialect == "duckdb":
-        return call("list_reverse", *arguments)
-    if function.endswith("trim") and len(arguments) == 1:
-        return call(function, arguments[0])
-    return None
+    element = typed(node).arguments[0]
+    parts = [
+        exp.Array(expressions=[a]) if typed(n) == element else a for n, a in zip(node.arguments, arguments, strict=True)
+    ]
+    return call("concat", *parts)
 
 
 def _folded(node: Call, dialect: str) -> Any:
@@ -190,6 +255,8 @@ def _folded(node: Call, dialect: str) -> Any:
 
 def _operator(node: Call, operator: str, dialect: str) -> Any:
     kinds = [typed(a) for a in node.arguments]
+    if _operator_in_python(operator, kinds, dialect):
+        return python_call(node, dialect, expression)
     arguments = [expression(a, dialect) for a in node.arguments]
     if operator in _COMPARISON:
         return binary(_COMPARISON[operator], *arguments)
@@ -202,6 +269,17 @@ def _operator(node: Call, operator: str, dialect: str) -> Any:
     if operator == "subscript":
         return _subscript(kinds[0], arguments, dialect)
     return _arithmetic(node, operator, kinds, arguments, dialect)
+
+
+def _operator_in_python(operator: str, kinds: list[Type], dialect: str) -> bool:
+    """NULLs inside what is compared leave the answer open in Presto alone; times of day and intervals are no types."""
+    if operator in _COMPARISON or operator == "between":
+        return kinds[0].base in ("array", "row", "map")
+    clocks = any(k.base in ("time", "time with time zone") or k.base.startswith("interval") for k in kinds)
+    if operator in ("add", "subtract", "multiply", "divide", "modulus"):
+        moments = any(k.base.startswith("timestamp") or k.base == "date" for k in kinds)
+        return clocks and (dialect == "duckdb" or not moments)
+    return False
 
 
 def _arithmetic(node: Call, operator: str, kinds: list[Type], arguments: list[Any], dialect: str) -> Any:
@@ -313,10 +391,8 @@ def _like(node: Call, dialect: str) -> Any:
 def _try(node: Call, dialect: str) -> Any:
     thunk = node.arguments[0]
     assert isinstance(thunk, Lambda)
-    if dialect == "duckdb":
-        return call("try", expression(thunk.body, dialect))
-    if _absorbs_null(thunk.body):
-        raise unsupported("TRY over a condition", dialect)
+    if dialect == "duckdb" or _absorbs_null(thunk.body) or _needs_python(thunk.body, dialect):
+        return python_call(node, dialect, expression)
     tree = exp.Paren(this=expression(thunk.body, dialect))
     # The last found is the deepest: what stands inside a node has changed before the node does.
     for inner in reversed(list(tree.this.walk())):
@@ -357,8 +433,10 @@ def _forgiving(tree: Any) -> Any:
 def _cast(node: Call, attempt: bool, dialect: str) -> Any:
     inner = node.arguments[0]
     source, target = typed(inner), typed(node)
+    if _cast_in_python(source, target, dialect):
+        return python_call(node, dialect, expression)
     value = expression(inner, dialect)
-    if target.base in ("re2jregexp", "joniregexp", "jsonpath", "likepattern", "codepoints"):
+    if target.base in _OPAQUE:
         return value
     if target.base in _TEXT and source.base in _TEXT:
         return text_to_text(value, source, target)
@@ -369,9 +447,6 @@ def _cast(node: Call, attempt: bool, dialect: str) -> Any:
         value = call("regexp_replace", value, text(r"(\d) ([+-]\d)"), text(r"\1\2"))
     if target.base == "varchar" and source.base in SHOWN:
         return shown_as_text(value, source, target, dialect)
-    if target.base == "json":
-        encoded = call("to_json", value)
-        return cast(encoded, Type("varchar"), dialect) if dialect == "duckdb" else encoded
     if source.base == target.base and source.base in ("row", "array", "map") and names_of(source) != names_of(target):
         value = renamed(value, source, target, dialect)
     result = cast(value, target, dialect, attempt=attempt)

@@ -11,21 +11,34 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Type
 
 DIALECTS = ("duckdb", "spark")
+_BYTES = (
+    "geometry",
+    "sphericalgeography",
+    "hyperloglog",
+    "tdigest",
+    "qdigest",
+    "setdigest",
+    "khyperloglog",
+    "kllsketch",
+    "sfmsketch",
+)
 _NAMES: dict[str, dict[str, str]] = {
     "duckdb": {
         "boolean": "BOOLEAN", "tinyint": "TINYINT", "smallint": "SMALLINT", "integer": "INTEGER", "bigint": "BIGINT",
         "real": "REAL", "double": "DOUBLE", "varbinary": "BLOB", "date": "DATE", "time": "TIME",
         "timestamp": "TIMESTAMP", "timestamp with time zone": "TIMESTAMPTZ", "interval day to second": "BIGINT",
-        "interval year to month": "INTEGER", "unknown": "INTEGER",
+        "interval year to month": "INTEGER", "unknown": "INTEGER", "bingtile": "BIGINT", "color": "BIGINT",
+        **dict.fromkeys(_BYTES, "BLOB"),
     },
     "spark": {
         "boolean": "BOOLEAN", "tinyint": "TINYINT", "smallint": "SMALLINT", "integer": "INT", "bigint": "BIGINT",
         "real": "FLOAT", "double": "DOUBLE", "varbinary": "BINARY", "date": "DATE", "timestamp": "TIMESTAMP_NTZ",
         "timestamp with time zone": "TIMESTAMP", "interval day to second": "BIGINT", "interval year to month": "INT",
-        "unknown": "INT",
+        "unknown": "INT", "time": "STRING", "bingtile": "BIGINT", "color": "BIGINT",
+        **dict.fromkeys(_BYTES, "BINARY"),
     },
 }  # fmt: skip
-_TEXT = ("varchar", "char", "json", "uuid", "ipaddress", "ipprefix", "time with time zone")
+_TEXT = ("varchar", "char", "json", "uuid", "ipaddress", "ipprefix", "time with time zone", "kdbtree")
 
 
 def name(text: str) -> Any:

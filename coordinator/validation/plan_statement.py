@@ -42,6 +42,7 @@ from coordinator.sql.parse_statement import parse_statement
 from coordinator.sql.tokens import location_of, tokenize, too_large
 from coordinator.unparser import work_of
 from coordinator.unparser.fetch import fetch_work
+from coordinator.unparser.session_zone import in_session_zone
 from coordinator.unparser.writes import write_work
 from coordinator.validation.registered import PLANNERS, WRITERS
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
@@ -87,7 +88,7 @@ class _Line:
             check_session(self._session)
             with self._verb("parse"):
                 statement = parse_statement(text)
-            with recording() as seen:
+            with recording() as seen, in_session_zone(self._session.time_zone):
                 planned = self._plan(statement, text)
         except RecursionError as error:
             raise too_large(ErrorLocation(1, 1)) from error

@@ -11,6 +11,8 @@ import pytest
 import sqlglot
 
 from coordinator.connectors.iceberg.relations import catalog_table
+from coordinator.engine.local_functions import register_functions
+from coordinator.engine.python_functions import PythonFunction
 from coordinator.planner.query import plan_query
 from coordinator.unparser import unparse
 
@@ -45,12 +47,14 @@ def _rows(rows: list[Any]) -> list[str]:
 def test_statements_give_the_same_rows(
     statements: dict[str, str], catalogs: Any, tpch_session: Any, tpch_data: duckdb.DuckDBPyConnection
 ) -> None:
-    compared = 0
+    compared, known = 0, set[PythonFunction]()
     for name, text in statements.items():
         if name in NOT_YET | NO_ORACLE:
             continue
         plan = plan_query(None, text, tpch_session, catalogs)
-        ours = _rows(tpch_data.execute(unparse(plan.root, "duckdb", catalog_table)).fetchall())
+        sql = unparse(plan.root, "duckdb", catalog_table)
+        register_functions(tpch_data, sql, known)
+        ours = _rows(tpch_data.execute(sql).fetchall())
         theirs = _rows(tpch_data.execute(sqlglot.transpile(text, read="presto", write="duckdb")[0]).fetchall())
         if not (ours == theirs or sorted(ours) == sorted(theirs)):
             pytest.fail(f"{name}: {ours[:3]} != {theirs[:3]}")

@@ -21,6 +21,7 @@ from coordinator.dispatch.ports import Execution
 from coordinator.engine.inputs import SparkInput
 from coordinator.engine.spark.connection import Connection
 from coordinator.engine.spark.failures import map_failure
+from coordinator.engine.spark.functions import sql_frame
 from coordinator.engine.spark.jars import JarsUnavailableError
 from coordinator.engine.spark.java import JavaNotFoundError
 from coordinator.engine.spark.kernel_package import zip_kernels
@@ -69,7 +70,7 @@ class SparkEngine:
         """The rows of ``sql`` over ``inputs`` as they arrive; raises ProcessionError."""
         runner = _Runner(self, execution, execution.report_progress)
         with views_over(inputs) as view:
-            yield from runner.batches(lambda session: view(session).sql(sql))
+            yield from runner.batches(lambda session: sql_frame(view(session), sql))
 
     def write(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]:
         """As ``run``, in a session that no other statement shares: what ``sql`` commits carries the query's id."""

@@ -77,10 +77,17 @@ def _users(condition: str, line: str) -> tuple[ErrorCode, str] | None:
             message = re.sub(r"\s*SQLSTATE: \w+$", "", told)
             codes = (code for start, code in _RAISED.items() if message.startswith(start))
             return next(codes, ErrorCode.GENERIC_USER_ERROR), message
+        case "INVALID_INDEX_OF_ZERO":
+            return ErrorCode.INVALID_FUNCTION_ARGUMENT, "SQL array indices start at 1"
         case "INVALID_ARRAY_INDEX" | "INVALID_PARAMETER_VALUE":
-            return ErrorCode.INVALID_FUNCTION_ARGUMENT, told
+            return ErrorCode.INVALID_FUNCTION_ARGUMENT, _parameter(told)
         case _:
             return None
+
+
+def _parameter(told: str) -> str:
+    group = re.search(r"group index between 0 and (\d+), but got (\d+)", told)
+    return told if group is None else f"Pattern has {group[1]} groups. Cannot access group {group[2]}"
 
 
 def _type(spark: str) -> str:

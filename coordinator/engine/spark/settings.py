@@ -18,6 +18,8 @@ SESSION_CONF = {
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    # Text with ${…} in it stays as it is.
+    "spark.sql.variable.substitute": "false",
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from coordinator.engine.spark.functions import sql_frame
 from coordinator.engine.spark.kernel_package import PACKAGE
 
 _RESULT = "result binary"
@@ -71,7 +72,7 @@ class SparkWorkers:
 
     def run_sql(self, sql: str, *, description: str = "") -> Sequence[Mapping[str, Any]]:  # noqa: ARG002
         """As the SPI says. Commands such as CALL run while the frame is made, under the query's tag like the rest."""
-        return [row for batch in self._runner.batches(lambda s: s.sql(sql)) for row in batch.to_pylist()]
+        return [row for batch in self._runner.batches(lambda s: sql_frame(s, sql)) for row in batch.to_pylist()]
 
 
 def _numbered(kernel: str, payloads: Sequence[bytes]) -> Callable[[SparkSession], DataFrame]:

@@ -1,0 +1,24 @@
+"""Python kernels as functions of a DuckDB database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coordinator.engine.python_functions import PythonFunction, python_functions
+from coordinator.engine.spark.kernels.functions.program import evaluate
+from coordinator.unparser.trees import type_name
+
+
+def register_functions(connection: Any, sql: str, known: set[PythonFunction]) -> None:
+    """Make known what ``sql`` calls and ``known``, which grows, lacks."""
+    for function in python_functions(sql) - known:
+        connection.create_function(
+            function.name,
+            evaluate,
+            None,
+            type_name(function.result, "duckdb"),
+            type="arrow",
+            null_handling="special",
+            side_effects=function.volatile,
+        )
+        known.add(function)

@@ -1,0 +1,43 @@
+"""The calls of Python kernels in an engine's SQL: ``procession_eval_<type>('<program>', columns…)``.
+
+The name says the result's Presto type in hexadecimal, so that an engine knows from the text alone what to register, and
+``eval`` or ``vary``: whether equal arguments give equal results. The program is
+``coordinator.engine.spark.kernels.functions.program``'s.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from shared.plan.types import Type, parse_type
+
+_NAME = re.compile(r"\bprocession_(eval|vary)_([0-9a-f]+)\(", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFunction:
+    """A function that an engine must know before it runs the SQL."""
+
+    name: str
+    result: Type
+    volatile: bool
+
+
+def python_function(result: Type, *, volatile: bool) -> str:
+    """The name under which a program with this result is called."""
+    return f"procession_{'vary' if volatile else 'eval'}_{str(result).encode().hex()}"
+
+
+def python_functions(sql: str) -> frozenset[PythonFunction]:
+    """Those that the SQL may call; text that only looks like a name gives nothing, or a function nobody calls."""
+    if "procession_" not in sql.lower():
+        return frozenset()
+    found = set()
+    for kind, code in {(k.lower(), c.lower()) for k, c in _NAME.findall(sql)}:
+        try:
+            result = parse_type(bytes.fromhex(code).decode())
+        except ValueError:
+            continue
+        found.add(PythonFunction(f"procession_{kind}_{code}", result, kind == "vary"))
+    return frozenset(found)

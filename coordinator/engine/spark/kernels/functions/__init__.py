@@ -1,0 +1,1 @@
+"""Presto's functions in Python, one implementation for every engine: see ``program``. Shipped to executors."""

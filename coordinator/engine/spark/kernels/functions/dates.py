@@ -1,0 +1,267 @@
+"""Functions of dates and times."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+from .failures import check, invalid
+from .kinds import zone_of
+from .moments import local, offset_text
+from .table import Signature, Table, plain, typed
+
+_MILLI = timedelta(milliseconds=1)
+_STEPS = {
+    "millisecond": _MILLI, "second": timedelta(seconds=1), "minute": timedelta(minutes=1), "hour": timedelta(hours=1),
+    "day": timedelta(days=1), "week": timedelta(weeks=1),
+}  # fmt: skip
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+
+
+def add_months(value: Any, months: int) -> Any:
+    """``value`` moved by months, to the last day of a month that is too short."""
+    year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
+    following = date(year + (month == 11), (month + 1) % 12 + 1, 1)
+    last = (following - timedelta(days=1)).day
+    return value.replace(year=year, month=month + 1, day=min(value.day, last))
+
+
+def _unit(text: str, value: Any) -> str:
+    unit = text.lower()
+    known = unit in _STEPS or unit in _MONTHS
+    if isinstance(value, time) and unit not in ("millisecond", "second", "minute", "hour"):
+        raise invalid(f"'{unit}' is not a valid Time field")
+    if not isinstance(value, datetime | time) and (not known or unit in ("millisecond", "second", "minute", "hour")):
+        raise invalid(f"'{unit}' is not a valid DATE field")
+    if not known:
+        raise invalid(f"'{unit}' is not a valid Timestamp field")
+    return unit
+
+
+def _add(unit: str, count: int, value: Any) -> Any:
+    unit = _unit(unit, value)
+    if unit in _MONTHS:
+        return add_months(value, count * _MONTHS[unit])
+    if isinstance(value, time):
+        return (datetime.combine(date(2000, 1, 1), value) + count * _STEPS[unit]).timetz()
+    if isinstance(value, datetime) and value.tzinfo is not None and unit not in ("day", "week"):
+        return (value.astimezone(UTC) + count * _STEPS[unit]).astimezone(value.tzinfo)
+    return value + count * _STEPS[unit]
+
+
+def _diff(unit: str, start: Any, end: Any) -> int:
+    unit = _unit(unit, start)
+    if isinstance(start, time):
+        start, end = datetime.combine(date(2000, 1, 1), start), datetime.combine(date(2000, 1, 1), end)
+    if isinstance(start, datetime) and start.tzinfo is not None:
+        end = end.astimezone(start.tzinfo)
+    if unit in _STEPS:
+        if isinstance(start, datetime) and start.tzinfo is not None and unit not in ("day", "week"):
+            start, end = start.astimezone(UTC), end.astimezone(UTC)
+        elif isinstance(start, datetime) and start.tzinfo is not None:
+            start, end = start.replace(tzinfo=None), end.replace(tzinfo=None)
+        gap = end - start
+        sign = -1 if gap < timedelta() else 1
+        return int(sign * (abs(gap) // _STEPS[unit]))
+    return _whole(start, end, _MONTHS[unit])
+
+
+def _whole(start: Any, end: Any, step: int) -> int:
+    """Whole months between, as Joda counts them: adding them to ``start`` does not pass ``end``."""
+    months = (end.year - start.year) * 12 + end.month - start.month
+    if end >= start:
+        if add_months(start, months) > end:
+            months -= 1
+        return int(months // step)
+    if add_months(start, months) < end:
+        months += 1
+    return -int(-months // step)
+
+
+def _trunc(unit: str, value: Any) -> Any:
+    unit = _unit(unit, value)
+    if isinstance(value, time):
+        kept = ("hour", "minute", "second", "millisecond").index(unit)
+        cut = {"minute": 0, "second": 0, "microsecond": 0}
+        names = list(cut)[kept:]
+        return value if unit == "millisecond" else value.replace(**dict.fromkeys(names, 0))  # type: ignore[arg-type]
+    day = value if not isinstance(value, datetime) else value.date()
+    if isinstance(value, datetime) and unit in ("millisecond", "second", "minute", "hour"):
+        cut = {
+            "hour": {"minute": 0, "second": 0, "microsecond": 0}, "minute": {"second": 0, "microsecond": 0},
+            "second": {"microsecond": 0}, "millisecond": {"microsecond": value.microsecond // 1000 * 1000},
+        }[unit]  # fmt: skip
+        return value.replace(**cut)  # type: ignore[arg-type]
+    match unit:
+        case "week":
+            day -= timedelta(days=day.weekday())
+        case "month":
+            day = day.replace(day=1)
+        case "quarter":
+            day = day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
+        case "year":
+            day = day.replace(month=1, day=1)
+    return datetime.combine(day, time(), value.tzinfo) if isinstance(value, datetime) else day
+
+
+def _last_day(value: Any) -> date:
+    day = value.date() if isinstance(value, datetime) else value
+    return add_months(day.replace(day=1), 1) - timedelta(days=1)  # type: ignore[no-any-return]
+
+
+def _unixtime(value: datetime) -> float:
+    return _millis(value) / 1000
+
+
+def _millis(value: datetime) -> int:
+    moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // _MILLI
+
+
+def _to_unixtime(signature: Signature, value: datetime) -> float:
+    return _unixtime(value if value.tzinfo is not None else local(value, signature.zone))
+
+
+def _from_unixtime(signature: Signature, seconds: float, hours: Any = None, minutes: int = 0) -> datetime:
+    if hours is None:
+        zone = signature.zone
+    elif isinstance(hours, str):
+        zone = zone_of(hours)
+    else:
+        from datetime import timezone
+
+        zone = timezone(timedelta(hours=hours, minutes=minutes))
+    check(seconds == seconds, "NaN is not a time")
+    millis = int((Decimal(seconds) * 1000).to_integral_value("ROUND_HALF_UP"))
+    moment = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=millis)).astimezone(zone)
+    return moment if signature.result.base == "timestamp with time zone" else moment.replace(tzinfo=None)
+
+
+def _iso8601(signature: Signature, value: Any) -> str:
+    if not isinstance(value, datetime):
+        return str(value)
+    if value.tzinfo is None:
+        value = local(value, signature.zone)
+    text = f"{value.year:04d}-{value:%m-%dT%H:%M:%S}.{value.microsecond // 1000:03d}"
+    offset = value.utcoffset() or timedelta()
+    return text + ("Z" if not offset else offset_text(offset))
+
+
+def _from_iso8601(signature: Signature, text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text if "T" not in text or not text.endswith("T") else text[:-1])
+    except ValueError as error:
+        raise invalid(f'Invalid format: "{text}"') from error
+    millis = moment.microsecond // 1000 * 1000
+    moment = moment.replace(microsecond=millis)
+    return moment if moment.tzinfo is not None else local(moment, signature.zone)
+
+
+def _from_iso8601_date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise invalid(f'Invalid format: "{text}"') from error
+
+
+def _date(signature: Signature, value: Any) -> date:
+    from .casts import caster
+    from .kinds import Kind
+
+    return caster(signature.arguments[0], Kind("date"), signature.zone)(value)  # type: ignore[no-any-return]
+
+
+def _offset(value: Any) -> int:
+    if isinstance(value, str):
+        sign = -1 if value[-6] == "-" else 1
+        return sign * (int(value[-5:-3]) * 60 + int(value[-2:]))
+    return int((value.utcoffset() or timedelta()) // timedelta(minutes=1))
+
+
+def _zone_part(index: int) -> Any:
+    def part(value: Any) -> int:
+        minutes = _offset(value)
+        sign = -1 if minutes < 0 else 1
+        return sign * (abs(minutes) // 60 if index == 0 else abs(minutes) % 60)
+
+    return part
+
+
+def _day_time(value: Any, field: str) -> int:
+    if isinstance(value, str):
+        value = time.fromisoformat(value.partition(" ")[0])
+    return int(getattr(value, field))
+
+
+def _interval_or(field: str) -> Any:
+    steps = {"day": 86_400_000, "hour": 3_600_000, "minute": 60_000, "second": 1000, "millisecond": 1}
+    cycle = {"day": 1 << 62, "hour": 24, "minute": 60, "second": 60, "millisecond": 1000}
+
+    def part(signature: Signature, value: Any) -> int:
+        base = signature.arguments[0].base
+        if base == "interval day to second":
+            sign = -1 if value < 0 else 1
+            return int(sign * (abs(value) // steps[field] % cycle[field]))
+        if base == "interval year to month":
+            sign = -1 if value < 0 else 1
+            return int(sign * (abs(value) // 12 if field == "year" else abs(value) % 12))
+        if field == "millisecond":
+            return _day_time(value, "microsecond") // 1000
+        return _day_time(value, field) if field in ("hour", "minute", "second") else int(getattr(value, field))
+
+    return part
+
+
+_UNITS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6, "d": 8.64e7}
+
+
+def _parse_duration(text: str) -> int:
+    import re
+
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*", text)
+    if match is None:
+        raise invalid(f"duration is not a valid data duration string: {text}")
+    if match[2] not in _UNITS:
+        raise invalid(f"Unknown time unit: {match[2]}")
+    return round(float(match[1]) * _UNITS[match[2]])
+
+
+def _at_timezone(value: datetime, zone: Any) -> datetime:
+    if isinstance(zone, int):
+        from datetime import timezone
+
+        return value.astimezone(timezone(timedelta(milliseconds=zone)))
+    try:
+        return value.astimezone(zone_of(zone))
+    except ValueError as error:
+        raise invalid(f"'{zone}' is not a valid time zone") from error
+
+
+def _with_timezone(value: datetime, zone: str) -> datetime:
+    try:
+        return local(value, zone_of(zone))
+    except ValueError as error:
+        raise invalid(f"'{zone}' is not a valid time zone") from error
+
+
+_WEEK = lambda value: value.isocalendar().week  # noqa: E731
+_YEAR_OF_WEEK = lambda value: value.isocalendar().year  # noqa: E731
+_DAY_OF_WEEK = lambda value: value.isoweekday()  # noqa: E731
+_DAY_OF_YEAR = lambda value: value.timetuple().tm_yday  # noqa: E731
+
+DATES: Table = {
+    **plain(
+        date_add=_add, date_diff=_diff, date_trunc=_trunc, last_day_of_month=_last_day, week=_WEEK, week_of_year=_WEEK,
+        year_of_week=_YEAR_OF_WEEK, yow=_YEAR_OF_WEEK, day_of_week=_DAY_OF_WEEK, dow=_DAY_OF_WEEK,
+        day_of_year=_DAY_OF_YEAR, doy=_DAY_OF_YEAR, quarter=lambda value: (value.month - 1) // 3 + 1,
+        day_of_month=lambda value: value.day, from_iso8601_date=_from_iso8601_date, timezone_hour=_zone_part(0),
+        timezone_minute=_zone_part(1), to_milliseconds=lambda value: value, parse_duration=_parse_duration,
+        at_timezone=_at_timezone, with_timezone=_with_timezone,
+    ),
+    **typed(
+        **{f: _interval_or(f) for f in ("year", "month", "day", "hour", "minute", "second", "millisecond")},
+        to_unixtime=_to_unixtime, from_unixtime=_from_unixtime, to_iso8601=_iso8601,
+        from_iso8601_timestamp=_from_iso8601, date=_date,
+    ),
+}  # fmt: skip

@@ -1,0 +1,35 @@
+"""Presto's errors of a function."""
+
+from __future__ import annotations
+
+from ..errors import KernelError
+
+TRIED = ("DIVISION_BY_ZERO", "INVALID_CAST_ARGUMENT", "INVALID_FUNCTION_ARGUMENT", "NUMERIC_VALUE_OUT_OF_RANGE",
+         "GENERIC_USER_ERROR", "INVALID_ARGUMENTS")  # fmt: skip
+"""What TRY turns into NULL."""
+
+
+def invalid(message: str) -> KernelError:
+    """INVALID_FUNCTION_ARGUMENT."""
+    return KernelError("INVALID_FUNCTION_ARGUMENT", message)
+
+
+def out_of_range(message: str) -> KernelError:
+    """NUMERIC_VALUE_OUT_OF_RANGE."""
+    return KernelError("NUMERIC_VALUE_OUT_OF_RANGE", message)
+
+
+def bad_cast(message: str) -> KernelError:
+    """INVALID_CAST_ARGUMENT."""
+    return KernelError("INVALID_CAST_ARGUMENT", message)
+
+
+def by_zero(message: str = "/ by zero") -> KernelError:
+    """DIVISION_BY_ZERO."""
+    return KernelError("DIVISION_BY_ZERO", message)
+
+
+def check(condition: bool, message: str) -> None:
+    """INVALID_FUNCTION_ARGUMENT unless ``condition``."""
+    if not condition:
+        raise invalid(message)

@@ -1,0 +1,197 @@
+# ruff: noqa: TRY004
+# A value of another shape is bad input, not a wrong type in the code.
+"""Between JSON and SQL values: ``CAST(… AS json)`` and ``CAST(json AS …)``."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
+
+from .failures import bad_cast
+from .kinds import Convert, Kind
+from .moments import shown_moment
+from .numbers import java_double
+
+_VARCHAR, _DOUBLE = Kind("varchar"), Kind("double")
+_WIDE = Context(prec=90)
+
+
+class Number(Decimal):
+    """A JSON number with a point or exponent, kept as written."""
+
+    text: str
+
+    def __new__(cls, text: str) -> Number:
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+def parsed(text: str) -> Any:
+    """The value of a JSON text; raises ValueError."""
+
+    def refuse(constant: str) -> Any:
+        raise ValueError(constant)
+
+    return json.loads(text, parse_float=Number, parse_constant=refuse)
+
+
+def written(value: Any) -> str:
+    """Without white space, numbers as Jackson writes them, objects in the order of their keys."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case Number():
+            return number_text(value)
+        case dict():
+            return "{" + ",".join(f"{written(str(k))}:{written(v)}" for k, v in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ",".join(map(written, value)) + "]"
+        case _:
+            return json.dumps(value, ensure_ascii=False)
+
+
+def number_text(value: Number) -> str:
+    """A number as Jackson shows a double."""
+    if isinstance(value, _Exact):
+        return value.text
+    number = float(value)
+    return java_double(number) if math.isfinite(number) else value.text
+
+
+def ordered(value: Any) -> Any:
+    """Objects with their keys in order, as JSON_PARSE leaves them."""
+    match value:
+        case dict():
+            return {k: ordered(value[k]) for k in sorted(value)}
+        case list():
+            return [ordered(v) for v in value]
+        case _:
+            return value
+
+
+def to_json(value: Any, kind: Kind) -> str:
+    """The JSON text of a SQL value."""
+    return written(_plain(value, kind))
+
+
+def _plain(value: Any, kind: Kind) -> Any:
+    if value is None:
+        return None
+    match kind.base:
+        case "json":
+            return parsed(value)
+        case "double" | "real":
+            return Number(java_double(value)) if math.isfinite(value) else java_double(value)
+        case "decimal":
+            return _Exact(f"{value:.{kind.numbers[1]}f}")
+        case "array":
+            return [_plain(v, kind.arguments[0]) for v in value]
+        case "row":
+            return [_plain(v, a) for v, a in zip(value, kind.arguments, strict=True)]
+        case "map":
+            key, item = kind.arguments
+            pairs = {(_key(k, key)): _plain(v, item) for k, v in value.items()}
+            return {k: pairs[k] for k in sorted(pairs)}
+        case "timestamp" | "timestamp with time zone":
+            return shown_moment(value)
+        case "date" | "time":
+            return str(value)
+        case _:
+            return value
+
+
+class _Exact(Number):
+    """A decimal, which keeps its digits."""
+
+
+def _key(value: Any, kind: Kind) -> str:
+    if kind.base in ("varchar", "char"):
+        return str(value)
+    return written(_plain(value, kind)).strip('"')
+
+
+Caster = Callable[[Kind, Kind], Convert]
+
+
+def from_json(text: str, target: Kind, caster: Caster) -> Any:
+    """The SQL value of a JSON text; JSON null is NULL. Raises INVALID_CAST_ARGUMENT."""
+    try:
+        return _sql(parsed(text), target, caster)
+    except ValueError as error:
+        shown = str(target) if target.arguments else target.base
+        raise bad_cast(f"Cannot cast to {shown}. {error}\n{text}") from error
+
+
+def _sql(value: Any, target: Kind, caster: Caster) -> Any:
+    if target.base == "json":
+        return "null" if value is None else written(value)
+    if value is None:
+        return None
+    match target.base:
+        case "array":
+            if not isinstance(value, list):
+                raise ValueError(f"Expected a json array, but got {_word(value)}")
+            return tuple(_sql(v, target.arguments[0], caster) for v in value)
+        case "map":
+            if not isinstance(value, dict):
+                raise ValueError(f"Expected a json object, but got {_word(value)}")
+            key, item = target.arguments
+            return {caster(_VARCHAR, key)(k): _sql(v, item, caster) for k, v in value.items()}
+        case "row":
+            return _row(value, target, caster)
+        case "varchar":
+            return _text(value)
+        case _:
+            return _scalar(value, target, caster)
+
+
+def _row(value: Any, target: Kind, caster: Caster) -> Any:
+    if isinstance(value, dict):
+        lower = {k.lower(): v for k, v in value.items()}
+        return tuple(_sql(lower.get(n.lower()), a, caster) for n, a in zip(target.names, target.arguments, strict=True))
+    if not isinstance(value, list):
+        raise ValueError(f"Expected a json array or object, but got {_word(value)}")
+    if len(value) != len(target.arguments):
+        raise ValueError(f"Expected {len(target.arguments)} fields, but got {len(value)}")
+    return tuple(_sql(v, a, caster) for v, a in zip(value, target.arguments, strict=True))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | dict):
+        raise ValueError(f"Unexpected token when cast to varchar: {_word(value)}")
+    return value if isinstance(value, str) else written(value)
+
+
+def _scalar(value: Any, target: Kind, caster: Caster) -> Any:
+    if isinstance(value, list | dict):
+        raise ValueError(f"Unexpected token when cast to {target.base}: {_word(value)}")
+    if isinstance(value, str):
+        return caster(_VARCHAR, target)(value)
+    if isinstance(value, bool):
+        return caster(Kind("boolean"), target)(value)
+    if isinstance(value, int):
+        return (
+            caster(Kind("decimal", numbers=(38, 0)), target)(Decimal(value))
+            if abs(value) >> 63
+            else caster(Kind("bigint"), target)(value)
+        )
+    if target.base == "decimal":
+        exact = Decimal(value.text).quantize(Decimal(1).scaleb(-target.numbers[1]), ROUND_HALF_UP, _WIDE)
+        return caster(Kind("decimal", numbers=(80, target.numbers[1])), target)(exact)
+    return caster(_DOUBLE, target)(float(value))
+
+
+def _word(value: Any) -> str:
+    match value:
+        case dict():
+            return "{"
+        case list():
+            return "["
+        case _:
+            return written(value)

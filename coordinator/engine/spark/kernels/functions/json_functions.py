@@ -1,0 +1,214 @@
+"""Functions of JSON, which is text between engines and here."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import Any
+
+from .failures import invalid
+from .json_casts import Number, ordered, parsed, written
+from .table import Table, plain
+
+_STEP = re.compile(
+    r"""\.\.|\.?\[\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|(-?\d+)|(\*))\s*\]|\.(?:(\*)|([^.\[\]"'*]+))"""
+)
+_MISSING = object()
+
+
+@lru_cache(maxsize=512)
+def path_of(text: str) -> tuple[Any, ...]:
+    """The steps of a JSON path: keys, indexes, ``*`` as Ellipsis, ``..`` as None. Raises INVALID_FUNCTION_ARGUMENT."""
+    steps: list[Any] = []
+    if text and not text.startswith("$"):
+        text = "$." + text if not text.startswith("[") else "$" + text
+    position = 1
+    while position < len(text):
+        match = _STEP.match(text, position)
+        if match is None:
+            raise invalid(f"Invalid JSON path: '{text}'")
+        if match[0] == "..":
+            steps.append(None)
+            # The key follows without a point of its own.
+            text = (
+                text[: match.end()] + ("" if text[match.end() : match.end() + 1] == "[" else ".") + text[match.end() :]
+            )
+        elif match[4] or match[5]:
+            steps.append(...)
+        elif match[3]:
+            steps.append(int(match[3]))
+        else:
+            quoted = match[1] if match[1] is not None else match[2]
+            steps.append(match[6] if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
+        position = match.end()
+    if not text:
+        raise invalid("Invalid JSON path: ''")
+    return tuple(steps)
+
+
+def _children(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+
+
+def _below(value: Any) -> list[Any]:
+    found = [value]
+    for child in _children(value):
+        found.extend(_below(child))
+    return found
+
+
+def _step(value: Any, step: Any) -> Any:
+    if isinstance(value, dict):
+        return value.get(str(step), _MISSING)
+    if isinstance(value, list) and (isinstance(step, int) or str(step).isdigit()):
+        index = int(step)
+        return value[index] if 0 <= index < len(value) else _MISSING
+    return _MISSING
+
+
+def find(value: Any, path: str) -> Any:
+    """What the path leads to, a list of all with a wildcard in it, or ``_MISSING``."""
+    steps = path_of(path)
+    if ... not in steps and None not in steps:
+        for step in steps:
+            value = _step(value, step)
+            if value is _MISSING:
+                return _MISSING
+        return value
+    found = [value]
+    for step in steps:
+        if step is None:
+            found = [below for v in found for below in _below(v)]
+        elif step is ...:
+            found = [child for v in found for child in _children(v)]
+        else:
+            found = [f for v in found if (f := _step(v, step)) is not _MISSING]
+    return found
+
+
+def _read(text: str) -> Any:
+    try:
+        return parsed(text)
+    except (ValueError, RecursionError):
+        return _MISSING
+
+
+def _extract(text: str, path: str) -> str | None:
+    path_of(path)
+    value = _read(text)
+    found = _MISSING if value is _MISSING else find(value, path)
+    return None if found is _MISSING else written(found)
+
+
+def _extract_scalar(text: str, path: str) -> str | None:
+    path_of(path)
+    value = _read(text)
+    found = _MISSING if value is _MISSING else find(value, path)
+    if found is _MISSING or found is None or isinstance(found, list | dict):
+        return None
+    if isinstance(found, Number):
+        return found.text
+    return found if isinstance(found, str) else written(found)
+
+
+def _size(text: str, path: str) -> int | None:
+    path_of(path)
+    value = _read(text)
+    found = _MISSING if value is _MISSING else find(value, path)
+    return None if found is _MISSING else (len(found) if isinstance(found, list | dict) else 0)
+
+
+def _parse(text: str) -> str:
+    value = _read(text)
+    if value is _MISSING:
+        raise invalid(f"Cannot convert value to JSON: '{text}'")
+    return written(ordered(value))
+
+
+def _array(text: str) -> list[Any] | None:
+    value = _read(text)
+    return value if isinstance(value, list) else None
+
+
+def _array_length(text: str) -> int | None:
+    values = _array(text)
+    return None if values is None else len(values)
+
+
+def _array_get(text: str, index: int) -> str | None:
+    values = _array(text)
+    if values is None or index == -(1 << 63):
+        return None
+    place = index if index >= 0 else len(values) + index
+    if not 0 <= place < len(values):
+        return None
+    value = values[place]
+    # A string comes without its quotes: Presto's own oddity, which its documentation warns of.
+    return value if isinstance(value, str) else written(value)
+
+
+def _array_contains(text: str, element: Any) -> bool | None:
+    values = _array(text)
+    if values is None:
+        return None
+    return any(_alike(v, element) for v in values)
+
+
+def _alike(value: Any, element: Any) -> bool:
+    if isinstance(element, bool) or isinstance(value, bool):
+        return value is element
+    if isinstance(element, float):
+        return isinstance(value, Number) and float(value) == element
+    if isinstance(value, Number):
+        return False
+    return type(value) is type(element) and bool(value == element)
+
+
+def _is_scalar(text: str) -> bool:
+    value = _read(text)
+    if value is _MISSING:
+        raise invalid(f"Invalid JSON value: {text}")
+    return not isinstance(value, list | dict)
+
+
+def _plan(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _plan_nodes(plan: Any) -> list[Any]:
+    """The nodes of EXPLAIN's JSON, whose fragments are values of an object."""
+    found: list[Any] = []
+    stack = list(plan.values()) if isinstance(plan, dict) and "id" not in plan else [plan]
+    while stack:
+        node = stack.pop(0)
+        if isinstance(node, dict):
+            if "id" in node:
+                found.append(node)
+            stack[:0] = [*(c for c in node.get("children", ()) if isinstance(c, dict)),
+                         *([node["plan"]] if isinstance(node.get("plan"), dict) else [])]  # fmt: skip
+    return found
+
+
+def _plan_ids(text: str) -> tuple[str, ...] | None:
+    plan = _plan(text)
+    return None if plan is None else tuple(str(n["id"]) for n in _plan_nodes(plan))
+
+
+def _plan_children(text: str, node: str) -> tuple[str, ...] | None:
+    plan = _plan(text)
+    found = next((n for n in _plan_nodes(plan) if str(n["id"]) == node), None) if plan is not None else None
+    return None if found is None else tuple(str(c["id"]) for c in found.get("children", ()))
+
+
+JSON_FUNCTIONS: Table = {
+    **plain(
+        json_extract=_extract, json_extract_scalar=_extract_scalar, json_size=_size, json_parse=_parse,
+        json_array_length=_array_length, json_array_get=_array_get, json_array_contains=_array_contains,
+        is_json_scalar=_is_scalar, json_format=lambda text: text, json_presto_query_plan_ids=_plan_ids,
+        json_presto_query_plan_node_children=_plan_children,
+    ),
+}  # fmt: skip

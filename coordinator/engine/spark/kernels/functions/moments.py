@@ -1,0 +1,79 @@
+"""Dates and times as text, in Presto's forms."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from .kinds import zone_of
+
+_DATE = re.compile(r"([+-]?\d{1,6})-(\d{1,2})-(\d{1,2})")
+_CLOCK = r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?"
+_STAMP = re.compile(rf"([+-]?\d{{1,6}}-\d{{1,2}}-\d{{1,2}})(?:[ T]{_CLOCK})?\s*([A-Za-z+-][\w/+:-]*)?")
+_TIME = re.compile(rf"{_CLOCK}\s*([A-Za-z+-][\w/+:-]*)?")
+
+
+def local(wall: datetime, zone: Any) -> datetime:
+    """The moment when the zone's clocks show ``wall``; a gap is jumped over, as Joda's lenient chronology does."""
+    moment = wall.replace(tzinfo=zone)
+    back = moment.astimezone(UTC).astimezone(zone)
+    return moment if back.replace(tzinfo=None) == wall else back
+
+
+def parse_date(text: str) -> date:
+    """``YYYY-MM-DD``; raises ValueError."""
+    match = _DATE.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    return date(int(match[1]), int(match[2]), int(match[3]))
+
+
+def _clock(hour: str | None, minute: str, second: str | None, fraction: str | None) -> time:
+    micros = int((fraction or "0")[:6].ljust(6, "0")) // 1000 * 1000
+    return time(int(hour or 0), int(minute or 0), int(second or 0), micros)
+
+
+def parse_timestamp(text: str) -> datetime:
+    """With a zone's name or offset when the text ends with one; raises ValueError."""
+    match = _STAMP.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    wall = datetime.combine(parse_date(match[1]), _clock(match[2], match[3], match[4], match[5]))
+    return wall if match[6] is None else local(wall, zone_of(match[6]))
+
+
+def parse_time(text: str) -> time:
+    """With the offset that ends the text; raises ValueError."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    found = _clock(match[1], match[2], match[3], match[4])
+    return found if match[5] is None else found.replace(tzinfo=zone_of(match[5]))
+
+
+def zone_name(zone: Any) -> str:
+    """As Presto shows a zone: its name, or ``+05:30``."""
+    if zone is UTC:
+        return "UTC"
+    name = getattr(zone, "key", None)
+    if name is not None:
+        return "UTC" if name in ("Etc/UTC", "GMT") else str(name)
+    return offset_text(zone.utcoffset(None))
+
+
+def offset_text(offset: timedelta) -> str:
+    """``+05:30``."""
+    minutes = offset // timedelta(minutes=1)
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
+
+
+def shown_moment(value: datetime) -> str:
+    """``2020-01-02 03:04:05.678``, with the zone when there is one."""
+    text = f"{value.year:04d}-{value:%m-%d %H:%M:%S}.{value.microsecond // 1000:03d}"
+    return text if value.tzinfo is None else f"{text} {zone_name(value.tzinfo)}"
+
+
+def shown_time(value: time | str) -> str:
+    """``03:04:05.678``."""
+    return value if isinstance(value, str) else f"{value:%H:%M:%S}.{value.microsecond // 1000:03d}"

@@ -1,0 +1,33 @@
+"""How Java prints floating-point numbers."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import numpy as np
+
+
+def _shown(value: float, digits: str) -> str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "-0.0" if math.copysign(1.0, value) < 0 else "0.0"
+    exact = Decimal(digits).normalize()
+    if 1e-3 <= abs(value) < 1e7:
+        text = f"{exact:f}"
+        return text if "." in text else text + ".0"
+    mantissa = f"{exact.scaleb(-exact.adjusted()):f}"
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{exact.adjusted()}"
+
+
+def java_double(value: float) -> str:
+    """``Double.toString``: ``1.0E10``, ``0.1``, ``NaN``."""
+    return _shown(value, repr(float(value)))
+
+
+def java_float(value: float) -> str:
+    """``Float.toString``."""
+    return _shown(value, str(np.float32(value)))

@@ -1,0 +1,201 @@
+"""Operators: arithmetic with Presto's overflow and division, comparisons, subscripts, LIKE."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import lru_cache
+from typing import Any
+
+from .casts import INTEGERS, fits
+from .compare import compare, equal, identical
+from .dates import add_months
+from .failures import by_zero, invalid, out_of_range
+from .kinds import single
+from .table import Function, Signature, Table
+
+_EXACT = Context(prec=120)
+_WORDS = {"add": "addition", "subtract": "subtraction", "multiply": "multiplication", "divide": "division"}
+_SYMBOLS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulus": "%"}
+_INTERVALS = ("interval day to second", "interval year to month")
+
+
+def _arithmetic(name: str) -> Callable[..., Any]:
+    def apply(signature: Signature, a: Any, b: Any) -> Any:
+        base = signature.result.base
+        if any(k.base in ("date", "time", "timestamp", "timestamp with time zone") for k in signature.arguments):
+            return _moment(name, signature, a, b)
+        if base in INTEGERS:
+            return _integer(name, base, a, b)
+        if base in ("double", "real"):
+            value = _double(name, float(a), float(b))
+            return single(value) if base == "real" else value
+        if base == "decimal":
+            return _decimal(name, signature.result.numbers, a, b)
+        return _interval(name, a, b)
+
+    return apply
+
+
+def _integer(name: str, base: str, a: int, b: int) -> int:
+    match name:
+        case "add":
+            value = a + b
+        case "subtract":
+            value = a - b
+        case "multiply":
+            value = a * b
+        case _:
+            if b == 0:
+                raise by_zero()
+            quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+            value = quotient if name == "divide" else a - quotient * b
+    if not fits(value, base):
+        raise out_of_range(f"{base} {_WORDS.get(name, name)} overflow: {a} {_SYMBOLS[name]} {b}")
+    return value
+
+
+def _double(name: str, a: float, b: float) -> float:
+    match name:
+        case "add":
+            return a + b
+        case "subtract":
+            return a - b
+        case "multiply":
+            return a * b
+        case "divide":
+            if b:
+                return a / b
+            return math.nan if not a or a != a else math.copysign(math.inf, a) * math.copysign(1, b)
+        case _:
+            return math.nan if not b or math.isinf(a) else math.fmod(a, b)
+
+
+def _decimal(name: str, numbers: tuple[int, ...], a: Decimal, b: Decimal) -> Decimal:
+    precision, scale = numbers
+    match name:
+        case "add":
+            value = _EXACT.add(a, b)
+        case "subtract":
+            value = _EXACT.subtract(a, b)
+        case "multiply":
+            value = _EXACT.multiply(a, b)
+        case _:
+            if not b:
+                raise by_zero("Division by zero")
+            value = _EXACT.divide(a, b) if name == "divide" else _EXACT.remainder(a, b)
+    value = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)
+    if value and value.adjusted() + 1 > precision - scale:
+        raise out_of_range("Decimal overflow")
+    return value
+
+
+def _interval(name: str, a: Any, b: Any) -> Any:
+    if name == "divide":
+        return int(a / b)
+    if name == "multiply":
+        return int(a * b)
+    return a + b if name == "add" else a - b
+
+
+def _moment(name: str, signature: Signature, a: Any, b: Any) -> Any:
+    kinds = signature.arguments
+    if kinds[0].base in _INTERVALS:
+        a, b, kinds = b, a, kinds[::-1]
+    if kinds[1].base not in _INTERVALS:
+        return _difference(a, b)
+    amount = b if name == "add" else -b
+    if kinds[1].base == "interval year to month":
+        return add_months(a, amount)
+    if isinstance(a, time):
+        moment = datetime.combine(date(2000, 1, 1), a) + timedelta(milliseconds=amount)
+        return moment.timetz()
+    return a + timedelta(milliseconds=amount)
+
+
+def _difference(a: Any, b: Any) -> int:
+    if isinstance(a, time):
+        a, b = datetime.combine(date(2000, 1, 1), a), datetime.combine(date(2000, 1, 1), b)
+    return int((a - b) // timedelta(milliseconds=1))
+
+
+def _negation(signature: Signature, value: Any) -> Any:
+    if signature.result.base in INTEGERS and not fits(-value, signature.result.base):
+        raise out_of_range(f"{signature.result.base} negation overflow: {value}")
+    return -value
+
+
+def _between(value: Any, low: Any, high: Any) -> Any:
+    checks = [None if low is None or value is None else compare(low, value) <= 0]
+    checks.append(None if high is None or value is None else compare(value, high) <= 0)
+    return False if False in checks else (None if None in checks else True)
+
+
+def _not_equal(a: Any, b: Any) -> bool | None:
+    found = equal(a, b)
+    return None if found is None else not found
+
+
+def subscript(base: Any, index: Any) -> Any:
+    """``base[index]`` of an array or a map."""
+    if isinstance(base, dict):
+        if index not in base:
+            raise invalid(f"Key not present in map: {index}")
+        return base[index]
+    if index == 0:
+        raise invalid("SQL array indices start at 1")
+    if index < 0:
+        raise invalid(f"Array subscript is negative: {index}")
+    if index > len(base):
+        raise invalid(f"Array subscript must be less than or equal to array length: {index} > {len(base)}")
+    return base[index - 1]
+
+
+@lru_cache(maxsize=512)
+def like_regex(pattern: str, escape: str | None) -> re.Pattern[str]:
+    """LIKE's pattern as a regular expression; raises INVALID_FUNCTION_ARGUMENT."""
+    if escape is not None and len(escape) != 1:
+        raise invalid("Escape string must be a single character")
+    made, position = "", 0
+    while position < len(pattern):
+        character = pattern[position]
+        if character == escape:
+            position += 1
+            if position >= len(pattern) or pattern[position] not in ("%", "_", escape):
+                raise invalid("Escape character must be followed by '%', '_' or the escape character itself")
+            made += re.escape(pattern[position])
+        else:
+            made += {"%": ".*", "_": "."}.get(character) or re.escape(character)
+        position += 1
+    return re.compile(made, re.DOTALL)
+
+
+def _like(value: str, pattern: Any) -> bool:
+    text, escape = pattern if isinstance(pattern, tuple) else (pattern, None)
+    return like_regex(text, escape).fullmatch(value) is not None
+
+
+def _typed(name: str) -> Function:
+    return Function(_arithmetic(name), typed=True)
+
+
+OPERATORS: Table = {
+    **{f"$operator${name}": _typed(name) for name in ("add", "subtract", "multiply", "divide", "modulus")},
+    "$operator$negation": Function(_negation, typed=True),
+    "$operator$equal": Function(equal),
+    "$operator$not_equal": Function(_not_equal),
+    "$operator$less_than": Function(lambda a, b: compare(a, b) < 0),
+    "$operator$less_than_or_equal": Function(lambda a, b: compare(a, b) <= 0),
+    "$operator$greater_than": Function(lambda a, b: compare(a, b) > 0),
+    "$operator$greater_than_or_equal": Function(lambda a, b: compare(a, b) >= 0),
+    "$operator$is_distinct_from": Function(lambda a, b: not identical(a, b), nulls=True),
+    "$operator$between": Function(_between, nulls=True),
+    "$operator$subscript": Function(subscript),
+    "not": Function(lambda value: not value),
+    "like": Function(_like),
+    "like_pattern": Function(lambda pattern, escape: (pattern, escape)),
+    "array_constructor": Function(lambda *values: tuple(values), nulls=True),
+}

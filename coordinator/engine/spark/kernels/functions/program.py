@@ -1,0 +1,293 @@
+"""Evaluates expressions of Presto, a batch of rows at a time.
+
+A program is JSON: ``{"zone": …, "columns": [type…], "result": type, "volatile": bool, "expression": …}``. An
+expression is a list whose first item says what it is:
+
+- ``["column", i]``: the value of argument ``i``
+- ``["parameter", name]``: of a lambda around it
+- ``["constant", value, type]``
+- ``["call", function, result type, [argument types], [expressions]]``
+- ``["form", SPECIAL_FORM, result type, [expressions]]``
+- ``["cast", attempt, source, target, expression]``
+- ``["try", expression]``
+- ``["lambda", [names], expression]``
+
+Compiled once to closures over a frame: a list of the row's values and the lambdas' parameters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import KernelError
+from .casts import caster
+from .compare import equal
+from .failures import TRIED
+from .kinds import Kind, arrow_type, decoded, kind_of, reader, writer, zone_of
+from .library import LIBRARY
+from .table import Function, Signature
+
+Frame = list[Any]
+Step = Callable[[Frame], Any]
+
+
+def evaluate(*columns: pa.Array) -> pa.Array:
+    """The program in the first column's text, over the others; as many rows as they have."""
+    if isinstance(columns[0], pa.ChunkedArray):
+        columns = tuple(c.combine_chunks() for c in columns)
+    program = compiled(columns[0][0].as_py())
+    return program.run(columns[1:], len(columns[0]))
+
+
+class Program:
+    """A compiled program."""
+
+    def __init__(self, text: str) -> None:
+        source = json.loads(text)
+        self._readers = [reader(kind_of(t)) for t in source["columns"]]
+        result = kind_of(source["result"])
+        self._write, self._type = writer(result), arrow_type(result)
+        self._volatile = bool(source.get("volatile"))
+        compiler = _Compiler(len(self._readers), zone_of(source["zone"]))
+        self._step = compiler.step(source["expression"])
+        self._width = compiler.width
+
+    def run(self, columns: Iterable[pa.Array], count: int) -> pa.Array:
+        """The result of each row."""
+        values = [
+            [None if v is None else read(v) for v in column.to_pylist()]
+            for read, column in zip(self._readers, columns, strict=True)
+        ]
+        frame: Frame = [None] * self._width
+        results: list[Any] = []
+        if not values and not self._volatile:
+            results = [self._row(frame)] * count
+        elif not values:
+            results = [self._row(frame) for _ in range(count)]
+        else:
+            width = len(values)
+            for row in zip(*values, strict=True):
+                frame[:width] = row
+                results.append(self._row(frame))
+        return pa.array(results, self._type)
+
+    def value(self, row: Iterable[Any]) -> Any:
+        """The result of one row of Python forms."""
+        values = list(row)
+        return self._step([*values, *[None] * (self._width - len(values))])
+
+    def _row(self, frame: Frame) -> Any:
+        value = self._step(frame)
+        return None if value is None else self._write(value)
+
+
+@lru_cache(maxsize=256)
+def compiled(text: str) -> Program:
+    """The program of a text, compiled once a process."""
+    return Program(text)
+
+
+class _Compiler:
+    def __init__(self, width: int, zone: Any) -> None:
+        self.width = width
+        self._zone = zone
+        self._slots: dict[str, int] = {}
+
+    def step(self, node: list[Any]) -> Step:
+        match node:
+            case ["column", int(index)]:
+                return lambda frame: frame[index]
+            case ["parameter", str(name)]:
+                slot = self._slots[name]
+                return lambda frame: frame[slot]
+            case ["constant", value, kind]:
+                constant = decoded(value, kind_of(kind))
+                return lambda _: constant
+            case ["call", str(name), result, kinds, arguments]:
+                return self._call(name, kind_of(result), [kind_of(k) for k in kinds], arguments)
+            case ["form", str(form), _, arguments]:
+                return self._form(form, arguments)
+            case ["cast", attempt, source, target, argument]:
+                return self._cast(bool(attempt), kind_of(source), kind_of(target), argument)
+            case ["try", argument]:
+                return _tried(self.step(argument))
+            case ["lambda", names, body]:
+                return self._lambda(names, body)
+        raise KernelError("GENERIC_INTERNAL_ERROR", f"No such step: {node[0]}")
+
+    def _lambda(self, names: list[str], body: list[Any]) -> Step:
+        outer = dict(self._slots)
+        slots = range(self.width, self.width + len(names))
+        self.width += len(names)
+        self._slots.update(zip(names, slots, strict=True))
+        inner = self.step(body)
+        self._slots = outer
+        first, width = slots.start, len(names)
+
+        def make(frame: Frame) -> Callable[..., Any]:
+            def function(*values: Any) -> Any:
+                frame[first : first + len(values)] = values
+                return inner(frame)
+
+            # ARRAY_SORT takes a key or a comparator.
+            function.width = width  # type: ignore[attr-defined]
+            return function
+
+        return make
+
+    def _cast(self, attempt: bool, source: Kind, target: Kind, argument: list[Any]) -> Step:
+        convert, inner = caster(source, target, self._zone), self.step(argument)
+
+        def step(frame: Frame) -> Any:
+            value = inner(frame)
+            return None if value is None else convert(value)
+
+        return _tried(step) if attempt else step
+
+    def _call(self, name: str, result: Kind, kinds: list[Kind], arguments: list[Any]) -> Step:
+        function = LIBRARY.get(name)
+        if function is None:
+            raise KernelError("NOT_SUPPORTED", f"Function {name} is not supported")
+        steps = [self.step(a) for a in arguments]
+        call = function.call
+        if function.typed:
+            signature = Signature(tuple(kinds), result, self._zone)
+            inner = call
+
+            def call(*values: Any) -> Any:
+                return inner(signature, *values)
+
+        return _applied(name, Function(call, function.nulls), steps)
+
+    def _form(self, form: str, arguments: list[Any]) -> Step:
+        if form == "DEREFERENCE":
+            base, index = self.step(arguments[0]), int(arguments[1][1])
+
+            def field(frame: Frame) -> Any:
+                value = base(frame)
+                return None if value is None else value[index]
+
+            return field
+        if form == "SWITCH":
+            return self._switch(arguments)
+        return _FORMS[form]([self.step(a) for a in arguments])
+
+    def _switch(self, arguments: list[Any]) -> Step:
+        operand = self.step(arguments[0])
+        whens = [(self.step(w[3][0]), self.step(w[3][1])) for w in arguments[1:-1]]
+        otherwise = self.step(arguments[-1])
+
+        def step(frame: Frame) -> Any:
+            value = operand(frame)
+            if value is not None:
+                for condition, result in whens:
+                    found = condition(frame)
+                    if found is not None and equal(value, found):
+                        return result(frame)
+            return otherwise(frame)
+
+        return step
+
+
+def _applied(name: str, function: Function, steps: list[Step]) -> Step:
+    call, nulls = function.call, function.nulls
+
+    def step(frame: Frame) -> Any:
+        values = [s(frame) for s in steps]
+        if not nulls and None in values:
+            return None
+        try:
+            return call(*values)
+        except KernelError:
+            raise
+        except (ArithmeticError, ValueError, TypeError, LookupError) as error:
+            raise KernelError("INVALID_FUNCTION_ARGUMENT", f"{name}: {error}") from error
+
+    return step
+
+
+def _tried(inner: Step) -> Step:
+    def step(frame: Frame) -> Any:
+        try:
+            return inner(frame)
+        except KernelError as error:
+            if error.name in TRIED:
+                return None
+            raise
+
+    return step
+
+
+def _logic(decisive: bool) -> Callable[[list[Step]], Step]:
+    def build(steps: list[Step]) -> Step:
+        def step(frame: Frame) -> Any:
+            unknown = False
+            for inner in steps:
+                value = inner(frame)
+                if value is decisive:
+                    return decisive
+                unknown |= value is None
+            return None if unknown else not decisive
+
+        return step
+
+    return build
+
+
+def _if(steps: list[Step]) -> Step:
+    condition, then, otherwise = steps
+    return lambda frame: then(frame) if condition(frame) else otherwise(frame)
+
+
+def _coalesce(steps: list[Step]) -> Step:
+    def step(frame: Frame) -> Any:
+        for inner in steps:
+            value = inner(frame)
+            if value is not None:
+                return value
+        return None
+
+    return step
+
+
+def _in(steps: list[Step]) -> Step:
+    value_of, *items = steps
+
+    def step(frame: Frame) -> Any:
+        value, unknown = value_of(frame), False
+        if value is None:
+            return None
+        for item in items:
+            other = item(frame)
+            if other is None:
+                unknown = True
+            elif equal(value, other):
+                return True
+        return None if unknown else False
+
+    return step
+
+
+def _null_if(steps: list[Step]) -> Step:
+    def step(frame: Frame) -> Any:
+        first, second = steps[0](frame), steps[1](frame)
+        return None if first is not None and second is not None and equal(first, second) else first
+
+    return step
+
+
+_FORMS: dict[str, Callable[[list[Step]], Step]] = {
+    "AND": _logic(False),
+    "OR": _logic(True),
+    "IF": _if,
+    "COALESCE": _coalesce,
+    "IN": _in,
+    "NULL_IF": _null_if,
+    "IS_NULL": lambda steps: lambda frame: steps[0](frame) is None,
+    "ROW_CONSTRUCTOR": lambda steps: lambda frame: tuple(s(frame) for s in steps),
+}

@@ -1,0 +1,104 @@
+"""Regular expressions. Python's syntax stands in for RE2's and Java's; where they differ the pattern is rewritten."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from .failures import check, invalid
+from .table import Table, plain
+
+_NAMED = re.compile(r"\(\?<([A-Za-z]\w*)>")
+_POSIX = {
+    "Alpha": "A-Za-z", "Digit": "0-9", "Alnum": "A-Za-z0-9", "Upper": "A-Z", "Lower": "a-z", "Space": r"\s",
+    "Punct": r"!-/:-@\[-`{-~", "XDigit": "0-9A-Fa-f", "L": r"^\W\d_", "N": r"\d", "Lu": "A-Z", "Ll": "a-z",
+}  # fmt: skip
+
+
+@lru_cache(maxsize=512)
+def pattern_of(text: str) -> re.Pattern[str]:
+    """The compiled pattern; raises INVALID_FUNCTION_ARGUMENT."""
+    made = _NAMED.sub(r"(?P<\1>", text)
+    made = re.sub(r"\\p\{(\w+)\}", lambda m: f"[{_POSIX[m[1]]}]" if m[1] in _POSIX else m[0], made)
+    made = made.replace(r"\z", r"\Z").replace(r"\h", r"[ \t]")
+    # Flags anywhere but at the start are an error in Python.
+    flags = "".join(re.findall(r"\(\?([imsx]+)\)", made))
+    made = re.sub(r"\(\?[imsx]+\)", "", made)
+    try:
+        return re.compile((f"(?{flags})" if flags else "") + made)
+    except re.error as error:
+        raise invalid(f"Invalid regular expression: {text}: {error}") from error
+
+
+def _group(pattern: re.Pattern[str], group: int) -> int:
+    check(group >= 0, "Group cannot be negative")
+    check(group <= pattern.groups, f"Pattern has {pattern.groups} groups. Cannot access group {group}")
+    return group
+
+
+def _extract(text: str, source: str, group: int = 0) -> str | None:
+    pattern = pattern_of(source)
+    _group(pattern, group)
+    found = pattern.search(text)
+    return None if found is None else found[group]
+
+
+def _extract_all(text: str, source: str, group: int = 0) -> tuple[str | None, ...]:
+    pattern = pattern_of(source)
+    _group(pattern, group)
+    return tuple(m[group] for m in pattern.finditer(text))
+
+
+def _replacement(pattern: re.Pattern[str], text: str) -> Callable[[re.Match[str]], str]:
+    """``$1`` and ``${name}`` are groups, a backslash takes the next character as it is."""
+    parts: list[str | int] = []
+    position = 0
+    while position < len(text):
+        character = text[position]
+        if character == "\\":
+            check(position + 1 < len(text), "character to be escaped is missing")
+            parts.append(text[position + 1])
+            position += 2
+        elif character == "$":
+            found = re.compile(r"\{(\w+)\}|(\d+)").match(text, position + 1)
+            if found is None:
+                raise invalid("Illegal replacement sequence: " + text)
+            number = pattern.groupindex.get(found[1]) if found[1] else int(found[2])
+            if number is None or number > pattern.groups:
+                raise invalid("Illegal replacement sequence: unknown group")
+            parts.append(number)
+            position = found.end()
+        else:
+            parts.append(character)
+            position += 1
+    return lambda match: "".join(p if isinstance(p, str) else (match[p] or "") for p in parts)
+
+
+def _replace(text: str, source: str, new: Any = "") -> str | None:
+    pattern = pattern_of(source)
+    if not callable(new):
+        return pattern.sub(_replacement(pattern, new), text)
+    made, position = "", 0
+    for match in pattern.finditer(text):
+        part = new(match.groups())
+        if part is None:
+            return None
+        made += text[position : match.start()] + part
+        position = match.end()
+    return made + text[position:]
+
+
+def _split(text: str, source: str) -> tuple[str, ...]:
+    made, position = [], 0
+    for match in pattern_of(source).finditer(text):
+        made.append(text[position : match.start()])
+        position = match.end()
+    return (*made, text[position:])
+
+
+REGEXP: Table = plain(
+    regexp_like=lambda text, source: pattern_of(source).search(text) is not None, regexp_extract=_extract,
+    regexp_extract_all=_extract_all, regexp_replace=_replace, regexp_split=_split,
+)  # fmt: skip

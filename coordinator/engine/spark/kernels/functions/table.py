@@ -1,0 +1,47 @@
+"""How a function is declared: its Python, and what it wants to see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .kinds import Kind
+
+
+class Function(NamedTuple):
+    """``nulls``: called for NULL arguments too. ``typed``: the first argument is ``Signature``."""
+
+    call: Callable[..., Any]
+    nulls: bool = False
+    typed: bool = False
+
+
+class Signature(NamedTuple):
+    """The types of one call; ``zone`` is the session's."""
+
+    arguments: tuple[Kind, ...]
+    result: Kind
+    zone: Any
+
+
+Table = dict[str, Function]
+
+
+def plain(**functions: Callable[..., Any]) -> Table:
+    """NULL as soon as one argument is."""
+    return {name: Function(call) for name, call in functions.items()}
+
+
+def nullable(**functions: Callable[..., Any]) -> Table:
+    """Called for NULL arguments."""
+    return {name: Function(call, nulls=True) for name, call in functions.items()}
+
+
+def typed(**functions: Callable[..., Any]) -> Table:
+    """Told the types of the call, NULL as soon as one argument is."""
+    return {name: Function(call, typed=True) for name, call in functions.items()}
+
+
+def typed_nullable(**functions: Callable[..., Any]) -> Table:
+    """Told the types of the call, called for NULL arguments."""
+    return {name: Function(call, nulls=True, typed=True) for name, call in functions.items()}

@@ -1,0 +1,216 @@
+# ruff: noqa: E501
+# A table: one entry beside the other reads better than one below the other.
+"""Presto's scalar functions that Spark has with Presto's meaning; the Python kernels do the others.
+
+An entry is a pattern of Spark's SQL, where ``{0}`` is the first argument, or a function of the argument trees. One that
+raises TypeError leaves the call to the kernels: another number of arguments, a pattern that is no literal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+
+from coordinator.unparser.dates import SPARK_DATES
+from coordinator.unparser.trees import binary, call, case, cast, is_null, number, text
+from shared.plan.types import parse_type
+
+Build = Callable[..., Any]
+_PLACES = re.compile(r"\{(\d)\}")
+_BLANK = "' \\t\\n\\u000b\\f\\r\\u001c\\u001d\\u001e\\u001f\\u1680\\u2000\\u2001\\u2002\\u2003\\u2004\\u2005\\u2006\\u2008\\u2009\\u200a\\u2028\\u2029\\u205f\\u3000'"
+_SIMPLE_PATH = re.compile(r"\$(\.[A-Za-z_]\w*|\[\d+\])*")
+_UNITS = {"millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"}
+
+
+def written(pattern: str) -> Build:
+    """A template of Spark's SQL; raises TypeError for another number of arguments."""
+    width = 1 + max((int(place) for place in _PLACES.findall(pattern)), default=-1)
+
+    def build(*arguments: Any) -> Any:
+        if len(arguments) != width:
+            raise TypeError(f"{len(arguments)} arguments")
+        return exp.Var(this=pattern.format(*(a.sql(dialect="spark", comments=False) for a in arguments)))
+
+    return build
+
+
+def literal_of(value: Any) -> str:
+    """The text of a literal; raises TypeError for anything computed."""
+    inner = value.this if isinstance(value, exp.Cast | exp.Paren) else value
+    if not isinstance(inner, exp.Literal):
+        raise TypeError("not a literal")
+    return str(inner.this)
+
+
+def _unit(value: Any) -> str:
+    unit = literal_of(value).lower()
+    if unit not in _UNITS:
+        raise TypeError(f"unit {unit}")
+    return unit
+
+
+def substr(value: Any, start: Any, length: Any = None) -> Any:
+    """Presto gives '' for a start of 0 or beyond the beginning, where Spark counts on."""
+    size = call("length", value)
+    outside = exp.Or(
+        this=binary(exp.EQ, start, number(0)),
+        expression=binary(exp.GT, call("abs", start), size),
+    )
+    part = call("substr", value, start) if length is None else call("substr", value, start, length)
+    bad = outside if length is None else exp.Or(this=outside, expression=binary(exp.LTE, length, number(0)))
+    return case([(is_null(value), exp.Null()), (bad, text(""))], part)
+
+
+def _extreme(function: str) -> Build:
+    """greatest and least: NULL as soon as one argument is."""
+
+    def build(*values: Any) -> Any:
+        return case([(is_null(v), exp.Null()) for v in values], call(function, *(v.copy() for v in values)))
+
+    return build
+
+
+def _date_add(unit: Any, count: Any, moment: Any) -> Any:
+    return call("timestampadd", exp.Var(this=_unit(unit).upper()), cast(count, parse_type("integer"), "spark"), moment)
+
+
+def _date_diff(unit: Any, start: Any, end: Any) -> Any:
+    if _unit(unit) in ("month", "quarter", "year"):
+        # As Joda counts: the last day of a month completes it, however long the month before was.
+        last = binary(exp.EQ, call("day", end), call("day", call("last_day", end.copy())))
+        later = exp.And(this=last, expression=binary(exp.GT, call("day", start), call("day", end.copy())))
+        back = binary(exp.Sub, call("day", end.copy()), call("day", start.copy()))
+        start = case([(later, call("timestampadd", exp.Var(this="DAY"), back, start.copy()))], start.copy())
+    return call("timestampdiff", exp.Var(this=_unit(unit).upper()), start, end.copy())
+
+
+def _date_trunc(unit: Any, moment: Any) -> Any:
+    return call("date_trunc", text(_unit(unit)), moment)
+
+
+def _split(value: Any, delimiter: Any) -> Any:
+    if not literal_of(delimiter):
+        raise TypeError("an empty delimiter")
+    return call("split", value, text(re.sub(r"([^\w\s])", r"\\\1", literal_of(delimiter))))
+
+
+def _split_part(value: Any, delimiter: Any, index: Any) -> Any:
+    if int(literal_of(index)) < 1:
+        raise TypeError("an index below one")
+    place = number(int(literal_of(index)))
+    return case([(exp.Not(this=is_null(value)), call("try_element_at", _split(value.copy(), delimiter), place))])
+
+
+def _pad(function: str) -> Build:
+    def build(value: Any, size: Any, padding: Any) -> Any:
+        if not literal_of(padding) or int(literal_of(size)) < 0:
+            raise TypeError("padding that Presto refuses")
+        return call(function, value, number(int(literal_of(size))), padding)
+
+    return build
+
+
+def _regexp_extract(value: Any, pattern: Any, group: Any = None) -> Any:
+    index = 0 if group is None else int(literal_of(group))
+    found = call("regexp_extract", value, pattern, number(index))
+    if index:
+        # Spark gives '' for a group that took no part, where Presto gives NULL.
+        return call("nullif", found, text(""))
+    return case([(call("regexp_like", value.copy(), pattern.copy()), found)])
+
+
+def _regexp_replace(value: Any, pattern: Any, new: Any = None) -> Any:
+    if isinstance(new, exp.Lambda):
+        raise TypeError("a lambda")
+    return call("regexp_replace", value, pattern, new if new is not None else text(""))
+
+
+def _json_extract_scalar(value: Any, path: Any) -> Any:
+    if not _SIMPLE_PATH.fullmatch(literal_of(path)):
+        raise TypeError("a path of which Spark has another idea")
+    return written(
+        "CASE WHEN schema_of_variant(variant_get(try_parse_json({0}), {1})) NOT LIKE 'OBJECT%' AND schema_of_variant(variant_get(try_parse_json({0}), {1})) NOT LIKE 'ARRAY%' THEN get_json_object({0}, {1}) END"
+    )(value, path)
+
+
+def _to_unixtime(moment: Any) -> Any:
+    micros = call("unix_micros", cast(moment, parse_type("timestamp with time zone"), "spark"))
+    return written("(CAST({0} AS DOUBLE) / 1e6D)")(micros)
+
+
+def _replace(value: Any, search: Any, new: Any = None) -> Any:
+    return call("replace", value, search, new if new is not None else text(""))
+
+
+def _trim(side: str) -> Build:
+    def build(value: Any, characters: Any = None) -> Any:
+        cut = exp.Var(this=_BLANK) if characters is None else characters
+        if side == "both":
+            return call("btrim", value, cut)
+        return call("ltrim" if side == "left" else "rtrim", cut, value)
+
+    return build
+
+
+def _array_join(values: Any, separator: Any, null: Any = None) -> Any:
+    return call("array_join", values, separator) if null is None else call("array_join", values, separator, null)
+
+
+def _comparator(values: Any, function: Any = None) -> Any:
+    if function is not None and len(function.expressions) != 2:
+        raise TypeError("a key")
+    return call("array_sort", values) if function is None else call("array_sort", values, function)
+
+
+def _logarithm(function: str) -> Build:
+    """-Infinity and NaN where Spark gives NULL."""
+    return written(
+        f"CASE WHEN {{0}} > 0 THEN {function}({{0}}) WHEN {{0}} = 0 THEN CAST('-Infinity' AS DOUBLE) WHEN {{0}} < 0 THEN CAST('NaN' AS DOUBLE) END"
+    )
+
+
+def _named(*names: str, count: int = 1) -> dict[str, Build]:
+    places = ", ".join(f"{{{i}}}" for i in range(count))
+    return {name: written(f"{name}({places})") for name in names}
+
+
+_PATTERNS: dict[str, str] = {
+    "ceiling": "ceil({0})", "pow": "power({0}, {1})", "e": "e()", "pi": "pi()", "rand": "rand()", "random": "rand()",
+    "nan": "CAST('NaN' AS DOUBLE)", "infinity": "CAST('Infinity' AS DOUBLE)", "is_nan": "isnan({0})",
+    "is_finite": "(NOT isnan({0}) AND abs({0}) < CAST('Infinity' AS DOUBLE))", "is_infinite": "(abs({0}) = CAST('Infinity' AS DOUBLE))",
+    "truncate": "CASE WHEN {0} < 0 THEN ceil({0}) ELSE floor({0}) END", "mod": "({0} % {1})",
+    "bitwise_and": "(({0}) & ({1}))", "bitwise_or": "(({0}) | ({1}))", "bitwise_xor": "(({0}) ^ ({1}))", "bitwise_not": "(~ ({0}))",
+    "strpos": "locate({1}, {0})", "starts_with": "startswith({0}, {1})", "ends_with": "endswith({0}, {1})", "bit_length": "bit_length({0})",
+    "levenshtein_distance": "levenshtein({0}, {1})", "codepoint": "ascii({0})", "url_encode": "url_encode({0})", "url_decode": "url_decode({0})",
+    "to_hex": "hex({0})", "to_base64": "base64({0})", "to_utf8": "encode({0}, 'utf-8')", "from_utf8": "make_valid_utf8(CAST({0} AS STRING))",
+    "md5": "unhex(md5({0}))", "sha1": "unhex(sha1({0}))", "sha256": "unhex(sha2({0}, 256))", "sha512": "unhex(sha2({0}, 512))", "crc32": "crc32({0})", "uuid": "uuid()",
+    "regexp_like": "regexp_like({0}, {1})", "regexp_extract_all": "regexp_extract_all({0}, {1}, 0)",
+    "day_of_month": "day({0})", "day_of_year": "dayofyear({0})", "doy": "dayofyear({0})", "day_of_week": "(weekday({0}) + 1)", "dow": "(weekday({0}) + 1)",
+    "week": "weekofyear({0})", "week_of_year": "weekofyear({0})", "year_of_week": "extract(YEAROFWEEK FROM {0})", "yow": "extract(YEAROFWEEK FROM {0})",
+    "last_day_of_month": "last_day({0})", "millisecond": "(CAST(extract(SECOND FROM {0}) * 1000 AS BIGINT) % 1000)",
+    "cardinality": "size({0})", "contains": "array_contains({0}, {1})", "element_at": "try_element_at({0}, {1})",
+    "flatten": "flatten(filter({0}, procession_x -> procession_x IS NOT NULL))", "none_match": "NOT exists({0}, {1})", "any_match": "exists({0}, {1})", "all_match": "forall({0}, {1})",
+    "reduce": "aggregate({0}, {1}, {2}, {3})", "zip_with": "zip_with({0}, {1}, {2})", "map_zip_with": "map_zip_with({0}, {1}, {2})",
+    "array_max": "CASE WHEN NOT exists({0}, procession_x -> procession_x IS NULL) THEN array_max({0}) END",
+    "array_min": "CASE WHEN NOT exists({0}, procession_x -> procession_x IS NULL) THEN array_min({0}) END",
+    "json_array_length": "json_array_length({0})", "json_format": "{0}",
+}  # fmt: skip
+SPARK: dict[str, Build] = {
+    **_named("abs", "sqrt", "cbrt", "exp", "sin", "cos", "tan", "asin", "acos", "atan", "cosh", "tanh", "degrees", "radians",
+             "sign", "floor", "ceil", "lower", "upper", "length", "reverse", "year", "month", "day", "hour", "minute", "second", "quarter",
+             "array_distinct", "map_keys", "map_values", "map_entries"),
+    **_named("power", "atan2", "array_position", "array_remove", "array_except", "array_intersect", "array_union", "arrays_overlap",
+             "transform", "filter", "transform_keys", "transform_values", "map_filter", "map_concat", count=2),
+    **{name: written(pattern) for name, pattern in _PATTERNS.items()},
+    **{name: _logarithm(name) for name in ("ln", "log2", "log10")},
+    **{name: _extreme(name) for name in ("greatest", "least")},
+    "round": lambda v, d=None: call("round", v) if d is None else call("round", v, number(int(literal_of(d)))),
+    "substr": substr, "replace": _replace, "trim": _trim("both"), "ltrim": _trim("left"), "rtrim": _trim("right"), "lpad": _pad("lpad"), "rpad": _pad("rpad"),
+    "split": _split, "split_part": _split_part, "concat": lambda *parts: call("concat", *parts),
+    "regexp_extract": _regexp_extract, "regexp_replace": _regexp_replace, "json_extract_scalar": _json_extract_scalar,
+    "date_add": _date_add, "date_diff": _date_diff, "date_trunc": _date_trunc, "to_unixtime": _to_unixtime, "date_format": SPARK_DATES["date_format"],
+    "fail": lambda *parts: call("raise_error", parts[-1]), "array_join": _array_join, "array_sort": _comparator,
+}  # fmt: skip
