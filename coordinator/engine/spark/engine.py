@@ -77,7 +77,7 @@ class SparkEngine:
         with self._writers.session(self.connect(), execution.query_id) as connection:
             runner = _Runner(_Fixed(connection), execution, execution.report_progress)
             with views_over(inputs) as view:
-                yield from runner.batches(lambda session: view(session).sql(sql))
+                yield from runner.batches(lambda session: sql_frame(view(session), sql))
 
     def workers(self, execution: Execution) -> SparkWorkers:
         """Where the kernels of one query run; their progress is the procedure's to report."""
