@@ -53,8 +53,9 @@ def statement(lake: Any, **given: Any) -> str:
 @pytest.mark.parametrize(
     ("given", "arguments"),
     [
-        ({"options": {"partial-progress.enabled": "TRUE", "partial-progress.max-commits": "3"}},
-         "options => map('partial-progress.enabled', 'TRUE', 'partial-progress.max-commits', '3')"),
+        ({"options": {"partial-progress.enabled": "TRUE", "partial-progress.max-commits": "3", "output-spec-id": "0"}},
+         "options => map('output-spec-id', '0', 'partial-progress.enabled', 'TRUE', "
+         "'partial-progress.max-commits', '3')"),
         ({"options": {"use-starting-sequence-number": "false"}},
          "options => map('use-starting-sequence-number', 'false')"),
         ({"options": {"output-spec-id": "0", "min-file-size-bytes": "0", "max-file-size-bytes": "900"}},

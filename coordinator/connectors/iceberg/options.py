@@ -66,6 +66,8 @@ class RewriteOptions:
     remove_dangling_deletes: bool = False
     output_spec_id: int | None = None
     partial_progress: bool = False
+    max_commits: int = 10
+    max_failed_commits: int = 10
     use_starting_sequence_number: bool = True
     copy_row_groups: bool = True
     compression_factor: float = 1.0
@@ -91,6 +93,7 @@ def parse_options(
     order = given.get("rewrite-job-order", "none").lower()
     if order not in get_args(JobOrder):
         raise _invalid(f"Invalid rewrite job order name: {given['rewrite-job-order']}")
+    commits = _integer(given, "partial-progress.max-commits", 10, least=1)
     return RewriteOptions(
         target_file_size=target,
         min_file_size=least,
@@ -107,6 +110,8 @@ def parse_options(
         remove_dangling_deletes=_boolean(given, "remove-dangling-deletes"),
         output_spec_id=_optional(given, "output-spec-id", least=0),
         partial_progress=_boolean(given, "partial-progress.enabled"),
+        max_commits=commits,
+        max_failed_commits=_integer(given, "partial-progress.max-failed-commits", commits, least=0),
         use_starting_sequence_number=_boolean(given, "use-starting-sequence-number", default=True),
         copy_row_groups=_boolean(given, "copy-row-groups", default=True),
         compression_factor=float(given.get("compression-factor", "1")),

@@ -125,38 +125,59 @@ def plan_rewrite(
     options: RewriteOptions,
     workers: WorkerRuntime,
     ordering: Ordering | None = None,
-) -> Rewrite | NotOurs | None:
+) -> list[Rewrite] | NotOurs | None:
     """What to rewrite in the pinned snapshot of ``table``, of format version 2 at most; None when nothing is to do.
 
+    One rewrite is one commit: several of them with partial progress, over different groups of the same snapshot.
     Raises ProcessionError NOT_SUPPORTED before any work for encrypted files.
     """
     looked = look(table, target, options)
     if looked is None or not looked.survey.groups:
         return None
-    snapshot, groups = looked.snapshot, looked.survey.groups
-    reason = reason_of_work(table, groups)
+    reason = reason_of_work(table, looked.survey.groups)
     if reason is not None:
         return NotOurs(reason)
-    call_id = uuid.uuid4().hex
-    directories = [_directory(table, group, call_id) for group in groups]
     factory = TaskFactory.of(table, catalog.settings.storage)
+    return [
+        Rewrite(
+            call_id=call_id,
+            target=target,
+            table=table,
+            base_snapshot_id=looked.snapshot.snapshot_id,
+            base_sequence=looked.snapshot.sequence_number or 0,
+            groups=groups,
+            outputs=_outputs(table, groups, call_id, options, factory, workers, ordering),
+            factory=factory,
+            options=options,
+            ordering=ordering,
+        )
+        for groups in _commits(looked.survey.groups, options)
+        for call_id in [uuid.uuid4().hex]
+    ]
+
+
+def _commits(groups: list[FileGroup], options: RewriteOptions) -> list[list[FileGroup]]:
+    """The groups of each commit, in the order of work."""
+    if not options.partial_progress:
+        return [groups]
+    each = -(-len(groups) // min(options.max_commits, len(groups)))
+    return [groups[start : start + each] for start in range(0, len(groups), each)]
+
+
+def _outputs(
+    table: Table,
+    groups: list[FileGroup],
+    call_id: str,
+    options: RewriteOptions,
+    factory: TaskFactory,
+    workers: WorkerRuntime,
+    ordering: Ordering | None,
+) -> list[OutputPlan]:
+    directories = [_directory(table, group, call_id) for group in groups]
     if ordering is not None:
-        outputs = plan_sorted_outputs(groups, directories, call_id)
-    else:
-        copies = [way.copies for way in choose_ways(table, groups, options, factory, workers)]
-        outputs = plan_outputs(groups, workers.parallelism, directories, call_id, copies)
-    return Rewrite(
-        call_id=call_id,
-        target=target,
-        table=table,
-        base_snapshot_id=snapshot.snapshot_id,
-        base_sequence=snapshot.sequence_number or 0,
-        groups=groups,
-        outputs=outputs,
-        factory=factory,
-        options=options,
-        ordering=ordering,
-    )
+        return plan_sorted_outputs(groups, directories, call_id)
+    copies = [way.copies for way in choose_ways(table, groups, options, factory, workers)]
+    return plan_outputs(groups, workers.parallelism, directories, call_id, copies)
 
 
 def journal_begin(rewrite: Rewrite, journal: Journal, catalog: str, query_id: str) -> None:

@@ -27,6 +27,7 @@ from coordinator.connectors.iceberg.journal import Journal, JournalEntry
 from coordinator.connectors.iceberg.options import RewriteOptions, Rewriter, parse_options
 from coordinator.connectors.iceberg.ordering import Ordering, row_order
 from coordinator.connectors.iceberg.packed_writes import write_files, write_packed
+from coordinator.connectors.iceberg.partial_progress import Row, run_steps
 from coordinator.connectors.iceberg.payloads import TaskFactory
 from coordinator.connectors.iceberg.recovery import landed_snapshot, sweep
 from coordinator.connectors.iceberg.rewrite import (
@@ -90,10 +91,12 @@ DECLARATION = ProcedureDeclaration(
     "options => map(array['min-input-files'], array['2']), filter => 'region = ''EU''')",
     notes="Options: target-file-size-bytes, min-file-size-bytes, max-file-size-bytes, min-input-files, rewrite-all, "
     "max-file-group-size-bytes, max-file-group-input-files, max-files-to-rewrite, max-concurrent-file-group-rewrites, "
-    "delete-file-threshold, delete-ratio-threshold, rewrite-job-order, remove-dangling-deletes; with sort also "
+    "delete-file-threshold, delete-ratio-threshold, rewrite-job-order, remove-dangling-deletes, "
+    "partial-progress.enabled, partial-progress.max-commits, "
+    "partial-progress.max-failed-commits; with sort also "
     "compression-factor and shuffle-partitions-per-file, with zorder also var-length-contribution and "
     "max-output-size; copy-row-groups=false always decodes. Iceberg's own procedure does the rewrite through Spark, "
-    "with the same columns, for output-spec-id, partial-progress.enabled (with max-commits and max-failed-commits), "
+    "with the same columns, for output-spec-id, "
     "use-starting-sequence-number=false, tables of format version 3, Avro and ORC files, and tables with Parquet "
     "bloom filters. Sorting by columns must keep the table's own sort order. "
     "A call with nothing to do makes no snapshot.",
@@ -108,6 +111,7 @@ class Call:
     rewrite: Rewrite | None
     delegated: Delegated | None = None
     shown: Sequence[Sequence[Any]] | None = None
+    steps: Sequence[Rewrite] = ()
     writing: bool = False
     outcome_unknown: bool = False
     committed: bool = False
@@ -137,7 +141,7 @@ class RewriteDataFiles:
         with mapped(name):
             table = self._catalog.open(target.schema, target.table)
             options = parse_options(arguments.get("options"), table.properties, rewriter)
-            planned: Rewrite | NotOurs | None
+            planned: list[Rewrite] | NotOurs | None
             if table.current_snapshot() is None:
                 return Call(None, shown=[] if arguments.get("dry_run") else None)
             reason, ordering = reason_before_planning(table, options), None
@@ -154,9 +158,17 @@ class RewriteDataFiles:
                 case NotOurs(reason):
                     catalog = self._catalog.settings.catalog
                     return Call(None, delegate(table, catalog, target, arguments, options, sorted_by, reason))
-                case Rewrite():
-                    journal_begin(planned, self._journal, self._catalog.settings.catalog, context.session.query_id)
-        return Call(planned)
+                case [rewrite] if not options.partial_progress:
+                    self._begin(context, rewrite)
+                    return Call(rewrite)
+                case list():
+                    return Call(None, steps=planned)
+                case None:
+                    return Call(None)
+        raise AssertionError("every plan is one of these")
+
+    def _begin(self, context: ProcedureContext, rewrite: Rewrite) -> None:
+        journal_begin(rewrite, self._journal, self._catalog.settings.catalog, context.session.query_id)
 
     def _shown(
         self,
@@ -187,13 +199,29 @@ class RewriteDataFiles:
         """Run the kernels, or Iceberg's procedure, which commits on its own; raises ProcessionError."""
         if handle.delegated is not None:
             return [json.dumps(dict(run(handle.delegated, context))).encode()]
-        if handle.rewrite is None:
-            return []
+        if handle.steps:
+            return [json.dumps(self._in_steps(context, handle)).encode()]
+        return [] if handle.rewrite is None else self._write(context, handle, handle.rewrite)
+
+    def _write(self, context: ProcedureContext, handle: Call, rewrite: Rewrite) -> Sequence[bytes]:
         handle.writing = True
-        wave = write_packed if handle.rewrite.ordering is None else write_sorted
-        fragments = write_files(handle.rewrite, context, wave)
+        fragments = write_files(rewrite, context, write_packed if rewrite.ordering is None else write_sorted)
         handle.writing = False
         return fragments
+
+    def _in_steps(self, context: ProcedureContext, handle: Call) -> Row:
+        """Partial progress: each commit stands when it is made, and one that fails costs its own groups alone."""
+
+        def step(rewrite: Rewrite) -> Row:
+            handle.rewrite, handle.committed = rewrite, False
+            self._begin(context, rewrite)
+            return self._commit(context, handle, rewrite, self._write(context, handle, rewrite))
+
+        def undo() -> None:
+            self.abort(context, handle)
+            handle.rewrite, handle.writing = None, False
+
+        return run_steps(handle.steps, step, undo, context.check_cancelled)
 
     def finish(self, context: ProcedureContext, handle: Call, fragments: Sequence[bytes]) -> ProcedureResult:
         """Commit one REPLACE snapshot; raises ProcessionError."""
@@ -201,9 +229,15 @@ class RewriteDataFiles:
             return ProcedureResult(rows=handle.shown)
         if handle.delegated is not None:
             return result(handle.delegated, json.loads(fragments[0]), self._catalog)
-        rewrite = handle.rewrite
-        if rewrite is None:
+        if handle.steps:
+            row = json.loads(fragments[0])
+            return ProcedureResult(rows=[row], update_count=row[-1])
+        if handle.rewrite is None:
             return ProcedureResult(rows=[(0, 0, 0, 0, 0, 0)], update_count=0)
+        row = self._commit(context, handle, handle.rewrite, fragments)
+        return ProcedureResult(rows=[row], update_count=row[-1])
+
+    def _commit(self, context: ProcedureContext, handle: Call, rewrite: Rewrite, fragments: Sequence[bytes]) -> Row:
         added = new_data_files(rewrite, fragments)
         self._journal.committing(rewrite.call_id, [file.file_path for file in added])
         try:
@@ -217,8 +251,7 @@ class RewriteDataFiles:
         replaced = rewrite.replaced
         rows = sum(file.record_count for file in added)
         size = sum(file.size for file in replaced)
-        row = (len(replaced), len(added), size, 0, landed.removed_delete_files, rows)
-        return ProcedureResult(rows=[row], update_count=rows)
+        return [len(replaced), len(added), size, 0, landed.removed_delete_files, rows]
 
     def abort(self, context: ProcedureContext, handle: Call) -> None:  # noqa: ARG002
         """Remove what the call wrote; when that fails or the outcome is unknown, the next start's recovery does it."""
