@@ -63,13 +63,19 @@ class SparkLake:
         return result
 
     def create(self, name: str, parts: list[pa.Table], **options: Any) -> Any:
+        """A table whose files our kernels find as well, from the working directory of their processes."""
+        options.setdefault("location", self.absolute(name))
         table = self.lake.other.create_table(f"fx.{name}", schema=parts[0].schema, **options)
         for part in parts:
             table.append(part)
         return table
 
+    def absolute(self, name: str) -> str:
+        return f"file://{self.lake.home}/own/{name}"
+
     def files(self, name: str) -> list[pq.ParquetFile]:
-        return [pq.ParquetFile(task.file.file_path) for task in self.table(name).scan().plan_files()]
+        paths = [task.file.file_path for task in self.table(name).scan().plan_files()]
+        return [pq.ParquetFile(path.removeprefix("file://")) for path in paths]
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +196,11 @@ def test_a_filter_selects_files_in_spark(fx: SparkLake) -> None:
     name = "it's `é`"
     schema = Schema(NestedField(1, "id", LongType()), NestedField(2, name, StringType()))
     table = fx.lake.other.create_table(
-        "fx.filtered", schema=schema, partition_spec=spec, properties={"format-version": "2"}
+        "fx.filtered",
+        schema=schema,
+        partition_spec=spec,
+        properties={"format-version": "2"},
+        location=fx.absolute("filtered"),
     )
     for start in range(2):
         ids = pa.array([start, start + 10], pa.int64())
