@@ -11,8 +11,8 @@ from coordinator.analyzer.builders import conjunction, conjuncts, operator
 from coordinator.analyzer.types import BOOLEAN
 from coordinator.planner.identifiers import PlanNodeIds
 from coordinator.planner.query.pushdown import deterministic
-from shared.plan.expressions import Call, RowExpression, Variable
-from shared.plan.nodes import EquiJoinClause, FilterNode, JoinNode, PlanNode
+from shared.plan.expressions import Call, RowExpression, Variable, type_of
+from shared.plan.nodes import Assignments, EquiJoinClause, FilterNode, JoinNode, PlanNode, ProjectNode
 from shared.plan.traversal import free_variables, output_variables, sources, with_sources
 
 
@@ -58,6 +58,53 @@ def _replaced(node: PlanNode, leaves: Iterator[PlanNode]) -> PlanNode:
             return node if all(a is b for a, b in zip(new, old, strict=True)) else with_sources(node, new)
         case _:
             return next(leaves)
+
+
+def with_bare_equalities(tree: JoinTree, ids: PlanNodeIds) -> JoinTree:
+    """``tree`` whose equalities of expressions, one leaf a side, are equalities of columns that the leaves compute."""
+    leaves, terms = list(tree.leaves), []
+    computed: dict[tuple[int, RowExpression], Variable] = {}
+    for term in tree.terms:
+        sides = _sides(term, leaves)
+        if sides is None or equal_variables(term) is not None:
+            terms.append(term)
+            continue
+        names = []
+        for place, side in sides:
+            if isinstance(side, Variable):
+                names.append(side)
+                continue
+            if (place, side) not in computed:
+                computed[place, side] = Variable(name=f"expr_{ids.next()}", type=type_of(side))
+            names.append(computed[place, side])
+        terms.append(equality(*names))
+    for place, leaf in enumerate(leaves):
+        made = {variable.key: side for (at, side), variable in computed.items() if at == place}
+        if made:
+            kept: dict[str, RowExpression] = {variable.key: variable for variable in output_variables(leaf)}
+            columns = Assignments(assignments=kept | made)
+            leaves[place] = ProjectNode(id=ids.next(), source=leaf, assignments=columns, locality="LOCAL")
+    return JoinTree(leaves, terms) if computed else tree
+
+
+def equates(term: RowExpression, leaves: Sequence[PlanNode]) -> bool:
+    """Whether a term is an equality of something of one leaf with something of another."""
+    return _sides(term, leaves) is not None
+
+
+def _sides(term: RowExpression, leaves: Sequence[PlanNode]) -> list[tuple[int, RowExpression]] | None:
+    """The two sides of an equality, each with the number of the one leaf that it reads."""
+    if not isinstance(term, Call) or term.displayName != "EQUAL" or not deterministic(term):
+        return None
+    owner = {v.name: i for i, leaf in enumerate(leaves) for v in output_variables(leaf)}
+    found = []
+    for side in term.arguments:
+        places = {owner.get(v.name) for v in free_variables(side)}
+        place = places.pop() if len(places) == 1 else None
+        if place is None:
+            return None
+        found.append((place, side))
+    return found if found[0][0] != found[1][0] else None
 
 
 def rebuild(tree: JoinTree, outputs: Sequence[Variable], ids: PlanNodeIds) -> PlanNode:

@@ -105,6 +105,8 @@ def joins() -> Iterator[str]:
 
 
 OTHERS = (
+    "SELECT a.i AS a, c.i AS c FROM l a, r b, l c WHERE a.b = b.i AND b.i = c.b",
+    "SELECT a.i AS a, b.i AS b FROM l a, (VALUES 2, 5) AS m(k), r b WHERE a.b = m.k AND b.i + 1 = m.k + 1",
     "SELECT i FROM l WHERE v LIKE 'a%'",
     "SELECT i FROM l WHERE c LIKE 'a\\%c'",
     "SELECT i FROM l WHERE x LIKE 'ab_'",

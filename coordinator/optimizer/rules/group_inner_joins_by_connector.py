@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from coordinator.analyzer.builders import conjuncts
-from coordinator.optimizer.join_tree import JoinTree, equal_variables, equality, flatten, rebuild, with_leaves
+from coordinator.optimizer.join_tree import JoinTree, equal_variables, equality, equates, flatten, rebuild, with_leaves
 from coordinator.optimizer.rule import RuleContext
 from coordinator.planner.query.pushdown import deterministic
 from coordinator.planner.session_properties import session_flag
@@ -135,9 +135,7 @@ def _joins(term: RowExpression, scans: Sequence[TableScanNode], context: RuleCon
     inside = used <= {v.name for scan in touched for v in scan.outputVariables}
     if len(touched) < 2 or not inside:
         return False
-    return equal_variables(term) is not None or session_flag(
-        context.session, "optimizer_inequality_join_pushdown_enabled"
-    )
+    return equates(term, scans) or session_flag(context.session, "optimizer_inequality_join_pushdown_enabled")
 
 
 def _components(scans: Sequence[TableScanNode], terms: Sequence[RowExpression]) -> list[list[TableScanNode]]:

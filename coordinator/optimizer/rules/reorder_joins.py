@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coordinator.optimizer.cardinality import Cardinality, cardinality
-from coordinator.optimizer.join_tree import JoinTree, equal_variables, flatten, rebuild, with_leaves
+from coordinator.optimizer.join_tree import (
+    JoinTree,
+    equal_variables,
+    flatten,
+    rebuild,
+    with_bare_equalities,
+    with_leaves,
+)
 from coordinator.optimizer.rule import RuleContext
 from coordinator.planner.session_properties import session_value
 from shared.plan.expressions import RowExpression
@@ -25,11 +32,12 @@ def apply(plan: PlanNode, context: RuleContext) -> PlanNode:
 
 def _apply(plan: PlanNode, context: RuleContext, *, automatic: bool) -> PlanNode:
     if isinstance(plan, JoinNode) and plan.type == "INNER":
-        tree = flatten(plan, lambda leaf: _apply(leaf, context, automatic=automatic))
+        written = flatten(plan, lambda leaf: _apply(leaf, context, automatic=automatic))
+        tree = with_bare_equalities(written, context.ids)
         ordered = _ordered(tree, context, automatic=automatic)
-        if ordered is None or ordered == tree.leaves:
+        if tree is written and (ordered is None or ordered == tree.leaves):
             return with_leaves(plan, tree.leaves)
-        return rebuild(JoinTree(ordered, tree.terms), plan.outputVariables, context.ids)
+        return rebuild(JoinTree(ordered or tree.leaves, tree.terms), plan.outputVariables, context.ids)
     below = [_apply(source, context, automatic=automatic) for source in sources(plan)]
     changed = any(new is not old for new, old in zip(below, sources(plan), strict=True))
     return with_sources(plan, below) if changed else plan
