@@ -78,10 +78,10 @@ def test_the_statement_of_a_delegated_call(lake: Any, given: dict[str, Any], arg
 
 @pytest.mark.parametrize(
     "properties",
-    [{"write.parquet.bloom-filter-enabled.column.id": "true"}, {"write.format.default": "ORC"}],
+    [{"write.parquet.bloom-filter-enabled.column.tags.element": "true"}, {"write.format.default": "ORC"}],
 )
 def test_what_the_table_asks_of_its_files_matters_when_there_is_work(lake: Any, properties: dict[str, str]) -> None:
-    table = lake.create("t", [BATCH] * 4)
+    table = lake.create("t", [BATCH.append_column("tags", pa.array([["x"]] * 10))] * 4)
     with table.transaction() as transaction:
         transaction.set_properties(properties)
     assert lake.rewrite("t")["rewritten_data_files_count"] == 0

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyiceberg.table import Table
 
+from coordinator.connectors.iceberg.bloom_filters import asked_columns
 from coordinator.connectors.iceberg.groups import FileGroup
 from coordinator.connectors.iceberg.options import RewriteOptions
 from coordinator.connectors.iceberg.payloads import TaskFactory
@@ -98,4 +99,6 @@ def _reason_of_footers(answers: Sequence[Mapping[str, Any]], properties: Mapping
     asked = "uncompressed" if asked in _PLAIN_CODECS else asked
     if asked and codecs and asked not in codecs:
         return f"files are compressed by {codecs.pop()} where the table asks for {asked}"
+    if asked_columns(properties):
+        return "the table asks for Bloom filters"
     return f"the table asks for a compression level ({_LEVEL})" if properties.get(_LEVEL) else None

@@ -16,6 +16,7 @@ from pyiceberg.expressions import AlwaysFalse
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 
+from coordinator.connectors.iceberg.bloom_filters import unsupported_column
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
 from coordinator.connectors.iceberg.filters import iceberg_predicate
@@ -27,7 +28,6 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import Arguments, ProcedureContext, ProcedureProgress, ProcedureResult, TableTarget
 
 logger = logging.getLogger(__name__)
-_BLOOM = "write.parquet.bloom-filter-enabled.column."
 _MOST_COMBINED = 12
 _CONFLICT = re.compile(r"CommitFailedException|ValidationException|conflicted with another concurrent")
 _UNKNOWN = re.compile(r"CommitStateUnknownException|Cannot determine whether the commit was successful")
@@ -55,13 +55,13 @@ def reason_before_planning(table: Table, options: RewriteOptions) -> str | None:
     return "output-spec-id" if options.output_spec_id is not None else None
 
 
-def reason_of_properties(properties: Mapping[str, str]) -> str | None:
+def reason_of_properties(table: Table) -> str | None:
     """What the table asks of its files that our writers do not do."""
-    written = properties.get("write.format.default", "parquet").lower()
+    written = table.properties.get("write.format.default", "parquet").lower()
     if written != "parquet":
         return f"new files of the table are {written.upper()}"
-    blooming = sorted(k for k, v in properties.items() if k.startswith(_BLOOM) and v.lower() == "true")
-    return f"the table wants bloom filters: {blooming[0].removeprefix(_BLOOM)}" if blooming else None
+    blooming = unsupported_column(table.schema(), table.properties)
+    return f"the table wants a Bloom filter inside a list or map: {blooming}" if blooming else None
 
 
 def delegate(

@@ -16,6 +16,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
+from coordinator.connectors.iceberg.bloom_filters import bloom_filters
 from coordinator.connectors.iceberg.groups import Candidate, FileGroup
 from coordinator.connectors.iceberg.manifests import LiveFile
 from shared.errors import ErrorCode, ProcessionError
@@ -136,7 +137,7 @@ class TaskFactory:
             text = properties.get(key, "")
             if text.lstrip("-").isdigit():
                 output[wire] = int(text)
-        return output
+        return {**output, "bloom_filters": bloom_filters(self.table.schema(), properties)}
 
 
 def _nan_counts(slices: Sequence[Slice]) -> dict[str, int]:

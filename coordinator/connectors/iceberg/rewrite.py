@@ -243,7 +243,7 @@ def _by_id(counts: dict[str, int]) -> dict[int, int]:
 
 def reason_of_work(table: Table, groups: Sequence[FileGroup]) -> str | None:
     """Why these groups are not for our kernels, None when they are; raises ProcessionError for encrypted files."""
-    return reason_of_properties(table.properties) or _reason_of_files(table, groups)
+    return reason_of_properties(table) or _reason_of_files(table, groups)
 
 
 def _reason_of_files(table: Table, groups: Sequence[FileGroup]) -> str | None:

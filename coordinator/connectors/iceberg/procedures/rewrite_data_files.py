@@ -96,9 +96,8 @@ DECLARATION = ProcedureDeclaration(
     "partial-progress.max-failed-commits; with sort also "
     "compression-factor and shuffle-partitions-per-file, with zorder also var-length-contribution and "
     "max-output-size; copy-row-groups=false always decodes. Iceberg's own procedure does the rewrite through Spark, "
-    "with the same columns, for output-spec-id, "
-    "use-starting-sequence-number=false, tables of format version 3, Avro and ORC files, and tables with Parquet "
-    "bloom filters. Sorting by columns must keep the table's own sort order. "
+    "with the same columns, for output-spec-id, use-starting-sequence-number=false, tables of format version 3, and "
+    "Avro and ORC files. Sorting by columns must keep the table's own sort order. "
     "A call with nothing to do makes no snapshot.",
     dry_run_output=dry_run.COLUMNS,
 )

@@ -198,4 +198,8 @@ def _options(output: Output, worth: list[str]) -> dict[str, Any]:
         "store_schema": False,
         "store_decimal_as_integer": True,
         "version": "2.6",
+        "bloom_filter_options": {
+            path: {"ndv": values, "fpp": share} for path, (values, share) in output.bloom_filters.items()
+        }
+        or None,
     }

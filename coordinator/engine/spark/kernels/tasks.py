@@ -47,6 +47,8 @@ class Output:
     page_rows: int = 20_000
     page_bytes: int = 1 << 20
     dictionary_bytes: int = 2 << 20
+    bloom_filters: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """By Parquet path: distinct values of a row group that a filter is made for, and its share of false positives."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,144 @@
+"""Rewrites of every kind among writers of every kind: after any history the table holds the rows of a plain model.
+
+Each history runs against one table: appends and copy-on-write deletes by PyIceberg, position and equality deletes as
+another engine commits them, and rewrites of ours, with some of these while a rewrite is under way.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyiceberg.expressions import And, GreaterThanOrEqual, LessThan
+
+from coordinator.connectors.iceberg import copying, sorted_writes
+from coordinator.engine.spark.kernels import sorting
+from shared.errors import ErrorCode, ProcessionError
+
+EXAMPLES = 60 if os.environ.get("PROCESSION_TEST_FULL") == "1" else 8
+WRITES = ("append", "delete", "positions", "equality")
+REWRITES: dict[str, dict[str, Any]] = {
+    "pack": {"options": {"min-input-files": "2"}},
+    "all": {"options": {"rewrite-all": "true"}},
+    "sort": {"options": {"rewrite-all": "true"}, "strategy": "sort", "sorted_by": ["id DESC"]},
+    "hilbert": {"options": {"rewrite-all": "true"}, "strategy": "sort", "sorted_by": ["hilbert(id, kind)"]},
+    "steps": {"options": {"rewrite-all": "true", "max-file-group-size-bytes": "3000",
+                          "partial-progress.enabled": "true"}},
+    "dangling": {"options": {"rewrite-all": "true", "remove-dangling-deletes": "true"}},
+}  # fmt: skip
+STEP = st.tuples(st.sampled_from([*WRITES, *REWRITES]), st.sampled_from([None, None, *WRITES]), st.integers(0, 99))
+
+
+class History:
+    """A table and the ids that it ought to hold; ``hidden`` ones went by equality deletes, which PyIceberg skips."""
+
+    def __init__(self, lake: Any, foreign: Any) -> None:
+        self.lake, self.foreign = lake, foreign
+        self.name = f"t{uuid.uuid4().hex[:8]}"
+        self.ids: set[int] = set()
+        self.next = 0
+        lake.other.create_table(f"db.{self.name}", schema=self.rows([0]).schema)
+        self.append(0)
+
+    def rows(self, ids: list[int]) -> pa.Table:
+        return pa.table({"id": pa.array(ids, pa.int64()), "kind": [f"kind {i % 7}" for i in ids]})
+
+    def append(self, seed: int) -> None:
+        ids = list(range(self.next, self.next + 20 + seed % 5))
+        self.next += len(ids)
+        self.lake.table(self.name).append(self.rows(ids))
+        self.ids |= set(ids)
+
+    def delete(self, seed: int) -> None:
+        low, high = seed * self.next // 100, seed * self.next // 100 + 5
+        if self.has_equality_deletes():
+            return
+        self.lake.table(self.name).delete(And(GreaterThanOrEqual("id", low), LessThan("id", high)))
+        self.ids -= set(range(low, high))
+
+    def has_equality_deletes(self) -> bool:
+        """PyIceberg refuses to scan such a table."""
+        table = self.lake.table(self.name)
+        manifests = table.current_snapshot().manifests(table.io)
+        entries = [e for m in manifests for e in m.fetch_manifest_entry(table.io)]
+        return any(entry.data_file.content.value == 2 for entry in entries)
+
+    def positions(self, seed: int) -> None:
+        if self.has_equality_deletes():
+            return
+        table = self.lake.table(self.name)
+        tasks = sorted(table.scan().plan_files(), key=lambda task: task.file.file_path)
+        chosen = tasks[seed % len(tasks)].file
+        arrow = pa.parquet.read_table(chosen.file_path.removeprefix("file://"))
+        place = seed % arrow.num_rows
+        self.foreign.delete_positions(table, {chosen.file_path: [place]})
+        self.ids -= {arrow.column("id")[place].as_py()}
+
+    def equality(self, seed: int) -> None:
+        gone = seed * self.next // 100
+        self.foreign.delete_equal(self.lake.table(self.name), pa.table({"id": pa.array([gone], pa.int64())}))
+        self.ids -= {gone}
+
+    def rewrite(self, kind: str, meanwhile: Callable[[], None] | None) -> None:
+        done: list[int] = []
+
+        def before(_kernel: str, _number: int) -> None:
+            if meanwhile is not None and not done:
+                done.append(1)
+                meanwhile()
+
+        self.lake.workers.before = before
+        given_ = dict(REWRITES[kind])
+        try:
+            self.lake.rewrite(self.name, given_.pop("options"), **given_)
+        except ProcessionError as error:
+            assert error.code is ErrorCode.TRANSACTION_CONFLICT, error.message
+            assert done, "nobody else was at work"
+        finally:
+            self.lake.workers.before = lambda _kernel, _number: None
+
+    def check(self) -> None:
+        # Our rewrite applies what PyIceberg cannot read; then PyIceberg's view has to be the model's.
+        self.rewrite("all", None)
+        assert {row[0] for row in self.lake.rows(self.name)} == self.ids
+        assert len(self.lake.rows(self.name)) == len(self.ids)
+        assert self.lake.orphans(self.name) == set()
+        assert self.lake.connector.journal.open_entries("lab") == []
+        settled = {"min-input-files": "2", "remove-dangling-deletes": "true"}
+        assert set(self.lake.rewrite(self.name, settled).values()) == {0}, "a second run finds nothing"
+
+
+@pytest.fixture
+def steps_of_large_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sorting over ranges, and copies of row groups, in tables of a few rows."""
+    monkeypatch.setattr(sorted_writes, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(sorted_writes, "_RANGE_BYTES", 500)
+    monkeypatch.setattr(sorting, "_RUN_BYTES", 1000)
+    monkeypatch.setattr(copying, "LEAST_ROW_GROUP", 100)
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(st.lists(STEP, min_size=2, max_size=7))
+def test_any_history_keeps_the_models_rows(
+    lake: Any, foreign: Any, steps_of_large_groups: None, history: list[tuple[str, str | None, int]]
+) -> None:
+    table = History(lake, foreign)
+    for action, meanwhile, seed in history:
+        if action in WRITES:
+            getattr(table, action)(seed)
+        elif meanwhile is None:
+            table.rewrite(action, None)
+        else:
+            write = getattr(table, meanwhile)
+            table.rewrite(action, lambda write=write, seed=seed: write(seed))
+    table.check()
