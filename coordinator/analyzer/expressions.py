@@ -61,7 +61,8 @@ def analyze_predicate(text: str, table: TableMetadata, session: Session) -> RowE
     """
     tree = parse_expression(text)
     relation = (table.catalog.lower(), table.schema.lower(), table.name.lower())
-    fields = tuple(ScopeField(c.name, Variable(name=c.name, type=c.type), relation, c.hidden) for c in table.columns)
+    shown = [column for column in table.columns if not column.hidden]
+    fields = tuple(ScopeField(c.name, Variable(name=c.name, type=c.type), relation) for c in shown)
     context = Context(text, session, Scope(fields), clause="WHERE clause")
     return analyze_condition(tree, context, "WHERE clause")
 

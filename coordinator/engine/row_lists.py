@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,8 +61,8 @@ def row_list(sources: Any, positions: Any) -> RowList:
     paths = coded.dictionary.to_pylist()
     owners, rows = keys >> _POSITION_BITS, keys & ((1 << _POSITION_BITS) - 1)
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
-    ends = [*starts[1:].tolist(), len(owners)]
-    files = [(paths[int(owners[a])], rows[a:b]) for a, b in zip(starts.tolist(), ends, strict=True)]
+    bounds = itertools.pairwise([*starts.tolist(), len(owners)])
+    files = [(paths[int(owners[start])], rows[start:end]) for start, end in bounds]
     return RowList(files, pa.array(place, mask=~known))
 
 

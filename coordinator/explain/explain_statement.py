@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -19,8 +20,10 @@ from shared.plan.nodes import PlanNode
 from shared.spi.plan_converter import PlanFormat
 
 
-def plan_explain(statement: Explain, planned: PlannedStatement, fired: tuple[FiredRule, ...]) -> PlannedStatement:
-    """EXPLAIN of an already planned statement; ``fired`` are the optimizer's rules for VERBOSE.
+def plan_explain(
+    statement: Explain, planned: PlannedStatement, fired: tuple[FiredRule, ...], notes: Sequence[str] = ()
+) -> PlannedStatement:
+    """EXPLAIN of an already planned statement; ``fired`` are the optimizer's rules for VERBOSE, ``notes`` its notes.
 
     Plans of TYPE DISTRIBUTED keep their fragments, so that the fragment checkers look at them as at a real query's.
     """
@@ -36,11 +39,11 @@ def plan_explain(statement: Explain, planned: PlannedStatement, fired: tuple[Fir
         case ExplainType.NATIVE:
             return _native(bare, statement, planned)
         case ExplainType.LOGICAL:
-            return _with_text(bare, _logical(statement, planned, fired))
+            return _with_text(bare, _logical(statement, planned, fired) + _notes(statement, notes))
         case ExplainType.DISTRIBUTED:
             text = _summary(statement, planned)
             if planned.subplan is not None:
-                text = _distributed(planned.subplan, statement.format)
+                text = _distributed(planned.subplan, statement.format) + _notes(statement, notes)
             checked = replace(bare, logical_plan=planned.logical_plan, subplan=planned.subplan)
             return _with_text(checked, text)
         case _:
@@ -50,6 +53,13 @@ def plan_explain(statement: Explain, planned: PlannedStatement, fired: tuple[Fir
 def _with_text(planned: PlannedStatement, text: str) -> PlannedStatement:
     column = Column("Query Plan", f"varchar({len(text)})")
     return replace(planned, columns=(column,), work=ReturnRows(((text,),)))
+
+
+def _notes(statement: Explain, notes: Sequence[str]) -> str:
+    """What the optimizer tells beside the plan; other formats than text have no place for it."""
+    if statement.format is not ExplainFormat.TEXT:
+        return ""
+    return "".join(f"Late materialization: {note}\n" for note in notes)
 
 
 def _native(bare: PlannedStatement, statement: Explain, planned: PlannedStatement) -> PlannedStatement:

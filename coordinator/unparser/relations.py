@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,7 +63,7 @@ class Relations:
         if names != current:
             if block.columns is None:
                 block = replace(block, columns=tuple((column(n), n) for n in names))
-            elif len(set(names)) == len(names) and set(names) <= set(current) and block.group is None:
+            elif not _repeated(names) & _ordered_by(block) and set(names) <= set(current) and block.group is None:
                 by_name = {n: e for e, n in block.columns}
                 block = replace(block, columns=tuple((by_name[n], n) for n in names))
             else:
@@ -206,6 +207,15 @@ class Relations:
 
 _METADATA_COLUMNS = {"$path": "_file", "$deleted": "_deleted"}
 """Presto's hidden columns of Iceberg tables as Spark calls them."""
+
+
+def _repeated(names: Sequence[str]) -> set[str]:
+    """Names that a result has several times."""
+    return {n for n in names if names.count(n) > 1}
+
+
+def _ordered_by(block: Block) -> set[str]:
+    return {column.name for item in block.order for column in item.find_all(exp.Column)}
 
 
 def _column_name(handle: dict[str, Any]) -> str:

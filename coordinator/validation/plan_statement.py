@@ -123,7 +123,7 @@ class _Line:
             case sql.Explain():
                 self._explaining = True
                 planned = self._plan(statement.statement, text)
-                return plan_explain(statement, planned, self._fired)
+                return plan_explain(statement, planned, self._fired, self._notes)
             case sql.Execute():
                 prepared = session_statements.prepared_text(statement.name, self._session)
                 return self._execute(prepared, statement.parameters, statement.location)

@@ -22,7 +22,7 @@ from coordinator.connectors.iceberg.procedures import iceberg_procedures
 from coordinator.connectors.iceberg.properties import read_settings, spark_properties
 from coordinator.connectors.iceberg.recovery import Recovered, recover
 from coordinator.connectors.iceberg.relations import catalog_table
-from coordinator.connectors.iceberg.row_position import look_up_template, row_position
+from coordinator.connectors.iceberg.row_position import look_up_template, row_lineage, row_position
 from coordinator.connectors.iceberg.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
 from coordinator.connectors.iceberg.types import presto_type
 from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, system_table
@@ -189,7 +189,7 @@ def describe(
         row_count=_exact_rows(snapshot),
         size_bytes=_total(snapshot, "total-files-size"),
         comment=table.properties.get("comment"),
-        hidden_columns=HIDDEN_COLUMNS,
+        hidden_columns=(*HIDDEN_COLUMNS, *row_lineage(table)),
     )
 
 

@@ -70,6 +70,16 @@ def metadata_column(name: str, field_id: int, kind: str) -> ColumnMetadata:
 
 FILE = metadata_column("_file", 2147483646, "varchar")
 POSITION = metadata_column("_pos", 2147483645, "bigint")
+_LINEAGE = (
+    metadata_column("_row_id", 2147483540, "bigint"),
+    metadata_column("_last_updated_sequence_number", 2147483539, "bigint"),
+)
+
+
+def row_lineage(table: Table) -> tuple[ColumnMetadata, ...]:
+    """Row lineage, which tables of version 3 have: hidden columns."""
+    own = {field.name.lower() for field in table.schema().fields}
+    return tuple(c for c in _LINEAGE if c.name not in own) if table.format_version >= 3 else ()
 
 
 def row_position(catalog: TableCatalog, scan: TableScanNode) -> RowPositionDescriptor | str:

@@ -125,7 +125,7 @@ def _table(planner: Planning, node: Any, context: Context) -> RelationPlan:
 def _scan(planner: Planning, node: Any, parts: list[str], context: Context) -> RelationPlan:
     table = find_table(planner, node, parts, context)
     # Hidden columns belong to the scan only where the statement names one.
-    columns = [*table.columns, *(c for c in table.hidden_columns if c.name in context.text)]
+    columns = [*table.columns, *(c for c in table.hidden_columns if c.name in context.text.lower())]
     relation = (table.catalog.lower(), table.schema.lower(), table.name.lower())
     fields, assignments = [], {}
     for column in columns:

@@ -71,6 +71,8 @@ def read_rows(task: LookUpTask, traffic: Traffic) -> Any:
             return list(_read_file(task, file[0], file[1], requests, traffic))
 
         batches = [arrays for file in decoding.map(read, task.files) for arrays in file]
+    if not batches:
+        batches = [[_plain(constant(None, field, 0)) for field in task.fields]]
     columns = [pa.chunked_array([c for part in parts for c in _chunks(part)]) for parts in zip(*batches, strict=True)]
     return pa.table(columns, names=[str(f["id"]) for f in task.fields])
 

@@ -1,0 +1,287 @@
+"""Chosen rows of Parquet files by position, against pyarrow reading the whole file."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+import pytest
+from moto.server import ThreadedMotoServer
+
+from coordinator.engine.spark.kernels import lookup, ranges
+from coordinator.engine.spark.kernels.errors import KernelError
+from coordinator.engine.spark.kernels.ranges import Traffic
+from coordinator.engine.spark.kernels.schema import arrow_field
+
+ROWS = 9_000
+NEW = {"id": 99, "name": "new", "type": "int", "required": False, "initial-default": 5}
+LIST = {"type": "list", "element-id": 10, "element": "long", "element-required": False}
+MAP = {"type": "map", "key-id": 11, "key": "string", "value-id": 12, "value": "long", "value-required": False}
+INNER = {"type": "struct", "fields": [{"id": 16, "name": "z", "type": "string", "required": False}]}
+DEEP = {"type": "list", "element-id": 15, "element-required": False, "element": INNER}
+STRUCT = {
+    "type": "struct",
+    "fields": [
+        {"id": 13, "name": "p", "type": "long", "required": False},
+        {"id": 14, "name": "q", "required": False, "type": DEEP},
+    ],
+}
+TYPES: dict[str, Any] = {
+    "number": "long",
+    "repeating": "string",
+    "distinct": "string",
+    "items": LIST,
+    "tags": MAP,
+    "deep": STRUCT,
+    "flag": "boolean",
+    "amount": "decimal(20, 2)",
+    "raw": "binary",
+    "ratio": "double",
+}
+FIELDS = [{"id": i, "name": n, "type": t, "required": False} for i, (n, t) in enumerate(TYPES.items(), start=1)]
+
+
+@pytest.fixture(scope="module")
+def rows() -> pa.Table:
+    numbers = range(ROWS)
+    columns = [
+        list(numbers),
+        [None if i % 7 == 0 else f"wört{i % 50}" for i in numbers],
+        [f"text {i * 7919 % ROWS}" for i in numbers],
+        [None if i % 5 == 0 else list(range(i % 4)) for i in numbers],
+        [[(f"k{j}", i) for j in range(i % 3)] for i in numbers],
+        [None if i % 11 == 0 else {"p": i, "q": [{"z": f"z{i}"}] * (i % 3)} for i in numbers],
+        [i % 3 == 0 for i in numbers],
+        [None] * ROWS,
+        [bytes([i % 256]) * (i % 5) for i in numbers],
+        [None if i % 13 == 0 else i / 3 for i in numbers],
+    ]
+    schema = pa.schema([arrow_field(field) for field in FIELDS])
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    return pa.table(arrays, schema=schema)
+
+
+class Requests(logging.Handler):
+    """What the server's log says that it was asked."""
+
+    def __init__(self, endpoint: str) -> None:
+        super().__init__()
+        self.endpoint = endpoint
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+    def counted(self) -> int:
+        return sum('"GET /late/' in line for line in self.lines)
+
+
+@pytest.fixture
+def s3_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Requests]:
+    # A proxy of the environment would be asked for the loopback address.
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    server = ThreadedMotoServer("127.0.0.1", 0)
+    server.start()
+    host, port = server.get_host_and_port()
+    requests = Requests(f"{host}:{port}")
+    logger = logging.getLogger("werkzeug")
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(requests)
+    yield requests
+    logger.removeHandler(requests)
+    logger.setLevel(level)
+    server.stop()
+
+
+def fetch(files: list[tuple[str, Any]], fields: list[dict[str, Any]], **common: Any) -> tuple[pa.Table, Traffic]:
+    traffic = Traffic()
+    payload = lookup.payload({"fields": fields, **common}, files, 0)
+    return lookup.read_rows(lookup.task_of(payload), traffic), traffic
+
+
+def same(found: pa.Table, expected: pa.Table) -> None:
+    for i, name in enumerate(expected.column_names):
+        assert found.column(i).to_pylist() == expected.column(i).to_pylist(), name
+
+
+CHOICES = {
+    "first": np.array([0]),
+    "edges": np.array([0, 999, 1000, 2_999, 3_000, ROWS - 1]),
+    "few": np.sort(np.random.default_rng(1).choice(ROWS, 100, replace=False)),
+    "run": np.arange(2_345, 3_456),
+    "all": np.arange(ROWS),
+}
+
+
+@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize(
+    ("codec", "dictionary"), [("zstd", True), ("snappy", False), ("none", True), ("gzip", False), ("lz4", True)]
+)
+def test_rows_of_every_layout(
+    index: bool, version: str, codec: str, dictionary: bool, rows: pa.Table, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "pägë %20.parquet")
+    pq.write_table(
+        rows,
+        path,
+        row_group_size=3_000,
+        write_page_index=index,
+        data_page_version=version,
+        compression=codec,
+        use_dictionary=dictionary,
+        max_rows_per_page=1000,
+    )
+    for name, chosen in CHOICES.items():
+        found, _ = fetch([(path, chosen)], [*FIELDS, NEW])
+        same(found, rows.take(chosen))
+        assert set(found.column(len(FIELDS)).to_pylist()) == {5}, name
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        {"number": "DELTA_BINARY_PACKED", "distinct": "DELTA_BYTE_ARRAY"},
+        {"number": "BYTE_STREAM_SPLIT", "distinct": "DELTA_LENGTH_BYTE_ARRAY", "ratio": "BYTE_STREAM_SPLIT"},
+        {"flag": "RLE", "distinct": "PLAIN"},
+    ],
+)
+def test_encodings(encoding: dict[str, str], rows: pa.Table, tmp_path: Path) -> None:
+    path, names = str(tmp_path / "f.parquet"), ["number", "distinct", "flag", "ratio"]
+    pq.write_table(
+        rows.select(names),
+        path,
+        row_group_size=2_100,
+        write_page_index=True,
+        max_rows_per_page=150,
+        use_dictionary=False,
+        column_encoding=encoding,
+        data_page_version="2.0",
+    )
+    fields = [field for field in FIELDS if field["name"] in names]
+    for chosen in CHOICES.values():
+        found, _ = fetch([(path, chosen)], fields)
+        same(found, rows.select(names).take(chosen))
+
+
+def test_only_pages_with_wanted_rows_are_read(rows: pa.Table, tmp_path: Path) -> None:
+    path = str(tmp_path / "f.parquet")
+    pq.write_table(rows, path, row_group_size=3_000, write_page_index=True, max_rows_per_page=100, use_dictionary=False)
+    size = Path(path).stat().st_size
+    _, traffic = fetch([(path, np.array([4_500]))], FIELDS[2:3])
+    assert traffic.bytes < size // 4
+    _, whole = fetch([(path, np.arange(ROWS))], FIELDS)
+    assert size * 0.8 < whole.bytes < size * 1.2
+
+
+def test_files_are_joined_in_the_order_of_the_task(rows: pa.Table, tmp_path: Path) -> None:
+    files = []
+    for i in range(5):
+        path = str(tmp_path / f"{i}.parquet")
+        pq.write_table(rows.slice(i * 1800, 1800), path, write_page_index=i % 2 == 0)
+        files.append((path, np.array([1, 17 + i, 1799])))
+    found, _ = fetch(files[::-1], FIELDS)
+    expected = [i * 1800 + row for i, (_, chosen) in reversed(list(enumerate(files))) for row in chosen.tolist()]
+    assert found.column(0).to_pylist() == expected
+
+
+def test_old_columns_become_todays(tmp_path: Path) -> None:
+    """Renamed, promoted and missing columns, by field id; files without ids by the table's name mapping."""
+    old = pa.schema(
+        [
+            pa.field("was", pa.int32(), metadata={"PARQUET:field_id": "1"}),
+            pa.field("r", pa.float32(), metadata={"PARQUET:field_id": "2"}),
+            pa.field("d", pa.decimal128(5, 2), metadata={"PARQUET:field_id": "3"}),
+        ]
+    )
+    table = pa.table(
+        [[1, None, 3], [0.5, 1.5, None], pa.array([1, 2, 3]).cast(pa.decimal128(21, 2)).cast(old[2].type)], old
+    )
+    path, bare = str(tmp_path / "ids.parquet"), str(tmp_path / "names.parquet")
+    pq.write_table(table, path)
+    pq.write_table(table.replace_schema_metadata(None).cast(pa.schema([f.remove_metadata() for f in old])), bare)
+    fields = [
+        {"id": 1, "name": "now", "type": "long", "required": False},
+        {"id": 2, "name": "r", "type": "double", "required": False},
+        {"id": 3, "name": "d", "type": "decimal(9, 2)", "required": False},
+        {"id": 4, "name": "added", "type": "string", "required": False},
+    ]
+    mapping = [{"field-id": i, "names": [n]} for i, n in ((1, "was"), (2, "r"), (3, "d"))]
+    for file in (path, bare):
+        found, _ = fetch([(file, np.array([0, 2]))], fields, name_mapping=mapping)
+        assert [str(c.type) for c in found.columns] == ["int64", "double", "decimal128(9, 2)", "string"]
+        assert found.column(0).to_pylist() == [1, 3]
+        assert found.column(1).to_pylist() == [0.5, None]
+        assert found.column(3).to_pylist() == [None, None]
+
+
+def test_what_cannot_be_read_says_so(rows: pa.Table, tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    pq.write_table(rows.slice(0, 10), path)
+    with pytest.raises(KernelError, match="File has no row 10"):
+        fetch([(str(path), np.array([10]))], FIELDS)
+    with pytest.raises(KernelError, match="ICEBERG_MISSING_DATA"):
+        fetch([(str(tmp_path / "gone.parquet"), np.array([0]))], FIELDS)
+    (tmp_path / "f.orc").write_bytes(b"ORC" + b"\0" * 100)
+    with pytest.raises(KernelError, match="NOT_SUPPORTED: Not a plain Parquet file"):
+        fetch([(str(tmp_path / "f.orc"), np.array([0]))], FIELDS)
+
+
+def test_kernel_answers_with_its_number_and_traffic(rows: pa.Table, tmp_path: Path) -> None:
+    path = str(tmp_path / "f.parquet")
+    pq.write_table(rows, path, write_page_index=True)
+    answer = lookup.look_up(lookup.payload({"fields": FIELDS}, [(path, np.array([3, 5]))], 7))
+    table = pa.ipc.open_stream(answer).read_all()
+    assert table.schema.metadata[b"number"] == b"7"
+    assert int(table.schema.metadata[b"bytes"]) > 0
+    same(table, rows.take([3, 5]))
+
+
+def test_ranges_near_each_other_are_one_request() -> None:
+    assert ranges.merge([(100, 10), (0, 10), (15, 5)], 10) == [(0, 20), (100, 10)]
+    assert ranges.merge([(0, 10), (5, 2)], 0) == [(0, 10)]
+    assert ranges.merge([], 10) == []
+    far = [(i * (1 << 20), 1 << 20) for i in range(40)]
+    assert [length >> 20 for _, length in ranges.merge(far, 1)] == [16, 16, 8]
+
+
+def test_object_store(rows: pa.Table, tmp_path: Path, s3_server: Any) -> None:
+    """Requests and bytes as the server counted them: a few ranged reads, far less than the file."""
+    local = tmp_path / "f.parquet"
+    wide = pa.table([rows.column(2)] * 8, names=[f"c{i}" for i in range(8)])
+    wide = wide.cast(
+        pa.schema([pa.field(f"c{i}", pa.string(), metadata={"PARQUET:field_id": f"{i}"}) for i in range(8)])
+    )
+    big = pa.concat_tables([wide] * 20)
+    pq.write_table(
+        big, local, row_group_size=200_000, write_page_index=True, max_rows_per_page=1000, use_dictionary=False
+    )
+    store = pafs.S3FileSystem(
+        access_key="k", secret_key="s", endpoint_override=s3_server.endpoint, scheme="http", region="us-east-1",
+        allow_bucket_creation=True,
+    )  # fmt: skip
+    store.create_dir("late")
+    with store.open_output_stream("late/ordner/f.parquet") as out:
+        out.write(local.read_bytes())
+    before = s3_server.counted()
+    storage = {
+        "s3.endpoint": f"http://{s3_server.endpoint}",
+        "s3.access-key-id": "k",
+        "s3.secret-access-key": "s",
+        "s3.region": "us-east-1",
+    }
+    chosen = np.array([5, 300_000, 539_999])
+    fields = [{"id": i, "name": f"c{i}", "type": "string", "required": False} for i in (1, 6)]
+    found, traffic = fetch([("s3://late/ordner/f.parquet", chosen)], fields, storage=storage)
+    assert found.column(1).to_pylist() == big.column(6).take(chosen).to_pylist()
+    gets = s3_server.counted() - before
+    assert gets <= traffic.requests + 2
+    assert traffic.requests < 15
+    assert traffic.bytes < local.stat().st_size // 3
