@@ -259,7 +259,7 @@ def test_object_store(rows: pa.Table, tmp_path: Path, s3_server: Any) -> None:
     wide = wide.cast(
         pa.schema([pa.field(f"c{i}", pa.string(), metadata={"PARQUET:field_id": f"{i}"}) for i in range(8)])
     )
-    big = pa.concat_tables([wide] * 20)
+    big = pa.concat_tables([wide] * 60)
     pq.write_table(
         big, local, row_group_size=200_000, write_page_index=True, max_rows_per_page=1000, use_dictionary=False
     )
