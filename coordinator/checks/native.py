@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from coordinator.checks.built_in.failure import located
 from coordinator.checks.canonical_form import canonical_key
 from coordinator.checks.circuit_breaker import BreakerState
 from coordinator.checks.native_settings import Mode, NativeSettings, policy
+from coordinator.checks.refusal_location import location_of
 from coordinator.checks.settings import parse_provider_settings
 from coordinator.checks.sidecar_client import SidecarClient, SidecarUnavailableError, refusal_error
 from coordinator.checks.verdict_cache import VerdictCache
 from coordinator.checks.worker_form import why_not_checked, worker_form
-from shared.errors import ErrorLocation, ProcessionError
-from shared.plan.expressions import Call
+from shared.errors import ProcessionError
 from shared.plan.fragment import SimplePlanFragment, encode_fragment
 from shared.plan.nodes import PlanNode
-from shared.plan.traversal import expressions, walk, walk_expression
 from shared.protocol.sidecar import Failure
 from shared.spi.plan_checker import PlanChecker, PrestoWarning, WarningCollector
 from shared.spi.session import Session
@@ -131,32 +128,3 @@ def _refuse(
             warn(PrestoWarning(*WARNING_REFUSED, error.wire_message))
         case "log":
             _LOG.warning("query %s fragment %s: %s", session.query_id, fragment.id, error.wire_message)
-
-
-def location_of(failure: Failure, fragment: SimplePlanFragment) -> ErrorLocation | None:
-    """Where in the statement the refused part stands: as the sidecar says, else the node or function that it names."""
-    if failure.errorLocation:
-        return ErrorLocation(failure.errorLocation.lineNumber, failure.errorLocation.columnNumber)
-    if failure.planNodeId:
-        at = next((node.sourceLocation for node in walk(fragment.root) if node.id == failure.planNodeId), None)
-        if at is not None:
-            return located(at)
-    return _location_of_named_function(failure.message or "", fragment)
-
-
-def _location_of_named_function(message: str, fragment: SimplePlanFragment) -> ErrorLocation | None:
-    words = set(re.findall(r"[\w$.]+", message))
-    for node in walk(fragment.root):
-        for expression in expressions(node):
-            for inner in walk_expression(expression):
-                if isinstance(inner, Call) and inner.sourceLocation is not None and _names(inner) & words:
-                    return located(inner.sourceLocation)
-    return None
-
-
-def _names(call: Call) -> set[str]:
-    signature = getattr(call.functionHandle, "signature", None)
-    qualified = signature.name if signature is not None else call.displayName
-    unqualified = qualified.rpartition(".")[2]
-    # A one-word operator such as "and" may stand in any sentence; functions of three letters up are telling enough.
-    return {qualified} | ({unqualified} if len(unqualified) > 2 else set())

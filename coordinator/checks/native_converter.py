@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coordinator.checks.native import location_of
 from coordinator.checks.native_settings import NativeSettings
+from coordinator.checks.refusal_location import location_of
 from coordinator.checks.sidecar_client import SidecarClient, refusal_error
 from coordinator.checks.worker_form import why_not_checked, worker_form
 from shared.errors import ErrorCode, ProcessionError
