@@ -6,7 +6,7 @@ Kept apart from ``coordinator.app`` so that a planner process imports neither HT
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coordinator.checks.plan_checkers import PlanCheckers
@@ -30,6 +30,11 @@ class PlannerFactory:
         checkers = PlanCheckers(load_plan_checkers(self.checker_directory, self.checker_defaults))
 
         def plan(text: str, session: Session) -> PlannedStatement:
-            return plan_statement(text, session, catalogs, checkers)
+            planned = plan_statement(text, session, catalogs, checkers)
+            if planned.subplan is None:
+                return planned
+            # Here and not on the coordinator's event loop, where they would hold up everybody.
+            checkers.validate_built_in_fragments(planned.subplan)
+            return replace(planned, fragments_verified=True)
 
         return plan

@@ -131,24 +131,31 @@ class PlanCheckers:
         for name, check_subplan in _SUBPLAN:
             self._run("FRAGMENT", name, partial(check_subplan, subplan))
 
-    async def validate_fragments(self, subplan: SubPlan, session: Session, warn: WarningCollector) -> None:
+    async def validate_fragments(
+        self, subplan: SubPlan, session: Session, warn: WarningCollector, *, verified: bool = False
+    ) -> None:
         """All fragments at the same time; warnings and the error come in the order of the fragments.
 
         Raises ProcessionError: the failure of the first fragment that failed, after which the rest is cancelled.
         """
-        async with aclosing(self.fragment_verdicts(subplan, session)) as verdicts:
+        async with aclosing(self.fragment_verdicts(subplan, session, verified=verified)) as verdicts:
             async for verdict in verdicts:
                 for warning in verdict.warnings:
                     warn(warning)
                 if verdict.error is not None:
                     raise verdict.error
 
-    async def fragment_verdicts(self, subplan: SubPlan, session: Session) -> AsyncGenerator[FragmentVerdict, None]:
+    async def fragment_verdicts(
+        self, subplan: SubPlan, session: Session, *, verified: bool = False
+    ) -> AsyncGenerator[FragmentVerdict, None]:
         """The verdict of every fragment, in order, while all are checked at the same time.
+
+        ``verified``: the built-in checks have passed already, where the plan was made.
 
         Raises ProcessionError when the built-in checks veto. Leaving early cancels what is still being checked.
         """
-        self.validate_built_in_fragments(subplan)
+        if not verified:
+            self.validate_built_in_fragments(subplan)
         checks = [asyncio.ensure_future(self._validate_fragment(f, session)) for f in subplan.fragments()]
         try:
             for check in checks:
@@ -163,7 +170,8 @@ class PlanCheckers:
         if planned.subplan is None:
             return ()
         warnings: list[PrestoWarning] = []
-        await self.validate_fragments(planned.subplan, session, warnings.append)
+        verified = planned.fragments_verified
+        await self.validate_fragments(planned.subplan, session, warnings.append, verified=verified)
         return tuple(warnings)
 
     async def aclose(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import cast
 
 from coordinator.connectors.objects import CatalogObjects
 from coordinator.connectors.system.connector import SystemConnector
@@ -65,6 +66,7 @@ class Catalogs(CatalogObjects):
         self._factories = connector_factories()
         self._connectors: dict[str, Connector] = {}
         self._lock = threading.Lock()
+        self._takes_over: dict[type, bool] = {}
         self.runtime: RuntimeState | None = None
         """What ``system.runtime`` shows; only the process that runs queries sets it."""
         self._system = SystemConnector(self, lambda: self.runtime)
@@ -105,7 +107,9 @@ class Catalogs(CatalogObjects):
         if name.lower() not in self._configs:
             return None
         connector = self.connector(name)
-        return connector if isinstance(connector, Pushdown) else None
+        if type(connector) not in self._takes_over:  # a protocol's isinstance is slow, and asked after every rule
+            self._takes_over[type(connector)] = isinstance(connector, Pushdown)
+        return cast(Pushdown, connector) if self._takes_over[type(connector)] else None
 
     def row_position(self, scan: TableScanNode) -> RowPositionDescriptor | str:
         """How the rows of a scan are found again, or why they cannot be."""

@@ -135,7 +135,8 @@ class StatementValidator:
     async def _verdicts(self, planned: PlannedStatement, session: Session) -> list[FragmentVerdict]:
         if planned.subplan is None:
             return []
-        async with aclosing(self._checkers.fragment_verdicts(planned.subplan, session)) as verdicts:
+        verified = planned.fragments_verified
+        async with aclosing(self._checkers.fragment_verdicts(planned.subplan, session, verified=verified)) as verdicts:
             return [verdict async for verdict in verdicts]
 
 

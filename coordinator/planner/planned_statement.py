@@ -143,7 +143,7 @@ class PlannedStatement:
 
     ``verb_seconds`` holds parse, analyze, plan, optimize and fragment. ``logical_plan`` and ``subplan`` are None for
     statements without a plan (SET SESSION, USE). ``update_type`` is the protocol's updateType. ``table_versions``: the
-    tables as planning saw them.
+    tables as planning saw them. ``fragments_verified``: the built-in checks of the fragment phase have passed.
     """
 
     query_type: QueryType
@@ -159,3 +159,4 @@ class PlannedStatement:
     prepared_sql: str | None = None
     inputs: tuple[str, ...] = ()
     table_versions: tuple[TableVersion, ...] = ()
+    fragments_verified: bool = False
