@@ -1,7 +1,8 @@
 """Statement text to checked plan, over HTTP and through the real sidecar: latency, capacity, lag of the loop, CPU.
 
 Every statement has literals of its own; queries are sent as EXPLAIN (TYPE DISTRIBUTED), which is checked like the query
-itself and is what the peer, a Presto server, can be asked as well. Prints JSON lines; the last one is the summary.
+itself and is what the peer, a Presto server, can be asked as well. Then bad statements over the statement
+protocol, while the queue is full and Spark is down. Prints JSON lines; the last one is the summary.
 ``python benchmarks/validate.py [statements]``; the peer runs when PRESTO_URL names one.
 """
 
@@ -25,6 +26,7 @@ import httpx
 
 ROOT = Path(__file__).parent.parent
 EXPLAIN = "EXPLAIN (TYPE DISTRIBUTED) "
+FULL_QUEUE = 20
 QUERIES = Path(__file__).parent / "data" / "tpch_queries.sql"
 HEADERS = {"X-Presto-User": "bench", "X-Presto-Catalog": "iceberg", "X-Presto-Schema": "tpch"}
 TABLES = {
@@ -59,7 +61,6 @@ def make_lake(directory: Path) -> Path:
         f"connector.name=iceberg\niceberg.catalog.type=sql\niceberg.catalog.uri={database}\n"
         f"iceberg.catalog.warehouse={warehouse}\niceberg.journal.file={directory}/journal.db\n"
     )
-    (etc / "plan-checker-providers" / "native.properties").write_text("plan-checker-provider.name=native\n")
     catalog = SqlCatalog("iceberg", uri=database, warehouse=warehouse)
     catalog.create_namespace("tpch")
     types = {
@@ -75,43 +76,22 @@ def make_lake(directory: Path) -> Path:
     return etc
 
 
-def serve(etc: Path, sidecar: str, cache_entries: str) -> None:
-    """A server of the pre-check routes alone, on a free port that it prints."""
-    import uvicorn
-    from fastapi import FastAPI
-
-    from coordinator.checks.plan_checkers import PlanCheckers
-    from coordinator.checks.providers import load_plan_checkers
-    from coordinator.connectors.registry import read_catalogs
-    from coordinator.gateway.precheck import create_precheck_router
-    from coordinator.gateway.validator import StatementValidator
-    from coordinator.planner_factory import PlannerFactory
-    from coordinator.validation.pool import ValidationPool
-
-    defaults = {
-        "native": {
-            "native-plan-checker.sidecar-uri": sidecar,
-            "native-plan-checker.verdict-cache.max-entries": cache_entries,
-        }
-    }
-    directory = etc / "plan-checker-providers"
-
-    async def run() -> None:
-        pool = ValidationPool(PlannerFactory(read_catalogs(etc / "catalog"), directory, defaults), size=2)
-        checkers = PlanCheckers(load_plan_checkers(directory, defaults))
-        await pool.start()
-        app = FastAPI()
-        app.include_router(create_precheck_router(StatementValidator(pool, checkers)))
-        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
-        serving = asyncio.create_task(server.serve())
-        while not server.started:
-            await asyncio.sleep(0.01)
-        print(f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}", flush=True)
-        await serving
-        await pool.aclose()
-        await checkers.aclose()
-
-    asyncio.run(run())
+def configure(etc: Path, sidecar: str, cache_entries: str) -> None:
+    """A whole coordinator without limits on pre-checks, whose Spark is down and whose queue lets nothing run."""
+    (etc / "config.properties").write_text(
+        f"sidecar.uri={sidecar}\nspark.remote=sc://127.0.0.1:1\nprecheck.max-requests-per-second=1000000\n"
+        "precheck.max-concurrent-requests=10000\nquery.client.timeout=1h\n"
+    )
+    (etc / "node.properties").write_text(f"node.environment=bench\nnode.data-dir={etc.parent}/data\n")
+    (etc / "plan-checker-providers" / "native.properties").write_text(
+        f"plan-checker-provider.name=native\nnative-plan-checker.verdict-cache.max-entries={cache_entries}\n"
+    )
+    closed = {"name": "closed", "softMemoryLimit": "1GB", "hardConcurrencyLimit": 0, "maxQueued": FULL_QUEUE}
+    checks = {"name": "open", "softMemoryLimit": "1GB", "hardConcurrencyLimit": 9, "maxQueued": 9}
+    selectors = [{"source": "crowd", "group": "closed"}, {"group": "open"}]
+    groups = json.dumps({"rootGroups": [closed, checks], "selectors": selectors})
+    (etc / "resource-groups.json").write_text(groups)
+    (etc / "resource-groups.properties").write_text("resource-groups.config-file=etc/resource-groups.json\n")
 
 
 def tpch_queries() -> list[str]:
@@ -187,13 +167,13 @@ async def measure(
             start = time.perf_counter()
             response = await client.post("/v1/validate", content=statement)
             seconds.append(time.perf_counter() - start)
-        if response.status_code != 200:
+        if not response.json().get("ok"):
             refused.append(response.json()["error"]["message"][:150])
 
     async def probe() -> None:
         while True:
             start = time.perf_counter()
-            await client.head("/v1/validate")
+            await client.get("/v1/info")
             lags.append(time.perf_counter() - start)
             await asyncio.sleep(0.1)
 
@@ -213,7 +193,7 @@ async def measure(
         "per_second": round(count / wall, 1),
         "p50_ms": percentile(seconds, 0.5),
         "p99_ms": percentile(seconds, 0.99),
-        "probe_p99_ms": percentile(lags, 0.99),
+        "info_p99_ms": percentile(lags, 0.99),
         "cpu_ms": meter.per_statement(count),
     }
     if refused:
@@ -248,13 +228,37 @@ async def usable_queries(client: httpx.AsyncClient) -> list[str]:
     usable, left_out = [], {}
     for number, query in enumerate(tpch_queries(), 1):
         response = await client.post("/v1/validate", content=EXPLAIN + query)
-        if response.status_code == 200:
+        if response.json().get("ok"):
             usable.append(query)
         else:
             left_out[f"q{number:02}"] = response.json()["error"]["message"][:200]
     if left_out:
         print(json.dumps({"left_out": left_out}))
     return usable
+
+
+async def fill_queue(client: httpx.AsyncClient) -> None:
+    """Statements until the group that lets nothing run is full."""
+    crowd = {"X-Presto-Source": "crowd"}
+    for _ in range(FULL_QUEUE):
+        page = (await client.post("/v1/statement", content="SELECT 1", headers=crowd)).json()
+        while page["stats"]["state"] != "QUEUED":
+            page = (await client.get(page["nextUri"])).json()
+
+
+async def refusals(client: httpx.AsyncClient, count: int) -> dict[str, Any]:
+    """Bad statements over the statement protocol, from POST to the error, one after another; calls and queries."""
+    rng = random.Random(11)
+    seconds = []
+    for number in range(count):
+        bad = call_statement(rng).replace("l_orderkey", "nope") if number % 2 else "SELECT nope FROM lineitem"
+        begun = time.perf_counter()
+        page = (await client.post("/v1/statement", content=bad, headers={"X-Presto-Source": "crowd"})).json()
+        while "nextUri" in page:
+            page = (await client.get(page["nextUri"])).json()
+        seconds.append(time.perf_counter() - begun)
+        assert "nope" in page["error"]["message"], page
+    return {"statements": count, "p50_ms": percentile(seconds, 0.5), "p99_ms": percentile(seconds, 0.99)}
 
 
 async def run_case(url: str, case: str, count: int, pids: tuple[int, int]) -> dict[str, Any]:
@@ -275,6 +279,10 @@ async def run_case(url: str, case: str, count: int, pids: tuple[int, int]) -> di
             quarter = await measure(client, mixture, count=count, rate=max(full["per_second"] / 4, 1), pids=pids)
             print(json.dumps({"case": case, "statement": "TPC-H at a quarter of capacity", **quarter}), flush=True)
             result |= {"full": full, "quarter": quarter}
+        await fill_queue(client)
+        result["refusal"] = await refusals(client, count)
+        about = "bad statements, queue full, Spark down"
+        print(json.dumps({"case": case, "statement": about, **result["refusal"]}), flush=True)
         return result
 
 
@@ -295,9 +303,6 @@ async def presto_explain(url: str, count: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["serve"]:
-        serve(Path(sys.argv[2]), sys.argv[3], sys.argv[4])
-        return
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as directory:
@@ -305,7 +310,8 @@ def main() -> None:
         sidecar, sidecar_url = start("-m", "sidecar", "--port", "0")
         try:
             for case, entries in (("no_cache", "0"), ("cache", "10000")):
-                server, url = start(__file__, "serve", str(etc), sidecar_url, entries)
+                configure(etc, sidecar_url, entries)
+                server, url = start("-m", "coordinator", "coordinator", "--etc", str(etc), "--port", "0")
                 try:
                     results[case] = asyncio.run(run_case(url, case, count, (server.pid, sidecar.pid)))
                 finally:
