@@ -18,6 +18,8 @@ from shared.plan.nodes import (
     DeleteNode,
     DistributedMaintenanceNode,
     FetchNode,
+    MergeProcessorNode,
+    MergeWriterNode,
     OffsetNode,
     OutputNode,
     PlanNode,
@@ -61,7 +63,14 @@ def _runnable(node: PlanNode) -> PlanNode:
             return fetch_as_join(node)
         case OffsetNode():
             return offset_as_row_number(node)
-        case TableWriterNode() | CallDistributedProcedureNode() | DeleteNode() | UpdateNode():
+        case (
+            TableWriterNode()
+            | CallDistributedProcedureNode()
+            | DeleteNode()
+            | UpdateNode()
+            | MergeProcessorNode()
+            | MergeWriterNode()
+        ):
             assignments = {variable.key: _dummy(variable) for variable in output_variables(node)}
             return ProjectNode(
                 sourceLocation=node.sourceLocation,

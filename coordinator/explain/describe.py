@@ -343,6 +343,22 @@ def _metadata_delete(node: nodes.MetadataDeleteNode) -> tuple[str, str, list[str
     return "MetadataDelete", "" if node.tableHandle is None else f"[{table_text(node.tableHandle)}]", []
 
 
+def _delete(_node: nodes.DeleteNode) -> tuple[str, str, list[str]]:
+    return "Delete", "", []
+
+
+def _update(_node: nodes.UpdateNode) -> tuple[str, str, list[str]]:
+    return "Update", "", []
+
+
+def _merge_processor(node: nodes.MergeProcessorNode) -> tuple[str, str, list[str]]:
+    return "MergeProcessor", "", [f"merge row: {node.mergeRowSymbol.name}", f"row id: {node.rowIdSymbol.name}"]
+
+
+def _merge_writer(_node: nodes.MergeWriterNode) -> tuple[str, str, list[str]]:
+    return "MergeWriter", "", []
+
+
 _DESCRIBERS: Mapping[type, Callable[[Any], tuple[str, str, list[str]]]] = {
     nodes.OutputNode: _output,
     nodes.ProjectNode: _project,
@@ -374,4 +390,8 @@ _DESCRIBERS: Mapping[type, Callable[[Any], tuple[str, str, list[str]]]] = {
     nodes.MetadataDeleteNode: _metadata_delete,
     nodes.FetchNode: _fetch,
     nodes.LookUpNode: _look_up,
+    nodes.DeleteNode: _delete,
+    nodes.UpdateNode: _update,
+    nodes.MergeProcessorNode: _merge_processor,
+    nodes.MergeWriterNode: _merge_writer,
 }

@@ -52,7 +52,9 @@ class _Placement:
                 return self._keep(node)
             case nodes.ProjectNode() | nodes.GroupIdNode() | nodes.CallDistributedProcedureNode():
                 return self._keep(node)
-            case nodes.TableWriterNode():
+            case nodes.TableWriterNode() | nodes.DeleteNode() | nodes.UpdateNode():
+                return self._keep(node)
+            case nodes.MergeProcessorNode() | nodes.MergeWriterNode():
                 return self._keep(node)
             case nodes.AggregationNode():
                 return self._aggregation(node)

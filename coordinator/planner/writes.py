@@ -42,12 +42,16 @@ ROWS = (Column("rows", "bigint"),)
 
 @dataclass(frozen=True, slots=True)
 class PlannedWrite:
-    """The plan of a write; ``write`` lacks the engine's text, which is made of the optimized plan."""
+    """The plan of a write; ``write`` lacks the engine's text, which is made of the optimized plan.
+
+    ``change`` is the RowChange of a DELETE, UPDATE or MERGE.
+    """
 
     root: OutputNode
     write: TableWrite
     tables: tuple[TableMetadata, ...]
     update_type: str
+    change: object | None = None
 
 
 def plan_insert(statement: Insert, text: str, session: Session, catalogs: Catalogs) -> PlannedWrite:

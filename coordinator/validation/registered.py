@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from coordinator.connectors.registry import Catalogs
-from coordinator.planner import ddl, show_create, writes
+from coordinator.planner import ddl, merge, row_changes, show_create, writes
 from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.planner.writes import PlannedWrite
 from coordinator.sql import ddl_statements, dml_statements, statements
@@ -30,4 +30,7 @@ PLANNERS: Mapping[type, Planner] = {
 WRITERS: Mapping[type, WritePlanner] = {
     ddl_statements.CreateTableAs: writes.plan_create_table_as,
     dml_statements.Insert: writes.plan_insert,
+    dml_statements.Delete: row_changes.plan_delete,
+    dml_statements.Update: row_changes.plan_update,
+    dml_statements.Merge: merge.plan_merge,
 }

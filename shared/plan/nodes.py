@@ -354,6 +354,26 @@ class UpdateNode(Node, frozen=True, kw_only=True, tag=ENGINE + "UpdateNode"):
     outputVariables: tuple[Variable, ...]
 
 
+class MergeProcessorNode(Node, frozen=True, kw_only=True, tag=ENGINE + "MergeProcessorNode"):
+    """Turns the merge row of each joined row into the operations on the target (MERGE)."""
+
+    source: PlanNode
+    target: dict[str, Any] | None = None
+    rowIdSymbol: Variable
+    mergeRowSymbol: Variable
+    dataColumnSymbols: tuple[Variable, ...]
+    redistributionColumnSymbols: tuple[Variable, ...]
+    outputs: tuple[Variable, ...]
+
+
+class MergeWriterNode(Node, frozen=True, kw_only=True, tag=ENGINE + "MergeWriterNode"):
+    source: PlanNode
+    target: dict[str, Any] | None = None
+    projectedSymbols: tuple[Variable, ...]
+    partitioningScheme: PartitioningScheme | None = None
+    outputs: tuple[Variable, ...]
+
+
 class ExchangeNode(Node, frozen=True, kw_only=True, tag=ENGINE + "ExchangeNode"):
     type: Literal["GATHER", "REPARTITION", "REPLICATE"]
     scope: Literal["LOCAL", "REMOTE_STREAMING", "REMOTE_MATERIALIZED"]
@@ -503,6 +523,8 @@ PlanNode = (
     | DeleteNode
     | MetadataDeleteNode
     | UpdateNode
+    | MergeProcessorNode
+    | MergeWriterNode
     | ExchangeNode
     | RemoteSourceNode
     | GroupIdNode

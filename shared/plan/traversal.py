@@ -30,6 +30,8 @@ from shared.plan.nodes import (
     LookUpNode,
     MarkDistinctNode,
     MergeJoinNode,
+    MergeProcessorNode,
+    MergeWriterNode,
     MetadataDeleteNode,
     OffsetNode,
     OutputNode,
@@ -173,6 +175,8 @@ def output_variables(node: PlanNode) -> tuple[Variable, ...]:  # noqa: C901  (on
             return (node.rowCountVariable,)
         case MetadataDeleteNode():
             return (node.output,)
+        case MergeProcessorNode() | MergeWriterNode():
+            return node.outputs
         case _:
             assert_never(node)
 

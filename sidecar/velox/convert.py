@@ -24,6 +24,8 @@ from shared.plan.nodes import (
     LookUpNode,
     MarkDistinctNode,
     MergeJoinNode,
+    MergeProcessorNode,
+    MergeWriterNode,
     MetadataDeleteNode,
     OffsetNode,
     OutputNode,
@@ -110,6 +112,8 @@ class _Converter:
                 | ProcedureFinishNode()
                 | MetadataDeleteNode()
                 | UpdateNode()
+                | MergeProcessorNode()
+                | MergeWriterNode()
                 | StatisticsWriterNode()
                 | OffsetNode()
                 | FetchNode()

@@ -17,6 +17,8 @@ from shared.plan.nodes import (
     JoinNode,
     MarkDistinctNode,
     MergeJoinNode,
+    MergeProcessorNode,
+    MergeWriterNode,
     OrderingScheme,
     OutputNode,
     PlanNode,
@@ -102,6 +104,10 @@ def _wanted(node: PlanNode) -> Iterator[tuple[str, Iterable[Variable]]]:  # noqa
             yield "Column dependencies", node.columns
         case DeleteNode() | UpdateNode():
             yield "Row id", _present(node.rowId)
+        case MergeProcessorNode():
+            yield "Merge row dependencies", (node.rowIdSymbol, node.mergeRowSymbol)
+        case MergeWriterNode():
+            yield "Merge writer dependencies", node.projectedSymbols
         case ProjectNode():
             yield "Expression dependencies", _read(expressions(node))
         case AssignUniqueId():

@@ -10,13 +10,14 @@ import re
 from collections.abc import Mapping
 
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.types import TimeType
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.creation import create, new_table
 from coordinator.connectors.iceberg.ddl import appear, remove_unfinished, unfinished_name, upgrade
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
+from coordinator.connectors.iceberg.metadata_deletes import delete_files
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import TableCreation
@@ -34,9 +35,16 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
     if write.creation is not None:
         return _create_and_fill(catalog, write, write.creation, context)
     table = catalog.open(write.schema, write.table)
-    _check_readable(table, write)
+    if write.kind == "DELETE" and (write.all_rows or write.row_filter is not None):
+        deleted = delete_files(table, write.row_filter, {QUERY_ID: context.query_id, "engine-name": "procession"})
+        if deleted is not None:
+            return deleted
+    _check_writable(table, write)
+    counted = _count_ahead(table, write, context)
     _run(write, write.table, context)
-    return _rows(catalog.open(write.schema, write.table), write, context)
+    after = catalog.open(write.schema, write.table)
+    _check_positions(after, write, context)
+    return _rows(after, write, context) if counted is None else counted
 
 
 def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCreation, context: WriteContext) -> int:
@@ -56,6 +64,54 @@ def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCr
         remove_unfinished(catalog, write.schema, name)
         raise
     return _rows(catalog.open(write.schema, write.table), write, context)
+
+
+def _check_writable(table: Table, write: TableWrite) -> None:
+    _check_readable(table, write)
+    if not write.by_position:
+        return
+    snapshot = table.current_snapshot()
+    if (None if snapshot is None else snapshot.snapshot_id) != write.snapshot_id:
+        message = f"Table {write.schema}.{write.table} was changed while the statement was planned; send it again"
+        raise ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=True)
+    mode = table.properties.get("write.merge.mode", "copy-on-write")
+    if write.kind == "UPDATE" and (table.format_version < 2 or mode != "merge-on-read"):
+        message = (
+            "Iceberg table updates with subqueries require at least format version 2 and write.merge.mode must be "
+            "merge-on-read"
+        )
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+
+
+def _count_ahead(table: Table, write: TableWrite, context: WriteContext) -> int | None:
+    """Rows that a DELETE will remove, where its summary will not tell: files rewritten that have deletes already."""
+    if not (write.by_position and write.kind == "DELETE"):
+        return None
+    snapshot = table.current_snapshot()
+    summary = {} if snapshot is None else _summary(snapshot)
+    copied = table.properties.get("write.delete.mode", "copy-on-write") != "merge-on-read"
+    if not copied or summary.get("total-delete-files") == "0":
+        return None
+    chosen = write.after.removeprefix("WHERE (_file, _pos) IN ")
+    (row,) = context.run(f"SELECT count(*) AS n FROM {chosen}")  # noqa: S608 - the planned query itself
+    return int(row["n"])
+
+
+def _check_positions(table: Table, write: TableWrite, context: WriteContext) -> None:
+    """Positions hold while files stay: tell when another commit rewrote some in the moment between."""
+    own = next((s for s in table.metadata.snapshots if _property(s, QUERY_ID) == context.query_id), None)
+    if own is None or not write.by_position:
+        return
+    parent = own.parent_snapshot_id
+    while parent is not None and parent != write.snapshot_id:
+        between = table.snapshot_by_id(parent)
+        if between is None or between.summary is None or between.summary.operation is not Operation.APPEND:
+            message = (
+                f"{write.kind} of {write.schema}.{write.table} was committed (snapshot {own.snapshot_id}), but another "
+                "commit moved rows at the same moment: some may be left; send it again"
+            )
+            raise ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=True)
+        parent = between.parent_snapshot_id
 
 
 def _check_readable(table: Table, write: TableWrite) -> None:

@@ -1,0 +1,248 @@
+"""DELETE and UPDATE: scan → filter → Delete or Update → TableFinish → Output, with Presto's rules.
+
+A predicate over the table's own columns is handed to the engine as it is; one with subqueries becomes joins, and then
+the rows are named by file and position (``$file``, ``$rowid``: Iceberg's ``_file`` and ``_pos``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from coordinator.analyzer.builders import coerce, typed
+from coordinator.analyzer.context import Context
+from coordinator.analyzer.expressions import analyze_condition, analyze_expression
+from coordinator.analyzer.scope import Scope, ScopeField
+from coordinator.analyzer.syntax import parse_expression
+from coordinator.analyzer.types import can_coerce, read_type, type_text
+from coordinator.connectors.registry import Catalogs
+from coordinator.planner.object_names import ObjectName, connector_of, object_name, writable
+from coordinator.planner.query.builder import Builder
+from coordinator.planner.query.collector import Collector
+from coordinator.planner.query.planner import QueryPlanner
+from coordinator.planner.query.relations import NoAggregates
+from coordinator.planner.query.subqueries import apply_subqueries
+from coordinator.planner.writes import PlannedWrite, rows_output
+from coordinator.sql.dml_statements import ColumnValue, Delete, Update
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.plan.expressions import RowExpression, Variable
+from shared.plan.nodes import DeleteNode, TableScanNode, UpdateNode
+from shared.spi.connector import TableMetadata
+from shared.spi.session import Session
+from shared.spi.table_writes import RowFilter, TableWrite
+
+FILE = Variable(name="$file", type="varchar")
+ROW_ID = Variable(name="$rowid", type="bigint")
+
+
+@dataclass(frozen=True, slots=True)
+class RowClause:
+    """What becomes of rows that match, or of source rows that match none: values by column."""
+
+    matched: bool
+    action: Literal["UPDATE", "DELETE", "INSERT"]
+    condition: RowExpression | None = None
+    values: tuple[tuple[str, RowExpression], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """A change of rows in terms of the plan's variables: ``columns`` are the target's, by variable name.
+
+    ``condition`` is that of the join to the source, a single row where there is none. With ``by_position`` the plan
+    below the Delete or Update node names the rows, and ``condition`` is None.
+    """
+
+    columns: Mapping[str, str]
+    condition: RowExpression | None
+    clauses: tuple[RowClause, ...]
+    source: Any = None
+    source_columns: tuple[Variable, ...] = ()
+    by_position: bool = False
+
+
+@dataclass(slots=True)
+class Target:
+    """The table that is changed: its scan, and what names mean in it."""
+
+    table: TableMetadata
+    scan: TableScanNode
+    fields: tuple[ScopeField, ...]
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Column names by variable name."""
+        return {f.variable.name: f.name for f in self.fields if f.name is not None}
+
+    def variable(self, column: str) -> Variable | None:
+        return next((f.variable for f in self.fields if f.name == column), None)
+
+
+@dataclass(slots=True)
+class Analyzed:
+    """Expressions of a statement, and the plan into which their subqueries are joined."""
+
+    builder: Builder
+    collector: Collector
+    expressions: list[RowExpression] = field(default_factory=list)
+
+
+def plan_delete(statement: Delete, text: str, session: Session, catalogs: Catalogs) -> PlannedWrite:
+    """Raises ProcessionError: no such table, or a predicate that is none."""
+    name = object_name(statement.name, statement.location, session)
+    planner = QueryPlanner(text, session, catalogs)
+    target = scan_target(planner, name, statement.location, None, "deletes")
+    builder, collector = Builder(planner.ids, target.scan), Collector(planner.ids, planner, allow_aggregates=False)
+    predicate = _predicate(planner, target, statement.where, text, collector)
+    apply_subqueries(builder, collector.subqueries, {})
+    if predicate is not None:
+        builder.filter(predicate)
+    outputs = (planner.ids.variable("partialrows", "bigint"), planner.ids.variable("fragment", "varbinary"))
+    node = DeleteNode(id=planner.ids.node(), source=builder.node, rowId=ROW_ID, outputVariables=outputs)
+    by_position = bool(collector.subqueries)
+    write = TableWrite(
+        name.catalog,
+        target.table.schema,
+        target.table.name,
+        "DELETE",
+        "",
+        "",
+        target.table.snapshot_id,
+        row_filter=None if predicate is None or by_position else RowFilter(predicate, target.columns),
+        all_rows=predicate is None,
+        by_position=by_position,
+    )
+    change = RowChange(target.columns, predicate, (RowClause(True, "DELETE"),), by_position=by_position)
+    return PlannedWrite(rows_output(planner, node), write, tuple(planner.scans.values()), "DELETE", change)
+
+
+def plan_update(statement: Update, text: str, session: Session, catalogs: Catalogs) -> PlannedWrite:
+    """Raises ProcessionError: no such table or column, or types that do not fit."""
+    name = object_name(statement.name, statement.location, session)
+    planner = QueryPlanner(text, session, catalogs)
+    target = scan_target(planner, name, statement.location, statement.alias, "updates")
+    builder, collector = Builder(planner.ids, target.scan), Collector(planner.ids, planner, allow_aggregates=False)
+    predicate = _predicate(planner, target, statement.where, text, collector)
+    context = _context(planner, target.fields, collector, "UPDATE")
+    values = assigned_values(statement.assignments, target, context, text, statement.location, "UPDATE")
+    apply_subqueries(builder, collector.subqueries, {})
+    if predicate is not None:
+        builder.filter(predicate)
+    made = builder.add((value, column) for column, value in values)
+    outputs = (planner.ids.variable("partialrows", "bigint"), planner.ids.variable("fragment", "varbinary"))
+    node = UpdateNode(
+        id=planner.ids.node(),
+        source=builder.node,
+        rowId=ROW_ID,
+        columnValueAndRowIdSymbols=(*made, ROW_ID),
+        outputVariables=outputs,
+    )
+    by_position = bool(collector.subqueries)
+    chosen = tuple(
+        (column, variable if by_position else value) for (column, value), variable in zip(values, made, strict=True)
+    )
+    write = TableWrite(
+        name.catalog, target.table.schema, target.table.name, "UPDATE", "", "", target.table.snapshot_id,
+        by_position=by_position,
+    )  # fmt: skip
+    change = RowChange(
+        target.columns, predicate, (RowClause(True, "UPDATE", None, chosen),),
+        source_columns=tuple(dict.fromkeys(made)), by_position=by_position,
+    )  # fmt: skip
+    return PlannedWrite(rows_output(planner, node), write, tuple(planner.scans.values()), "UPDATE", change)
+
+
+def scan_target(
+    planner: QueryPlanner, name: ObjectName, location: ErrorLocation, alias: str | None, what: str
+) -> Target:
+    """The scan of every column, and of file and position. Raises ProcessionError for what cannot be changed."""
+    connector = connector_of(name.catalog, location, planner.catalogs)
+    table = connector.table(name.schema, name.name)
+    if table is None:
+        if not connector.schema_exists(name.schema):
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema {name.schema} does not exist")
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Table {name} does not exist")
+    writable(connector, what)
+    relation = (alias,) if alias is not None else (table.catalog.lower(), table.schema.lower(), table.name.lower())
+    fields, assignments = [], {}
+    for column in table.columns:
+        if column.hidden:
+            continue
+        variable = planner.ids.variable(column.name, column.type)
+        assignments[variable.key] = column.handle
+        fields.append(ScopeField(column.name, variable, relation))
+    assignments[FILE.key] = _metadata_column(2147483646, "_file", "varchar")
+    assignments[ROW_ID.key] = _metadata_column(2147483645, "_pos", "bigint")
+    scan = TableScanNode(
+        id=planner.ids.node(),
+        table=table.handle,
+        outputVariables=(*(f.variable for f in fields), FILE, ROW_ID),
+        assignments=assignments,
+    )
+    planner.scans[scan.id] = table
+    return Target(table, scan, tuple(fields))
+
+
+def _metadata_column(number: int, name: str, kind: str) -> dict[str, Any]:
+    """Iceberg's metadata column as Presto's Iceberg connector names it in plans."""
+    identity = {"id": number, "name": name, "typeCategory": "PRIMITIVE", "children": []}
+    return {
+        "@type": "iceberg",
+        "columnIdentity": identity,
+        "type": kind,
+        "columnType": "REGULAR",
+        "requiredSubfields": [],
+    }
+
+
+def _context(planner: QueryPlanner, fields: Sequence[ScopeField], collector: Collector, clause: str) -> Context:
+    sinks = NoAggregates(collector, clause)
+    return replace(planner.context, scope=Scope(tuple(fields)), sinks=sinks, clause=clause)
+
+
+def _predicate(
+    planner: QueryPlanner, target: Target, tokens: Any, text: str, collector: Collector
+) -> RowExpression | None:
+    if tokens is None:
+        return None
+    context = _context(planner, target.fields, collector, "WHERE clause")
+    return analyze_condition(parse_expression(text, tokens), context, "WHERE clause")
+
+
+def assigned_values(
+    assignments: Sequence[ColumnValue],
+    target: Target,
+    context: Context,
+    text: str,
+    location: ErrorLocation,
+    statement: str,
+) -> list[tuple[str, RowExpression]]:
+    """The values of SET, coerced to their columns; raises ProcessionError with Presto's texts."""
+    found: list[tuple[str, RowExpression]] = []
+    for assignment in assignments:
+        if target.variable(assignment.column) is None:
+            message = f"The {statement} SET target column {assignment.column} doesn't exist"
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=assignment.location)
+        if any(column == assignment.column for column, _ in found):
+            message = f"The {statement} SET target column {assignment.column} is specified more than once"
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=assignment.location)
+        found.append((assignment.column, analyze_expression(parse_expression(text, assignment.tokens), context)))
+    return coerced(found, target, context, location, f"{statement} table column types don't match SET expressions")
+
+
+def coerced(
+    values: Sequence[tuple[str, RowExpression]],
+    target: Target,
+    context: Context,
+    location: ErrorLocation,
+    complaint: str,
+) -> list[tuple[str, RowExpression]]:
+    """Values as their columns' types; raises SYNTAX_ERROR listing both when one does not fit."""
+    kinds = [read_type(target.variable(column).type) for column, _ in values]  # type: ignore[union-attr]
+    actual = [typed(value) for _, value in values]
+    if not all(can_coerce(a, k) for a, k in zip(actual, kinds, strict=True)):
+        shown = [", ".join(type_text(k) for k in found) for found in (kinds, actual)]
+        message = f"{complaint}: Table: [{shown[0]}], Expressions: [{shown[1]}]"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
+    return [(column, coerce(value, kind, context.zone)) for (column, value), kind in zip(values, kinds, strict=True)]
