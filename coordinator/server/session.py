@@ -66,6 +66,8 @@ def session_of(
     catalog, schema = request.text(names.CATALOG), request.text(names.SCHEMA)
     if schema is not None and catalog is None:
         raise bad_request("Schema is set but catalog is not")
+    if request.text(names.SESSION_FUNCTION) is not None:
+        raise bad_request("Session functions are not supported (CREATE TEMPORARY FUNCTION)")
     properties, catalog_properties = _session_properties(request)
     transaction = request.text(names.TRANSACTION_ID)
     return Session(

@@ -22,6 +22,7 @@ from coordinator.explain.explain_statement import plan_explain
 from coordinator.fragmenter.fragment import fragment
 from coordinator.optimizer.optimize import FiredRule, optimize
 from coordinator.planner import session_statements, show
+from coordinator.planner.alter import procedure_call
 from coordinator.planner.constant_query import constant_rows
 from coordinator.planner.describe_prepared import describe_input, describe_output
 from coordinator.planner.planned_statement import (
@@ -34,9 +35,11 @@ from coordinator.planner.planned_statement import (
 )
 from coordinator.planner.procedure_call import plan_call
 from coordinator.planner.query import plan_query
+from coordinator.planner.refused import refusal
 from coordinator.planner.session_properties import check_session, session_value
 from coordinator.planner.writes import ROWS
 from coordinator.sql import statements as sql
+from coordinator.sql.ddl_statements import ExecuteTableProcedure
 from coordinator.sql.parameters import placeholders, substitute
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.sql.tokens import location_of, tokenize, too_large
@@ -129,9 +132,11 @@ class _Line:
                 return self._execute(prepared, statement.parameters, statement.location)
             case sql.ExecuteImmediate():
                 return self._execute(statement.text, statement.parameters, statement.location)
+            case ExecuteTableProcedure():
+                called = procedure_call(statement, text, self._session)
+                return self._plan(parse_statement(called), called)
             case sql.OtherStatement():
-                message = f"{statement.kind} is not supported"
-                raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
+                raise refusal(statement)
             case _:
                 return self._metadata(statement, text)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from coordinator.connectors.registry import Catalogs
-from coordinator.planner import ddl, merge, row_changes, show_create, writes
+from coordinator.planner import alter, ddl, merge, row_changes, show_create, show_stats, views, writes
 from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.planner.writes import PlannedWrite
 from coordinator.sql import ddl_statements, dml_statements, statements
@@ -23,6 +23,17 @@ PLANNERS: Mapping[type, Planner] = {
     ddl_statements.DropTable: ddl.plan_drop_table,
     ddl_statements.TruncateTable: ddl.plan_truncate,
     ddl_statements.RenameTable: ddl.plan_rename_table,
+    ddl_statements.AddColumn: alter.plan_add_column,
+    ddl_statements.DropColumn: alter.plan_drop_column,
+    ddl_statements.RenameColumn: alter.plan_rename_column,
+    ddl_statements.AlterColumn: alter.plan_alter_column,
+    ddl_statements.SetTableProperties: alter.plan_set_properties,
+    ddl_statements.CommentOn: alter.plan_comment,
+    ddl_statements.CreateView: views.plan_create_view,
+    ddl_statements.DropView: views.plan_drop_view,
+    ddl_statements.RenameView: views.plan_rename_view,
+    ddl_statements.ShowCreateView: views.show_create_view,
+    ddl_statements.ShowStats: show_stats.plan_show_stats,
     ddl_statements.ShowCreateSchema: show_create.show_create_schema,
     statements.ShowCreateTable: show_create.show_create_table,
 }

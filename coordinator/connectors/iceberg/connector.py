@@ -23,6 +23,7 @@ from coordinator.connectors.iceberg.properties import read_settings, spark_prope
 from coordinator.connectors.iceberg.recovery import Recovered, recover
 from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.connectors.iceberg.row_position import look_up_template, row_lineage, row_position
+from coordinator.connectors.iceberg.statistics import table_statistics
 from coordinator.connectors.iceberg.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
 from coordinator.connectors.iceberg.types import presto_type
 from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, system_table
@@ -34,6 +35,7 @@ from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.procedure import Procedure, ProcedureContext
 from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
+from shared.spi.table_statistics import TableStatistics
 from shared.spi.table_writes import TableWrite, WriteContext
 
 
@@ -116,6 +118,9 @@ class IcebergConnector:
     def schema_definition(self, schema: str) -> Mapping[str, Any] | None:
         return schema_definition(self.tables_of, schema)
 
+    def statistics(self, schema: str, table: str) -> TableStatistics | None:
+        return table_statistics(self.tables_of, schema, table)
+
     def validate(self, change: CatalogChange) -> None:
         ddl.validate(change)
 
@@ -179,12 +184,15 @@ def describe(
         for field in iceberg_schema.fields
     )
     snapshot_id = None if snapshot is None else snapshot.snapshot_id
+    # Spark reads a snapshot by number with the columns of its time: after a change of columns nothing can be pinned
+    # before the next snapshot.
+    current = pinned or snapshot is None or snapshot.schema_id in (None, table.schema().schema_id)
     return TableMetadata(
         catalog=catalog,
         schema=schema,
         name=name,
         columns=columns,
-        handle=table_handle(catalog, schema, name, table.metadata, iceberg_schema, snapshot_id),
+        handle=table_handle(catalog, schema, name, table.metadata, iceberg_schema, snapshot_id if current else None),
         snapshot_id=snapshot_id,
         row_count=_exact_rows(snapshot),
         size_bytes=_total(snapshot, "total-files-size"),

@@ -1,0 +1,171 @@
+"""ALTER TABLE, COMMENT ON and ``ALTER TABLE … EXECUTE``. Texts: Presto's ``AddColumnTask`` and its siblings."""
+
+from __future__ import annotations
+
+from coordinator.analyzer.syntax import parse_expression
+from coordinator.analyzer.types import read_type, type_text
+from coordinator.connectors.registry import Catalogs
+from coordinator.planner.ddl import change_statement, new_column, nothing_to_do
+from coordinator.planner.object_names import ObjectName, connector_of, editable, missing_table, object_name
+from coordinator.planner.planned_statement import PlannedStatement
+from coordinator.planner.properties import evaluate_properties
+from coordinator.sql import ddl_statements as sql
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.spi.catalog_changes import (
+    CatalogChange,
+    ColumnAddition,
+    ColumnChange,
+    ColumnRemoval,
+    ColumnRename,
+    CommentChange,
+    TablePropertiesChange,
+)
+from shared.spi.connector import TableMetadata
+from shared.spi.session import Session
+
+
+def _table(
+    parts: tuple[str, ...], location: ErrorLocation, session: Session, catalogs: Catalogs, *, optional: bool = False
+) -> tuple[ObjectName, TableMetadata | None]:
+    """The table; None where it is missing and IF EXISTS was said."""
+    name = object_name(parts, location, session)
+    table = connector_of(name.catalog, location, catalogs).table(name.schema, name.name)
+    if table is None and not optional:
+        raise missing_table(name, location)
+    return name, table
+
+
+def _planned(
+    name: ObjectName, change: CatalogChange, update_type: str, catalogs: Catalogs, what: str
+) -> PlannedStatement:
+    editable(catalogs.connector(name.catalog), what).validate(change)
+    return change_statement(name.catalog, change, update_type)
+
+
+def _missing_column(column: str, location: ErrorLocation) -> ProcessionError:
+    return ProcessionError(ErrorCode.SYNTAX_ERROR, f"Column '{column}' does not exist", location=location)
+
+
+def plan_add_column(statement: sql.AddColumn, text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+    name, table = _table(statement.table, statement.location, session, catalogs, optional=statement.if_table_exists)
+    if table is None:
+        return nothing_to_do("ADD COLUMN")
+    if table.column(statement.column.name) is not None:
+        if statement.if_not_exists:
+            return nothing_to_do("ADD COLUMN")
+        message = f"Column '{statement.column.name}' already exists"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+    editor = editable(catalogs.connector(name.catalog), "adding columns")
+    column = new_column(statement.column, editor, name.catalog, text, session)
+    change = ColumnAddition(table.schema, table.name, column)
+    return _planned(name, change, "ADD COLUMN", catalogs, "adding columns")
+
+
+def plan_drop_column(statement: sql.DropColumn, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+    name, table = _table(statement.table, statement.location, session, catalogs, optional=statement.if_table_exists)
+    if table is None:
+        return nothing_to_do("DROP COLUMN")
+    if table.column(statement.column) is None:
+        if statement.if_exists:
+            return nothing_to_do("DROP COLUMN")
+        raise _missing_column(statement.column, statement.location)
+    if len([c for c in table.columns if not c.hidden]) == 1:
+        message = "Cannot drop the only column in a table"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+    change = ColumnRemoval(table.schema, table.name, statement.column)
+    return _planned(name, change, "DROP COLUMN", catalogs, "dropping columns")
+
+
+def plan_rename_column(
+    statement: sql.RenameColumn, _text: str, session: Session, catalogs: Catalogs
+) -> PlannedStatement:
+    name, table = _table(statement.table, statement.location, session, catalogs, optional=statement.if_table_exists)
+    if table is None:
+        return nothing_to_do("RENAME COLUMN")
+    if table.column(statement.column) is None:
+        if statement.if_exists:
+            return nothing_to_do("RENAME COLUMN")
+        raise _missing_column(statement.column, statement.location)
+    if table.column(statement.new_name) is not None:
+        message = f"Column '{statement.new_name}' already exists"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+    change = ColumnRename(table.schema, table.name, statement.column, statement.new_name)
+    return _planned(name, change, "RENAME COLUMN", catalogs, "renaming columns")
+
+
+def plan_alter_column(statement: sql.AlterColumn, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+    """Types may widen (integer to bigint, real to double, a larger decimal); NOT NULL may be dropped."""
+    name, table = _table(statement.table, statement.location, session, catalogs, optional=statement.if_table_exists)
+    if table is None:
+        return nothing_to_do("ALTER COLUMN")
+    if table.column(statement.column) is None:
+        raise _missing_column(statement.column, statement.location)
+    kind = None
+    if statement.type is not None:
+        try:
+            kind = type_text(read_type(statement.type))
+        except ValueError as error:
+            message = f"Unknown type '{statement.type}' for column '{statement.column}'"
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location) from error
+    change = ColumnChange(table.schema, table.name, statement.column, kind, statement.nullable)
+    return _planned(name, change, "ALTER COLUMN", catalogs, "altering columns")
+
+
+def plan_set_properties(
+    statement: sql.SetTableProperties, text: str, session: Session, catalogs: Catalogs
+) -> PlannedStatement:
+    name, table = _table(statement.table, statement.location, session, catalogs, optional=statement.if_table_exists)
+    if table is None:
+        return nothing_to_do("SET PROPERTIES")
+    editor = editable(catalogs.connector(name.catalog), "setting table properties")
+    given = evaluate_properties(statement.properties, editor.table_properties(), "table", name.catalog, text, session)
+    change = TablePropertiesChange(table.schema, table.name, given)
+    return _planned(name, change, "SET PROPERTIES", catalogs, "setting table properties")
+
+
+def plan_comment(statement: sql.CommentOn, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+    """COMMENT ON is Trino's; dbt sends it to persist its documentation."""
+    parts = statement.name
+    column = parts[-1] if statement.kind == "COLUMN" else None
+    if column is not None and len(parts) == 1:
+        message = f"Column name '{column}' has no table"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+    name, table = _table(parts if column is None else parts[:-1], statement.location, session, catalogs)
+    assert table is not None
+    if column is not None and table.column(column) is None:
+        raise _missing_column(column, statement.location)
+    change = CommentChange(table.schema, table.name, column, statement.comment)
+    return _planned(name, change, "COMMENT", catalogs, "setting comments")
+
+
+def procedure_call(statement: sql.ExecuteTableProcedure, text: str, session: Session) -> str:
+    """``ALTER TABLE t EXECUTE p(…) WHERE …`` as the CALL that means the same, for the line to plan.
+
+    ``optimize`` (Trino's name) is ``rewrite_data_files``; a WHERE becomes its argument ``filter``.
+    """
+    name = object_name(statement.table, statement.location, session)
+    procedure = {"optimize": "rewrite_data_files"}.get(statement.procedure, statement.procedure)
+    given = [f"schema => {_literal(name.schema)}", f"table_name => {_literal(name.name)}"]
+    for argument, tokens in statement.arguments:
+        if argument is None:
+            message = "ALTER TABLE EXECUTE takes named arguments: name => value"
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+        written = text[tokens[0].start : tokens[-1].end + 1]
+        parse_expression(text, tokens)
+        if procedure == "rewrite_data_files" and argument == "file_size_threshold":
+            message = "file_size_threshold is Trino's; say options => map(ARRAY['min-file-size-bytes'], ARRAY['…'])"
+            raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
+        given.append(f"{_identifier(argument)} => {written}")
+    if statement.where is not None:
+        given.append(f"filter => {_literal(statement.where)}")
+    called = ".".join(_identifier(part) for part in (name.catalog, "system", procedure))
+    return f"CALL {called}({', '.join(given)})"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _identifier(name: str) -> str:
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'

@@ -1,0 +1,31 @@
+"""Statements of Presto's grammar that nothing here can do, refused in Presto's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from coordinator.sql.statements import OtherStatement
+from shared.errors import ErrorCode, ProcessionError
+
+_WORDS: Mapping[str, str] = {
+    "GRANT": "This connector does not support grants",
+    "REVOKE": "This connector does not support revokes",
+    "CREATE ROLE": "This connector does not support creating roles",
+    "DROP ROLE": "This connector does not support dropping roles",
+    "SET ROLE": "This connector does not support roles",
+    "SHOW ROLES": "This connector does not support roles",
+    "SHOW GRANTS": "This connector does not support grants",
+    "CREATE MATERIALIZED VIEW": "This connector does not support creating materialized views",
+    "DROP MATERIALIZED VIEW": "This connector does not support dropping materialized views",
+    "REFRESH": "This connector does not support refreshing materialized views",
+    "ALTER TABLE ADD CONSTRAINT": "This connector does not support adding table constraints",
+    "ALTER TABLE DROP CONSTRAINT": "This connector does not support dropping table constraints",
+}
+
+
+def refusal(statement: OtherStatement) -> ProcessionError:
+    """Why the statement cannot be run."""
+    words = _WORDS.get(statement.kind)
+    if words is not None:
+        return ProcessionError(ErrorCode.NOT_SUPPORTED, words)
+    return ProcessionError(ErrorCode.NOT_SUPPORTED, f"{statement.kind} is not supported", location=statement.location)

@@ -1,0 +1,80 @@
+"""SHOW STATS FOR a table, or for ``(SELECT columns FROM table)``, in Presto's eight columns; and ANALYZE."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from coordinator.analyzer.syntax import parse_query
+from coordinator.connectors.registry import Catalogs
+from coordinator.planner.object_names import connector_of, existing_table, object_name
+from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows
+from coordinator.sql.ddl_statements import ShowStats
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.session import Session
+from shared.spi.table_statistics import ColumnStatistics, StatisticsSource, TableStatistics
+
+_COLUMNS = (
+    Column("column_name", "varchar"),
+    Column("data_size", "double"),
+    Column("distinct_values_count", "double"),
+    Column("nulls_fraction", "double"),
+    Column("row_count", "double"),
+    Column("low_value", "varchar"),
+    Column("high_value", "varchar"),
+    Column("histogram", "varchar"),
+)
+
+
+def plan_show_stats(statement: ShowStats, text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+    """Raises ProcessionError for a missing table, and for queries that are more than columns of one table."""
+    parts, wanted = statement.table, None
+    if statement.tokens:
+        parts, wanted = _of_query(statement, text)
+    name = object_name(parts, statement.location, session)
+    table = existing_table(name, statement.location, catalogs)
+    connector = connector_of(name.catalog, statement.location, catalogs)
+    found: TableStatistics | None = None
+    if hasattr(connector, "statistics"):
+        found = cast(StatisticsSource, connector).statistics(name.schema, name.name)
+    if found is None:
+        rows = None if table.row_count is None else float(table.row_count)
+        found = TableStatistics(rows, tuple(ColumnStatistics(c.name) for c in table.columns if not c.hidden))
+    shown = [_row(c) for c in found.columns if wanted is None or c.column in wanted]
+    total = (None, None, None, None, None if found.rows is None else float(found.rows), None, None, None)
+    return PlannedStatement("DESCRIBE", _COLUMNS, ReturnRows((*shown, total)))
+
+
+def _row(column: ColumnStatistics) -> tuple[Any, ...]:
+    return (
+        column.column,
+        column.data_size,
+        column.distinct_values,
+        column.nulls_fraction,
+        None,
+        column.low,
+        column.high,
+        None,
+    )
+
+
+def _of_query(statement: ShowStats, text: str) -> tuple[tuple[str, ...], set[str] | None]:
+    """The table and the columns of a query; None for all of them."""
+    tree: Any = parse_query(text, statement.tokens)
+    said = {name for name, value in tree.args.items() if value}
+    if "where" in said:
+        message = "Only predicates that can be pushed down are supported in the SHOW STATS WHERE clause"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+    source: Any = tree.args["from_"].this if "from_" in said else None
+    if type(tree).__name__ != "Select" or type(source).__name__ != "Table" or said - {"expressions", "from_", "kind"}:
+        message = "Only SELECT of columns of one table is supported in SHOW STATS"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+    parts = tuple(str(source.args[k].name).lower() for k in ("catalog", "db", "this") if source.args.get(k))
+    names: set[str] = set()
+    for item in tree.expressions:
+        if type(item).__name__ == "Star":
+            return parts, None
+        if type(item).__name__ != "Column":
+            message = "Only table columns names are supported in SHOW STATS SELECT clause"
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+        names.add(str(item.name).lower())
+    return parts, names

@@ -1,0 +1,87 @@
+"""ALTER TABLE and COMMENT on every format version; what became of the table is read by PyIceberg."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import prestodb
+import pytest
+
+from tests.e2e.service import Service
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def run(service: Service) -> Callable[[str], Any]:
+    service.execute("CREATE SCHEMA IF NOT EXISTS iceberg.altered")
+    return lambda sql: service.execute(sql, catalog="iceberg", schema="altered")
+
+
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+def test_columns_change_and_rows_stay(service: Service, run: Callable[[str], Any], version: str) -> None:
+    name = f"v{version}"
+    run(f"CREATE TABLE {name} (a integer NOT NULL, b varchar, c decimal(8, 2)) WITH (format_version = '{version}')")
+    run(f"INSERT INTO {name} VALUES (1, 'x', 1.50)")
+    for change in (
+        "ADD COLUMN w row(x bigint, y array(varchar)) COMMENT 'nested'",
+        "ADD COLUMN IF NOT EXISTS w bigint",
+        "RENAME COLUMN b TO label",
+        "RENAME COLUMN IF EXISTS gone TO back",
+        "ALTER COLUMN a SET DATA TYPE bigint",
+        "ALTER COLUMN a DROP NOT NULL",
+        "ALTER COLUMN c SET DATA TYPE decimal(12, 2)",
+        'SET PROPERTIES ("commit.retry.num-retries" = 7)',
+    ):
+        assert run(f"ALTER TABLE {name} {change}") == [[True]], change
+    run(f"COMMENT ON TABLE {name} IS 'said'")
+    run(f"COMMENT ON COLUMN {name}.label IS 'it''s'")
+    table = service.lake().load_table(f"altered.{name}")
+    assert [(f.name, str(f.field_type), f.required, f.doc) for f in table.schema().fields] == [
+        ("a", "long", False, None),
+        ("label", "string", False, "it's"),
+        ("c", "decimal(12, 2)", False, None),
+        ("w", "struct<5: x: optional long, 6: y: optional list<string>>", False, "nested"),
+    ]
+    assert table.properties["commit.retry.num-retries"] == "7"
+    assert table.properties["comment"] == "said"
+    assert run(f"SELECT a, label, c, w FROM {name}") == [[1, "x", "1.50", None]]
+    run(f"ALTER TABLE {name} DROP COLUMN w")
+    assert [f.name for f in service.lake().load_table(f"altered.{name}").schema().fields] == ["a", "label", "c"]
+
+
+def test_refusals(service: Service, run: Callable[[str], Any]) -> None:
+    run("CREATE TABLE plain (a bigint, b varchar) WITH (partitioning = ARRAY['b'])")
+    wrong = {
+        "ALTER TABLE nope ADD COLUMN c bigint": "line 1:1: Table 'iceberg.altered.nope' does not exist",
+        "ALTER TABLE plain ADD COLUMN a bigint": "line 1:1: Column 'a' already exists",
+        "ALTER TABLE plain ADD COLUMN c char(2)": "Type not supported for Iceberg: char(2)",
+        "ALTER TABLE plain DROP COLUMN c": "line 1:1: Column 'c' does not exist",
+        "ALTER TABLE plain DROP COLUMN b": "This connector does not support dropping columns which exist in any of the "
+        "table's partition specs",
+        "ALTER TABLE plain RENAME COLUMN a TO b": "line 1:1: Column 'b' already exists",
+        "ALTER TABLE plain ALTER COLUMN a SET DATA TYPE integer": "Cannot change column type: a: long -> int",
+        "ALTER TABLE plain SET PROPERTIES (location = 'x')": "Updating property location is not supported",
+        "ALTER TABLE plain RENAME TO plain": "line 1:1: Target table 'iceberg.altered.plain' already exists",
+        "ALTER SCHEMA altered RENAME TO other": "This connector does not support renaming schemas",
+    }
+    before = service.lake().load_table("altered.plain").metadata
+    for sql, message in wrong.items():
+        with pytest.raises(prestodb.exceptions.PrestoQueryError) as refused:
+            run(sql)
+        assert refused.value.message == message
+    assert service.lake().load_table("altered.plain").metadata == before
+
+
+def test_execute_is_a_call(run: Callable[[str], Any]) -> None:
+    run("CREATE TABLE small (a bigint, p bigint) WITH (partitioning = ARRAY['p'])")
+    for n in range(3):
+        run(f"INSERT INTO small VALUES ({n}, 1), ({n}, 2)")
+    first = run("ALTER TABLE small EXECUTE optimize WHERE p = 1")
+    assert first[0][:2] == [0, 0] or first[0][1] == 1
+    rows = run(
+        "ALTER TABLE small EXECUTE rewrite_data_files(options => map(ARRAY['rewrite-all'], ARRAY['true'])) WHERE p = 2"
+    )
+    assert rows[0][:2] == [3, 1]
+    assert run("SELECT count(*) FROM small") == [[6]]
