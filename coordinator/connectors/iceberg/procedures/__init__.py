@@ -52,6 +52,7 @@ from coordinator.connectors.iceberg.procedures import (
     validate_files,
     write_amplification,
 )
+from coordinator.connectors.iceberg.procedures.auto_maintain import AutoMaintain
 from coordinator.connectors.iceberg.procedures.rewrite_data_files import RewriteDataFiles
 from coordinator.connectors.iceberg.procedures.table_procedure import TableProcedure
 from shared.spi.procedure import Procedure
@@ -106,6 +107,7 @@ _IN_COORDINATOR = (
 def iceberg_procedures(catalog: TableCatalog, journal: Journal) -> tuple[Procedure, ...]:
     """Every procedure of one catalog: ours, then those of installed packages."""
     own: tuple[Procedure, ...] = (
+        AutoMaintain(catalog, lambda: own),
         RewriteDataFiles(catalog, journal),
         *(TableProcedure(module.DECLARATION, module.answer, catalog) for module in _IN_COORDINATOR),
     )
