@@ -45,7 +45,7 @@ def test_both_spellings_by_name_and_by_position(service: Service, ids: list[int]
          "line 1:56: Cannot roll back to unknown snapshot id: 7"),
         ("set_current_snapshot('db', 'kept', ref => 'x')", "SYNTAX_ERROR", "cannot be mixed"),
         ("set_current_snapshot(table => 'db.kept', ref => 'x')", "INVALID_PROCEDURE_ARGUMENT",
-         "line 1:63: Cannot find matching snapshot ID for ref x"),
+         "line 1:62: Cannot find matching snapshot ID for ref x"),
         ("drop_branch('db', 'kept', 'main')", "INVALID_PROCEDURE_ARGUMENT", "line 1:47: Cannot remove main branch"),
         ("show_refs('db', 'nope')", "NOT_FOUND", "line 1:37: Table db.nope does not exist"),
         ("show_refs(table => 'db.nope')", "NOT_FOUND", "line 1:31: Table db.nope does not exist"),
@@ -95,7 +95,7 @@ def test_a_job_is_killed_by_another_client(service: Service) -> None:
         try:
             call = f"CALL iceberg.system.rewrite_data_files(table => 'db.long', options => {options})"
             service.execute(call)
-        except prestodb.exceptions.DatabaseError as error:
+        except prestodb.exceptions.PrestoUserError as error:
             failures.append(error)
 
     thread = threading.Thread(target=run)
