@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Protocol, assert_never, cast
 
 import pyarrow as pa
@@ -17,10 +18,12 @@ from coordinator.engine.arrow_types import rows_to_batch
 from coordinator.engine.fetch_rows import fetch_rows
 from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, make_files, spark_inputs
 from coordinator.engine.jobs import JobLog
+from coordinator.engine.measured import Operator, explain_analyze
 from coordinator.engine.procedures import run_procedure
 from coordinator.planner.planned_statement import (
     CallProcedure,
     ChangeCatalog,
+    ExplainAnalyze,
     ExplainNative,
     FetchRows,
     PlannedStatement,
@@ -45,7 +48,13 @@ class LocalSql(Protocol):
 class SparkSql(Protocol):
     """Spark behind ``coordinator.engine.spark``."""
 
-    def run(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]: ...
+    def run(
+        self,
+        sql: str,
+        execution: Execution,
+        inputs: Sequence[SparkInput] = (),
+        operators: list[Operator] | None = None,
+    ) -> Iterator[pa.RecordBatch]: ...
 
     def write(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]: ...
 
@@ -85,6 +94,10 @@ class Executor:
                 yield from fetch_rows(work, execution, self._spark, self._catalogs)
             case ExplainNative() as work:
                 yield rows_to_batch(planned.columns, [[self._explain_native(work)]])
+            case ExplainAnalyze() as explained:
+                run = partial(self._measured, planned, explained, execution)
+                text = explain_analyze(explained, run)
+                yield rows_to_batch(planned.columns, [[text]])
             case CallProcedure() as work:
                 yield rows_to_batch(planned.columns, self._call(work, execution))
             case ChangeCatalog(catalog, change):
@@ -95,6 +108,16 @@ class Executor:
                 yield rows_to_batch(planned.columns, [[self._write(work, execution)]])
             case _:
                 assert_never(planned.work)
+
+    def _measured(
+        self, planned: PlannedStatement, explained: ExplainAnalyze, execution: Execution, operators: list[Operator]
+    ) -> Iterator[pa.RecordBatch]:
+        match explained.work:
+            case RunOnSpark(sql, inputs):
+                make_files(inputs, self._catalogs, execution.check_cancelled)
+                yield from self._spark.run(sql, execution, spark_inputs(inputs, self._catalogs), operators)
+            case work:
+                yield from self.execute(replace(planned, work=work, columns=explained.columns), execution)
 
     def _call(self, work: CallProcedure, execution: Execution) -> Any:
         execution.report_progress(QueryProgress(phase=f"calling {work.procedure}"))

@@ -12,7 +12,14 @@ from coordinator.explain.io_format import io_json
 from coordinator.explain.json_format import distributed_json, logical_json
 from coordinator.explain.text import distributed_text, logical_text
 from coordinator.optimizer.optimize import FiredRule
-from coordinator.planner.planned_statement import CallProcedure, Column, ExplainNative, PlannedStatement, ReturnRows
+from coordinator.planner.planned_statement import (
+    CallProcedure,
+    Column,
+    ExplainAnalyze,
+    ExplainNative,
+    PlannedStatement,
+    ReturnRows,
+)
 from coordinator.sql.statements import Explain, ExplainFormat, ExplainType
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.fragment import SubPlan
@@ -28,8 +35,7 @@ def plan_explain(
     Plans of TYPE DISTRIBUTED keep their fragments, so that the fragment checkers look at them as at a real query's.
     """
     if statement.analyze:
-        message = "EXPLAIN ANALYZE is not supported for this statement"
-        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
+        return _analyze(statement, planned)
     bare = PlannedStatement("EXPLAIN", (), ReturnRows(()), verb_seconds=planned.verb_seconds)
     match statement.type:
         case ExplainType.VALIDATE:
@@ -48,6 +54,16 @@ def plan_explain(
             return _with_text(checked, text)
         case _:
             assert_never(statement.type)
+
+
+def _analyze(statement: Explain, planned: PlannedStatement) -> PlannedStatement:
+    """The statement runs, is checked and queued as it is; its plan becomes the result."""
+    if statement.type is not ExplainType.DISTRIBUTED or statement.format is not ExplainFormat.TEXT:
+        message = "EXPLAIN ANALYZE only supports TYPE DISTRIBUTED and FORMAT TEXT"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
+    text = _summary(statement, planned) if planned.subplan is None else distributed_text(planned.subplan)
+    work = ExplainAnalyze(planned.work, planned.columns, text, planned.verb_seconds)
+    return replace(planned, columns=(Column("Query Plan", "varchar"),), work=work, query_type="EXPLAIN")
 
 
 def _with_text(planned: PlannedStatement, text: str) -> PlannedStatement:

@@ -119,6 +119,16 @@ class ExplainNative:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainAnalyze:
+    """Run ``work`` and return ``text``, its plan, with what was measured."""
+
+    work: Work
+    columns: tuple[Column, ...]
+    text: str
+    verb_seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeCatalog:
     """DDL: one change of one catalog, then ``true`` as the result."""
 
@@ -134,7 +144,17 @@ class WriteRows:
     inputs: tuple[Input, ...] = ()
 
 
-Work = ReturnRows | RunLocally | RunOnSpark | FetchRows | CallProcedure | ExplainNative | ChangeCatalog | WriteRows
+Work = (
+    ReturnRows
+    | RunLocally
+    | RunOnSpark
+    | FetchRows
+    | CallProcedure
+    | ExplainNative
+    | ExplainAnalyze
+    | ChangeCatalog
+    | WriteRows
+)
 
 
 @dataclass(frozen=True, slots=True)

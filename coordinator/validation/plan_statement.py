@@ -124,7 +124,7 @@ class _Line:
             case sql.Query():
                 return self._query(statement, text)
             case sql.Explain():
-                self._explaining = True
+                self._explaining = not statement.analyze
                 planned = self._plan(statement.statement, text)
                 return plan_explain(statement, planned, self._fired, self._notes)
             case sql.Execute():

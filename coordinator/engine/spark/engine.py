@@ -19,12 +19,14 @@ from pyspark.sql.connect.session import SparkSession
 
 from coordinator.dispatch.ports import Execution
 from coordinator.engine.inputs import SparkInput
+from coordinator.engine.measured import Operator
 from coordinator.engine.spark.connection import Connection
 from coordinator.engine.spark.failures import map_failure
 from coordinator.engine.spark.functions import sql_frame
 from coordinator.engine.spark.jars import JarsUnavailableError
 from coordinator.engine.spark.java import JavaNotFoundError
 from coordinator.engine.spark.kernel_package import zip_kernels
+from coordinator.engine.spark.operator_metrics import measured_batches
 from coordinator.engine.spark.progress import ProgressRelay, Report
 from coordinator.engine.spark.server import EmbeddedServer, SparkStartError, start_server
 from coordinator.engine.spark.settings import SESSION_CONF, SparkSettings
@@ -66,9 +68,18 @@ class SparkEngine:
         if self._watcher is not None:
             self._watcher.join(timeout=10)
 
-    def run(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]:
-        """The rows of ``sql`` over ``inputs`` as they arrive; raises ProcessionError."""
-        runner = _Runner(self, execution, execution.report_progress)
+    def run(
+        self,
+        sql: str,
+        execution: Execution,
+        inputs: Sequence[SparkInput] = (),
+        operators: list[Operator] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of ``sql`` over ``inputs`` as they arrive; raises ProcessionError.
+
+        ``operators``, when given, is filled with what Spark measured once all rows have arrived.
+        """
+        runner = _Runner(self, execution, execution.report_progress, operators)
         with views_over(inputs) as view:
             yield from runner.batches(lambda session: sql_frame(view(session), sql))
 
@@ -180,10 +191,17 @@ class _Fixed:
 class _Runner:
     """One query's use of the engine: its frames carry the query's tag and end when the query does."""
 
-    def __init__(self, engine: _Connecting, execution: Execution, report: Report | None = None) -> None:
+    def __init__(
+        self,
+        engine: _Connecting,
+        execution: Execution,
+        report: Report | None = None,
+        operators: list[Operator] | None = None,
+    ) -> None:
         self._engine = engine
         self._execution = execution
         self._report = report
+        self._operators = operators
         self._tag = f"procession-{execution.query_id}"
         self._registered: set[int] = set()
         self._streaming = threading.Event()
@@ -218,6 +236,9 @@ class _Runner:
                 # A command runs here already; its rows come with the plan.
                 data: Any = frame(session)
                 plan = data._plan.to_proto(session.client)
+                if self._operators is not None:
+                    yield from measured_batches(session.client, plan, self._operators)
+                    return
                 for part in session.client.to_table_as_iterator(plan, {}):
                     if isinstance(part, pa.Table):
                         yield from part.to_batches()

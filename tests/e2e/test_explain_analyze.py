@@ -1,0 +1,39 @@
+"""EXPLAIN ANALYZE runs the statement: row counts are those of the query, from Spark and from the coordinator."""
+
+from __future__ import annotations
+
+import re
+
+import prestodb
+import pyarrow as pa
+import pytest
+
+from tests.e2e.service import Service
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+def text_of(service: Service, sql: str) -> str:
+    ((text,),) = service.execute(sql)
+    return text
+
+
+def test_rows_of_operators_are_those_of_the_query(service: Service) -> None:
+    service.create("analyzed", [pa.table({"k": [i % 7 for i in range(1000)], "v": list(range(1000))})])
+    text = text_of(service, "EXPLAIN ANALYZE SELECT k, sum(v) FROM iceberg.db.analyzed WHERE v >= 500 GROUP BY k")
+    assert re.match(r"Ran on Spark in .*\. Output: 7 rows ", text)
+    assert "Fragment 0 [SINGLE]" in text
+    counts = [int(count) for count in re.findall(r"number of output rows: (\d+)", text)]
+    counts += [int(count) for count in re.findall(r"numOutputRows: (\d+)", text)]
+    assert 500 in counts
+    assert 7 in counts
+
+
+def test_values_run_in_the_coordinator(service: Service) -> None:
+    text = text_of(service, "EXPLAIN ANALYZE SELECT * FROM (VALUES 1, 2, 3) AS t(x) WHERE x > random() * 0")
+    assert re.match(r"Ran on the coordinator in .*\. Output: 3 rows ", text)
+
+
+def test_other_types_and_formats_are_refused(service: Service) -> None:
+    with pytest.raises(prestodb.exceptions.PrestoUserError, match="only supports TYPE DISTRIBUTED and FORMAT TEXT"):
+        service.execute("EXPLAIN ANALYZE (FORMAT JSON) SELECT 1")
