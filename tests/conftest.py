@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
 
 ProcessesOf = Callable[[Path], list[int]]
@@ -56,3 +59,19 @@ def spark_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     engine = SparkEngine(SparkSettings(tmp_path_factory.mktemp("spark-engine"), driver_memory="1g"), {})
     yield engine
     engine.stop()
+
+
+@pytest.fixture(scope="session")
+def jdbc_jar() -> Path:
+    """presto-jdbc from Maven, resolved by the Ivy that pyspark brings; kept in the user's cache."""
+    if shutil.which("javac") is None:
+        pytest.skip("no JDK: javac is not on PATH")
+    cache = Path.home() / ".cache" / "procession" / "jars"
+    jar = cache / "presto-jdbc-0.296.jar"
+    if not jar.exists():
+        ivy = next(Path(pyspark.__file__).parent.joinpath("jars").glob("ivy-*.jar"))
+        command = ["java", "-jar", str(ivy), "-dependency", "com.facebook.presto", "presto-jdbc", "0.296"]
+        target = f"{cache}/[artifact]-[revision].[ext]"
+        options = ["-notransitive", "-retrieve", target, "-cache", str(cache / "ivy"), "-types", "jar", "-warn"]
+        subprocess.run([*command, *options], check=True, timeout=240, capture_output=True)
+    return jar

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import re
-import shutil
 import subprocess
 import threading
 import uuid
@@ -16,7 +15,6 @@ from zoneinfo import ZoneInfo
 import prestodb
 import pyhive.exc
 import pyhive.presto
-import pyspark
 import pytest
 import trino
 
@@ -188,22 +186,6 @@ def test_trino_client_transaction(server):
     with trino.dbapi.connect(host="127.0.0.1", port=server.port, user="py", isolation_level=level) as connection:
         assert connection.cursor().execute("SELECT 1").fetchall() == [[1]]
     assert [session.transaction_id for session in server.planner.sessions[-3:]] == [None, "tx-1", "tx-1"]
-
-
-@pytest.fixture(scope="session")
-def jdbc_jar() -> Path:
-    """presto-jdbc from Maven, resolved by the Ivy that pyspark brings; kept in the user's cache."""
-    if shutil.which("javac") is None:
-        pytest.skip("no JDK: javac is not on PATH")
-    cache = Path.home() / ".cache" / "procession" / "jars"
-    jar = cache / "presto-jdbc-0.296.jar"
-    if not jar.exists():
-        ivy = next(Path(pyspark.__file__).parent.joinpath("jars").glob("ivy-*.jar"))
-        command = ["java", "-jar", str(ivy), "-dependency", "com.facebook.presto", "presto-jdbc", "0.296"]
-        target = f"{cache}/[artifact]-[revision].[ext]"
-        options = ["-notransitive", "-retrieve", target, "-cache", str(cache / "ivy"), "-types", "jar", "-warn"]
-        subprocess.run([*command, *options], check=True, timeout=240, capture_output=True)
-    return jar
 
 
 @pytest.mark.slow

@@ -41,8 +41,7 @@ def client(service: Service) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.fixture(scope="session")
-def conversations() -> dict[str, dict[str, Any]]:
+def read_recorded(file: Path) -> dict[str, dict[str, Any]]:
     """Recorded conversations with Presto 0.296 by name."""
-    with gzip.open(RECORDED, "rt", encoding="utf-8") as lines:
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
         return {entry["name"]: entry for entry in map(json.loads, lines)}
