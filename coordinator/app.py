@@ -45,6 +45,7 @@ from coordinator.resource_groups.reload import SpecificationFile
 from coordinator.resource_groups.specification import ManagerSpec, global_group
 from coordinator.server.app import create_server
 from coordinator.server.settings import NodeInfo, ServerSettings
+from coordinator.sql.parse_statement import parse_statement
 from coordinator.telemetry.collectors import NativeCheckerCollector, PlannerPoolCollector, SparkCollector
 from coordinator.validation.metadata_versions import MetadataVersions
 from coordinator.validation.pool import ValidationPool
@@ -117,6 +118,7 @@ def create_app(
         dispatcher,
         ServerSettings(compression_enabled=settings.compression, shutdown_grace_period=settings.shutdown_grace_period),
         info,
+        parse_statement=parse_statement,
         stop=stop,
         metrics=_metrics(pool, checkers, spark),
         around=partial(
