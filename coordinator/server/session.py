@@ -18,7 +18,7 @@ from shared.protocol import headers as names
 from shared.protocol.headers import Family, family_of, header_name
 from shared.spi.session import Session
 
-ParseStatement = Callable[[str], None]
+ParseStatement = Callable[[str], object]
 """Raises ProcessionError for text that is no statement."""
 
 _ESTIMATES = frozenset({"EXECUTION_TIME", "CPU_TIME", "PEAK_MEMORY", "PEAK_TASK_MEMORY"})
