@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from sqlglot import exp
 
-from coordinator.analyzer.builders import NAMESPACE
+from coordinator.analyzer.builders import NAMESPACE, value_of
 from coordinator.unparser.collected import COLLECTED, collected_call
 from coordinator.unparser.expressions import expression
+from coordinator.unparser.frames import constant_offset
 from coordinator.unparser.functions import AGGREGATES, WINDOWS, apply, needs_cast
 from coordinator.unparser.ordering import ordered
 from coordinator.unparser.refusals import unsupported
 from coordinator.unparser.trees import call, cast, column, number
-from shared.plan.expressions import Call, StaticFunctionHandle
-from shared.plan.nodes import Aggregation, WindowFunction, WindowSpecification
+from shared.plan.expressions import Call, RowExpression, StaticFunctionHandle, Variable
+from shared.plan.nodes import Aggregation, WindowFrame, WindowFunction, WindowSpecification
 from shared.plan.types import parse_type
 
 
@@ -84,9 +84,9 @@ def _bare(value: Any) -> Any:
 
 
 def window_call(
-    function: WindowFunction, spec: WindowSpecification, key: str, dialect: str, offsets: Mapping[str, int]
+    function: WindowFunction, spec: WindowSpecification, key: str, dialect: str, known: dict[str, RowExpression]
 ) -> tuple[Any, str]:
-    """A window function with its OVER, and the name of its variable; ``offsets`` are known frame offsets."""
+    """A window function with its OVER, and the name of its variable; ``known`` is what variables stand for."""
     presto = function_of(function.functionCall, dialect)
     arguments = [expression(a, dialect) for a in function.functionCall.arguments]
     if presto == "count" and not arguments:
@@ -100,44 +100,51 @@ def window_call(
     inner: Any = call(WINDOWS[presto], *arguments) if presto in WINDOWS else _applied(presto, arguments, dialect)
     if function.ignoreNulls:
         inner = exp.IgnoreNulls(this=inner)
-    order = (
-        [ordered(o.variable, o.sortOrder) for o in spec.orderingScheme.orderBy]
-        if spec.orderingScheme is not None
-        else []
-    )
-    if dialect == "spark" and presto in _RANKING and not order:
+    order = [ordered(o.variable, o.sortOrder) for o in spec.orderingScheme.orderBy] if spec.orderingScheme else []
+    if dialect == "spark" and presto in RANKING and not order:
         order = [exp.Ordered(this=exp.Null())]
+    frame = None if presto in RANKING else _frame(function, bool(order), known, dialect)
+    if frame is not None and dialect == "spark" and function.frame.type == "GROUPS":
+        order = [exp.Ordered(this=column(PEERS), nulls_first=True)]
     window = exp.Window(
         this=inner,
         partition_by=[column(v.name) for v in spec.partitionBy],
         order=exp.Order(expressions=order) if order else None,
-        spec=_frame(function, presto, bool(order), offsets, dialect),
+        spec=frame,
     )
     kind = parse_type(function.functionCall.returnType)
     tree = cast(window, kind, dialect) if needs_cast(presto, kind, dialect) else window
     return tree, key.partition("<")[0]
 
 
-_RANKING = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead")
+RANKING = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead")
+PEERS = "procession_peers"
+"""The number of a row's peer group, for an engine that has no GROUPS: a frame of groups is a range of numbers."""
 
 
-def _frame(function: WindowFunction, presto: str, ordered: bool, offsets: Mapping[str, int], dialect: str) -> Any:
+def _frame(function: WindowFunction, ordered: bool, known: dict[str, RowExpression], dialect: str) -> Any:
     frame = function.frame
     default = (frame.type, frame.startType, frame.endType) == ("RANGE", "UNBOUNDED_PRECEDING", "CURRENT_ROW")
-    if presto in _RANKING or (default and not ordered):
+    if default and not ordered:
         return None
-    start, start_side = _bound(frame.startType, frame.startValue, offsets, dialect)
-    end, end_side = _bound(frame.endType, frame.endValue, offsets, dialect)
-    return exp.WindowSpec(kind=frame.type, start=start, start_side=start_side, end=end, end_side=end_side)
+    start, start_side = _bound(frame, frame.startType, frame.startValue, known, dialect)
+    end, end_side = _bound(frame, frame.endType, frame.endValue, known, dialect)
+    kind = "RANGE" if dialect == "spark" and frame.type == "GROUPS" else frame.type
+    return exp.WindowSpec(kind=kind, start=start, start_side=start_side, end=end, end_side=end_side)
 
 
-def _bound(kind: str, value: Any, offsets: Mapping[str, int], dialect: str) -> tuple[Any, str | None]:
+def _bound(
+    frame: WindowFrame, kind: str, value: Variable | None, known: dict[str, RowExpression], dialect: str
+) -> tuple[Any, str | None]:
     if kind == "CURRENT_ROW":
         return "CURRENT ROW", None
     if kind.startswith("UNBOUNDED"):
         return "UNBOUNDED", kind.removeprefix("UNBOUNDED_")
-    if value.name in offsets:
-        return number(offsets[value.name]), kind
-    if dialect == "spark":
-        raise unsupported("A window frame whose offset is no constant", dialect)
-    return column(value.name), kind
+    assert value is not None
+    offset = constant_offset(frame, value, known)
+    if offset is None:
+        if dialect == "spark" or frame.type == "RANGE":
+            raise unsupported("A window frame whose offset is no constant", dialect)
+        return column(value.name), kind
+    found = value_of(offset)
+    return (number(found) if isinstance(found, int) else expression(offset, dialect)), kind

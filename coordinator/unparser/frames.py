@@ -1,25 +1,28 @@
-"""Window frame offsets that a plan holds as constants."""
+"""What a plan's projections say of a window frame's bounds."""
 
 from __future__ import annotations
 
-from coordinator.analyzer.builders import value_of
-from shared.plan.expressions import Constant
-from shared.plan.nodes import (
-    FilterNode,
-    PlanNode,
-    ProjectNode,
-    WindowNode,
-)
+from shared.plan.expressions import Call, Constant, RowExpression, Variable
+from shared.plan.nodes import FilterNode, PlanNode, ProjectNode, WindowFrame, WindowNode
 
 
-def constant_offsets(node: PlanNode) -> dict[str, int]:
-    """The variables of a plan's top projections that hold an integer constant."""
-    found: dict[str, int] = {}
+def definitions(node: PlanNode) -> dict[str, RowExpression]:
+    """The variables of a plan's top projections and what they stand for, the uppermost first."""
+    found: dict[str, RowExpression] = {}
     while isinstance(node, ProjectNode | WindowNode | FilterNode):
         if isinstance(node, ProjectNode):
             for key, assigned in node.assignments.assignments.items():
-                value = value_of(assigned) if isinstance(assigned, Constant) else None
-                if isinstance(value, int):
-                    found.setdefault(key.partition("<")[0], value)
+                if not isinstance(assigned, Variable):
+                    found.setdefault(key.partition("<")[0], assigned)
         node = node.source
     return found
+
+
+def constant_offset(frame: WindowFrame, bound: Variable, known: dict[str, RowExpression]) -> Constant | None:
+    """A bound's offset when it is constant: for RANGE, what the plan adds to the sort key or takes from it."""
+    defined = known.get(bound.name)
+    if frame.type == "RANGE" and isinstance(defined, Call) and len(defined.arguments) == 2:
+        defined = defined.arguments[1]
+        if isinstance(defined, Variable):
+            defined = known.get(defined.name)
+    return defined if isinstance(defined, Constant) else None

@@ -8,9 +8,9 @@ from typing import Any
 from sqlglot import exp
 
 from coordinator.planner.query.outputs import output_variables
-from coordinator.unparser.aggregates import window_call
+from coordinator.unparser.aggregates import PEERS, window_call
 from coordinator.unparser.block import Block, Rendering, passed_on
-from coordinator.unparser.frames import constant_offsets
+from coordinator.unparser.frames import definitions
 from coordinator.unparser.ordering import ordered
 from coordinator.unparser.trees import binary, call, column, number
 from shared.plan.expressions import Variable
@@ -21,10 +21,7 @@ from shared.plan.nodes import (
     RowNumberNode,
     TopNRowNumberNode,
     WindowNode,
-    WindowSpecification,
 )
-
-_PEERS = "procession_peers"
 
 
 def window(rendering: Rendering, node: WindowNode) -> Block:
@@ -36,16 +33,10 @@ def window(rendering: Rendering, node: WindowNode) -> Block:
     if groups and rendering.dialect == "spark" and specification.orderingScheme is not None:
         # Spark has no GROUPS: a frame of peer groups is a range over their numbers.
         peers = _over("dense_rank", specification.partitionBy, specification.orderingScheme)
-        source = rendering.wrap(replace(source, columns=(*kept, (peers, _PEERS))), source.variables)
-    offsets = constant_offsets(node.source)
-    made = [window_call(f, specification, k, rendering.dialect, offsets) for k, f in node.windowFunctions.items()]
+        source = rendering.wrap(replace(source, columns=(*kept, (peers, PEERS))), source.variables)
+    known = definitions(node.source)
+    made = [window_call(f, specification, k, rendering.dialect, known) for k, f in node.windowFunctions.items()]
     return replace(source, columns=(*kept, *made), variables=output_variables(node))
-
-
-def peers_specification(specification: WindowSpecification) -> Any:
-    """The ORDER BY of a frame of peer groups for an engine that has ranges alone."""
-    assert specification.orderingScheme is not None
-    return exp.Ordered(this=column(_PEERS), nulls_first=True)
 
 
 def row_number(rendering: Rendering, node: RowNumberNode | TopNRowNumberNode) -> Block:

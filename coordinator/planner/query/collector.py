@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from coordinator.analyzer import calls, expressions
 from coordinator.analyzer.builders import coerce, constant, not_, operator, special, typed
 from coordinator.analyzer.context import Context, SortItem
-from coordinator.analyzer.syntax import function_name
 from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, is_comparable, is_orderable
 from coordinator.planner.query.builder import Ids, RelationPlan
+from coordinator.planner.query.window_calls import WindowCall, window_call
 from shared.plan.expressions import Call, RowExpression, Variable, type_of
 from shared.plan.types import Type
 
@@ -25,28 +24,6 @@ class Aggregate:
     distinct: bool
     condition: RowExpression | None
     order: tuple[SortItem, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A window frame; offsets are expressions."""
-
-    kind: str = "RANGE"
-    start: str = "UNBOUNDED_PRECEDING"
-    start_value: RowExpression | None = None
-    end: str = "CURRENT_ROW"
-    end_value: RowExpression | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WindowCall:
-    """One window function with its specification."""
-
-    call: Call
-    ignore_nulls: bool
-    partition: tuple[RowExpression, ...]
-    order: tuple[SortItem, ...]
-    frame: Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,65 +146,6 @@ class Collector:
                 node, f"Type [{type_of(value)}] must be orderable in order to be used in quantified comparison"
             )
         return common
-
-
-def window_call(node: Any, context: Context) -> WindowCall:
-    """The analyzed form of ``function(…) OVER (…)``."""
-    context.only(node, "this", "partition_by", "order", "spec", "alias", "over")
-    inner, ignore = node.this, False
-    if type(inner).__name__ in ("IgnoreNulls", "RespectNulls"):
-        ignore, inner = type(inner).__name__ == "IgnoreNulls", inner.this
-    if type(inner).__name__ == "Filter":
-        raise context.unsupported(inner, "FILTER of a window function")
-    name = function_name(inner)
-    if name is None:
-        raise context.unsupported(inner, f"{type(inner).__name__.upper()} window function")
-    context.only(inner, "this", "expressions")
-    arguments, distinct, order = calls.aggregate_arguments(inner, context, expressions.analyze_expression)
-    if distinct or order:
-        raise context.unsupported(node, "DISTINCT or ORDER BY in window function parameters")
-    analyze = expressions.analyze_expression
-    call = calls.bind_call(inner, name, arguments, context, analyze, ("window", "aggregate"))
-    assert isinstance(call, Call)
-    partition, sort, spec = _specification(node, context)
-    return WindowCall(call, ignore, partition, sort, _frame(spec, bool(sort), context))
-
-
-def _specification(node: Any, context: Context) -> tuple[tuple[RowExpression, ...], tuple[SortItem, ...], Any]:
-    if node.args.get("alias") is not None:
-        raise context.unsupported(node, "A named WINDOW")
-    partition = tuple(expressions.analyze_expression(e, context) for e in node.args.get("partition_by") or ())
-    order = node.args.get("order")
-    items = () if order is None else tuple(order.expressions)
-    sort = tuple(calls.sort_item(o, expressions.analyze_expression(o.this, context), context) for o in items)
-    return partition, sort, node.args.get("spec")
-
-
-def _frame(spec: Any, ordered: bool, context: Context) -> Frame:
-    if spec is None:
-        return Frame()
-    context.only(spec, "kind", "start", "start_side", "end", "end_side")
-    kind = str(spec.args.get("kind") or "RANGE").upper()
-    start, start_value = _bound(spec.args.get("start"), spec.args.get("start_side"), context)
-    if spec.args.get("end") is None:
-        end, end_value = "CURRENT_ROW", None
-    else:
-        end, end_value = _bound(spec.args.get("end"), spec.args.get("end_side"), context)
-    if kind == "RANGE" and (start_value is not None or end_value is not None):
-        raise context.unsupported(spec, "RANGE frame with an offset")
-    if kind == "GROUPS" and not ordered:
-        raise context.error(spec, "Window frame of type GROUPS requires ORDER BY to be specified")
-    return Frame(kind, start, start_value, end, end_value)
-
-
-def _bound(value: Any, side: Any, context: Context) -> tuple[str, RowExpression | None]:
-    text = str(value).upper()
-    if text == "CURRENT ROW":
-        return "CURRENT_ROW", None
-    direction = str(side or "PRECEDING").upper()
-    if text == "UNBOUNDED":
-        return f"UNBOUNDED_{direction}", None
-    return direction, coerce(expressions.analyze_expression(value, context), BIGINT)
 
 
 def grouping_value(

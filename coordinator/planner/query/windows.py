@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coordinator.analyzer.context import SortItem
 from coordinator.planner.query.builder import Builder, replace
-from coordinator.planner.query.collector import WindowCall
+from coordinator.planner.query.window_calls import Bound, Frame, WindowCall
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, Variable
 from shared.plan.nodes import WindowFrame, WindowFunction, WindowNode, WindowSpecification
 
@@ -51,20 +51,32 @@ def _function(builder: Builder, spec: WindowCall, mapping: dict[RowExpression, R
         returnType=spec.call.returnType,
         arguments=tuple(placed),
     )
-    frame = spec.frame
-    bounds = [replace(v, mapping) for v in (frame.start_value, frame.end_value) if v is not None]
-    offsets = iter(builder.add((b, "frame") for b in bounds))
-    start = next(offsets) if frame.start_value is not None else None
-    end = next(offsets) if frame.end_value is not None else None
     return WindowFunction(
         functionCall=call,
-        frame=WindowFrame(
-            type=frame.kind,  # type: ignore[arg-type]
-            startType=frame.start,
-            startValue=start,
-            endType=frame.end,
-            endValue=end,
-        ),
+        frame=_frame(builder, spec.frame, mapping),
         ignoreNulls=spec.ignore_nulls,
         functionHandle=call.functionHandle,
     )
+
+
+def _frame(builder: Builder, frame: Frame, mapping: dict[RowExpression, RowExpression]) -> WindowFrame:
+    start, end = (_bound(builder, b, mapping) for b in (frame.start, frame.end))
+    return WindowFrame(
+        type=frame.kind,  # type: ignore[arg-type]
+        startType=frame.start.kind,
+        startValue=start[0],
+        sortKeyCoercedForFrameStartComparison=start[1],
+        endType=frame.end.kind,
+        endValue=end[0],
+        sortKeyCoercedForFrameEndComparison=end[1],
+        originalStartValue=frame.start.text,
+        originalEndValue=frame.end.text,
+    )
+
+
+def _bound(
+    builder: Builder, bound: Bound, mapping: dict[RowExpression, RowExpression]
+) -> tuple[Variable | None, Variable | None]:
+    parts = [replace(e, mapping) for e in (bound.value, bound.key) if e is not None]
+    made: list[Variable | None] = [*builder.add((p, "frame") for p in parts), None, None]
+    return made[0], made[1]
