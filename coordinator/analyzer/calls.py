@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timezone
+from itertools import count
 from typing import Any
 
 from coordinator.analyzer import registry
@@ -72,6 +73,8 @@ def analyze_call(node: Any, context: Context, analyze: Analyze) -> RowExpression
         return _aggregate(node, inner, name, condition_node, context, analyze)
     if condition_node is not None:
         raise context.error(node, f"Filter is only valid for aggregation functions: '{name}'")
+    if {s.kind for s in registry.registry().get(name, ())} == {"window"}:
+        raise context.error(node, f"Window function {name} requires an OVER clause")
     return bind_call(inner, name, inner.expressions, context, analyze, ("scalar",))
 
 
@@ -180,9 +183,12 @@ def _lambda(node: Any, types: tuple[Type, ...], context: Context, analyze: Analy
     names = [str(p.this).lower() for p in node.expressions]
     if len(names) != len(types):
         raise context.error(node, f"Expected a lambda that takes {len(types)} argument(s) but got {len(names)}")
-    variables = {n: Variable(name=n, type=type_text(t)) for n, t in zip(names, types, strict=True)}
+    # A column that the body captures may have the name of a parameter.
+    taken = context.variable_names()
+    own = [next(c for c in (n, *(f"{n}_{i}" for i in count(1))) if c not in taken) for n in names]
+    variables = {n: Variable(name=o, type=type_text(t)) for n, o, t in zip(names, own, types, strict=True)}
     body = analyze(node.this, context.inside_lambda(variables))
-    return Lambda(argumentTypes=tuple(type_text(t) for t in types), arguments=tuple(names), body=body)
+    return Lambda(argumentTypes=tuple(type_text(t) for t in types), arguments=tuple(own), body=body)
 
 
 def call(

@@ -82,6 +82,15 @@ class Context:
             if value and name not in names:
                 raise self.unsupported(node, f"{type(node).__name__.upper()} with {name.strip('_')}")
 
+    def variable_names(self) -> frozenset[str]:
+        """The names of the variables that an expression here may read."""
+        found = {v.name for v in self.lambdas.values()}
+        scope: Scope | None = self.scope
+        while scope is not None:
+            found |= {f.variable.name for f in scope.fields}
+            scope = scope.parent
+        return frozenset(found)
+
     def inside_lambda(self, variables: Mapping[str, Variable]) -> Context:
         """The context of a lambda's body."""
         return replace(self, lambdas={**self.lambdas, **variables})

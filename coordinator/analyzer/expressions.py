@@ -199,12 +199,24 @@ def _comparison(node: Any, context: Context) -> RowExpression:
     context.only(node, "this", "expression")
     symbol = _COMPARISON[type(node).__name__]
     left = _analyze(node.this, context)
-    kind = type(node.expression).__name__
-    if kind in ("All", "Any"):
+    quantified = _quantified(node.expression)
+    if quantified is not None:
         if context.sinks is None:
             raise context.unsupported(node, "Quantified comparison here")
-        return context.sinks.quantified(node, symbol, left, kind == "All", node.expression.this, context)
+        return context.sinks.quantified(node, symbol, left, quantified[0], quantified[1], context)
     return comparison(node, symbol, left, _analyze(node.expression, context), context)
+
+
+def _quantified(node: Any) -> tuple[bool, Any] | None:
+    """Whether ALL, and the query, of ``ALL (query)`` and ``ANY (query)``."""
+    kind = type(node).__name__
+    if kind in ("All", "Any"):
+        return kind == "All", node.this
+    # Before VALUES or TABLE the parser takes the words for functions; true calls have names of their own here.
+    name = str(node.this).lower() if kind == "Anonymous" else ""
+    if name in ("all", "any", "some") and len(node.expressions) == 1:
+        return name == "all", node.expressions[0]
+    return None
 
 
 def _logical(node: Any, context: Context) -> RowExpression:

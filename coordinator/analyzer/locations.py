@@ -18,7 +18,9 @@ def start_of(node: Any) -> int | None:
     return best
 
 
-_BEFORE = {"Case": "case", "Not": "not", "Exists": "exists", "Neg": "-", "Array": "array", "Select": "select"}
+_BEFORE = {"Case": "case", "Not": "not", "Exists": "exists", "Neg": "-", "Array": "array", "Select": "select",
+    "Values": "values",
+}  # fmt: skip
 
 
 _BETWEEN = {

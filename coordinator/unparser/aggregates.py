@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from sqlglot import exp
@@ -13,8 +14,8 @@ from coordinator.unparser.frames import constant_offset
 from coordinator.unparser.functions import AGGREGATES, WINDOWS, apply, needs_cast
 from coordinator.unparser.ordering import ordered
 from coordinator.unparser.refusals import unsupported
-from coordinator.unparser.trees import call, cast, column, number
-from shared.plan.expressions import Call, RowExpression, StaticFunctionHandle, Variable
+from coordinator.unparser.trees import call, cast, column, number, text
+from shared.plan.expressions import Call, Constant, RowExpression, StaticFunctionHandle, Variable
 from shared.plan.nodes import Aggregation, WindowFrame, WindowFunction, WindowSpecification
 from shared.plan.types import parse_type
 
@@ -146,5 +147,17 @@ def _bound(
         if dialect == "spark" or frame.type == "RANGE":
             raise unsupported("A window frame whose offset is no constant", dialect)
         return column(value.name), kind
+    return _offset(offset, dialect), kind
+
+
+def _offset(offset: Constant, dialect: str) -> Any:
     found = value_of(offset)
-    return (number(found) if isinstance(found, int) else expression(offset, dialect)), kind
+    match offset.type:
+        case "interval day to second" if isinstance(found, timedelta | int):
+            span = found if isinstance(found, timedelta) else timedelta(milliseconds=found)
+            whole = not span % timedelta(days=1)
+            shown = str(span.days) if whole else str(span.total_seconds())
+            return exp.Interval(this=text(shown), unit=exp.Var(this="DAY" if whole else "SECOND"))
+        case "interval year to month":
+            return exp.Interval(this=text(str(found)), unit=exp.Var(this="MONTH"))
+    return number(found) if isinstance(found, int) else expression(offset, dialect)

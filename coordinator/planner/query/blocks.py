@@ -19,13 +19,14 @@ from coordinator.planner.query.outputs import output_variables
 from coordinator.planner.query.planning import Planning, SelectItem, ordinal, resolve_windows
 from coordinator.planner.query.pushdown import push_filter
 from coordinator.planner.query.relations import NoAggregates, plan_from
+from coordinator.planner.query.samples import sampled
 from coordinator.planner.query.subqueries import apply_subqueries
 from coordinator.planner.query.windows import plan_windows
 from shared.plan.expressions import RowExpression, Variable, type_of
 
 _READ = (
     "expressions", "from_", "joins", "laterals", "where", "group", "having", "order", "limit", "offset", "distinct",
-    "with_", "kind", "windows",
+    "with_", "kind", "windows", "sample",
 )  # fmt: skip
 
 
@@ -89,7 +90,14 @@ def _source(planner: Planning, tree: Any, context: Context) -> RelationPlan:
     if clause is None:
         return planner.no_rows_source()
     context.only(clause, "this")
-    return plan_from(planner, clause.this, joins, context)
+    plan = plan_from(planner, clause.this, joins, context)
+    sample = tree.args.get("sample")
+    if sample is None:
+        return plan
+    # The parser hangs the sample of a last relation that is no table on the query.
+    if joins:
+        raise context.unsupported(joins[-1].this, "TABLESAMPLE after a join")
+    return sampled(planner.ids, plan, sample, context)
 
 
 def _where(planner: Planning, tree: Any, builder: Builder, context: Context) -> None:

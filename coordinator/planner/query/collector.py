@@ -10,7 +10,7 @@ from typing import Any, Literal
 from coordinator.analyzer.builders import coerce, constant, not_, operator, special, typed
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, is_comparable, is_orderable
-from coordinator.planner.query.builder import Ids, RelationPlan
+from coordinator.planner.query.builder import Ids, RelationPlan, free_variables
 from coordinator.planner.query.window_calls import WindowCall, window_call
 from shared.plan.expressions import Call, RowExpression, Variable, type_of
 from shared.plan.types import Type
@@ -79,6 +79,12 @@ class Collector:
 
     def window(self, node: Any, context: Context) -> RowExpression:
         spec = window_call(node, context)
+        read = {v for e in (*spec.call.arguments, *spec.partition) for v in free_variables(e)}
+        read |= {v for item in spec.order for v in free_variables(item.expression)}
+        if read & set(self.windows.values()):
+            shown = str(node.sql(dialect="trino")).lower().replace("fn$", "").replace('"', "")
+            message = f"Cannot nest window functions inside window function '{shown}': [{shown}]"
+            raise context.error(node.parent_select or node, message)
         if spec not in self.windows:
             self.windows[spec] = self.ids.variable(spec.call.displayName, spec.call.returnType)
         return self.windows[spec]

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coordinator.analyzer import calls, expressions
-from coordinator.analyzer.builders import coerce, typed, value_of
+from coordinator.analyzer.builders import value_of
 from coordinator.analyzer.constants import evaluate_constant
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.scope import Scope, ScopeField
-from coordinator.analyzer.types import common_super_type, type_text
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.query.blocks import plan_block
 from coordinator.planner.query.builder import Builder, Ids, RelationPlan, single_row
@@ -18,9 +17,10 @@ from coordinator.planner.query.outputs import output_variables
 from coordinator.planner.query.planning import ordinal
 from coordinator.planner.query.relations import plan_relation
 from coordinator.planner.query.set_operations import distinct_rows, plan_set_operation
+from coordinator.planner.query.values import plan_values
 from shared.errors import ErrorCode
 from shared.plan.expressions import Constant, RowExpression
-from shared.plan.nodes import AggregationNode, LimitNode, OffsetNode, PlanNode, SortNode, TopNNode, ValuesNode
+from shared.plan.nodes import AggregationNode, LimitNode, OffsetNode, PlanNode, SortNode, TopNNode
 from shared.spi.connector import TableMetadata
 from shared.spi.session import Session
 
@@ -110,7 +110,7 @@ class QueryPlanner:
             return
         context.only(clause, "expressions", "recursive")
         if clause.args.get("recursive"):
-            raise context.error(clause, "Recursive WITH queries are not supported", ErrorCode.NOT_SUPPORTED)
+            raise context.error(clause, "Recursive WITH queries are not supported")
         visible = dict(self.ctes)
         own: set[str] = set()
         for cte in clause.expressions:
@@ -125,29 +125,7 @@ class QueryPlanner:
 
     def plan_values(self, tree: Any, context: Context) -> RelationPlan:
         """``VALUES row, …``."""
-        rows: list[list[RowExpression]] = []
-        for item in tree.expressions:
-            row = item
-            # VALUES (1, 2) is a row of two; VALUES 1 arrives as a tuple of one.
-            cells = row.expressions if type(row).__name__ == "Tuple" else [row]
-            rows.append([expressions.analyze_expression(c, context) for c in cells])
-        width = len(rows[0])
-        if any(len(r) != width for r in rows):
-            raise context.error(tree, "Values rows have mismatched types")
-        variables, columns = [], []
-        for position in range(width):
-            common = typed(rows[0][position])
-            for number, row_values in enumerate(rows):
-                widened = common_super_type(common, typed(row_values[position]))
-                if widened is None:
-                    shown = f"{type_text(typed(row_values[position]))} vs {type_text(common)}"
-                    raise context.error(tree.expressions[number], f"Values rows have mismatched types: {shown}")
-                common = widened
-            columns.append(common)
-            variables.append(self.ids.variable("field", type_text(common)))
-        cells_out = tuple(tuple(coerce(c, t, context.zone) for c, t in zip(r, columns, strict=True)) for r in rows)
-        node = ValuesNode(id=self.ids.node(), outputVariables=tuple(variables), rows=cells_out)
-        return RelationPlan(node, tuple(ScopeField(None, v) for v in variables))
+        return plan_values(self.ids, tree, context)
 
     def distinct(self, node: PlanNode, tree: Any, context: Context) -> AggregationNode:
         """The distinct rows of a plan."""

@@ -19,10 +19,11 @@ from coordinator.planner.query.correlation import NotDecorrelatedError
 from coordinator.planner.query.lateral import lateral_join
 from coordinator.planner.query.outputs import output_variables
 from coordinator.planner.query.planning import Planning
+from coordinator.planner.query.samples import sampled
 from coordinator.planner.query.subqueries import apply_subqueries
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Call, RowExpression, Variable
-from shared.plan.nodes import EquiJoinClause, JoinNode, SampleNode, TableScanNode, UnnestNode
+from shared.plan.nodes import EquiJoinClause, JoinNode, TableScanNode, UnnestNode
 from shared.spi.connector import TableMetadata
 
 
@@ -109,13 +110,8 @@ def _table(planner: Planning, node: Any, context: Context) -> RelationPlan:
         plan = _alias(RelationPlan(named.node, fields), node, context)
     else:
         plan = _alias(_scan(planner, node, parts, context), node, context)
-    sample = node.args.get("sample")
-    if sample is not None:
-        context.only(sample, "method", "percent", "size")
-        ratio = evaluate_constant(sample.args.get("percent") or sample.args.get("size"), "double", planner.session)
-        kind = str(sample.args.get("method") or "BERNOULLI").upper()
-        sampled = SampleNode(id=planner.ids.node(), source=plan.node, sampleRatio=ratio / 100, sampleType=kind)
-        plan = RelationPlan(sampled, plan.fields)
+    if node.args.get("sample") is not None:
+        plan = sampled(planner.ids, plan, node.args["sample"], context)
     if node.args.get("joins"):
         for join in node.args["joins"]:
             plan = _join(planner, plan, join, context)
@@ -231,7 +227,7 @@ def _join(planner: Planning, left: RelationPlan, join: Any, context: Context) ->
     context.only(join, "this", "side", "kind", "on", "using", "method")
     if join.args.get("method"):
         message = f"{str(join.args['method']).capitalize()} join not supported"
-        raise context.error(join.this, message, ErrorCode.NOT_SUPPORTED)
+        raise context.error(join.this, message)
     side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
     condition, using = join.args.get("on"), join.args.get("using")
     if kind not in ("", "CROSS", "INNER", "OUTER"):

@@ -34,7 +34,7 @@ def plan_set_operation(planner: Planning, tree: Any, context: Context) -> Relati
     kind = type(tree).__name__
     distinct = tree.args.get("distinct")
     if kind != "Union" and not distinct:
-        raise context.unsupported(tree, f"{kind.upper()} ALL")
+        raise _located(tree, f"{kind.upper()} ALL not yet implemented", context)
     plans = [planner.plan_query(t, context) for t in _operands(tree, kind)]
     if kind != "Union":
         return _marked(planner, plans, tree, context, kind)
@@ -101,7 +101,7 @@ def _common_types(plans: list[RelationPlan], tree: Any, context: Context, kind: 
     for plan in plans[1:]:
         if len(plan.visible) != len(first):
             message = f"{kind.upper()} query has different number of fields: {len(first)}, {len(plan.visible)}"
-            raise context.error(tree, message)
+            raise _located(tree, message, context)
         for position, f in enumerate(plan.visible):
             common = common_super_type(types[position], typed(f.variable))
             if common is None:

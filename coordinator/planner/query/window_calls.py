@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator.analyzer import calls, expressions
+from coordinator.analyzer import calls, expressions, registry
 from coordinator.analyzer.builders import coerce, typed, value_of
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.operators import arithmetic
@@ -67,6 +67,8 @@ def window_call(node: Any, context: Context) -> WindowCall:
         raise context.error(node, "Window function with ORDER BY is not supported")
     if distinct:
         raise context.error(block, f"DISTINCT in window function parameters not yet supported: {_shown(node)}")
+    if not {s.kind for s in registry.registry().get(name, ())} & {"window", "aggregate"} and registry.exists(name):
+        raise context.error(block, f"Not a window function: {name}")
     call = calls.bind_call(inner, name, arguments, context, analyze, ("window", "aggregate"))
     assert isinstance(call, Call)
     partition, sort = _specification(node, context)

@@ -1,0 +1,31 @@
+"""TABLESAMPLE: BERNOULLI as a filter by chance, as Presto's optimizer makes it, SYSTEM as a node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coordinator.analyzer.builders import constant, function_call, operator
+from coordinator.analyzer.constants import evaluate_constant
+from coordinator.analyzer.context import Context
+from coordinator.analyzer.types import BOOLEAN, DOUBLE
+from coordinator.planner.query.builder import Ids, RelationPlan
+from shared.plan.nodes import FilterNode, SampleNode
+
+
+def sampled(ids: Ids, plan: RelationPlan, sample: Any, context: Context) -> RelationPlan:
+    """A part of a relation's rows."""
+    context.only(sample, "method", "percent", "size")
+    tree = sample.args.get("percent") or sample.args.get("size")
+    kind = str(sample.args.get("method") or "BERNOULLI").upper()
+    tree.meta["rewritten"] = True
+    percent = evaluate_constant(tree, "double", context.session)
+    if percent < 0:
+        raise context.error(tree, "Sample percentage must be greater than or equal to 0")
+    if percent > 100:
+        raise context.error(tree, "Sample percentage must be less than or equal to 100")
+    if kind == "BERNOULLI":
+        chance = function_call("random", (), DOUBLE)
+        test = operator("<", (chance, constant(percent / 100, DOUBLE)), BOOLEAN)
+        return RelationPlan(FilterNode(id=ids.node(), source=plan.node, predicate=test), plan.fields)
+    node = SampleNode(id=ids.node(), source=plan.node, sampleRatio=percent / 100, sampleType=kind)
+    return RelationPlan(node, plan.fields)

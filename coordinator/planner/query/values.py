@@ -1,0 +1,97 @@
+"""``VALUES row, …``: constants as rows; expressions as a projection above constant rows, as Velox asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coordinator.analyzer import expressions
+from coordinator.analyzer.builders import coerce, constant, operator, special, typed
+from coordinator.analyzer.context import Context
+from coordinator.analyzer.interpreter import NotConstantError, evaluate
+from coordinator.analyzer.scope import ScopeField
+from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, type_text
+from coordinator.planner.query.builder import Ids, RelationPlan
+from coordinator.planner.query.joins import project
+from shared.errors import ProcessionError
+from shared.plan.expressions import Constant, RowExpression, SpecialForm, Variable
+from shared.plan.nodes import PlanNode, ValuesNode
+from shared.plan.types import Type
+
+Row = tuple[RowExpression, ...]
+
+
+def plan_values(ids: Ids, tree: Any, context: Context) -> RelationPlan:
+    """Its fields have no names; a row-typed expression stands for a row of columns."""
+    rows = [_row(item, context) for item in tree.expressions]
+    kinds = _common(rows, tree, context)
+    variables = tuple(ids.variable("field", type_text(kind)) for kind in kinds)
+    cells = [
+        tuple(_folded(coerce(c, k, context.zone), k, context) for c, k in zip(row, kinds, strict=True)) for row in rows
+    ]
+    return RelationPlan(_node(ids, variables, cells), tuple(ScopeField(None, v) for v in variables))
+
+
+def _row(item: Any, context: Context) -> list[RowExpression]:
+    # VALUES (1, 2) is a row of two; VALUES 1 arrives as a tuple of one.
+    if type(item).__name__ == "Tuple":
+        found = [expressions.analyze_expression(c, context) for c in item.expressions]
+        if len(found) > 1:
+            return found
+        single = found[0]
+    else:
+        single = expressions.analyze_expression(item, context)
+    if isinstance(single, SpecialForm) and single.form == "ROW_CONSTRUCTOR":
+        return list(single.arguments)
+    return [single]
+
+
+def _common(rows: list[list[RowExpression]], tree: Any, context: Context) -> list[Type]:
+    kinds = [typed(cell) for cell in rows[0]]
+    for row in rows:
+        own = [typed(cell) for cell in row]
+        widened = [common_super_type(a, b) for a, b in zip(kinds, own, strict=False)]
+        if len(own) != len(kinds) or None in widened:
+            first = ", ".join(type_text(typed(c)) for c in rows[0])
+            shown = f"[{first}] vs [{', '.join(map(type_text, own))}]"
+            raise context.error(tree, f"Values rows have mismatched types: {shown}")
+        kinds = [kind for kind in widened if kind is not None]
+    return kinds
+
+
+def _folded(cell: RowExpression, kind: Type, context: Context) -> RowExpression:
+    """The constant that the cell is, where that is known now; what fails, fails when it runs."""
+    if isinstance(cell, Constant):
+        return cell
+    try:
+        return constant(evaluate(cell, context.zone), kind)
+    except (NotConstantError, ProcessionError, ValueError, TypeError, NotImplementedError):
+        return cell
+
+
+def _node(ids: Ids, variables: tuple[Variable, ...], rows: list[Row]) -> PlanNode:
+    computed = [i for i in range(len(variables)) if not all(isinstance(row[i], Constant) for row in rows)]
+    if not computed:
+        return ValuesNode(id=ids.node(), outputVariables=variables, rows=tuple(rows))
+    kept = [i for i in range(len(variables)) if i not in computed]
+    number = ids.variable("row", "bigint")
+    own = (*(variables[i] for i in kept), number)
+    cells = tuple((*(row[i] for i in kept), constant(n, BIGINT)) for n, row in enumerate(rows))
+    if len(rows) == 1:
+        own, cells = own[:-1], (cells[0][:-1],)
+    source = ValuesNode(id=ids.node(), outputVariables=own, rows=cells)
+    assigned: dict[str, RowExpression] = {}
+    for i, variable in enumerate(variables):
+        assigned[variable.key] = _chosen(number, [row[i] for row in rows]) if i in computed else variable
+    return project(ids, source, assigned)
+
+
+def _chosen(number: Variable, cells: list[RowExpression]) -> RowExpression:
+    """The cell of each row, by the row's number."""
+    if len(cells) == 1:
+        return cells[0]
+    kind = typed(cells[0])
+    whens = [
+        special("WHEN", kind, operator("=", (number, constant(n, BIGINT)), BOOLEAN), cell)
+        for n, cell in enumerate(cells)
+    ]
+    return special("SWITCH", kind, constant(True, BOOLEAN), *whens, constant(None, kind))
