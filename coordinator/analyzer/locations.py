@@ -13,6 +13,9 @@ def start_of(node: Any) -> int | None:
     best: int | None = None
     for inner in node.walk():
         start = inner.meta.get("start") if inner.meta else None
+        if start == 0 and type(inner).__name__ == "Star":
+            # The parser's own, around VALUES: no star begins a statement.
+            continue
         if start is not None and (best is None or start < best):
             best = start
     return best

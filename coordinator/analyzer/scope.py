@@ -30,10 +30,14 @@ class Scope:
 
     fields: tuple[ScopeField, ...] = ()
     parent: Scope | None = None
+    _by_name: dict[str, list[ScopeField]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def find(self, name: str, prefix: tuple[str, ...] = ()) -> list[ScopeField]:
         """Every field of this scope (not of its parents) that the name can mean."""
-        return [f for f in self.fields if f.matches(name, prefix)]
+        if self.fields and not self._by_name:
+            for field_ in self.fields:
+                self._by_name.setdefault((field_.name or "").lower(), []).append(field_)
+        return [f for f in self._by_name.get(name, ()) if f.matches(name, prefix)]
 
     def visible(self) -> Iterator[ScopeField]:
         """The fields of ``SELECT *``."""

@@ -202,7 +202,8 @@ class PlanCheckers:
         start = perf_counter()
         try:
             check()
-        except ProcessionError:
+        except (ProcessionError, RecursionError):
+            # A plan that is too deep is the statement's fault, told as such by the planning line.
             raise
         except Exception as error:
             raise _checker_failed(name, error) from error

@@ -15,26 +15,34 @@ from shared.plan.types import parse_type
 
 
 def join(rendering: Rendering, node: JoinNode) -> Block:
-    """A join inside a SELECT of its own, which names the columns that it passes on."""
-    left, right = _side(rendering, node.left), _side(rendering, node.right)
+    """Joins in a SELECT of their own, which names the columns that they pass on: ``(a JOIN b) JOIN c`` in one FROM."""
+    chain = [node]
+    while isinstance(chain[-1].left, JoinNode):
+        chain.append(chain[-1].left)
+    first = _side(rendering, chain[-1].left)
+    made = [_joined(rendering, one) for one in reversed(chain)]
+    variables = output_variables(node)
+    source = exp.Select(expressions=[column(v.name) for v in variables] or [number(1)])
+    source.set("from_", exp.From(this=first))
+    source.set("joins", made)
+    alias = exp.TableAlias(this=name(rendering.alias()))
+    return Block(exp.Subquery(this=source, alias=alias), variables)
+
+
+def _joined(rendering: Rendering, node: JoinNode) -> Any:
     terms = [binary(exp.EQ, column(c.left.name), column(c.right.name)) for c in node.criteria]
     if node.filter is not None:
         terms.append(rendering.tree(node.filter))
     condition = None
     for term in terms:
         condition = term if condition is None else exp.And(this=condition, expression=term)
-    made = exp.Join(this=right)
+    made = exp.Join(this=_side(rendering, node.right))
     if node.type == "INNER" and condition is None:
         made.set("kind", "CROSS")
     else:
         made.set("side" if node.type != "INNER" else "kind", node.type)
         made.set("on", condition if condition is not None else exp.Boolean(this=True))
-    variables = output_variables(node)
-    source = exp.Select(expressions=[column(v.name) for v in variables] or [number(1)])
-    source.set("from_", exp.From(this=left))
-    source.set("joins", [made])
-    alias = exp.TableAlias(this=name(rendering.alias()))
-    return Block(exp.Subquery(this=source, alias=alias), variables)
+    return made
 
 
 def _side(rendering: Rendering, node: PlanNode) -> Any:

@@ -32,9 +32,14 @@ _LOG = logging.getLogger(__name__)
 _PR_SET_PDEATHSIG = 1
 
 
+_RECURSION_LIMIT = 6000
+"""Frames of Python: a left-deep plan of a few hundred joins is walked recursively. What nests deeper is refused."""
+
+
 def main(arguments: list[str]) -> None:
     """Serve until the coordinator closes the socket. ``arguments``: descriptor, process id of the coordinator."""
     _die_with_parent(int(arguments[1]))
+    sys.setrecursionlimit(_RECURSION_LIMIT)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # these reach the whole group; the coordinator closes us in its order
     with socket.socket(fileno=int(arguments[0])) as connection:

@@ -42,15 +42,27 @@ def plan_grouping(tree: Any, items: Sequence[SelectItem], context: Context) -> G
     for name in ("grouping_sets", "rollup", "cube"):
         value = clause.args.get(name)
         elements += value if isinstance(value, list) else ([value] if value else [])
-    for element in elements:
-        parts.append(_element(element, items, inner))
     count = 1
-    for part in parts:
-        count *= len(part)
+    for element in elements:
+        count *= _size(element)
     if count > _MAX_SETS:
         raise context.error(clause, f"GROUP BY has {count} grouping sets but can contain at most {_MAX_SETS}")
+    for element in elements:
+        parts.append(_element(element, items, inner))
     sets = [tuple(dict.fromkeys(k for keys in choice for k in keys)) for choice in product(*parts)]
     return Grouping(tuple(sets))
+
+
+def _size(element: Any) -> int:
+    match type(element).__name__:
+        case "Cube":
+            return 1 << len(element.expressions)
+        case "Rollup":
+            return len(element.expressions) + 1
+        case "GroupingSets":
+            return len(element.expressions)
+        case _:
+            return 1
 
 
 def _element(element: Any, items: Sequence[SelectItem], context: Context) -> list[tuple[RowExpression, ...]]:

@@ -24,6 +24,9 @@ from shared.plan.nodes import AggregationNode, LimitNode, OffsetNode, PlanNode, 
 from shared.spi.connector import TableMetadata
 from shared.spi.session import Session
 
+MAX_INLINED = 5000
+"""Every reference to a name of WITH is planned anew: names that refer twice to the name before them double the plan."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cte:
@@ -45,6 +48,7 @@ class QueryPlanner:
     ids: Ids = field(default_factory=Ids)
     ctes: dict[str, Cte] = field(default_factory=dict)
     scans: dict[str, TableMetadata] = field(default_factory=dict)
+    inlined: int = 0
 
     @property
     def context(self) -> Context:
@@ -64,6 +68,10 @@ class QueryPlanner:
     def plan_cte(self, name: str, context: Context) -> RelationPlan:
         """A reference to a name of WITH: planned anew, with variables of its own."""
         cte = self.ctes[name]
+        self.inlined += 1
+        if self.inlined > MAX_INLINED:
+            message = f"Number of references to WITH queries in the plan exceeds {MAX_INLINED}"
+            raise context.error(cte.tree, message, ErrorCode.EXCEEDED_PLAN_NODE_LIMIT)
         outside, self.ctes = self.ctes, cte.visible
         try:
             plan = self.plan_query(cte.tree, replace(context, scope=Scope(), sinks=None))
