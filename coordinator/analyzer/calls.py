@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timezone
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 from coordinator.analyzer import registry
@@ -185,7 +185,7 @@ def _lambda(node: Any, types: tuple[Type, ...], context: Context, analyze: Analy
         raise context.error(node, f"Expected a lambda that takes {len(types)} argument(s) but got {len(names)}")
     # A column that the body captures may have the name of a parameter.
     taken = context.variable_names()
-    own = [next(c for c in (n, *(f"{n}_{i}" for i in count(1))) if c not in taken) for n in names]
+    own = [next(c for c in chain((n,), (f"{n}_{i}" for i in count(1))) if c not in taken) for n in names]
     variables = {n: Variable(name=o, type=type_text(t)) for n, o, t in zip(names, own, types, strict=True)}
     body = analyze(node.this, context.inside_lambda(variables))
     return Lambda(argumentTypes=tuple(type_text(t) for t in types), arguments=tuple(own), body=body)

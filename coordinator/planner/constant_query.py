@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.interpreter import NotConstantError, evaluate
 from coordinator.planner.planned_statement import ReturnRows
+from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Call, Lambda, RowExpression, SpecialForm, Variable
 from shared.plan.nodes import FilterNode, LimitNode, OutputNode, PlanNode, ProjectNode, ValuesNode
 from shared.plan.traversal import variable_of_key
@@ -26,6 +27,11 @@ def constant_rows(plan: PlanNode, session: Session) -> ReturnRows | None:
         return ReturnRows(_rows(plan, session))
     except NotConstantError:
         return None
+    except ProcessionError as error:
+        if error.code is ErrorCode.NOT_SUPPORTED:
+            # Nothing of the query's: what Python does not evaluate, an engine does.
+            return None
+        raise
 
 
 def _rows(plan: PlanNode, session: Session) -> tuple[tuple[Any, ...], ...]:

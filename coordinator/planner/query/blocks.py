@@ -51,6 +51,9 @@ def plan_block(planner: Planning, tree: Any, context: Context) -> RelationPlan:
     grouping = plan_grouping(tree, items, inner)
     mapping: dict[RowExpression, RowExpression] = {}
     if grouping is not None or collector.aggregates or collector.groupings or having is not None:
+        below = _read_by_aggregates(collector)
+        apply_subqueries(builder, [s for s in collector.subqueries if s.variable in below], {})
+        collector.subqueries = [s for s in collector.subqueries if s.variable not in below]
         mapping = group(builder, grouping, collector)
         outer = _outer_variables(context)
         allowed = _standing_in(collector) | set(mapping.values()) | outer
@@ -67,6 +70,15 @@ def plan_block(planner: Planning, tree: Any, context: Context) -> RelationPlan:
     chosen = [SelectItem(i.name, substitute(i.expression, mapping), i.node) for i in items]
     sorts = [SortItem(substitute(s.expression, mapping), s.order) for _, s in order]
     return _finish(planner, tree, builder, chosen, sorts, inner)
+
+
+def _read_by_aggregates(collector: Collector) -> set[Variable]:
+    found: set[Variable] = set()
+    for spec in collector.aggregates:
+        found |= free_variables(spec.call)
+        found |= free_variables(spec.condition) if spec.condition is not None else set()
+        found |= {v for item in spec.order for v in free_variables(item.expression)}
+    return found
 
 
 def _outer_variables(context: Context) -> set[RowExpression]:
@@ -181,6 +193,9 @@ def _order(tree: Any, items: Sequence[SelectItem], context: Context) -> list[tup
         if item.name is None or item.name.lower() in outputs:
             continue
         outputs[item.name.lower()] = item.expression
+        if isinstance(item.expression, Variable):
+            fields.append(ScopeField(item.name, item.expression))
+            continue
         variable = Variable(name=f"$output{number}", type=type_of(item.expression))
         stand_ins[variable] = item.expression
         fields.append(ScopeField(item.name, variable))

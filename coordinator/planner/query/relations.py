@@ -45,7 +45,7 @@ def plan_relation(planner: Planning, node: Any, context: Context, left: Relation
             if node.args.get("with_"):
                 raise context.unsupported(node, "WITH before a parenthesis")
             if type(node.this).__name__ == "Table":
-                inner = plan_from(planner, node.this, node.this.args.get("joins") or [], context)
+                inner = plan_relation(planner, node.this, context, None)
             else:
                 inner = planner.plan_nested(node.this, context)
             joined = _alias(inner, node, context)
