@@ -98,8 +98,12 @@ def window_call(
         arguments[place:] = [_bare(a) if i == place else a for i, a in enumerate(arguments) if i >= place]
     if dialect == "spark" and presto in COLLECTED:
         raise unsupported(f"Window function {presto}", dialect)
+    if function.ignoreNulls and dialect == "duckdb" and arguments:
+        # DuckDB wants the words inside the parentheses, where sqlglot writes none.
+        shown = arguments[-1].sql(dialect=dialect, comments=False)
+        arguments = [*arguments[:-1], exp.Var(this=f"{shown} IGNORE NULLS")]
     inner: Any = call(WINDOWS[presto], *arguments) if presto in WINDOWS else _applied(presto, arguments, dialect)
-    if function.ignoreNulls:
+    if function.ignoreNulls and dialect != "duckdb":
         inner = exp.IgnoreNulls(this=inner)
     order = [ordered(o.variable, o.sortOrder) for o in spec.orderingScheme.orderBy] if spec.orderingScheme else []
     if dialect == "spark" and presto in RANKING and not order:
