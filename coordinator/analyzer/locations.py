@@ -22,7 +22,7 @@ def start_of(node: Any) -> int | None:
 
 
 _BEFORE = {"Case": "case", "Not": "not", "Exists": "exists", "Neg": "-", "Array": "array", "Select": "select",
-    "Values": "values",
+    "Values": "values", "With": "with", "Unnest": "unnest",
 }  # fmt: skip
 
 
@@ -43,6 +43,11 @@ def location_in(text: str, node: Any) -> ErrorLocation | None:
         if start is not None:
             found = text.lower().rfind(_BETWEEN[kind], left, start)
             return location_of(text, found if found >= 0 else start)
+        # TRUE, NULL and their like have no place of their own.
+        after = max((n.meta["end"] for n in node.this.walk() if "end" in n.meta), default=None)
+        found = -1 if after is None else text.lower().find(_BETWEEN[kind], after + 1)
+        if found >= 0:
+            return location_of(text, found)
     start = start_of(node)
     if start is None:
         return None
