@@ -59,6 +59,7 @@ ROLLBACK = ProcedureDeclaration(
         Argument("older_than", "timestamp", "Guard."),
     ),
     output=(OutputColumn("current_snapshot_id", "bigint"),),
+    dry_run_output=(OutputColumn("would_become_current", "bigint"),),
 )
 
 

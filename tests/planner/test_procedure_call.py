@@ -66,6 +66,11 @@ def test_positional_arguments_and_defaults(plan: Plan) -> None:
     assert (planned.query_type, planned.update_type, planned.subplan) == ("DATA_DEFINITION", "CALL", None)
 
 
+@pytest.mark.parametrize(("value", "column"), [("true", "would_become_current"), ("false", "current_snapshot_id")])
+def test_a_dry_run_may_have_columns_of_its_own(plan: Plan, value: str, column: str) -> None:
+    assert plan(f"CALL {ROLLBACK}('db', 't', 1, {value})").columns == (Column(column, "bigint"),)
+
+
 def test_named_arguments_in_any_order_and_case(plan: Plan) -> None:
     text = (
         f"CALL {ROLLBACK}(SNAPSHOT_ID => CAST('7' AS bigint), \"Table_Name\" => 'T' || 'x', schema => 'db', "
