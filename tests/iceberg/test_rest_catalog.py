@@ -39,6 +39,29 @@ def test_rewrite_and_rollback_through_rest(lake: Any) -> None:
         assert table.refresh().metadata.current_snapshot_id == snapshot
 
 
+def test_references_properties_and_picks_through_rest(lake: Any) -> None:
+    table = lake.create("t", [numbers(0), numbers(50)])
+    first, second = (snapshot.snapshot_id for snapshot in table.refresh().snapshots())
+    table.append(numbers(100), branch=None)
+    (staged,) = {s.snapshot_id for s in table.refresh().snapshots()} - {first, second}
+    table.append(numbers(200))
+    given = {"schema": "db", "table_name": "t"}
+    with serving(lake.other) as address:
+        lake.connector = over_rest(lake, address)
+        lake.call("create_tag", **given, tag="v", snapshot_id=first, max_ref_age_ms=5)
+        lake.call("create_tag", **given, tag="gone")
+        lake.call("drop_tag", **given, tag="gone")
+        lake.call("set_table_property", **given, key="a", value="b")
+        lake.call("cherrypick_snapshot", **given, snapshot_id=staged)
+        lake.call("compute_table_stats", **given)
+    table.refresh()
+    assert set(table.refs()) == {"main", "v"}
+    assert (table.refs()["v"].snapshot_id, table.refs()["v"].max_ref_age_ms) == (first, 5)
+    assert table.properties["a"] == "b"
+    assert [row[0] for row in lake.rows("t")] == [*range(150), *range(200, 250)]
+    assert table.metadata.statistics[0].blob_metadata[0].properties == {"ndv": "200"}
+
+
 def test_an_unreachable_rest_catalog_is_a_clear_error(lake: Any) -> None:
     connector = over_rest(lake, "http://127.0.0.1:9")
     with pytest.raises(ProcessionError) as failed:
