@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from coordinator.connectors.iceberg import sorted_writes
 from shared.errors import ErrorCode, ProcessionError
 
 
@@ -37,6 +38,23 @@ def test_rows_after_rewrite_all(fixtures: Any, java_rows: Any, name: str) -> Non
     again = fixtures.rewrite(name)
     assert again["rewritten_data_files_count"] == 0, "a second run finds nothing"
     assert fixtures.workers.statements == []
+
+
+@pytest.mark.parametrize("name", [name for name in REWRITTEN if name != "sorted"])
+def test_rows_after_a_sort_over_ranges(fixtures: Any, java_rows: Any, monkeypatch: Any, name: str) -> None:
+    """A Hilbert curve through all primitive columns: every type, nested columns carried along, deletes applied."""
+    monkeypatch.setattr(sorted_writes, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(sorted_writes, "_RANGE_BYTES", 2000)
+    fields = fixtures.other.load_table(f"fx.{name}").schema().fields
+    columns = ", ".join(f'"{field.name}"' for field in fields if field.field_type.is_primitive)
+    result = fixtures.rewrite(name, {"rewrite-all": "true"}, strategy="sort", sorted_by=[f"hilbert({columns})"])
+    tasks = list(fixtures.other.load_table(f"fx.{name}").scan().plan_files())
+    assert not any(task.delete_files for task in tasks)
+    data = pa.concat_tables([pq.ParquetFile(task.file.file_path).read() for task in tasks])
+    assert java_rows.found(data) == java_rows.expected(fixtures.home, name, data.schema)
+    assert result["rewritten_rows_count"] == data.num_rows
+    assert fixtures.workers.statements == []
+    assert not list(Path("wh").rglob("*.arrow")), "scratch files are gone"
 
 
 DELEGATED = [
