@@ -21,6 +21,8 @@ from shared.plan.types import parse_type
 from shared.spi.session import Session
 from tests.sql.sqllogictest import Record, read, rows_of
 
+pytestmark = pytest.mark.slow
+
 FILES = sorted((Path(__file__).parent / "slt").glob("*.slt"))
 
 
