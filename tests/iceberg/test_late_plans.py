@@ -1,0 +1,113 @@
+"""What EXPLAIN shows of late materialization: which columns are deferred, and why not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.transforms import IdentityTransform
+
+from coordinator.connectors.registry import CatalogConfig, Catalogs
+from coordinator.planner.planned_statement import FetchRows, ReturnRows, RunOnSpark
+from coordinator.validation.plan_statement import plan_statement
+from shared.properties import Property
+from shared.spi.session import Session
+
+PREFIX = "global_late_materialization_"
+ON = {"enable_global_late_materialization": "true", PREFIX + "cost_based": "false"}
+
+
+class NoCheckers:
+    def validate_intermediate(self, plan: Any, session: Any, warn: Any) -> None: ...
+
+    def validate_final(self, plan: Any, session: Any, warn: Any) -> None: ...
+
+
+@pytest.fixture
+def plan(lake: Any) -> Any:
+    rows = {"id": [1, 2], "k": [3, 4], "name": ["a", "b"], "note": ["x", None], "p": ["u", "v"]}
+    table = lake.create("t", [pa.table(rows)])
+    with table.update_spec() as update:
+        update.add_field("p", IdentityTransform(), "p")
+    lake.create("u", [pa.table({"uid": [1], "label": ["l"], "n": [5]})])
+    values = {"iceberg.catalog.uri": lake.uri, "iceberg.catalog.warehouse": f"file://{lake.home}/wh"}
+    properties = {k: Property(k, v, Path("lab.properties"), i) for i, (k, v) in enumerate(values.items(), start=2)}
+    catalogs = Catalogs([CatalogConfig("lab", "iceberg", properties, lake.home)])
+
+    def work_of(query: str, **given: str) -> Any:
+        settings = ON | {
+            PREFIX + k if k != "enable" else "enable_global_late_materialization": v for k, v in given.items()
+        }
+        session = Session(user="test", catalog="lab", schema="db", properties=settings)
+        return plan_statement(query, session, catalogs, NoCheckers()).work
+
+    return work_of
+
+
+def explained(plan: Any, query: str, **given: str) -> str:
+    work = plan(f"EXPLAIN (TYPE LOGICAL) {query}", **given)
+    assert isinstance(work, ReturnRows)
+    return str(work.rows[0][0])
+
+
+def deferred(plan: Any, query: str, **given: str) -> list[str]:
+    found = re.search(r"- Fetch\[.*?deferred = (.*?)\]", explained(plan, query, **given))
+    return [] if found is None else sorted(found[1].split(", "))
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("SELECT * FROM t ORDER BY k LIMIT 2", ["id", "name", "note"]),
+        ("SELECT name, name AS again FROM t ORDER BY k LIMIT 2", ["name"]),
+        ("SELECT upper(name) AS u, note FROM t ORDER BY k LIMIT 2", ["note"]),
+        ("SELECT * FROM t JOIN u ON id = uid ORDER BY k LIMIT 2", ["label", "n", "name", "note"]),
+        ("SELECT * FROM t FULL JOIN u ON id = uid AND name = label WHERE k > 1", ["note"]),
+        ("SELECT a.name, b.note FROM t a JOIN t b ON a.id = b.k WHERE a.k = 1", ["name", "note_1"]),
+        ("SELECT name, note FROM t WHERE name LIKE 'a%'", ["note"]),
+        ("SELECT name, note, rank() OVER (ORDER BY k) AS r FROM t LIMIT 1", ["name", "note"]),
+        ("SELECT id, name FROM t UNION ALL SELECT uid, label FROM u ORDER BY 1 LIMIT 3", ["name_1"]),
+        ("SELECT name FROM t WHERE name > 'a' UNION ALL SELECT label FROM u LIMIT 3", []),
+        ("SELECT name, count(*) AS c FROM t GROUP BY name LIMIT 2", []),
+        ("SELECT DISTINCT name, note FROM t LIMIT 2", []),
+        ("SELECT * FROM t", []),
+    ],
+)
+def test_deferred_columns(query: str, columns: list[str], plan: Any) -> None:
+    assert deferred(plan, query) == columns
+
+
+@pytest.mark.parametrize(
+    ("query", "given", "reason"),
+    [
+        ("SELECT * FROM t", {}, "every row of the table is in the result"),
+        ("SELECT * FROM t ORDER BY k LIMIT 9", {"max_rows": "8"}, "up to 9 rows are in the result, more than"),
+        ("SELECT id FROM t ORDER BY k LIMIT 9", {}, "only 1 narrow column of t would be fetched"),
+        ("SELECT p FROM t ORDER BY k LIMIT 9", {}, "no column of t that only the result needs"),
+        ("SELECT * FROM t ORDER BY k LIMIT 9", {"cost_based": "true"}, "no table has 16 MB to read"),
+    ],
+)
+def test_reasons(query: str, given: dict[str, str], reason: str, plan: Any) -> None:
+    assert f"Late materialization: {reason}" in explained(plan, query, **given)
+    assert isinstance(plan(query, **given), RunOnSpark)
+
+
+def test_narrow_columns_when_asked_for(plan: Any) -> None:
+    assert deferred(plan, "SELECT id FROM t ORDER BY k LIMIT 9", min_columns="1") == ["id"]
+
+
+def test_both_passes_read_the_same_snapshot(plan: Any, lake: Any) -> None:
+    work = plan("SELECT * FROM t ORDER BY k LIMIT 2")
+    assert isinstance(work, FetchRows)
+    snapshot = lake.table("t").current_snapshot().snapshot_id
+    assert f"VERSION AS OF {snapshot}" in work.first.sql
+    assert work.look_ups[0].table.connectorHandle["icebergTableName"]["snapshotId"] == snapshot
+
+
+def test_off(plan: Any) -> None:
+    query = "SELECT * FROM t ORDER BY k LIMIT 2"
+    assert "Late" not in explained(plan, query, enable="false")
+    assert isinstance(plan(query, enable="false"), RunOnSpark)
