@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from coordinator.planner.planned_statement import ExplainAnalyze, RunOnSpark
+from coordinator.planner.planned_statement import ExplainAnalyze, FetchRows, RunOnSpark
 from shared.units import format_data_size, format_duration
 
 
@@ -34,7 +34,7 @@ def explain_analyze(work: ExplainAnalyze, run: Run) -> str:
         rows += batch.num_rows
         size += batch.nbytes
     seconds = time.perf_counter() - begun
-    engine = "Spark" if isinstance(work.work, RunOnSpark) else "the coordinator"
+    engine = "Spark" if isinstance(work.work, RunOnSpark | FetchRows) else "the coordinator"
     planning = ", ".join(f"{verb} {format_duration(taken)}" for verb, taken in work.verb_seconds.items())
     head = (
         f"Ran on {engine} in {format_duration(seconds)}. Output: {rows} rows ({format_data_size(size)}). {planning}\n\n"
