@@ -19,7 +19,7 @@ from shared.spi.session import Session
 from shared.units import format_duration
 
 _LOG = logging.getLogger(__name__)
-_START_SECONDS = 60.0
+_START_SECONDS = 180.0  # a second on an idle machine; a busy one must not keep the coordinator down
 _CANCEL_GRACE_SECONDS = 1.0
 _FIRST_RESTART_SECONDS = 0.1
 _LAST_RESTART_SECONDS = 5.0
