@@ -14,6 +14,8 @@ from functools import cache
 from importlib.resources import files
 
 from coordinator.analyzer.types import (
+    BIGINT,
+    INTEGERS,
     UNKNOWN,
     array,
     can_coerce,
@@ -66,6 +68,9 @@ _ORDERED = frozenset(
         "approx_percentile",
     ]
 )
+
+
+_SKETCHES = ("qdigest_agg", "tdigest_agg", "sketch_kll", "sketch_kll_with_k")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +218,9 @@ def _try(
     for expected, given in zip(formal, actual, strict=True):
         if given is not None and not _unify(expected, given, bindings, exact=exact):
             return None
+    if signature.name in _SKETCHES:
+        # There are no sketches of narrow integers; their values widen.
+        bindings.types = {n: BIGINT if t.base in INTEGERS else t for n, t in bindings.types.items()}
     for position, (expected, given) in enumerate(zip(formal, actual, strict=True)):
         if given is None and not _bind_lambda(expected, position, bindings, typer):
             return None

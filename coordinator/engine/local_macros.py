@@ -18,12 +18,4 @@ MACROS = (
         WHEN isinf(x) THEN CASE WHEN x > 0 THEN 'Infinity' ELSE '-Infinity' END
         WHEN x = 0 OR (abs(x) >= 1e-3 AND abs(x) < 1e7) THEN CAST(x AS VARCHAR)
         ELSE CASE WHEN x < 0 THEN '-' ELSE '' END || java_scientific(CAST(abs(x) AS VARCHAR)) END""",
-    """CREATE MACRO from_base_text(t, base) AS CAST(list_reduce(list_concat([CAST(0 AS BIGINT)],
-        list_transform(string_split(lower(t), ''), lambda x: CAST(strpos('0123456789abcdefghijklmnopqrstuvwxyz', x) - 1
-        AS BIGINT))), lambda s, x: s * base + x) AS BIGINT)""",
-    # Presto's JSON has no white space.
-    """CREATE MACRO json_text(j) AS CAST(json(j) AS VARCHAR)""",
-    # map_agg: rows without a key are left out, one value of a repeated key stays, no rows give NULL.
-    """CREATE MACRO presto_map(ks, vs) AS CASE WHEN len(list_distinct(ks)) > 0 THEN map(list_distinct(ks),
-        list_transform(list_distinct(ks), lambda k: list_extract(vs, list_position(ks, k)))) END""",
 )

@@ -12,6 +12,7 @@ from coordinator.unparser.collected import COLLECTED, collected_call
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.frames import constant_offset
 from coordinator.unparser.functions import AGGREGATES, WINDOWS, apply, needs_cast
+from coordinator.unparser.kernel_aggregates import in_kernels, kernel_aggregate
 from coordinator.unparser.ordering import ordered
 from coordinator.unparser.refusals import unsupported
 from coordinator.unparser.trees import call, cast, column, number, text
@@ -31,11 +32,16 @@ def function_of(node: Call, dialect: str) -> str:
 def aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[Any, str]:
     """The aggregate and the name of its variable."""
     function = function_of(aggregation.call, dialect)
+    order = aggregation.orderBy.orderBy if aggregation.orderBy is not None else ()
+    condition = column(aggregation.mask.name) if aggregation.mask is not None else None
+    unsorted = dialect == "duckdb" or not order or function in (*_ORDER_FREE, *COLLECTED)
+    if in_kernels(function, aggregation.call, dialect, sorted_rows=not unsorted):
+        once = aggregation.distinct is True
+        tree = kernel_aggregate(function, aggregation.call, dialect, distinct=once, condition=condition, order=order)
+        return tree, key.partition("<")[0]
     arguments = [expression(a, dialect) for a in aggregation.call.arguments]
     if function == "count" and not arguments:
         arguments = [exp.Star()]
-    order = aggregation.orderBy.orderBy if aggregation.orderBy is not None else ()
-    condition = column(aggregation.mask.name) if aggregation.mask is not None else None
     if dialect == "spark" and function in COLLECTED:
         distinct = aggregation.distinct is True
         tree = collected_call(function, arguments, distinct=distinct, condition=condition, order=order)
@@ -76,7 +82,7 @@ def _filtered(tree: Any, condition: Any) -> Any:
     return exp.Filter(this=tree, expression=exp.Where(this=condition))
 
 
-_WRAPPERS = ("exp", "map", "presto_map")
+_WRAPPERS = ("exp", "map")
 
 
 def _bare(value: Any) -> Any:
@@ -89,6 +95,12 @@ def window_call(
 ) -> tuple[Any, str]:
     """A window function with its OVER, and the name of its variable; ``known`` is what variables stand for."""
     presto = function_of(function.functionCall, dialect)
+
+    def over(tree: Any) -> Any:
+        return _window(tree, function, spec, presto, dialect, known)
+
+    if in_kernels(presto, function.functionCall, dialect, window=True):
+        return kernel_aggregate(presto, function.functionCall, dialect, over=over), key.partition("<")[0]
     arguments = [expression(a, dialect) for a in function.functionCall.arguments]
     if presto == "count" and not arguments:
         arguments = [exp.Star()]
@@ -96,8 +108,6 @@ def window_call(
         place = 0 if presto == "ntile" else 1
         # Spark wants a bare literal for an offset.
         arguments[place:] = [_bare(a) if i == place else a for i, a in enumerate(arguments) if i >= place]
-    if dialect == "spark" and presto in COLLECTED:
-        raise unsupported(f"Window function {presto}", dialect)
     if function.ignoreNulls and dialect == "duckdb" and arguments:
         # DuckDB wants the words inside the parentheses, where sqlglot writes none.
         shown = arguments[-1].sql(dialect=dialect, comments=False)
@@ -105,21 +115,32 @@ def window_call(
     inner: Any = call(WINDOWS[presto], *arguments) if presto in WINDOWS else _applied(presto, arguments, dialect)
     if function.ignoreNulls and dialect != "duckdb":
         inner = exp.IgnoreNulls(this=inner)
+    window = over(inner)
+    kind = parse_type(function.functionCall.returnType)
+    tree = cast(window, kind, dialect) if needs_cast(presto, kind, dialect) else window
+    return tree, key.partition("<")[0]
+
+
+def _window(
+    inner: Any,
+    function: WindowFunction,
+    spec: WindowSpecification,
+    presto: str,
+    dialect: str,
+    known: dict[str, RowExpression],
+) -> Any:
     order = [ordered(o.variable, o.sortOrder) for o in spec.orderingScheme.orderBy] if spec.orderingScheme else []
     if dialect == "spark" and presto in RANKING and not order:
         order = [exp.Ordered(this=exp.Null())]
     frame = None if presto in RANKING else _frame(function, bool(order), known, dialect)
     if frame is not None and dialect == "spark" and function.frame.type == "GROUPS":
         order = [exp.Ordered(this=column(PEERS), nulls_first=True)]
-    window = exp.Window(
+    return exp.Window(
         this=inner,
         partition_by=[column(v.name) for v in spec.partitionBy],
         order=exp.Order(expressions=order) if order else None,
         spec=frame,
     )
-    kind = parse_type(function.functionCall.returnType)
-    tree = cast(window, kind, dialect) if needs_cast(presto, kind, dialect) else window
-    return tree, key.partition("<")[0]
 
 
 RANKING = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead")

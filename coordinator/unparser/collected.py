@@ -55,7 +55,8 @@ def _sorted(collected: Any, order: Sequence[Ordering], offset: int) -> Any:
     return call("array_sort", collected, _lambda(case(branches, number(0)), _ITEM, _OTHER))
 
 
-def _collect(values: list[Any], *, distinct: bool, condition: Any, order: Sequence[Ordering]) -> Any:
+def collect(values: list[Any], *, distinct: bool, condition: Any, order: Sequence[Ordering]) -> Any:
+    """The array of the group's rows, as structs ``v0``, ``v1`` …, those of ``order`` last."""
     structs = _structs([*values, *(column(o.variable.name) for o in order)])
     collected = call("collect_list", exp.Distinct(expressions=[structs]) if distinct else structs)
     if condition is not None:
@@ -84,4 +85,4 @@ def collected_call(
     function: str, values: list[Any], *, distinct: bool, condition: Any, order: Sequence[Ordering]
 ) -> Any:
     """One of ``COLLECTED`` on Spark."""
-    return COLLECTED[function](_collect(values, distinct=distinct, condition=condition, order=order))
+    return COLLECTED[function](collect(values, distinct=distinct, condition=condition, order=order))

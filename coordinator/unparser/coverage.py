@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from coordinator.analyzer.registry import registry
+from coordinator.engine.spark.kernels.functions.aggregates import PREFIX
 from coordinator.unparser.functions import AGGREGATES, SCALARS, WINDOWS
 from coordinator.unparser.programs import runs_in_python
 
@@ -32,7 +33,7 @@ def coverage() -> str:
 
 def _runs(name: str, kind: str, dialect: str) -> bool:
     if kind == "aggregate":
-        return name in AGGREGATES[dialect]
+        return name in AGGREGATES[dialect] or runs_in_python(PREFIX + name)
     return name in WINDOWS if kind == "window" else name in SCALARS[dialect] or name in _SPECIAL or runs_in_python(name)
 
 

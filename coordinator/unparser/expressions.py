@@ -15,6 +15,7 @@ from coordinator.unparser.constants import literal, row
 from coordinator.unparser.functions import SCALARS, apply, needs_cast
 from coordinator.unparser.programs import python_call, runs_in_python
 from coordinator.unparser.refusals import unsupported
+from coordinator.unparser.session_zone import session_zone
 from coordinator.unparser.trees import binary, call, case, cast, column, field_name, is_null, name, number, text
 from shared.errors import ProcessionError
 from shared.plan.expressions import (
@@ -149,10 +150,17 @@ def _wholly_in_python(node: Call, function: str, dialect: str) -> bool:
     if function not in _BUILT and _kernels_alone(function, dialect):
         return True
     first = typed(node.arguments[0]).base if node.arguments and not isinstance(node.arguments[0], Lambda) else ""
+    if runs_in_python(function) and any(_carries_zone(a) for a in node.arguments):
+        return True
     if first in _BY_KERNELS.get(function, ()) or (dialect == "spark" and first in _NO_CLOCKS):
         return True
     lambdas = [a for a in node.arguments if isinstance(a, Lambda)]
     return dialect == "spark" and any(_needs_python(a.body, dialect) for a in lambdas)
+
+
+def _carries_zone(node: RowExpression) -> bool:
+    """A computed moment may have a zone of its own, which the engines drop; columns are in UTC."""
+    return not isinstance(node, Lambda | Variable) and typed(node).base == "timestamp with time zone"
 
 
 def _kernels_alone(function: str, dialect: str) -> bool:
@@ -433,7 +441,9 @@ def _forgiving(tree: Any) -> Any:
 def _cast(node: Call, attempt: bool, dialect: str) -> Any:
     inner = node.arguments[0]
     source, target = typed(inner), typed(node)
-    if _cast_in_python(source, target, dialect):
+    moments = {source.base, target.base}
+    zoned = "timestamp with time zone" in moments and len(moments) > 1 and session_zone() != "UTC"
+    if _cast_in_python(source, target, dialect) or (_carries_zone(inner) and source != target) or zoned:
         return python_call(node, dialect, expression)
     value = expression(inner, dialect)
     if target.base in _OPAQUE:

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlglot import exp
-
 from coordinator.unparser.spark_functions import SPARK
 from coordinator.unparser.trees import call, text
 from shared.plan.types import Type
@@ -42,8 +40,6 @@ _AGGREGATES_BOTH = [
     "approx_distinct",
     "any_value",
     "arbitrary",
-    "skewness",
-    "kurtosis",
     "count_if",
     "every",
     "regr_slope",
@@ -92,18 +88,16 @@ _BOTH_BUILT: dict[str, Template] = {
     "max": lambda v: call("max", v), "min": lambda v: call("min", v),
     "max_by": lambda v, by: call("max_by", v, by), "min_by": lambda v, by: call("min_by", v, by),
 }  # fmt: skip
+_COLLECTED = ("checksum", "map_agg", "histogram", "approx_percentile")
 AGGREGATES: dict[str, dict[str, Template]] = {
     "duckdb": {
-        **{n: n for n in _AGGREGATES_BOTH if n not in ("checksum", "map_agg", "approx_percentile")},
+        **{n: n for n in _AGGREGATES_BOTH if n not in _COLLECTED},
         "approx_distinct": lambda v, _e=None: call("approx_count_distinct", v), "arbitrary": "any_value",
         "every": "bool_and", "array_agg": "list", "bitwise_and_agg": "bit_and", "bitwise_or_agg": "bit_or",
-        "approx_percentile": lambda v, p: call("quantile_disc", v, p),
-        "map_agg": lambda k, v: call("presto_map", call("list", k), call("list", v)),
-        "set_agg": lambda v: call("list", v if isinstance(v, exp.Distinct) else exp.Distinct(expressions=[v])),
         **_BOTH_BUILT,
     },
     "spark": {
-        **{n: n for n in _AGGREGATES_BOTH if n not in ("checksum", "map_agg", "histogram")},
+        **{n: n for n in _AGGREGATES_BOTH if n not in ("checksum", "histogram")},
         "approx_distinct": lambda v, e=None: call("approx_count_distinct", v) if e is None else call("approx_count_distinct", v, e),
         "arbitrary": "any_value", "bitwise_and_agg": "bit_and", "bitwise_or_agg": "bit_or",
         "array_agg": "array_agg", "map_agg": "map_agg", "set_agg": "set_agg", **_BOTH_BUILT,

@@ -8,8 +8,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from sqlglot import exp
+
 from coordinator.analyzer.builders import NAMESPACE, typed, value_of
-from coordinator.engine.python_functions import python_function
+from coordinator.engine.python_functions import python_function, python_functions
 from coordinator.engine.spark.kernels.functions.library import LIBRARY
 from coordinator.unparser.refusals import unsupported
 from coordinator.unparser.session_zone import session_zone
@@ -47,12 +49,29 @@ def python_call(node: RowExpression, dialect: str, unparse: Unparse) -> Any:
     return call(name, text(json.dumps(program, separators=(",", ":"))), *arguments)
 
 
-def aggregate_program(function: str, kinds: tuple[Type, ...], result: Type, collected: Any, extra: Any = None) -> Any:
+def calls_python(tree: Any) -> bool:
+    """Whether an engine's tree calls a program anywhere."""
+    return any(
+        str(node.this).lower().startswith(("procession_eval_", "procession_vary_"))
+        if isinstance(node, exp.Anonymous)
+        else isinstance(node, exp.Var) and bool(python_functions(str(node.this)))
+        for node in tree.walk()
+    )
+
+
+def aggregate_program(
+    function: str, kinds: tuple[Type, ...], result: Type, collected: Any, lambdas: list[Any], dialect: str
+) -> Any:
     """The call that folds an array of rows, one a row of the group, by an aggregate of the kernels."""
-    row = ["row", *([f"v{i}", encoded_type(k)] for i, k in enumerate(kinds))]
-    column = ["array", row]
-    body = ["call", function, encoded_type(result), [column], [["column", 0], *([extra] if extra is not None else [])]]
-    program = {"zone": session_zone(), "columns": [column], "result": encoded_type(result), "expression": body}
+    column = ["array", ["row", *([f"v{i}", encoded_type(k)] for i, k in enumerate(kinds))]]
+    types = [column, *([["function"]] * len(lambdas))]
+    body = ["call", function, encoded_type(result), types, [["column", 0], *lambdas]]
+    program = {
+        "zone": session_zone(),
+        "columns": [column if dialect != "spark" else _clocks(column)],
+        "result": _passed(result, dialect),
+        "expression": body,
+    }
     return call(python_function(result, volatile=False), text(json.dumps(program, separators=(",", ":"))), collected)
 
 

@@ -13,6 +13,7 @@ from coordinator.unparser import grouping, joins, windows
 from coordinator.unparser.block import Block, select_of
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.ordering import ordered
+from coordinator.unparser.programs import calls_python
 from coordinator.unparser.refusals import unsupported
 from coordinator.unparser.scans import Scans
 from coordinator.unparser.trees import binary, call, cast, column, name, number, text
@@ -150,12 +151,27 @@ class Relations:
             empty = Block(None, node.outputVariables, columns=tuple(columns), where=(exp.Boolean(this=False),))
             return self.wrap(empty, node.outputVariables)
         if len(node.rows) > 1:
-            tuples = [exp.Tuple(expressions=[self.tree(c) for c in row]) for row in node.rows]
+            trees = [[self.tree(c) for c in row] for row in node.rows]
+            if any(calls_python(tree) for row in trees for tree in row):
+                return self._selected_rows(node, trees)
+            tuples = [exp.Tuple(expressions=row) for row in trees]
             names = [name(v.name) for v in node.outputVariables]
             alias = exp.TableAlias(this=name(self.alias()), columns=names)
             return Block(exp.Values(expressions=tuples, alias=alias), node.outputVariables)
         columns = [(self.tree(c), v.name) for c, v in zip(node.rows[0], node.outputVariables, strict=True)]
         return self.wrap(Block(None, node.outputVariables, columns=tuple(columns)), node.outputVariables)
+
+    def _selected_rows(self, node: ValuesNode, rows: list[list[Any]]) -> Block:
+        """Rows that VALUES may not hold: Spark takes no Python function there."""
+        names = [v.name for v in node.outputVariables]
+        selects = [
+            exp.Select(expressions=[exp.Alias(this=t, alias=name(n)) for t, n in zip(row, names, strict=True)])
+            for row in rows
+        ]
+        union: Any = selects[0]
+        for select in selects[1:]:
+            union = exp.Union(this=union, expression=select, distinct=False)
+        return Block(exp.Subquery(this=union, alias=exp.TableAlias(this=name(self.alias()))), node.outputVariables)
 
     def _empty_rows(self, count: int) -> Block:
         """So many rows without columns."""

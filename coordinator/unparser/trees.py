@@ -12,8 +12,6 @@ from shared.plan.types import Type
 
 DIALECTS = ("duckdb", "spark")
 _BYTES = (
-    "geometry",
-    "sphericalgeography",
     "hyperloglog",
     "tdigest",
     "qdigest",
@@ -38,7 +36,18 @@ _NAMES: dict[str, dict[str, str]] = {
         **dict.fromkeys(_BYTES, "BINARY"),
     },
 }  # fmt: skip
-_TEXT = ("varchar", "char", "json", "uuid", "ipaddress", "ipprefix", "time with time zone", "kdbtree")
+_TEXT = (
+    "varchar",
+    "char",
+    "json",
+    "uuid",
+    "ipaddress",
+    "ipprefix",
+    "time with time zone",
+    "kdbtree",
+    "geometry",
+    "sphericalgeography",
+)
 
 
 def name(text: str) -> Any:

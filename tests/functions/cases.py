@@ -141,6 +141,8 @@ MAPS: tuple[Case, ...] = (
 )  # fmt: skip
 
 JSON_CASES: tuple[Case, ...] = (
+    ("""json_presto_query_plan_ids(JSON '{"id": "1", "children": [{"id": "2", "children": []}]}')""", ["1", "2"]), ("""json_presto_query_plan_node_children(JSON '{"id": "1", "children": [{"id": "2", "children": []}]}', '1')""", ["2"]),
+    ("cardinality(empty_approx_set())", 0),
     ("""json_extract('{"a": {"b": [1, 2.50, "x"]}}', '$.a.b')""", '[1,2.5,"x"]'), ("""json_extract('{"a": null}', '$.a')""", "null"), ("""json_extract('{"a": 1}', '$.b')""", None), ("""json_extract('{"a b": 1}', '$["a b"]')""", "1"), ("json_extract('[1, 2, 3]', '$[1]')", "2"), ("json_extract('x', '$.a')", None),
     ("""json_extract('{"a": [{"b": 1}, {"b": 2}]}', '$.a[*].b')""", "[1,2]"), ("json_extract_scalar('[1, 2, 3]', '$[2]')", "3"), ("""json_extract_scalar('{"a": true}', '$.a')""", "true"), ("""json_extract_scalar('{"a": {"b": 1}}', '$.a')""", None), ("""json_extract_scalar('{"a": "x\\ny"}', '$.a')""", "x\ny"),
     ("""json_extract_scalar('{"a": null}', '$.a')""", None), ("json_array_length('[1, 2]')", 2), ("json_array_length('{}')", None), ("""json_array_get('["a", [3, 9], "c"]', 1)""", "[3,9]"), ("json_array_get('[1, 2]', -1)", "2"), ("json_array_get('[1]', 5)", None), ("json_array_contains('[1, 2, 3]', 2)", True),
@@ -161,6 +163,7 @@ DATES: tuple[Case, ...] = (
     ("date_format(TIMESTAMP '2020-02-03 04:05:06.789', '%Y-%m-%d %H:%i:%s.%f')", "2020-02-03 04:05:06.789000"), ("date_format(TIMESTAMP '2020-02-03 14:05:06', '%a %b %c %d %e %h %I %j %k %l %M %p %r %S %T %v %W %x %y %%')", "Mon Feb 2 03 3 02 02 034 14 2 February PM 02:05:06 PM 06 14:05:06 06 Monday 2020 20 %"),
     ("date_parse('2020/02/03 14:05', '%Y/%m/%d %H:%i')", "2020-02-03 14:05:00.000"), ("date_parse('3 Feb 2020', '%d %b %Y')", "2020-02-03 00:00:00.000"), ("format_datetime(TIMESTAMP '2020-02-03 04:05:06', 'yyyy-MM-dd''T''HH:mm:ss.SSS')", "2020-02-03T04:05:06.000"), ("format_datetime(TIMESTAMP '2020-02-03 14:05:06', 'EEE, d MMM yyyy h:mm a')", "Mon, 3 Feb 2020 2:05 PM"),
     ("to_unixtime(parse_datetime('2020-02-03 04:05', 'yyyy-MM-dd HH:mm'))", 1580702700.0), ("timezone_hour(TIMESTAMP '2020-01-01 00:00:00 +05:30')", 5), ("timezone_minute(TIMESTAMP '2020-01-01 00:00:00 +05:30')", 30), ("CAST(TIMESTAMP '2020-01-01 00:00:00 UTC' AT TIME ZONE 'America/New_York' AS varchar)", "2019-12-31 19:00:00.000 America/New_York"),
+    ("hour(at_timezone(TIMESTAMP '2020-01-01 00:00:00 UTC', 'America/New_York'))", 19), ("date_trunc('day', TIMESTAMP '2020-01-01 03:00:00 UTC' AT TIME ZONE 'America/New_York') = TIMESTAMP '2019-12-31 05:00:00 UTC'", True),
     ("current_timezone()", "UTC"), ("TIME '01:02:03' < TIME '01:02:04'", True), ("TIME '23:00:00' + INTERVAL '2' HOUR", "01:00:00.000"), ("INTERVAL '1' DAY * 2", "2 00:00:00.000"), ("CAST(TIME '01:02:03.456' AS varchar)", "01:02:03.456"), ("CAST('01:02:03' AS time)", "01:02:03.000"),
     ("DATE '2020-01-31' + INTERVAL '1' MONTH", "2020-02-29"), ("typeof(now())", "timestamp with time zone"), ("current_date = CAST(now() AS date)", True), ("localtimestamp <= now()", True), ("typeof(localtime)", "time"), ("typeof(current_time)", "time with time zone"), ("current_timestamp = now()", True),
 )  # fmt: skip

@@ -35,17 +35,27 @@ def answer(text: str, dialect: str, run: Run, zone: str = "UTC") -> Any:
         return error.code.name, error.wire_message
 
 
-def answers(expressions: Sequence[str], dialect: str, run: Run) -> Iterator[Any]:
+def answers(expressions: Sequence[str], dialect: str, run: Run, source: str = "") -> Iterator[Any]:
     """The cell of each expression; those of a statement that fails are asked one by one."""
     for start in range(0, len(expressions), _AT_ONCE):
         part = expressions[start : start + _AT_ONCE]
-        rows = answer("SELECT " + ", ".join(f"{e} AS c{i}" for i, e in enumerate(part)), dialect, run)
+        rows = answer("SELECT " + ", ".join(f"{e} AS c{i}" for i, e in enumerate(part)) + f" {source}", dialect, run)
         if isinstance(rows, tuple):
             for expression in part:
-                single = answer(f"SELECT {expression} AS c", dialect, run)
+                single = answer(f"SELECT {expression} AS c {source}", dialect, run)
                 yield single if isinstance(single, tuple) else single[0][0]
         else:
             yield from rows[0]
+
+
+def columns(expressions: Sequence[str], dialect: str, run: Run, source: str) -> Iterator[Any]:
+    """All cells of each expression, in order with NULLs last."""
+    for expression in expressions:
+        rows = answer(f"SELECT {expression} AS c {source}", dialect, run)
+        if isinstance(rows, tuple):
+            yield rows
+        else:
+            yield sorted((row[0] for row in rows), key=lambda cell: (cell is None, cell or 0))
 
 
 def same(actual: Any, expected: Any) -> bool:

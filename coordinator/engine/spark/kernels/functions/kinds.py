@@ -41,7 +41,7 @@ _PLAIN: dict[str, pa.DataType] = {
     "real": pa.float32(), "double": pa.float64(), "varbinary": pa.binary(), "date": pa.date32(),
     "time": pa.time64("us"), "timestamp": pa.timestamp("us"), "timestamp with time zone": pa.timestamp("us", "UTC"),
     "interval day to second": pa.int64(), "interval year to month": pa.int32(), "unknown": pa.int32(),
-    "geometry": pa.binary(), "sphericalgeography": pa.binary(), "bingtile": pa.int64(),
+    "bingtile": pa.int64(),
     "hyperloglog": pa.binary(), "tdigest": pa.binary(), "qdigest": pa.binary(), "setdigest": pa.binary(),
     "khyperloglog": pa.binary(), "kllsketch": pa.binary(), "sfmsketch": pa.binary(), "kdbtree": pa.string(),
     "color": pa.int64(),
@@ -100,7 +100,8 @@ def reader(kind: Kind) -> Convert:
             return lambda value: {key(k): item(v) for k, v in (value.items() if isinstance(value, dict) else value)}
         case "row":
             items = [_optional(reader(a)) for a in kind.arguments]
-            return lambda value: tuple(read(v) for read, v in zip(items, value.values(), strict=True))
+            # Collected rows carry the columns of their order behind their own.
+            return lambda value: tuple(read(v) for read, v in zip(items, value.values(), strict=False))
         case "clock":
             return time.fromisoformat
         case "interval day to second":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from .aggregates import AGGREGATES
 from .arrays import ARRAYS
 from .binary import BINARY
 from .date_formats import DATE_FORMATS
 from .dates import DATES
+from .geometry import GEOMETRY
 from .json_functions import JSON_FUNCTIONS
 from .maps import MAPS
 from .maths import MATHS
@@ -13,6 +15,7 @@ from .network import NETWORK
 from .operators import OPERATORS
 from .probability import PROBABILITY
 from .regexp import REGEXP
+from .sketches import SKETCHES
 from .table import Table
 from .text import TEXT
 from .urls import URLS
@@ -21,4 +24,5 @@ LIBRARY: Table = {
     **OPERATORS, **TEXT, **REGEXP, **MATHS, **PROBABILITY, **DATES, **DATE_FORMATS,
     **BINARY, **URLS, **NETWORK, **ARRAYS, **MAPS,
     **JSON_FUNCTIONS,
+    **SKETCHES, **AGGREGATES, **GEOMETRY,
 }  # fmt: skip

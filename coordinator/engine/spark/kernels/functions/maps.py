@@ -90,5 +90,5 @@ MAPS: Table = plain(
     map_keys=tuple, map_values=lambda m: tuple(m.values()), map_entries=lambda m: tuple(m.items()),
     map_filter=lambda m, f: {k: v for k, v in m.items() if f(k, v) is True}, transform_keys=_transform_keys,
     transform_values=lambda m, f: {k: f(k, v) for k, v in m.items()}, map_zip_with=_zip_with, map_subset=_subset,
-    array_frequency=_frequency, cardinality=len,
+    array_frequency=_frequency,
 )  # fmt: skip

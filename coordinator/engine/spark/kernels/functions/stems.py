@@ -22,7 +22,7 @@ def _stemmer(language: str) -> Any:
     if name is None:
         raise invalid(f"Unknown stemmer language: {language}")
     try:
-        import snowballstemmer  # type: ignore[import-untyped]
+        import snowballstemmer
     except ImportError as error:
         raise KernelError("NOT_SUPPORTED", "word_stem needs the Python package snowballstemmer on executors") from error
     return snowballstemmer.stemmer(name)

@@ -1,0 +1,253 @@
+"""Geospatial functions by shapely, which executors need. Geometries are text (WKT) between engines and here."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from ..errors import KernelError
+from .failures import check, invalid
+from .table import Function, Table, plain
+
+_EARTH_KM = 6371.01
+
+
+@lru_cache(maxsize=1)
+def _shapely() -> Any:
+    try:
+        import shapely
+        import shapely.ops
+    except ImportError as error:
+        raise KernelError("NOT_SUPPORTED", "Geometry functions need the Python package shapely on executors") from error
+    return shapely
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> Any:
+    try:
+        return _shapely().from_wkt(text)
+    except _shapely().errors.ShapelyError as error:
+        raise invalid(f"Invalid WKT: {text}") from error
+
+
+def _shown(shape: Any) -> str | None:
+    return None if shape is None else str(_shapely().to_wkt(shape, rounding_precision=-1, trim=True))
+
+
+def _typed(text: str, kind: str, function: str) -> Any:
+    shape = _read(text)
+    if shape.geom_type != kind:
+        name = "".join(("_" if i and c.isupper() else "") + c.upper() for i, c in enumerate(kind))
+        raise invalid(f"{function} only applies to {name}. Input type is: {_kind(shape)[3:].upper()}")
+    return shape
+
+
+def _kind(shape: Any) -> str:
+    return f"ST_{'LineString' if shape.geom_type == 'LinearRing' else shape.geom_type}"
+
+
+def _unary(measure: Callable[[Any], Any]) -> Callable[[str], Any]:
+    return lambda text: measure(_read(text))
+
+
+def _made(build: Callable[[Any], Any]) -> Callable[[str], str | None]:
+    def call(text: str) -> str | None:
+        return _shown(build(_read(text)))
+
+    return call
+
+
+def _relation(name: str) -> Callable[[str, str], bool]:
+    return lambda a, b: bool(getattr(_read(a), name)(_read(b)))
+
+
+def _joined(name: str) -> Callable[[str, str], str | None]:
+    return lambda a, b: _shown(getattr(_read(a), name)(_read(b)))
+
+
+def _from_text(text: str, kind: str | None = None) -> str | None:
+    shape = _read(text)
+    if kind is not None and shape.geom_type != kind:
+        raise invalid(f"Invalid geometry type for {kind}: {text}")
+    return _shown(shape)
+
+
+def _coordinate(index: int) -> Callable[[str], float | None]:
+    def read(text: str) -> float | None:
+        shape = _typed(text, "Point", "ST_X" if index == 0 else "ST_Y")
+        return None if shape.is_empty else float((shape.x, shape.y)[index])
+
+    return read
+
+
+def _bound(index: int) -> Callable[[str], float | None]:
+    def read(text: str) -> float | None:
+        shape = _read(text)
+        return None if shape.is_empty else float(shape.bounds[index])
+
+    return read
+
+
+def _points(shape: Any) -> list[Any]:
+    return [_shapely().Point(c) for c in _shapely().get_coordinates(shape)]
+
+
+def _nth(shapes: Any, index: int) -> str | None:
+    found = list(shapes)
+    return _shown(found[index - 1]) if 1 <= index <= len(found) else None
+
+
+def _parts(shape: Any) -> list[Any]:
+    return list(shape.geoms) if hasattr(shape, "geoms") else ([] if shape.is_empty else [shape])
+
+
+def _count(shape: Any) -> int:
+    return len(_shapely().get_coordinates(shape)) - sum(
+        1 + len(p.interiors) for p in _flat(shape) if p.geom_type == "Polygon" and not p.is_empty
+    )
+
+
+def _flat(shape: Any) -> list[Any]:
+    return [x for p in shape.geoms for x in _flat(p)] if hasattr(shape, "geoms") else [shape]
+
+
+def _line(points: tuple[str, ...]) -> str | None:
+    coordinates = [_typed(p, "Point", "ST_LineString").coords[0] for p in points]
+    return "LINESTRING EMPTY" if len(coordinates) < 2 else _shown(_shapely().LineString(coordinates))
+
+
+def _multipoint(points: tuple[str, ...]) -> str | None:
+    return _shown(_shapely().MultiPoint([_read(p) for p in points])) if points else None
+
+
+def _exterior(text: str) -> str | None:
+    shape = _typed(text, "Polygon", "ST_ExteriorRing")
+    return None if shape.is_empty else _shown(_shapely().LineString(shape.exterior))
+
+
+def _interiors(text: str) -> tuple[str | None, ...]:
+    return tuple(_shown(_shapely().LineString(r)) for r in _typed(text, "Polygon", "ST_InteriorRings").interiors)
+
+
+def _interior(text: str, index: int) -> str | None:
+    rings = _interiors(text)
+    return rings[index - 1] if 1 <= index <= len(rings) else None
+
+
+def _envelope(shape: Any) -> Any:
+    return _shapely().Polygon() if shape.is_empty else _shapely().box(*shape.bounds, ccw=False)
+
+
+def _corners(text: str) -> tuple[str | None, ...] | None:
+    shape = _read(text)
+    if shape.is_empty:
+        return None
+    low_x, low_y, high_x, high_y = shape.bounds
+    point = _shapely().Point
+    return _shown(point(low_x, low_y)), _shown(point(high_x, high_y))
+
+
+def _expand(text: str, distance: float) -> str | None:
+    shape = _read(text)
+    check(distance >= 0, f"expand_envelope: distance {distance} is negative")
+    if shape.is_empty:
+        return "POLYGON EMPTY"
+    a, b, c, d = shape.bounds
+    return _shown(_shapely().box(a - distance, b - distance, c + distance, d + distance, ccw=False))
+
+
+def _great_circle(a_lat: float, a_lon: float, b_lat: float, b_lon: float) -> float:
+    for latitude in (a_lat, b_lat):
+        check(-90 <= latitude <= 90, "Latitude must be between -90 and 90")
+    for longitude in (a_lon, b_lon):
+        check(-180 <= longitude <= 180, "Longitude must be between -180 and 180")
+    p, q, gap = math.radians(a_lat), math.radians(b_lat), math.radians(a_lon - b_lon)
+    t1 = math.cos(q) * math.sin(gap)
+    t2 = math.cos(p) * math.sin(q) - math.sin(p) * math.cos(q) * math.cos(gap)
+    t3 = math.sin(p) * math.sin(q) + math.cos(p) * math.cos(q) * math.cos(gap)
+    return math.atan2(math.hypot(t1, t2), t3) * _EARTH_KM
+
+
+def _locate(line: str, point: str) -> float | None:
+    shape, other = _read(line), _read(point)
+    return None if shape.is_empty or other.is_empty else float(shape.project(other, normalized=True))
+
+
+def _interpolate(line: str, share: float) -> str | None:
+    check(0 <= share <= 1, "fraction must be between 0 and 1")
+    shape = _read(line)
+    return None if shape.is_empty else _shown(shape.interpolate(share, normalized=True))
+
+
+def _union(shapes: tuple[str | None, ...]) -> str | None:
+    return _shown(_shapely().union_all([_read(s) for s in shapes if s is not None]))
+
+
+def _nearest(a: str, b: str) -> tuple[str | None, ...] | None:
+    first, second = _read(a), _read(b)
+    if first.is_empty or second.is_empty:
+        return None
+    return tuple(_shown(p) for p in _shapely().ops.nearest_points(first, second))
+
+
+def _reason(text: str) -> str | None:
+    shape = _read(text)
+    return (
+        None
+        if shape.is_valid and (shape.geom_type == "Point" or shape.is_simple)
+        else str(_shapely().is_valid_reason(shape))
+    )
+
+
+def _distance(a: str, b: str) -> float | None:
+    first, second = _read(a), _read(b)
+    return None if first.is_empty or second.is_empty else float(first.distance(second))
+
+
+def _geojson(text: str) -> str | None:
+    return json.dumps(json.loads(_shapely().to_geojson(_read(text))), separators=(",", ":"))
+
+
+def _from_binary(data: bytes) -> str | None:
+    return _shown(_shapely().from_wkb(data))
+
+
+_RELATIONS = ("contains", "crosses", "disjoint", "equals", "intersects", "overlaps", "touches", "within")
+_RESULTS = {"difference": "difference", "intersection": "intersection", "symdifference": "symmetric_difference",
+            "union": "union"}  # fmt: skip
+GEOMETRY: Table = {
+    **{f"st_{n}": Function(_relation(n)) for n in _RELATIONS},
+    **{f"st_{n}": Function(_joined(f)) for n, f in _RESULTS.items()},
+    **{f"st_{n}": Function(_bound(i)) for i, n in enumerate(("xmin", "ymin", "xmax", "ymax"))},
+    **plain(
+        st_geometryfromtext=_from_text, st_linefromtext=lambda t: _from_text(t, "LineString"),
+        st_polygon=lambda t: _from_text(t, "Polygon"), st_geomfrombinary=_from_binary,
+        st_point=lambda x, y: _shown(_shapely().Point(x, y)), st_astext=lambda t: t,
+        st_asbinary=lambda t: _shapely().to_wkb(_read(t)), st_x=_coordinate(0), st_y=_coordinate(1),
+        st_area=_unary(lambda s: float(s.area)), st_length=_unary(lambda s: float(s.length)),
+        st_boundary=_made(lambda s: s.boundary), st_centroid=_made(lambda s: s.centroid),
+        st_convexhull=_made(lambda s: s.convex_hull), st_envelope=_made(_envelope), st_envelopeaspts=_corners,
+        st_coorddim=_unary(lambda s: 3 if s.has_z else 2),
+        st_dimension=_unary(lambda s: int(_shapely().get_dimensions(s))), st_distance=_distance,
+        st_geometrytype=_unary(_kind), st_isclosed=_unary(lambda s: bool(s.is_closed)),
+        st_isempty=_unary(lambda s: bool(s.is_empty)), st_isring=_unary(lambda s: bool(s.is_closed and s.is_simple)),
+        st_issimple=_unary(lambda s: bool(s.is_simple)), st_isvalid=_unary(lambda s: bool(s.is_valid)),
+        st_buffer=lambda t, d: _shown(_read(t).buffer(d)), st_numpoints=_unary(_count),
+        st_numgeometries=_unary(lambda s: len(_parts(s))), st_geometries=lambda t: tuple(map(_shown, _parts(_read(t)))),
+        st_geometryn=lambda t, n: _nth(_parts(_read(t)), n), st_points=lambda t: tuple(map(_shown, _points(_read(t)))),
+        st_pointn=lambda t, n: _nth(_points(_typed(t, "LineString", "ST_PointN")), n),
+        st_startpoint=lambda t: _nth(_points(_typed(t, "LineString", "ST_StartPoint")), 1),
+        st_endpoint=lambda t: _nth(_points(_typed(t, "LineString", "ST_EndPoint"))[-1:], 1),
+        st_exteriorring=_exterior, st_interiorrings=_interiors, st_interiorringn=_interior,
+        st_numinteriorring=lambda t: len(_interiors(t)), st_linestring=_line, st_multipoint=_multipoint,
+        st_relate=lambda a, b, pattern: bool(_read(a).relate_pattern(_read(b), pattern)),
+        simplify_geometry=lambda t, d: _shown(_read(t).simplify(d)), expand_envelope=_expand,
+        great_circle_distance=_great_circle, line_locate_point=_locate, line_interpolate_point=_interpolate,
+        geometry_union=_union, geometry_nearest_points=_nearest, geometry_invalid_reason=_reason,
+        geometry_as_geojson=_geojson, geometry_from_geojson=lambda t: _shown(_shapely().from_geojson(t)),
+        flatten_geometry_collections=lambda t: tuple(map(_shown, _flat(_read(t)))),
+    ),
+}  # fmt: skip

@@ -1,0 +1,83 @@
+"""Aggregates of the Python kernels: the engine collects the group's rows in order, a program folds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from coordinator.analyzer.builders import typed
+from coordinator.engine.spark.kernels.functions.aggregates import PREFIX
+from coordinator.unparser.collected import collect
+from coordinator.unparser.constants import row
+from coordinator.unparser.expressions import expression
+from coordinator.unparser.functions import AGGREGATES
+from coordinator.unparser.ordering import ordered
+from coordinator.unparser.programs import aggregate_program, lambda_program, runs_in_python
+from coordinator.unparser.trees import call, cast
+from shared.plan.expressions import Call, Lambda, RowExpression
+from shared.plan.nodes import Ordering
+from shared.plan.types import Field, Type, parse_type
+
+Wrap = Callable[[Any], Any]
+_WINDOWED = ("array_agg", "set_agg", "map_agg")
+
+
+def in_kernels(function: str, node: Call, dialect: str, *, window: bool = False, sorted_rows: bool = False) -> bool:
+    """Whether the kernels do this aggregate, because the engine lacks it or this form of it."""
+    if not runs_in_python(PREFIX + function):
+        return False
+    if function not in AGGREGATES[dialect] or sorted_rows:
+        return True
+    count = len(node.arguments)
+    if function in ("max", "min", "max_by", "min_by"):
+        return count > (1 if function in ("max", "min") else 2)
+    if function == "approx_percentile":
+        return count > 2 or typed(node.arguments[1]).base == "array"
+    return dialect == "spark" and window and function in _WINDOWED
+
+
+def kernel_aggregate(
+    function: str,
+    node: Call,
+    dialect: str,
+    *,
+    distinct: bool = False,
+    condition: Any = None,
+    order: Sequence[Ordering] = (),
+    over: Wrap = lambda tree: tree,
+) -> Any:
+    """The program over the collected rows; ``over`` makes a window of the collecting call."""
+    values = [a for a in node.arguments if not isinstance(a, Lambda)]
+    lambdas = [lambda_program(a, dialect) for a in node.arguments if isinstance(a, Lambda)]
+    kinds = tuple(typed(v) for v in values)
+    rows = _rows(values, kinds, dialect, distinct=distinct, condition=condition, order=order, over=over)
+    result = parse_type(node.returnType)
+    return aggregate_program(PREFIX + function, kinds, result, rows, lambdas, dialect)
+
+
+def _rows(
+    values: Sequence[RowExpression],
+    kinds: tuple[Type, ...],
+    dialect: str,
+    *,
+    distinct: bool,
+    condition: Any,
+    order: Sequence[Ordering],
+    over: Wrap,
+) -> Any:
+    trees = [cast(expression(v, dialect), k, dialect) for v, k in zip(values, kinds, strict=True)]
+    if dialect == "spark":
+        # A window has an order of its own, so that nothing is to be sorted over it.
+        return over(collect(trees, distinct=distinct, condition=condition, order=order))
+    kind = Type("row", tuple(Field(f"v{i}", k) for i, k in enumerate(kinds)))
+    inner: Any = row(trees, kind)
+    if distinct:
+        inner = exp.Distinct(expressions=[inner])
+    if order:
+        inner = exp.Order(this=inner, expressions=[ordered(o.variable, o.sortOrder) for o in order])
+    tree = call("list", inner)
+    if condition is not None:
+        tree = exp.Filter(this=tree, expression=exp.Where(this=condition))
+    return over(tree)
