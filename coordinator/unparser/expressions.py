@@ -189,6 +189,7 @@ def _needs_python(node: RowExpression, dialect: str) -> bool:
 
 
 _BY_KERNELS = {
+    "cardinality": ("hyperloglog", "khyperloglog", "setdigest"),
     **dict.fromkeys(("reverse", "lpad", "rpad", "substr"), ("varbinary",)), "truncate": ("decimal", "real"),
     "sign": ("decimal",), "abs": ("tinyint", "smallint"), "round": ("tinyint", "smallint", "integer", "bigint"),
 }  # fmt: skip

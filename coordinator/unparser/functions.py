@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 # A table: one entry beside the other reads better than one below the other.
 """Presto functions in the words of each engine: data first, code where a name is not enough.
 
@@ -11,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from coordinator.unparser.spark_functions import SPARK
+from coordinator.unparser.spark_functions import SPARK, literal_of
 from coordinator.unparser.trees import call, text
 from shared.plan.types import Type
 
@@ -88,6 +87,15 @@ _BOTH_BUILT: dict[str, Template] = {
     "max": lambda v: call("max", v), "min": lambda v: call("min", v),
     "max_by": lambda v, by: call("max_by", v, by), "min_by": lambda v, by: call("min_by", v, by),
 }  # fmt: skip
+
+
+def _approx_distinct(value: Any, error: Any = None) -> Any:
+    if error is None:
+        return call("approx_count_distinct", value)
+    # Spark wants a bare literal.
+    return call("approx_count_distinct", value, exp.Var(this=f"{float(literal_of(error))!r}D"))
+
+
 _COLLECTED = ("checksum", "map_agg", "histogram", "approx_percentile")
 AGGREGATES: dict[str, dict[str, Template]] = {
     "duckdb": {
@@ -98,7 +106,7 @@ AGGREGATES: dict[str, dict[str, Template]] = {
     },
     "spark": {
         **{n: n for n in _AGGREGATES_BOTH if n not in ("checksum", "histogram")},
-        "approx_distinct": lambda v, e=None: call("approx_count_distinct", v) if e is None else call("approx_count_distinct", v, e),
+        "approx_distinct": _approx_distinct,
         "arbitrary": "any_value", "bitwise_and_agg": "bit_and", "bitwise_or_agg": "bit_or",
         "array_agg": "array_agg", "map_agg": "map_agg", "set_agg": "set_agg", **_BOTH_BUILT,
         "approx_percentile": "approx_percentile",
