@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sqlglot import exp
+
 from coordinator.unparser.spark_functions import SPARK, literal_of
 from coordinator.unparser.trees import call, text
 from shared.plan.types import Type
