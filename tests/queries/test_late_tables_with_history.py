@@ -69,6 +69,28 @@ def test_position_and_equality_deletes(queries: Service, foreign: Any) -> None:
     assert [tuple(row) for row in found] == duckdb.sql(query).fetchall()
 
 
+def test_row_lineage(queries: Service) -> None:
+    """Version 3: ``_row_id`` is a column that only its name shows; it is read early, other columns by position."""
+    options = {"catalog": "iceberg", "schema": "db"}
+    queries.lake().create_namespace_if_not_exists("db")
+    queries.execute(
+        "CREATE TABLE late_v3 (id bigint, k integer, name varchar) WITH (\"format-version\" = '3')", **options
+    )
+    numbered = (
+        "SELECT n, CAST(n * 37 % 1000 AS integer), 'n' || CAST(n AS varchar) FROM UNNEST(sequence({}, {})) AS t(n)"
+    )
+    for first, last in ((0, 99), (100, 299)):
+        queries.execute(f"INSERT INTO late_v3 {numbered.format(first, last)}", **options)
+    ids = queries.execute("SELECT id, _row_id FROM late_v3 ORDER BY id", **options)
+    assert len({row_id for _, row_id in ids}) == 300
+    one, row_id = ids[7]
+    assert queries.execute(f"SELECT id FROM late_v3 WHERE _row_id = {row_id}", **options) == [[one]]
+    assert len(queries.execute("SELECT * FROM late_v3 LIMIT 1", **options)[0]) == 3
+    fetched = both(queries, "SELECT _row_id, name FROM late_v3 ORDER BY k, id LIMIT 3")
+    expected = sorted(ids, key=lambda row: (row[0] * 37 % 1000, row[0]))[:3]
+    assert fetched == [[row_id, f"n{i}"] for i, row_id in expected]
+
+
 def test_schema_evolution(queries: Service) -> None:
     table = queries.create("late_evolved", [part(0, 300)])
     with table.update_schema() as update:
