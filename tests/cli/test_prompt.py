@@ -18,8 +18,8 @@ import pytest
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 LONG = (
-    "SELECT count(*) FROM UNNEST(sequence(1, 200000)) AS a (x) CROSS JOIN UNNEST(sequence(1, 200000)) AS b (y) "
-    "WHERE x * y = 7"
+    "SELECT count(*) FROM UNNEST(sequence(1, 10000)) AS a (x) CROSS JOIN UNNEST(sequence(1, 10000)) AS b (y) "
+    "CROSS JOIN UNNEST(sequence(1, 10000)) AS c (z) WHERE x * y * z = 7"
 )
 
 # Ctrl-C becomes a signal only for the session whose controlling terminal it is typed at.
@@ -112,4 +112,4 @@ def test_ctrl_c_cancels_the_running_statement_and_keeps_the_prompt(terminal: Ter
 
 
 def queries(server: str) -> list[dict]:
-    return [q for q in httpx.get(f"{server}/v1/query").json() if "200000" in q["query"]]
+    return [q for q in httpx.get(f"{server}/v1/query").json() if "10000" in q["query"]]

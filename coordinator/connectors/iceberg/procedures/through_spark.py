@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from coordinator.connectors.iceberg.delegated import _told
+from coordinator.connectors.iceberg.instants import zone
 from coordinator.connectors.iceberg.procedures.table_procedure import Call
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map
 from shared.errors import ErrorCode, ProcessionError
@@ -35,6 +37,11 @@ def spark_table(call: Call, schema: str | None = None, table: str | None = None)
     return quoted_path((call.catalog.settings.catalog, *parts, table if table is not None else call.table))
 
 
+def moment(call: Call, value: datetime | None) -> datetime | None:
+    """A timestamp argument, which is in the session's time zone, as a moment."""
+    return None if value is None else value.replace(tzinfo=zone(call.context.session.time_zone))
+
+
 def literal(value: Any) -> str:
     """A value as Spark writes it; raises ProcessionError for what has no literal."""
     match value:
@@ -48,5 +55,7 @@ def literal(value: Any) -> str:
             return f"array({', '.join(literal(item) for item in value)})"
         case dict():
             return string_map(value)
+        case datetime():
+            return f"TIMESTAMP '{value.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}+00:00'"
         case _:
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Spark cannot be given a {type(value).__name__}")
