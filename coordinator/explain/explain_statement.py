@@ -61,8 +61,11 @@ def _analyze(statement: Explain, planned: PlannedStatement) -> PlannedStatement:
     if statement.type is not ExplainType.DISTRIBUTED or statement.format is not ExplainFormat.TEXT:
         message = "EXPLAIN ANALYZE only supports TYPE DISTRIBUTED and FORMAT TEXT"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
-    text = _summary(statement, planned) if planned.subplan is None else distributed_text(planned.subplan)
-    work = ExplainAnalyze(planned.work, planned.columns, text, planned.verb_seconds)
+    if planned.subplan is None or isinstance(planned.work, CallProcedure):
+        kind = type(statement.statement).__name__
+        message = f"EXPLAIN ANALYZE doesn't support statement type: {kind}"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
+    work = ExplainAnalyze(planned.work, planned.columns, distributed_text(planned.subplan), planned.verb_seconds)
     return replace(planned, columns=(Column("Query Plan", "varchar"),), work=work, query_type="EXPLAIN")
 
 

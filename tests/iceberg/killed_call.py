@@ -42,8 +42,9 @@ def main() -> None:
         journal.committing = then_die(journal.committing)
     elif point == "staged":
         # The new metadata file is written, the swap is not made.
-        catalog_type = type(lake.other)
-        catalog_type._write_metadata = staticmethod(then_die(catalog_type._write_metadata))
+        import coordinator.connectors.iceberg.metadata_files as metadata_files
+
+        metadata_files.write_metadata = then_die(metadata_files.write_metadata)
     elif point == "after-commit":
         journal.close = lambda *args: die()
     if point == "join":

@@ -160,7 +160,7 @@ STATEMENTS = (*filters(), *joins(), *OTHERS)
 # What PostgreSQL means otherwise than Presto: its collations, its padding, its own types of results.
 OTHERWISE = (
     "x", "v", "ch", "upper(", "avg(", "i / 2", "||", "LIKE", "c = x", "tz",
-    "CHAR", "SMALLINT", "BIGINT", "DOUBLE",
+    "CHAR", "SMALLINT", "BIGINT", "DOUBLE", "(VALUES",
 )  # fmt: skip
 
 
