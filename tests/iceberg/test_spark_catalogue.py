@@ -44,7 +44,8 @@ class Watched:
 class Both:
     """Table ``x`` is called by us, ``x_java`` by Iceberg: both begin at the same metadata file."""
 
-    def __init__(self, home: Path, engine: SparkEngine) -> None:
+    def __init__(self, home: Path, engine: SparkEngine, name: str = NAME) -> None:
+        self.name = name
         values = {
             "iceberg.catalog.uri": f"sqlite:///{home}/catalog.db",
             "iceberg.catalog.warehouse": f"file://{home}/wh",
@@ -52,8 +53,8 @@ class Both:
         properties = {k: Property(k, v, Path("both.properties"), 2) for k, v in values.items()}
         self.home = home
         self.engine = engine
-        self.connector = IcebergConnector(NAME, properties)
-        self.other = SqlCatalog(NAME, uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/wh")
+        self.connector = IcebergConnector(name, properties)
+        self.other = SqlCatalog(name, uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/wh")
         self.other.create_namespace("db")
 
     def sql(self, text: str) -> list[dict[str, Any]]:
@@ -70,15 +71,15 @@ class Both:
         found: Any = next(p for p in self.connector.procedures() if p.declaration.name == procedure)
         arguments = {a.name: given.get(a.name, a.default) for a in found.declaration.arguments}
         arguments |= {"schema": "db", "table_name": name}
-        work = CallProcedure(NAME, procedure, found.declaration.kind, arguments, location=ErrorLocation(1, 1))
+        work = CallProcedure(self.name, procedure, found.declaration.kind, arguments, location=ErrorLocation(1, 1))
         workers = self.engine.workers(Watched())
-        context = ProcedureContext(Session(user="test"), NAME, workers, datetime.now(UTC))
+        context = ProcedureContext(Session(user="test"), self.name, workers, datetime.now(UTC))
         columns = [column.name for column in found.declaration.output]
         return [dict(zip(columns, row, strict=True)) for row in run_procedure(found, work, context).rows]
 
     def java(self, procedure: str, name: str, arguments: str = "") -> list[dict[str, Any]]:
         comma = ", " if arguments else ""
-        return self.sql(f"CALL {NAME}.system.{procedure}(table => 'db.{name}_java'{comma}{arguments})")
+        return self.sql(f"CALL {self.name}.system.{procedure}(table => 'db.{name}_java'{comma}{arguments})")
 
     def same(self, procedure: str, name: str, arguments: str = "", **given: Any) -> list[dict[str, Any]]:
         """Our rows, which must be Iceberg's."""
@@ -98,9 +99,9 @@ class Both:
 
     def state(self, name: str) -> dict[str, Any]:
         """What a call may change, as Iceberg Java reads it."""
-        refs = self.sql(f"SELECT * FROM {NAME}.db.{name}.refs ORDER BY name")
-        log = self.sql(f"SELECT snapshot_id, is_current_ancestor FROM {NAME}.db.{name}.history ORDER BY 1")
-        rows = self.sql(f"SELECT * FROM {NAME}.db.{name} ORDER BY ALL")
+        refs = self.sql(f"SELECT * FROM {self.name}.db.{name}.refs ORDER BY name")
+        log = self.sql(f"SELECT snapshot_id, is_current_ancestor FROM {self.name}.db.{name}.history ORDER BY 1")
+        rows = self.sql(f"SELECT * FROM {self.name}.db.{name} ORDER BY ALL")
         return {"refs": refs, "log": log, "rows": rows}
 
     def same_state(self, name: str) -> None:

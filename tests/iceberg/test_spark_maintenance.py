@@ -16,14 +16,16 @@ import pytest
 
 from coordinator.connectors.iceberg.properties import spark_properties
 from shared.errors import ErrorCode, ProcessionError
-from tests.iceberg.test_spark_catalogue import NAME, Both
+from tests.iceberg.test_spark_catalogue import Both
 
+NAME = "maintained"
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
 def lake(spark_engine: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
-    lake = Both(tmp_path_factory.mktemp("maintained"), spark_engine)
+    # A session keeps its catalogs by name.
+    lake = Both(tmp_path_factory.mktemp("maintained"), spark_engine, NAME)
     for name, value in spark_properties(lake.connector.settings).items():
         spark_engine.connect().session.conf.set(name, value)
     yield lake
