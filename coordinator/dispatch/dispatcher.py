@@ -128,9 +128,10 @@ class Dispatcher:
             if query_id not in self.registry:
                 del self._deliveries[query_id]
                 continue
-            kept += delivery.replay_size
+            newer, kept = kept, kept + delivery.replay_size
             idle = delivery.query.idle_seconds > self.settings.client_timeout
-            if idle or (kept > self.settings.max_replay_size and delivery.query.state.done):
+            # The newest last page stays, however large: its client may just be asking again.
+            if idle or (newer and kept > self.settings.max_replay_size and delivery.query.state.done):
                 delivery.release()
 
     def _tick_groups(self) -> None:
