@@ -23,11 +23,7 @@ _KNOWN = frozenset(
         "jdbc.fetch-size",
         "jdbc.max-connections",
         "jdbc.connect-timeout-seconds",
-        "jdbc.max-partitions",
-        "jdbc.rows-per-partition",
         "unsupported-type-handling",
-        "spark.jdbc-driver-package",
-        "spark.jdbc-driver-path",
     }
 )
 
@@ -36,7 +32,7 @@ _KNOWN = frozenset(
 class JdbcSettings:
     """A checked catalog file. ``jdbc_url`` is Spark's, ``url`` SQLAlchemy's; secrets are never shown by ``repr``.
 
-    ``fetch_size`` is in rows. A scan is read in parallel once it is estimated at more than ``rows_per_partition`` rows.
+    ``fetch_size`` is in rows.
     """
 
     catalog: str
@@ -48,11 +44,7 @@ class JdbcSettings:
     fetch_size: int = 10_000
     max_connections: int = 4
     connect_timeout_seconds: int = 10
-    max_partitions: int = 4
-    rows_per_partition: int = 500_000
     unsupported_types: UnsupportedTypes = "IGNORE"
-    driver_package: str | None = None
-    driver_path: Path | None = None
 
 
 def read_settings(
@@ -84,11 +76,7 @@ def read_settings(
         fetch_size=_number(properties, "jdbc.fetch-size", 10_000, 1, 10_000_000),
         max_connections=_number(properties, "jdbc.max-connections", 4, 1, 1_000),
         connect_timeout_seconds=_number(properties, "jdbc.connect-timeout-seconds", 10, 1, 3_600),
-        max_partitions=_number(properties, "jdbc.max-partitions", 4, 1, 10_000),
-        rows_per_partition=_number(properties, "jdbc.rows-per-partition", 500_000, 1_000, 1 << 40),
         unsupported_types=_unsupported_types(properties),
-        driver_package=_text(properties, "spark.jdbc-driver-package"),
-        driver_path=_path(properties, "spark.jdbc-driver-path"),
     )
 
 
@@ -117,11 +105,6 @@ def _url(given: Property, scheme: str, driver: str, user: str | None, password: 
 def _text(properties: Mapping[str, Property], name: str) -> str | None:
     entry = properties.get(name)
     return entry.value if entry is not None and entry.value else None
-
-
-def _path(properties: Mapping[str, Property], name: str) -> Path | None:
-    value = _text(properties, name)
-    return Path(value) if value is not None else None
 
 
 def _password(properties: Mapping[str, Property]) -> str | None:
