@@ -153,3 +153,23 @@ def test_references_of_a_table_of_version_3_keep_what_only_java_knows(java_lake:
         assert new["metadata-log"][:-1] == old["metadata-log"]
         changed = {key for key in new if new[key] != old[key]}
         assert changed == {"refs", "metadata-log", "last-updated-ms"}
+
+
+def test_a_lost_race_leaves_no_metadata_file(lake: Any, monkeypatch: Any) -> None:
+    """Another writer commits between our reading and our swap: the file that lost goes, the change is made anew."""
+    from coordinator.connectors.iceberg import metadata_files
+
+    lake.create("raced", [pa.table({"id": pa.array([1], pa.int64())})])
+    real, rivals = metadata_files.write_metadata, []
+
+    def write(*arguments: Any) -> None:
+        real(*arguments)
+        if not rivals:
+            rivals.append(lake.table("raced").append(pa.table({"id": pa.array([2], pa.int64())})))
+
+    monkeypatch.setattr(metadata_files, "write_metadata", write)
+    lake.call("create_tag", schema="db", table_name="raced", tag="t")
+    assert len(rivals) == 1
+    assert lake.orphans("raced") == set()
+    assert set(lake.table("raced").refs()) == {"main", "t"}
+    assert lake.table("raced").scan().to_arrow().num_rows == 2

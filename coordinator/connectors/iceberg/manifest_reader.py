@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pyiceberg.avro.decoder import BinaryDecoder, new_decoder
+from pyiceberg.avro.decoder import BinaryDecoder
 from pyiceberg.avro.file import AvroFile
 from pyiceberg.avro.resolver import construct_reader
 from pyiceberg.io import FileIO
@@ -29,6 +29,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.typedef import Record
 from pyiceberg.types import BinaryType, IcebergType, IntegerType, ListType, LongType, MapType, StringType, StructType
 from pyiceberg.utils.lazydict import LazyDict
+
+from coordinator.connectors.iceberg.manifest_lists import blocks
 
 Read = Callable[[BinaryDecoder], Any]
 _ENTRY_PLACES = {0: 0, 1: 1, 3: 2, 4: 3}
@@ -61,7 +63,7 @@ def read_entries(
     with unhurried_garbage(), AvroFile[Any](io.new_input(manifest.manifest_path)) as file:
         layout = _Layout(file.schema, statistics=statistics)
         found: list[ManifestEntry] = []
-        for count, decoder in _blocks(file):
+        for count, decoder in blocks(file):
             for _ in range(count):
                 entry = layout.read(decoder, manifest, discard_deleted=discard_deleted)
                 if entry is not None:
@@ -79,20 +81,6 @@ def unhurried_garbage() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-def _blocks(file: AvroFile[Any]) -> Iterator[tuple[int, BinaryDecoder]]:
-    """Each block as its number of entries and a decoder over them."""
-    decoder, codec, sync = file.decoder, file.header.compression_codec(), file.header.sync
-    while True:
-        try:
-            count = decoder.read_int()
-        except EOFError:
-            return
-        data = decoder.read_bytes()
-        yield count, new_decoder(codec.decompress(data) if codec else data)
-        if decoder.read(len(sync)) != sync:
-            raise ValueError(f"Expected sync bytes {sync!r} after a block of a manifest")
 
 
 class _Layout:

@@ -8,12 +8,16 @@ snapshots; schemas, specs and orders are taken over by their ids.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from pyiceberg.catalog import Catalog, MetastoreCatalog
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io import FileIO
 from pyiceberg.serializers import Compressor, ToOutputFile
+from pyiceberg.table import CommitTableResponse
 from pyiceberg.table.metadata import TableMetadata, TableMetadataV3
 from pyiceberg.typedef import IcebergBaseModel
 
@@ -26,10 +30,35 @@ _BY_ID = {
 
 
 def write_all_versions(catalog: Catalog) -> Catalog:
-    """Let a catalog that writes metadata files itself write those of format version 3 too; REST servers do anyway."""
+    """Let a catalog that writes metadata files itself write those of format version 3 too; REST servers do anyway.
+
+    A commit that certainly lost its race takes its metadata file along, which PyIceberg leaves behind.
+    """
     if isinstance(catalog, MetastoreCatalog):
-        catalog._write_metadata = write_metadata  # type: ignore[method-assign]
+        written = threading.local()
+
+        def write(metadata: TableMetadata, io: FileIO, metadata_path: str) -> None:
+            write_metadata(metadata, io, metadata_path)
+            written.file = io, metadata_path
+
+        catalog._write_metadata = write  # type: ignore[method-assign]
+        catalog.commit_table = _tidy(catalog.commit_table, written)  # type: ignore[method-assign]
     return catalog
+
+
+def _tidy(commit: Callable[..., CommitTableResponse], written: threading.local) -> Callable[..., CommitTableResponse]:
+    def tidy_commit(*arguments: Any, **named: Any) -> CommitTableResponse:
+        written.file = None
+        try:
+            return commit(*arguments, **named)
+        except CommitFailedException:
+            if written.file is not None:
+                io, location = written.file
+                with suppress(OSError):
+                    io.delete(location)
+            raise
+
+    return tidy_commit
 
 
 def write_metadata(metadata: TableMetadata, io: FileIO, metadata_path: str) -> None:

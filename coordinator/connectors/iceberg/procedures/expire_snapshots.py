@@ -1,18 +1,41 @@
-"""``CALL catalog.system.expire_snapshots(schema, table_name, …)``, answered by Iceberg's own procedure in Spark."""
+"""``CALL catalog.system.expire_snapshots(schema, table_name, older_than, retain_last, snapshot_ids, …)``"""
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyiceberg.table import Table
+
+from coordinator.connectors.iceberg.expiry import Expired, Limits, expiry_updates, same_references, select
+from coordinator.connectors.iceberg.file_deletion import concurrent_deletes, delete_all
+from coordinator.connectors.iceberg.instants import from_millis, to_millis
+from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark, moment
-from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from coordinator.connectors.iceberg.unreachable import FileKind, Reachability, Unneeded, reachability, used_by
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.procedure import (
+    Argument,
+    ArgumentError,
+    OutputColumn,
+    ProcedureDeclaration,
+    ProcedureKind,
+    ProcedureProgress,
+)
 
-_COUNTS = (
-    ("deleted_data_files_count", "Data files deleted."),
-    ("deleted_position_delete_files_count", "Position delete files deleted."),
-    ("deleted_equality_delete_files_count", "Equality delete files deleted."),
-    ("deleted_manifest_files_count", "Manifests deleted."),
-    ("deleted_manifest_lists_count", "Manifest lists deleted."),
-    ("deleted_statistics_files_count", "Statistics files deleted."),
+logger = logging.getLogger(__name__)
+_LARGE = 256 << 20
+"""Bytes of manifests from which on Spark reads them."""
+_COUNTS: tuple[tuple[str, FileKind, str], ...] = (
+    ("deleted_data_files_count", "data", "Data files deleted."),
+    ("deleted_position_delete_files_count", "position deletes", "Position delete files deleted."),
+    ("deleted_equality_delete_files_count", "equality deletes", "Equality delete files deleted."),
+    ("deleted_manifest_files_count", "manifest", "Manifests deleted."),
+    ("deleted_manifest_lists_count", "manifest list", "Manifest lists deleted."),
+    ("deleted_statistics_files_count", "statistics", "Statistics files deleted."),
 )
 _PASSED_ON = ("retain_last", "max_concurrent_deletes", "stream_results", "snapshot_ids", "clean_expired_metadata")
 
@@ -25,24 +48,139 @@ DECLARATION = ProcedureDeclaration(
         Argument("older_than", "timestamp", "Expire what is older, in the session's time zone; default: 5 days ago."),
         Argument("retain_last", "integer", "How many of the newest snapshots stay in any case; default: 1."),
         Argument("snapshot_ids", "array(bigint)", "Expire these as well."),
-        Argument("max_concurrent_deletes", "integer", "Files deleted at the same time."),
-        Argument("stream_results", "boolean", "Do not collect the list of files in one place."),
+        Argument("max_concurrent_deletes", "integer", "Files deleted at the same time; default: 8."),
+        Argument("stream_results", "boolean", "Do not collect the list of files in one place, where Spark makes it."),
         Argument("clean_expired_metadata", "boolean", "Also forget schemas and partition specs that nothing uses."),
+        Argument("dry_run", "boolean", "Only list what would go.", default=False),
     ),
-    output=tuple(OutputColumn(name, "bigint", doc) for name, doc in _COUNTS),
+    output=tuple(OutputColumn(name, "bigint", doc) for name, _, doc in _COUNTS),
+    dry_run_output=(
+        OutputColumn("kind", "varchar", "snapshot, reference, or what kind of file it is."),
+        OutputColumn("name", "varchar", "Id of the snapshot, name of the branch or tag, or location of the file."),
+        OutputColumn("bytes", "bigint", "Size of the file; NULL where the metadata does not say."),
+        OutputColumn("reason", "varchar", "Why it goes."),
+    ),
     example="CALL iceberg.system.expire_snapshots('sales', 'orders', older_than => TIMESTAMP '2026-11-01 00:00:00')",
-    notes="Branches and tags keep their snapshots. Table properties history.expire.max-snapshot-age-ms and "
-    "history.expire.min-snapshots-to-keep set other defaults.",
+    notes="Branches and tags keep their snapshots unless they are past their own age. Table properties "
+    "history.expire.max-snapshot-age-ms, min-snapshots-to-keep and max-ref-age-ms set other defaults. Ids of snapshots "
+    "that are gone already are no error. First the table forgets, then the files are deleted: what a crash leaves "
+    "behind, remove_orphan_files takes. Where there are more than 256 MB of manifests, Iceberg's own procedure reads "
+    "them in Spark.",
 )
 
 
 def answer(call: Call) -> Rows:
-    """Raises ProcessionError for a count below 1, and what Iceberg's procedure raises."""
+    """Raises ProcessionError for a count below 1, a snapshot that a reference names, and a table without GC."""
+    limits, at_once = _limits(call), concurrent_deletes(call.arguments)
+    table = call.catalog.open(call.schema, call.table)
+    _check_allowed(table)
+    first = _plan(call, table, limits)
+    if not call.arguments["dry_run"] and first.found.to_read > _LARGE and (rows := _by_spark(call)) is not None:
+        return rows
+    first.found.read_manifests(_progress(call, "reading manifests"))
+    if call.arguments["dry_run"]:
+        return _dry_run(table, first, limits)
+    done = _commit(call, first, limits)
+    if not done.expired:
+        return [[0] * len(_COUNTS)]
+    # What others committed meanwhile may need files that only expired snapshots needed before.
+    done.found.keep_more(call.catalog.open(call.schema, call.table).metadata)
+    return [_deleted(call, table, done.found.unneeded(), at_once)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    expired: Expired
+    found: Reachability
+
+
+def _plan(call: Call, table: Table, limits: Limits) -> _Plan:
+    call.context.check_cancelled()
+    expired = select(table.metadata, limits)
+    return _Plan(expired, reachability(table, expired))
+
+
+def _commit(call: Call, first: _Plan, limits: Limits) -> _Plan:
+    """Let the table forget; the plan that landed. Files are read again only where another writer changed what goes."""
+    latest = first
+
+    def stage(table: Table) -> Change[_Plan]:
+        nonlocal latest
+        expired = select(table.metadata, limits)
+        if expired != latest.expired:
+            latest = _plan(call, table, limits)
+            latest.found.read_manifests(_progress(call, "reading manifests"))
+        else:
+            latest.found.keep_more(table.metadata, expired)
+        call.context.check_cancelled()
+        used = used_by(table.metadata, expired, latest.found) if call.arguments["clean_expired_metadata"] else None
+        return Change(latest, expiry_updates(table.metadata, expired, used), tuple(same_references(table)))
+
+    return commit_change(call.catalog, call.schema, call.table, stage)
+
+
+def _limits(call: Call) -> Limits:
     arguments = call.arguments
-    if arguments["retain_last"] is not None and arguments["retain_last"] < 1:
-        message = f"Number of snapshots to retain must be at least 1, cannot be: {arguments['retain_last']}"
-        raise ArgumentError("retain_last", message)
-    call.read()
-    given = {"older_than": moment(call, arguments["older_than"])} | {name: arguments[name] for name in _PASSED_ON}
-    row = call_spark(call, "expire_snapshots", given)[0]
-    return [[int(row[name] or 0) for name, _ in _COUNTS]]
+    retain, older_than = arguments["retain_last"], arguments["older_than"]
+    if retain is not None and retain < 1:
+        raise ArgumentError("retain_last", f"Number of snapshots to retain must be at least 1, cannot be: {retain}")
+    ids = tuple(arguments["snapshot_ids"] or ())
+    if None in ids:
+        raise ArgumentError("snapshot_ids", "snapshot_ids cannot contain NULL")
+    zone = call.context.session.time_zone
+    oldest = None if older_than is None else to_millis(older_than, zone)
+    return Limits(to_millis(call.context.now), oldest, retain, ids)
+
+
+def _check_allowed(table: Table) -> None:
+    if table.properties.get("gc.enabled", "true").lower() == "false":
+        message = "Cannot expire snapshots: GC is disabled (deleting files may corrupt other tables)"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+
+
+def _progress(call: Call, phase: str) -> Callable[[int, int], None]:
+    def report(done: int, total: int) -> None:
+        call.context.check_cancelled()
+        call.context.report(ProcedureProgress(done, total, phase))
+
+    return report
+
+
+def _by_spark(call: Call) -> Rows | None:
+    """Iceberg's own row; None when there is no Spark."""
+    given = {"older_than": moment(call, call.arguments["older_than"])}
+    given |= {name: call.arguments[name] for name in _PASSED_ON}
+    try:
+        row = call_spark(call, "expire_snapshots", given)[0]
+    except ProcessionError as error:
+        if error.code is not ErrorCode.NO_NODES_AVAILABLE:
+            raise
+        logger.info("%s.%s: no Spark, manifests are read here", call.schema, call.table)
+        return None
+    return [[int(row[name] or 0) for name, _, _ in _COUNTS]]
+
+
+def _deleted(call: Call, table: Table, files: Sequence[Unneeded], at_once: int) -> list[int]:
+    """Delete the files; how many went, by kind in the order of the output columns."""
+    gone: Counter[FileKind] = Counter()
+    report, done = _progress(call, "deleting files"), 0
+    for batch in delete_all(table.io, (file.location for file in files), at_once):
+        gone.update(file.kind for file, went in zip(files[done : done + len(batch)], batch, strict=True) if went)
+        done += len(batch)
+        report(done, len(files))
+    return [gone[kind] for _, kind, _ in _COUNTS]
+
+
+def _dry_run(table: Table, plan: _Plan, limits: Limits) -> Rows:
+    why = f"older than {from_millis(plan.expired.older_than):%Y-%m-%d %H:%M:%S} UTC"
+    rows: list[tuple[object, ...]] = [
+        ("reference", name, None, "past its max-ref-age-ms") for name in plan.expired.references
+    ]
+    asked = set(limits.snapshot_ids)
+    for snapshot_id in plan.expired.snapshots:
+        snapshot = table.metadata.snapshot_by_id(snapshot_id)
+        reason = "named by snapshot_ids" if snapshot_id in asked else f"{why}, or of an expired reference"
+        if snapshot is not None and snapshot_id not in asked and snapshot.timestamp_ms < plan.expired.older_than:
+            reason = why
+        rows.append(("snapshot", str(snapshot_id), None, reason))
+    return rows + [(f.kind, f.location, f.size, "only expiring snapshots need it") for f in plan.found.unneeded()]
