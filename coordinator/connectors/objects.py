@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from coordinator.connectors.system.information_schema import InformationSchema
 from coordinator.connectors.system.listing import INFORMATION_SCHEMA
-from coordinator.connectors.table_versions import note
-from shared.spi.connector import Connector, TableMetadata
+from coordinator.connectors.table_versions import note, note_view
+from shared.spi.connector import Connector, TableMetadata, ViewMetadata, ViewSource
 
 
 class CatalogObjects(ABC):
@@ -43,6 +43,18 @@ class CatalogObjects(ABC):
         """A table at its current (or given) version, or None."""
         found = self._holder(catalog, schema).table(schema, name, version)
         note(catalog, schema, name, version, found)
+        return found
+
+    def views(self, catalog: str, schema: str) -> Sequence[str]:
+        """Names of a schema's views, sorted; empty where there are none."""
+        holder = self._holder(catalog, schema)
+        return cast(ViewSource, holder).view_names(schema) if hasattr(holder, "view_names") else ()
+
+    def view(self, catalog: str, schema: str, name: str) -> ViewMetadata | None:
+        """A view as it is now, or None."""
+        holder = self._holder(catalog, schema)
+        found = cast(ViewSource, holder).view(schema, name) if hasattr(holder, "view") else None
+        note_view(catalog, schema, name, found)
         return found
 
     def _holder(self, catalog: str, schema: str) -> Connector:

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from shared.spi.connector import TableMetadata
+from shared.spi.connector import TableMetadata, ViewMetadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class TableVersion:
     name: str
     version: Any
     digest: str
+    view: bool = False
 
 
 _RECORDER: ContextVar[list[TableVersion] | None] = ContextVar("table_versions", default=None)
@@ -42,6 +43,18 @@ def note(catalog: str, schema: str, name: str, version: Any, table: TableMetadat
     seen = _RECORDER.get()
     if seen is not None:
         seen.append(TableVersion(catalog, schema, name, version, digest(table)))
+
+
+def note_view(catalog: str, schema: str, name: str, view: ViewMetadata | None) -> None:
+    """A view was looked at."""
+    seen = _RECORDER.get()
+    if seen is not None:
+        seen.append(TableVersion(catalog, schema, name, None, view_digest(view), view=True))
+
+
+def view_digest(view: ViewMetadata | None) -> str:
+    """Equal for equal views, in every process."""
+    return hashlib.blake2b(repr(view).encode(), digest_size=16).hexdigest()
 
 
 def digest(table: TableMetadata | None) -> str:

@@ -73,7 +73,7 @@ def plan_drop_schema(statement: sql.DropSchema, _text: str, session: Session, ca
         message = f"Schema '{catalog}.{schema}' does not exist"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
     editable(connector, "dropping schemas")
-    if not statement.cascade and connector.tables(schema):
+    if not statement.cascade and (connector.tables(schema) or catalogs.views(catalog, schema)):
         raise ProcessionError(ErrorCode.SCHEMA_NOT_EMPTY, f"Schema not empty: {schema}")
     return change_statement(catalog, SchemaRemoval(schema, statement.cascade, statement.if_exists), "DROP SCHEMA")
 
@@ -102,6 +102,8 @@ def plan_create_table(statement: sql.CreateTable, text: str, session: Session, c
         if statement.if_not_exists:
             return nothing_to_do("CREATE TABLE")
         raise _exists(f"Table '{name}' already exists", statement.location)
+    if catalogs.view(name.catalog, name.schema, name.name) is not None:
+        raise _exists(f"View '{name}' already exists", statement.location)
     editor = editable(connector, "creating tables")
     require_schema(name.catalog, name.schema, catalogs)
     columns, inherited = _columns(statement, editor, name.catalog, text, session, catalogs)

@@ -72,13 +72,23 @@ def writable(connector: Connector, what: str) -> Any:
     return connector
 
 
-def existing_table(name: ObjectName, location: ErrorLocation, catalogs: Catalogs) -> TableMetadata:
-    """The table; raises SYNTAX_ERROR ``Table 'x' does not exist``, located."""
+def existing_table(
+    name: ObjectName, location: ErrorLocation, catalogs: Catalogs, of_views: str | None = None
+) -> TableMetadata:
+    """The table; raises SYNTAX_ERROR ``Table 'x' does not exist``, located. ``of_views`` refuses views instead."""
     connector_of(name.catalog, location, catalogs)
     table = catalogs.table(name.catalog, name.schema, name.name)
     if table is None:
+        if of_views is not None:
+            refuse_view(name, location, catalogs, of_views)
         raise missing_table(name, location)
     return table
+
+
+def refuse_view(name: ObjectName, location: ErrorLocation, catalogs: Catalogs, doing: str) -> None:
+    """Raises NOT_SUPPORTED ``<doing> views is not supported`` when a view has the name."""
+    if catalogs.view(name.catalog, name.schema, name.name) is not None:
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"{doing} views is not supported", location=location)
 
 
 def missing_table(name: ObjectName, location: ErrorLocation) -> ProcessionError:

@@ -17,7 +17,7 @@ from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.analyzer.syntax import parse_expression
 from coordinator.analyzer.types import can_coerce, read_type, type_text
 from coordinator.connectors.registry import Catalogs
-from coordinator.planner.object_names import ObjectName, connector_of, object_name, writable
+from coordinator.planner.object_names import ObjectName, connector_of, object_name, refuse_view, writable
 from coordinator.planner.query.builder import Builder
 from coordinator.planner.query.collector import Collector
 from coordinator.planner.query.planner import QueryPlanner
@@ -33,6 +33,7 @@ from shared.spi.session import Session
 from shared.spi.table_writes import RowFilter, TableWrite
 
 FILE = Variable(name="$file", type="varchar")
+_OF_VIEWS = {"deletes": "Deleting from", "updates": "Updating", "merges": "Merging into"}
 ROW_ID = Variable(name="$rowid", type="bigint")
 
 
@@ -162,6 +163,7 @@ def scan_target(
     if table is None:
         if not connector.schema_exists(name.schema):
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema {name.schema} does not exist")
+        refuse_view(name, location, planner.catalogs, _OF_VIEWS[what])
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Table {name} does not exist")
     writable(connector, what)
     relation = (alias,) if alias is not None else (table.catalog.lower(), table.schema.lower(), table.name.lower())

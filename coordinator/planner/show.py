@@ -10,6 +10,7 @@ from coordinator.analyzer.registry import registry
 from coordinator.analyzer.types import type_text
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.column_sizes import precision_scale_length
+from coordinator.connectors.system.listing import shown_columns
 from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows
 from coordinator.planner.session_properties import DECLARED, session_value
 from coordinator.sql.statements import (
@@ -63,7 +64,11 @@ def show_tables(statement: ShowTables, session: Session, catalogs: Catalogs) -> 
     if not catalogs.schema_exists(connector.catalog, schema):
         message = f"Schema '{schema}' does not exist"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-    return _names("Table", catalogs.tables(connector.catalog, schema), statement.like)
+    return _names(
+        "Table",
+        {*catalogs.tables(connector.catalog, schema), *catalogs.views(connector.catalog, schema)},
+        statement.like,
+    )
 
 
 def show_columns(statement: ShowColumns, session: Session, catalogs: Catalogs) -> PlannedStatement:
@@ -73,11 +78,11 @@ def show_columns(statement: ShowColumns, session: Session, catalogs: Catalogs) -
     if not catalogs.schema_exists(connector.catalog, schema):
         message = f"Schema '{schema}' does not exist"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-    table = catalogs.table(connector.catalog, schema, name)
-    if table is None:
+    found = catalogs.table(connector.catalog, schema, name) or catalogs.view(connector.catalog, schema, name)
+    if found is None:
         message = f"Table '{connector.catalog}.{schema}.{name}' does not exist"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-    return rows_statement(_COLUMN_COLUMNS, (_column_row(column) for column in table.columns if not column.hidden))
+    return rows_statement(_COLUMN_COLUMNS, (_column_row(column) for column in shown_columns(found)))
 
 
 def _table_parts(statement: ShowColumns, session: Session) -> tuple[str | None, str, str]:

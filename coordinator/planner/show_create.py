@@ -36,6 +36,9 @@ def show_create_table(statement: ShowCreateTable, _text: str, session: Session, 
     connector = connector_of(name.catalog, statement.location, catalogs)
     table = connector.table(name.schema, name.name)
     if table is None:
+        if catalogs.view(name.catalog, name.schema, name.name) is not None:
+            message = f"Relation '{name}' is a view, not a table"
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
         raise missing_table(name, statement.location)
     if hasattr(connector, "definition"):
         definition = editable(connector, "SHOW CREATE TABLE").definition(name.schema, name.name)

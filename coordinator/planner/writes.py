@@ -57,7 +57,7 @@ class PlannedWrite:
 def plan_insert(statement: Insert, text: str, session: Session, catalogs: Catalogs) -> PlannedWrite:
     """Raises ProcessionError: no such table or column, or types that do not fit."""
     name = object_name(statement.name, statement.location, session)
-    table = existing_table(name, statement.location, catalogs)
+    table = existing_table(name, statement.location, catalogs, "Inserting into")
     writable(catalogs.connector(name.catalog), "inserts")
     planner = QueryPlanner(text, session, catalogs)
     tree = parse_query(text, statement.tokens)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 
 from coordinator.connectors.objects import CatalogObjects
-from coordinator.connectors.table_versions import TableVersion, digest
+from coordinator.connectors.table_versions import TableVersion, digest, view_digest
 from coordinator.planner.planned_statement import PlannedStatement
 from shared.errors import ProcessionError
 
@@ -28,11 +28,13 @@ class MetadataVersions:
 
     def _changed(self, seen: Sequence[TableVersion]) -> bool:
         try:
-            return any(
-                digest(self._catalogs.table(each.catalog, each.schema, each.name, each.version)) != each.digest
-                for each in seen
-            )
+            return any(self._digest(each) != each.digest for each in seen)
         except ProcessionError as error:
             # Planning again will meet the same problem, and say it to the user.
             _LOG.info("a table cannot be looked at again: %s", error.message)
             return True
+
+    def _digest(self, seen: TableVersion) -> str:
+        if seen.view:
+            return view_digest(self._catalogs.view(seen.catalog, seen.schema, seen.name))
+        return digest(self._catalogs.table(seen.catalog, seen.schema, seen.name, seen.version))

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from shared.spi.connector import ViewMetadata
 from shared.spi.procedure import ProcedureContext
 
 
@@ -139,6 +140,31 @@ class CommentChange:
     comment: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class ViewCreation:
+    """A new view, or with ``replace`` a new version of the one that has the name."""
+
+    view: ViewMetadata
+    replace: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRemoval:
+    schema: str
+    view: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRename:
+    schema: str
+    view: str
+    new_schema: str
+    new_view: str
+
+
+ViewChange = ViewCreation | ViewRemoval | ViewRename
+
 CatalogChange = (
     SchemaCreation
     | SchemaRemoval
@@ -153,6 +179,7 @@ CatalogChange = (
     | ColumnChange
     | TablePropertiesChange
     | CommentChange
+    | ViewChange
 )
 
 

@@ -53,21 +53,44 @@ class TableMetadata:
 
 
 @dataclass(frozen=True, slots=True)
-class ViewMetadata:
-    """A view; ``definition`` is its query as it was written."""
+class ViewColumn:
+    """A column as the view promises it; ``type`` is Presto type text."""
 
+    name: str
+    type: str
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewMetadata:
+    """A view, picklable. ``definition`` is its query in Presto's SQL, as it was written.
+
+    ``default_catalog`` and ``default_schema`` complete the names in it. ``security`` is DEFINER or INVOKER. A view of
+    another engine alone has the name of its ``dialect`` and no ``definition`` that could be read here.
+    """
+
+    catalog: str
     schema: str
     name: str
     definition: str
+    columns: tuple[ViewColumn, ...] = ()
+    default_catalog: str | None = None
+    default_schema: str | None = None
     owner: str | None = None
+    security: str = "DEFINER"
     comment: str | None = None
+    dialect: str = "presto"
 
 
 class ViewSource(Protocol):
     """A connector that has views."""
 
-    def views(self, schema: str) -> Sequence[ViewMetadata]:
-        """The views of a schema, by name; empty for an unknown one."""
+    def view_names(self, schema: str) -> Sequence[str]:
+        """The names of a schema's views, sorted; empty for an unknown schema."""
+        ...
+
+    def view(self, schema: str, name: str) -> ViewMetadata | None:
+        """One view, or None; raises ProcessionError for unreadable metadata."""
         ...
 
 

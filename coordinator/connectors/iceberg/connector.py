@@ -26,12 +26,13 @@ from coordinator.connectors.iceberg.row_position import look_up_template, row_li
 from coordinator.connectors.iceberg.statistics import table_statistics
 from coordinator.connectors.iceberg.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
 from coordinator.connectors.iceberg.types import presto_type
+from coordinator.connectors.iceberg.views.catalog_views import load_view, view_names
 from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, system_table
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.properties import Property
 from shared.spi.catalog_changes import CatalogChange, PropertyDeclaration, TableDefinition
-from shared.spi.connector import ColumnMetadata, TableMetadata
+from shared.spi.connector import ColumnMetadata, TableMetadata, ViewMetadata
 from shared.spi.procedure import Procedure, ProcedureContext
 from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
@@ -103,6 +104,12 @@ class IcebergConnector:
             raise ProcessionError(ErrorCode.NOT_FOUND, f"Table {self.catalog}.{schema}.{name} does not exist")
         return found
 
+    def view_names(self, schema: str) -> Sequence[str]:
+        return view_names(self.tables_of, schema)
+
+    def view(self, schema: str, name: str) -> ViewMetadata | None:
+        return load_view(self.tables_of, schema, name)
+
     def schema_properties(self) -> Sequence[PropertyDeclaration]:
         return SCHEMA_PROPERTIES
 
@@ -122,7 +129,7 @@ class IcebergConnector:
         return table_statistics(self.tables_of, schema, table)
 
     def validate(self, change: CatalogChange) -> None:
-        ddl.validate(change)
+        ddl.validate(self.tables_of, change)
 
     def change(self, change: CatalogChange, context: ProcedureContext) -> None:
         ddl.apply(self.tables_of, change, context)

@@ -25,6 +25,8 @@ from coordinator.connectors.iceberg.spark_ddl import ColumnStep, column_step, pr
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from coordinator.connectors.iceberg.table_properties import UPDATABLE, canonical, changed
 from coordinator.connectors.iceberg.types import iceberg_type
+from coordinator.connectors.iceberg.views.catalog_views import change_view, view_names, view_store
+from coordinator.connectors.iceberg.views.metadata import view_schema
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import (
     CatalogChange,
@@ -41,12 +43,15 @@ from shared.spi.catalog_changes import (
     TableRemoval,
     TableRename,
     TableTruncation,
+    ViewCreation,
+    ViewRemoval,
+    ViewRename,
 )
 from shared.spi.procedure import ProcedureContext
 
 
-def validate(change: CatalogChange) -> None:
-    """What can be refused without the catalog: types, transforms, properties. Raises ProcessionError."""
+def validate(catalog: TableCatalog, change: CatalogChange) -> None:
+    """What can be refused from the change itself: types, transforms, properties. Raises ProcessionError."""
     match change:
         case TableCreation():
             check_location(change.properties.get("location"))
@@ -62,6 +67,10 @@ def validate(change: CatalogChange) -> None:
             _check_updatable(change)
         case SchemaRename():
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, "This connector does not support renaming schemas")
+        case ViewCreation():
+            if view_store(catalog) is None:
+                raise ProcessionError(ErrorCode.NOT_SUPPORTED, "This connector does not support creating views")
+            view_schema(change.view)
         case _:
             pass
 
@@ -83,6 +92,8 @@ def apply(catalog: TableCatalog, change: CatalogChange, context: ProcedureContex
             _set_properties(catalog, change, context)
         case ColumnAddition() | ColumnRemoval() | ColumnRename() | ColumnChange() | CommentChange():
             _change_columns(catalog, change, context)
+        case ViewCreation() | ViewRemoval() | ViewRename():
+            change_view(catalog, change)
         case _:
             assert_never(change)
 
@@ -104,7 +115,7 @@ def _change_schema(
             case SchemaRemoval():
                 _drop_schema(catalog, change, namespace)
             case SchemaRename():
-                validate(change)
+                validate(catalog, change)
     del context
 
 
@@ -112,6 +123,10 @@ def _drop_schema(catalog: TableCatalog, change: SchemaRemoval, namespace: tuple[
     if change.cascade:
         for table in catalog.tables(change.schema):
             _drop_table(catalog, TableRemoval(change.schema, table, if_exists=True))
+        for view in view_names(catalog, change.schema):
+            change_view(catalog, ViewRemoval(change.schema, view, if_exists=True))
+    elif view_names(catalog, change.schema):  # PyIceberg counts tables only
+        raise ProcessionError(ErrorCode.SCHEMA_NOT_EMPTY, f"Schema not empty: {change.schema}")
     try:
         catalog.client().drop_namespace(namespace)
     except NamespaceNotEmptyError as error:

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, cast
+from typing import Protocol
 
 from coordinator.connectors.system.wanted import Wanted
 from shared.errors import ProcessionError
-from shared.spi.connector import Connector, TableMetadata, ViewMetadata, ViewSource
+from shared.spi.connector import ColumnMetadata, Connector, TableMetadata, ViewMetadata
 
 INFORMATION_SCHEMA = "information_schema"
 _LOG = logging.getLogger(__name__)
@@ -32,6 +32,10 @@ class ListedCatalogs(Protocol):
     def schema_exists(self, catalog: str, schema: str) -> bool: ...
 
     def table(self, catalog: str, schema: str, name: str) -> TableMetadata | None: ...
+
+    def views(self, catalog: str, schema: str) -> Sequence[str]: ...
+
+    def view(self, catalog: str, schema: str, name: str) -> ViewMetadata | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,27 +76,44 @@ class Listing:
     def relations(self, wanted: Wanted, names: Names) -> Iterator[tuple[str, str, str, str]]:
         """``(catalog, schema, name, kind)``, kind being ``BASE TABLE`` or ``VIEW``."""
         for catalog, schema in self.schemas(wanted, names):
-            views = {view.name for view in self._views(catalog, schema)}
+            views = set(self.catalogs.views(catalog, schema))
             for name in sorted({*self.catalogs.tables(catalog, schema), *views}):
                 if wanted.accepts(names.table, name):
                     yield catalog, schema, name, "VIEW" if name in views else "BASE TABLE"
 
     def views(self, wanted: Wanted, names: Names) -> Iterator[ViewMetadata]:
-        """The views, for connectors that have such."""
+        """The views, for connectors that have such; one that cannot be read is left out and logged."""
         for catalog, schema in self.schemas(wanted, names):
-            yield from (view for view in self._views(catalog, schema) if wanted.accepts(names.table, view.name))
+            for name in self.catalogs.views(catalog, schema):
+                if wanted.accepts(names.table, name):
+                    view = self._view(catalog, schema, name)
+                    if view is not None:
+                        yield view
 
-    def _views(self, catalog: str, schema: str) -> Sequence[ViewMetadata]:
-        connector = self.catalogs.connector(catalog)
-        return cast(ViewSource, connector).views(schema) if hasattr(connector, "views") else ()
+    def described(self, wanted: Wanted, names: Names) -> Iterator[TableMetadata | ViewMetadata]:
+        """Tables and views with their columns; one that cannot be read is left out and logged, as in Presto."""
+        for catalog, schema, name, kind in self.relations(wanted, names):
+            found = self._view(catalog, schema, name) if kind == "VIEW" else self._table(catalog, schema, name)
+            if found is not None:
+                yield found
 
-    def described(self, wanted: Wanted, names: Names) -> Iterator[TableMetadata]:
-        """The tables with their columns; one whose metadata cannot be read is left out and logged, as in Presto."""
-        for catalog, schema, name in self.tables(wanted, names):
-            try:
-                table = self.catalogs.table(catalog, schema, name)
-            except ProcessionError as error:
-                _LOG.warning("%s.%s.%s is not listed: %s", catalog, schema, name, error.message)
-                continue
-            if table is not None:
-                yield table
+    def _table(self, catalog: str, schema: str, name: str) -> TableMetadata | None:
+        try:
+            return self.catalogs.table(catalog, schema, name)
+        except ProcessionError as error:
+            _LOG.warning("%s.%s.%s is not listed: %s", catalog, schema, name, error.message)
+            return None
+
+    def _view(self, catalog: str, schema: str, name: str) -> ViewMetadata | None:
+        try:
+            return self.catalogs.view(catalog, schema, name)
+        except ProcessionError as error:
+            _LOG.warning("%s.%s.%s is not listed: %s", catalog, schema, name, error.message)
+            return None
+
+
+def shown_columns(found: TableMetadata | ViewMetadata) -> list[ColumnMetadata]:
+    """The columns that DESCRIBE and the system tables show."""
+    if isinstance(found, ViewMetadata):
+        return [ColumnMetadata(c.name, c.type, {}, comment=c.comment) for c in found.columns]
+    return [column for column in found.columns if not column.hidden]

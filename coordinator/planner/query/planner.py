@@ -18,10 +18,18 @@ from coordinator.planner.query.planning import ordinal
 from coordinator.planner.query.relations import plan_relation
 from coordinator.planner.query.set_operations import distinct_rows, plan_set_operation
 from coordinator.planner.query.values import plan_values
-from shared.errors import ErrorCode
+from coordinator.planner.query.view_expansion import (
+    ViewName,
+    analysis_failure,
+    name_of,
+    parse_view,
+    promised_columns,
+    refuse_recursion,
+)
+from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Constant, RowExpression
 from shared.plan.nodes import AggregationNode, LimitNode, OffsetNode, PlanNode, SortNode, TopNNode
-from shared.spi.connector import TableMetadata
+from shared.spi.connector import TableMetadata, ViewMetadata
 from shared.spi.session import Session
 
 MAX_INLINED = 5000
@@ -49,6 +57,10 @@ class QueryPlanner:
     ctes: dict[str, Cte] = field(default_factory=dict)
     scans: dict[str, TableMetadata] = field(default_factory=dict)
     inlined: int = 0
+    open_views: tuple[ViewName, ...] = ()
+    """The views around what is planned now, outermost first."""
+    replaced_view: ViewName | None = None
+    """The view that the statement makes anew."""
 
     @property
     def context(self) -> Context:
@@ -68,10 +80,7 @@ class QueryPlanner:
     def plan_cte(self, name: str, context: Context) -> RelationPlan:
         """A reference to a name of WITH: planned anew, with variables of its own."""
         cte = self.ctes[name]
-        self.inlined += 1
-        if self.inlined > MAX_INLINED:
-            message = f"Number of references to WITH queries in the plan exceeds {MAX_INLINED}"
-            raise context.error(cte.tree, message, ErrorCode.EXCEEDED_PLAN_NODE_LIMIT)
+        self._count_inlined(cte.tree, context)
         outside, self.ctes = self.ctes, cte.visible
         try:
             plan = self.plan_query(cte.tree, replace(context, scope=Scope(), sinks=None))
@@ -83,6 +92,30 @@ class QueryPlanner:
         names: tuple[str | None, ...] = cte.columns or tuple(f.name for f in plan.visible)
         fields = tuple(ScopeField(n, f.variable) for n, f in zip(names, plan.visible, strict=True))
         return RelationPlan(plan.node, fields)
+
+    def plan_view(self, view: ViewMetadata, node: Any, context: Context) -> RelationPlan:
+        """The rows of a view named by ``node``: under its own default names, without the WITH names around it."""
+        if name_of(view) == self.replaced_view:
+            raise context.error(node, "Statement would create a recursive view")
+        refuse_recursion(view, self.open_views, node, context)
+        self._count_inlined(node, context)
+        tree = parse_view(view, node, context)
+        outside = self.session, self.ctes, self.open_views
+        self.session = replace(self.session, catalog=view.default_catalog, schema=view.default_schema)
+        self.ctes, self.open_views = {}, (*self.open_views, name_of(view))
+        try:
+            plan = self.plan_query(tree, Context(view.definition, self.session))
+        except ProcessionError as error:
+            raise analysis_failure(view, error, node, context) from error
+        finally:
+            self.session, self.ctes, self.open_views = outside
+        return promised_columns(self, view, plan, node, context)
+
+    def _count_inlined(self, tree: Any, context: Context) -> None:
+        self.inlined += 1
+        if self.inlined > MAX_INLINED:
+            message = f"Number of references to WITH queries and views in the plan exceeds {MAX_INLINED}"
+            raise context.error(tree, message, ErrorCode.EXCEEDED_PLAN_NODE_LIMIT)
 
     def no_rows_source(self) -> RelationPlan:
         """One row without columns."""

@@ -11,7 +11,7 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.planner.query.builder import Builder, Ids, RelationPlan
 from shared.plan.expressions import RowExpression
 from shared.plan.nodes import AggregationNode, PlanNode
-from shared.spi.connector import TableMetadata
+from shared.spi.connector import TableMetadata, ViewMetadata
 from shared.spi.session import Session
 
 
@@ -45,6 +45,8 @@ class Planning(Protocol):
     def plan_nested(self, tree: Any, context: Context) -> RelationPlan: ...
 
     def plan_cte(self, name: str, context: Context) -> RelationPlan: ...
+
+    def plan_view(self, view: ViewMetadata, node: Any, context: Context) -> RelationPlan: ...
 
     def plan_values(self, tree: Any, context: Context) -> RelationPlan: ...
 

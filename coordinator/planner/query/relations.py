@@ -24,7 +24,7 @@ from coordinator.planner.query.subqueries import apply_subqueries
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Call, RowExpression, Variable
 from shared.plan.nodes import EquiJoinClause, JoinNode, TableScanNode, UnnestNode
-from shared.spi.connector import TableMetadata
+from shared.spi.connector import TableMetadata, ViewMetadata
 
 
 def plan_from(planner: Planning, node: Any, joins: list[Any], context: Context) -> RelationPlan:
@@ -119,7 +119,9 @@ def _table(planner: Planning, node: Any, context: Context) -> RelationPlan:
 
 
 def _scan(planner: Planning, node: Any, parts: list[str], context: Context) -> RelationPlan:
-    table = find_table(planner, node, parts, context)
+    table = find_relation(planner, node, parts, context)
+    if isinstance(table, ViewMetadata):
+        return planner.plan_view(table, node, context)
     # Hidden columns belong to the scan only where the statement names one.
     columns = [*table.columns, *(c for c in table.hidden_columns if c.name in context.text.lower())]
     relation = (table.catalog.lower(), table.schema.lower(), table.name.lower())
@@ -134,8 +136,8 @@ def _scan(planner: Planning, node: Any, parts: list[str], context: Context) -> R
     return RelationPlan(scan, tuple(fields))
 
 
-def find_table(planner: Planning, node: Any, parts: list[str], context: Context) -> TableMetadata:
-    """The table that a name means; raises Presto's errors, which carry no location."""
+def find_relation(planner: Planning, node: Any, parts: list[str], context: Context) -> TableMetadata | ViewMetadata:
+    """The table or view that a name means; raises Presto's errors, which carry no location."""
     session = planner.session
     name = parts[-1].lower()
     schema = parts[-2].lower() if len(parts) > 1 else session.schema
@@ -149,6 +151,11 @@ def find_table(planner: Planning, node: Any, parts: list[str], context: Context)
     table = planner.catalogs.table(catalog, schema, name, version)
     if table is not None:
         return table
+    view = planner.catalogs.view(catalog, schema, name)
+    if view is not None:
+        if version is not None:
+            raise context.unsupported(node, "Time travel on a view")
+        return view
     if not planner.catalogs.schema_exists(catalog, schema):
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema {schema} does not exist")
     raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Table {catalog}.{schema}.{name} does not exist")

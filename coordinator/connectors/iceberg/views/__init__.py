@@ -1,0 +1,1 @@
+"""Iceberg views: their metadata, and the catalogs that hold them."""

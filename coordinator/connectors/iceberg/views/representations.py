@@ -1,0 +1,101 @@
+"""A view's text in the dialects of the engines that may read it.
+
+Presto's own Iceberg connector keeps its JSON of the whole definition under ``presto``; Trino reads plain text under
+``trino``, Spark under ``spark``. Source: the Iceberg view specification, "SQL representation"; Presto's ViewDefinition.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import sqlglot
+from pyiceberg.schema import Schema
+from pyiceberg.view.metadata import SQLViewRepresentation, ViewRepresentation, ViewVersion
+from sqlglot.errors import SqlglotError
+
+from coordinator.connectors.iceberg.types import presto_type
+from shared.spi.connector import ViewColumn, ViewMetadata
+
+PRESTO, TRINO, SPARK = "presto", "trino", "spark"
+OWNER, SECURITY, COMMENT = "procession.owner", "procession.security", "comment"
+
+
+def representations(view: ViewMetadata) -> list[ViewRepresentation]:
+    """For Presto and Trino always; for Spark where its SQL can say the same."""
+    texts = {PRESTO: presto_definition(view), TRINO: view.definition, SPARK: _spark_text(view.definition)}
+    return [
+        ViewRepresentation(SQLViewRepresentation(type="sql", sql=text, dialect=dialect))
+        for dialect, text in texts.items()
+        if text is not None
+    ]
+
+
+def presto_definition(view: ViewMetadata) -> str:
+    """Presto's JSON of a view."""
+    said = {
+        "originalSql": view.definition,
+        "catalog": view.default_catalog,
+        "schema": view.default_schema,
+        "columns": [{"name": c.name, "type": c.type} for c in view.columns],
+        "owner": view.owner,
+        "runAsInvoker": view.security == "INVOKER",
+    }
+    return json.dumps({name: value for name, value in said.items() if value is not None})
+
+
+def _spark_text(definition: str) -> str | None:
+    try:
+        translated = sqlglot.transpile(
+            definition, read="presto", write="spark", unsupported_level=sqlglot.ErrorLevel.RAISE
+        )
+    except (SqlglotError, RecursionError):
+        return None
+    return translated[0] if len(translated) == 1 else None
+
+
+def read_view(
+    catalog: str, schema: str, name: str, version: ViewVersion, columns: Schema, properties: dict[str, str]
+) -> ViewMetadata:
+    """The view as Presto sees it, from the first representation that can be read here."""
+    texts = {r.root.dialect.lower(): r.root.sql for r in version.representations}
+    read = ViewMetadata(
+        catalog,
+        schema,
+        name,
+        definition="",
+        columns=_columns(columns),
+        default_catalog=version.default_catalog or catalog,
+        default_schema=".".join(version.default_namespace) or schema,
+        owner=properties.get(OWNER),
+        security=properties.get(SECURITY, "DEFINER"),
+        comment=properties.get(COMMENT),
+    )
+    if PRESTO in texts:
+        return _read_presto(read, texts[PRESTO])
+    if TRINO in texts:
+        return replace(read, definition=texts[TRINO], dialect=TRINO)
+    return replace(read, dialect=next(iter(texts), "none"))
+
+
+def _columns(schema: Schema) -> tuple[ViewColumn, ...]:
+    return tuple(ViewColumn(f.name, str(presto_type(f.field_type)), f.doc) for f in schema.fields)
+
+
+def _read_presto(read: ViewMetadata, text: str) -> ViewMetadata:
+    """Presto's JSON, or plain SQL as other writers put it under the same dialect."""
+    if not text.lstrip().startswith("{"):
+        return replace(read, definition=text)
+    said = json.loads(text)
+    comments = {c.name.lower(): c.comment for c in read.columns}
+    columns: Sequence[dict[str, str]] = said.get("columns") or ()
+    return replace(
+        read,
+        definition=str(said["originalSql"]),
+        columns=tuple(ViewColumn(c["name"], c["type"], comments.get(c["name"].lower())) for c in columns),
+        default_catalog=said.get("catalog") or read.default_catalog,
+        default_schema=said.get("schema") or read.default_schema,
+        owner=said.get("owner"),
+        security="INVOKER" if said.get("runAsInvoker") else "DEFINER",
+    )

@@ -1,0 +1,103 @@
+"""Views of an Iceberg REST catalog. PyIceberg creates, loads, lists and drops; replacing and renaming are said here.
+
+Source: the REST catalog's OpenAPI, ``replaceView`` and ``renameView``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyiceberg.catalog.rest import Capability, RestCatalog
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchNamespaceError,
+    NoSuchViewError,
+    ViewAlreadyExistsError,
+)
+from pyiceberg.view.metadata import ViewMetadata as IcebergView
+from requests import Response
+
+from coordinator.connectors.iceberg.views.metadata import view_properties, view_schema, view_version
+from shared.spi.connector import ViewMetadata
+
+_NEWEST = -1
+"""The id of what an earlier update of the same request added."""
+
+
+class RestViews:
+    """Views of one REST catalog that says it has the endpoints for them."""
+
+    def __init__(self, catalog: RestCatalog) -> None:
+        self._catalog = catalog
+
+    def names(self, schema: str) -> list[str]:
+        try:
+            found = self._catalog.list_views(tuple(schema.split(".")))
+        except NoSuchNamespaceError:
+            return []
+        return sorted(identifier[-1] for identifier in found)
+
+    def load(self, schema: str, name: str) -> IcebergView | None:
+        try:
+            found: IcebergView = self._catalog.load_view((*schema.split("."), name)).metadata
+            return found
+        except NoSuchViewError:
+            return None
+
+    def create(self, view: ViewMetadata) -> None:
+        identifier = (*view.schema.split("."), view.name)
+        self._catalog.create_view(
+            identifier, view_schema(view), view_version(view, 1, 0), properties=view_properties(view)
+        )
+
+    def replace(self, view: ViewMetadata) -> None:
+        old = self.load(view.schema, view.name)
+        if old is None:
+            raise NoSuchViewError(f"View {view.schema}.{view.name} does not exist")
+        version = view_version(view, max(v.version_id for v in old.versions) + 1, _NEWEST)
+        schema = view_schema(view, max(s.schema_id for s in old.schemas) + 1)
+        updates = [
+            {"action": "add-schema", "schema": schema.model_dump(mode="json", by_alias=True)},
+            {"action": "add-view-version", "view-version": version.model_dump(mode="json", by_alias=True)},
+            {"action": "set-current-view-version", "view-version-id": _NEWEST},
+            {"action": "set-properties", "updates": view_properties(view)},
+        ]
+        path = self._catalog._split_identifier_for_path((*view.schema.split("."), view.name))
+        body: Any = {
+            "identifier": {"namespace": view.schema.split("."), "name": view.name},
+            "requirements": [{"type": "assert-view-uuid", "uuid": old.view_uuid}],
+            "updates": updates,
+        }
+        url = self._catalog.url("namespaces/{namespace}/views/{table}", prefixed=True, **path)
+        answer = self._catalog._session.post(url, json=body)
+        if answer.status_code == 409:
+            raise CommitFailedException(f"view {view.schema}.{view.name} was changed by someone else meanwhile")
+        _raise(answer)
+
+    def drop(self, schema: str, name: str) -> None:
+        self._catalog.drop_view((*schema.split("."), name))
+
+    def rename(self, schema: str, name: str, new_schema: str, new_name: str) -> None:
+        body = {
+            "source": {"namespace": schema.split("."), "name": name},
+            "destination": {"namespace": new_schema.split("."), "name": new_name},
+        }
+        answer = self._catalog._session.post(self._catalog.url("views/rename", prefixed=True), json=body)
+        if answer.status_code == 409:
+            raise ViewAlreadyExistsError(f"{new_schema}.{new_name} already exists")
+        _raise(answer)
+
+
+def _raise(answer: Response) -> None:
+    if answer.ok:
+        return
+    told: Any = answer.json().get("error", {}) if "json" in answer.headers.get("Content-Type", "") else {}
+    if answer.status_code == 404:
+        kind = NoSuchNamespaceError if "Namespace" in str(told.get("type")) else NoSuchViewError
+        raise kind(str(told.get("message")))
+    answer.raise_for_status()
+
+
+def has_views(catalog: RestCatalog) -> bool:
+    """Whether the server says that it has views."""
+    return Capability.V1_LIST_VIEWS in catalog._supported_endpoints
