@@ -23,6 +23,7 @@ from coordinator.engine.spark.kernels.errors import KernelError
 from coordinator.planner.planned_statement import CallProcedure
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import Property
+from shared.spi.catalog_changes import CatalogChange
 from shared.spi.procedure import ProcedureContext, ProcedureResult, TableTarget
 from shared.spi.session import Session
 
@@ -107,6 +108,9 @@ class Lake:
             target = self.target(arguments["table_name"], given.get("predicate"))
         work = CallProcedure("lab", procedure, found.declaration.kind, arguments, target)
         return run_procedure(found, work, self.context())
+
+    def change(self, change: CatalogChange) -> None:
+        self.connector.change(change, self.context())
 
     def target(self, table: str, predicate: Any = None) -> TableTarget:
         metadata = self.connector.table(self.schema, table)

@@ -11,14 +11,27 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.catalog.rest import DEFAULT_ENDPOINTS
+from pyiceberg.catalog.rest import VIEW_ENDPOINTS as PYICEBERG_VIEW_ENDPOINTS
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    NoSuchViewError,
+    ViewAlreadyExistsError,
+)
 from pyiceberg.table import CommitTableRequest, Table
+
+from tests.iceberg.rest_views import RestViewServer
+
+ENDPOINTS = [str(endpoint) for endpoint in DEFAULT_ENDPOINTS]
+VIEW_ENDPOINTS = [str(endpoint) for endpoint in PYICEBERG_VIEW_ENDPOINTS]
 
 
 @contextmanager
 def serving(catalog: Catalog) -> Iterator[str]:
     """The base address while the block runs."""
-    handler = type("Handler", (RestHandler,), {"catalog": catalog})
+    handler = type("Handler", (RestHandler,), {"catalog": catalog, "views": RestViewServer()})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
@@ -30,6 +43,7 @@ class RestHandler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     catalog: Catalog
+    views: RestViewServer
 
     def do_GET(self) -> None:
         self._answer(self._read)
@@ -42,6 +56,9 @@ class RestHandler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._answer(self._commit)
 
+    def do_DELETE(self) -> None:
+        self._answer(lambda path: self.views.drop(path[2], path[4]))
+
     def log_message(self, *_: Any) -> None:
         """Quiet."""
 
@@ -52,6 +69,10 @@ class RestHandler(BaseHTTPRequestHandler):
         except (NoSuchTableError, NoSuchNamespaceError) as error:
             kind = "NoSuchTableException" if isinstance(error, NoSuchTableError) else "NoSuchNamespaceException"
             code, body = 404, {"error": {"message": str(error), "type": kind, "code": 404}}
+        except NoSuchViewError as error:
+            code, body = 404, {"error": {"message": str(error), "type": "NoSuchViewException", "code": 404}}
+        except ViewAlreadyExistsError as error:
+            code, body = 409, {"error": {"message": str(error), "type": "AlreadyExistsException", "code": 409}}
         except CommitFailedException as error:
             code, body = 409, {"error": {"message": str(error), "type": "CommitFailedException", "code": 409}}
         encoded = json.dumps(body).encode()
@@ -64,7 +85,7 @@ class RestHandler(BaseHTTPRequestHandler):
     def _read(self, path: list[str]) -> dict[str, Any]:
         match path:
             case [_, "config"]:
-                return {"defaults": {}, "overrides": {}}
+                return {"defaults": {}, "overrides": {}, "endpoints": [*ENDPOINTS, *VIEW_ENDPOINTS]}
             case [_, "namespaces"]:
                 return {"namespaces": [list(name) for name in self.catalog.list_namespaces()]}
             case [_, "namespaces", schema]:
@@ -74,11 +95,17 @@ class RestHandler(BaseHTTPRequestHandler):
                 return {"identifiers": [{"namespace": list(t[:-1]), "name": t[-1]} for t in tables]}
             case [_, "namespaces", schema, "tables", name]:
                 return _described(self.catalog.load_table((schema, name)))
+            case [_, "namespaces", schema, "views"]:
+                return {"identifiers": [{"namespace": [schema], "name": n} for n in self.views.names(schema)]}
+            case [_, "namespaces", schema, "views", name]:
+                return self.views.load(schema, name)
         raise NoSuchTableError("/".join(path))
 
     def _commit(self, path: list[str]) -> dict[str, Any]:
-        schema, name = path[2], path[4]
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if "views" in path:
+            return self.views.post(path, body)
+        schema, name = path[2], path[4]
         request = CommitTableRequest.model_validate(body | {"identifier": {"namespace": [schema], "name": name}})
         table = self.catalog.load_table((schema, name))
         self.catalog.commit_table(table, request.requirements, request.updates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from coordinator.connectors.iceberg.connector import IcebergConnector
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import Property
+from shared.spi.catalog_changes import ViewCreation, ViewRemoval, ViewRename
+from shared.spi.connector import ViewColumn, ViewMetadata
 from tests.iceberg.rest_catalog import serving
 from tests.iceberg.test_rewrite import numbers
 
@@ -60,6 +63,27 @@ def test_references_properties_and_picks_through_rest(lake: Any) -> None:
     assert table.properties["a"] == "b"
     assert [row[0] for row in lake.rows("t")] == [*range(150), *range(200, 250)]
     assert table.metadata.statistics[0].blob_metadata[0].properties == {"ndv": "200"}
+
+
+def test_views_through_rest(lake: Any) -> None:
+    columns = (ViewColumn("a", "integer"), ViewColumn("b", "array(varchar)", "letters"))
+    view = ViewMetadata("lab", "db", "v", "SELECT a, b FROM t", columns, "lab", "db", owner="alice")
+    with serving(lake.other) as address:
+        lake.connector = over_rest(lake, address)
+        lake.change(ViewCreation(view, replace=False))
+        assert lake.connector.view_names("db") == ["v"]
+        assert lake.connector.view("db", "v") == view
+        with pytest.raises(ProcessionError, match=r"View already exists: db\.v"):
+            lake.change(ViewCreation(view, replace=False))
+        other = replace(view, definition="SELECT 1 c", columns=(ViewColumn("c", "integer"),), security="INVOKER")
+        lake.change(ViewCreation(other, replace=True))
+        assert lake.connector.view("db", "v") == other
+        lake.change(ViewRename("db", "v", "db", "w"))
+        assert lake.connector.view("db", "v") is None
+        lake.change(ViewRemoval("db", "w"))
+        assert lake.connector.view_names("db") == []
+        with pytest.raises(ProcessionError, match=r"View 'db\.w' not found"):
+            lake.change(ViewRemoval("db", "w"))
 
 
 def test_an_unreachable_rest_catalog_is_a_clear_error(lake: Any) -> None:

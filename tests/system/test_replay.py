@@ -61,7 +61,6 @@ EXCEPTIONS = {
         ),
         NO_MEMORY,
     ),
-    "err_view_missing": "views are not in this server yet",
     "show_stats": "statistics of columns are not in this server yet",
     "show_stats_query": "statistics of columns are not in this server yet",
     "describe_input": "types of parameters are unknown here",
