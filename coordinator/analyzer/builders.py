@@ -15,6 +15,7 @@ from shared.plan.expressions import (
     Constant,
     RowExpression,
     Signature,
+    SourceLocation,
     SpecialForm,
     SpecialFormName,
     StaticFunctionHandle,
@@ -56,7 +57,13 @@ def typed(expression: RowExpression) -> Type:
 
 
 def function_call(
-    name: str, arguments: Sequence[RowExpression], result: Type, *, display: str | None = None, kind: str = "SCALAR"
+    name: str,
+    arguments: Sequence[RowExpression],
+    result: Type,
+    *,
+    display: str | None = None,
+    kind: str = "SCALAR",
+    place: SourceLocation | None = None,
 ) -> Call:
     """A call of a built-in function; the handle's argument types are those of ``arguments``."""
     signature = Signature(
@@ -69,6 +76,7 @@ def function_call(
         variableArity=False,
     )
     return Call(
+        sourceLocation=place,
         displayName=display or name,
         functionHandle=StaticFunctionHandle(signature=signature, builtInFunctionKind="ENGINE"),
         returnType=type_text(result),
@@ -89,7 +97,7 @@ def special(form: SpecialFormName, result: Type, *arguments: RowExpression) -> S
 
 def not_(argument: RowExpression) -> Call:
     """``NOT argument``."""
-    return function_call("not", (argument,), BOOLEAN)
+    return function_call("not", (argument,), BOOLEAN, place=argument.sourceLocation)
 
 
 def conjunction(terms: Sequence[RowExpression]) -> RowExpression:
@@ -128,7 +136,7 @@ def cast(expression: RowExpression, target: Type, zone: tzinfo = UTC) -> RowExpr
             return constant(cast_value(value_of(expression), source, target, zone), target)
         except (ProcessionError, ValueError):
             pass
-    return function_call("$operator$cast", (expression,), target, display="CAST")
+    return function_call("$operator$cast", (expression,), target, display="CAST", place=expression.sourceLocation)
 
 
 def coerce(expression: RowExpression, target: Type, zone: tzinfo = UTC) -> RowExpression:

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timezone
 from itertools import chain, count
 from typing import Any
 
+from msgspec.structs import replace
+
 from coordinator.analyzer import registry
 from coordinator.analyzer.builders import (
     cast,
@@ -91,6 +93,7 @@ def _aggregate(
     arguments, distinct, order = aggregate_arguments(inner, context, analyze)
     bound = bind_call(inner, name, arguments, context, analyze, ("aggregate",))
     assert isinstance(bound, Call)
+    bound = replace(bound, sourceLocation=context.place(inner))
     if distinct and not all(is_comparable(typed(a)) for a in bound.arguments):
         raise context.error(node, f"DISTINCT can only be applied to comparable types: {name}")
     condition = None
@@ -173,7 +176,7 @@ def _bound_call(
         body = bodies[position]
         result = expected.arguments[-1]
         if typed(body.body) != result:
-            body = Lambda(argumentTypes=body.argumentTypes, arguments=body.arguments, body=coerce(body.body, result))
+            body = replace(body, body=coerce(body.body, result))
         coerced.append(body)
     return function_call(name, coerced, bound.result, kind=bound.kind.upper())
 
@@ -188,7 +191,10 @@ def _lambda(node: Any, types: tuple[Type, ...], context: Context, analyze: Analy
     own = [next(c for c in chain((n,), (f"{n}_{i}" for i in count(1))) if c not in taken) for n in names]
     variables = {n: Variable(name=o, type=type_text(t)) for n, o, t in zip(names, own, types, strict=True)}
     body = analyze(node.this, context.inside_lambda(variables))
-    return Lambda(argumentTypes=tuple(type_text(t) for t in types), arguments=tuple(own), body=body)
+    place = context.place(node)
+    return Lambda(
+        sourceLocation=place, argumentTypes=tuple(type_text(t) for t in types), arguments=tuple(own), body=body
+    )
 
 
 def call(
@@ -238,7 +244,8 @@ def _cast(node: Any, context: Context, analyze: Analyze) -> RowExpression:
         raise context.error(node, f"Cannot cast {type_text(source)} to {type_text(target)}")
     if function_name(node) == TRY_CAST:
         return function_call("try_cast", (value,), target, display="TRY_CAST")
-    return cast(value, target, context.zone)
+    made = cast(value, target, context.zone)
+    return made if made is value else replace(made, sourceLocation=context.place(node))
 
 
 def _literal(node: Any, context: Context, _analyze: Analyze) -> RowExpression:

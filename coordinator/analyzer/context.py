@@ -8,10 +8,10 @@ from datetime import tzinfo
 from typing import Any, Protocol
 
 from coordinator.analyzer.literals import zone_of
-from coordinator.analyzer.locations import location_in
+from coordinator.analyzer.locations import Places
 from coordinator.analyzer.scope import Scope
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
-from shared.plan.expressions import Call, RowExpression, Variable
+from shared.plan.expressions import Call, RowExpression, SourceLocation, Variable
 from shared.spi.session import Session
 
 
@@ -56,6 +56,7 @@ class Context:
     clause: str = "expression"
     lambdas: Mapping[str, Variable] = field(default_factory=dict)
     parameters: tuple[Any, ...] = ()
+    places: Places | None = None
 
     @property
     def zone(self) -> tzinfo:
@@ -66,7 +67,11 @@ class Context:
         """Where Presto points for ``node``."""
         if not self.text:
             return _from_meta(node)
-        return location_in(self.text, node)
+        return (self.places or Places(self.text)).error_location(node)
+
+    def place(self, node: Any) -> SourceLocation | None:
+        """The same for plan nodes and expressions; None where the places of the statement are not kept."""
+        return None if self.places is None else self.places.of(node)
 
     def error(self, node: Any, message: str, code: ErrorCode = ErrorCode.SYNTAX_ERROR) -> ProcessionError:
         """A located error."""

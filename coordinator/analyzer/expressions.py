@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from coordinator.analyzer import calls
 from coordinator.analyzer.builders import coerce, constant, function_call, not_, special, typed
 from coordinator.analyzer.context import Context
@@ -50,6 +52,7 @@ from shared.spi.connector import TableMetadata
 from shared.spi.session import Session
 
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Mod": "%"}
+_PLAIN = ("Literal", "Null", "Boolean", "Placeholder")
 _COMPARISON = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 
 
@@ -88,7 +91,17 @@ def _analyze(node: Any, context: Context) -> RowExpression:
     analyzer = _ANALYZERS.get(name)
     if analyzer is None:
         raise context.unsupported(node, f"{name.upper()} expression")
-    return analyzer(node, context)
+    return _placed(analyzer(node, context), node, context)
+
+
+def _placed(expression: RowExpression, node: Any, context: Context) -> RowExpression:
+    """``expression`` at the place of ``node``; parts that have a place, and plain literals, stay as they are."""
+    if expression.sourceLocation is not None or context.places is None:
+        return expression
+    if isinstance(expression, Variable) or type(node).__name__ in _PLAIN:
+        return expression
+    place = context.places.of(node)
+    return expression if place is None else replace(expression, sourceLocation=place)
 
 
 def _paren(node: Any, context: Context) -> RowExpression:
@@ -122,9 +135,16 @@ def _resolve(node: Any, parts: list[str], context: Context) -> RowExpression:
             if len(found) > 1:
                 raise context.error(node, f"Column '{'.'.join(lowered)}' is ambiguous")
             if found:
-                return _fields(node, found[0].variable, parts[count:], context)
+                return _fields(node, _reference(node, found[0].variable, context), parts[count:], context)
         scope = scope.parent
     raise context.error(node, f"Column '{'.'.join(lowered)}' cannot be resolved")
+
+
+def _reference(node: Any, variable: Variable, context: Context) -> Variable:
+    if context.places is None or variable.name not in context.places.columns:
+        return variable
+    place = context.places.of(node)
+    return variable if place is None else Variable(name=variable.name, type=variable.type, sourceLocation=place)
 
 
 def _fields(node: Any, base: RowExpression, names: list[str], context: Context) -> RowExpression:
@@ -192,6 +212,7 @@ def _binary(node: Any, context: Context) -> RowExpression:
             result = calls.call(part, "concat", (result, right), context, display="CONCAT")
         else:
             result = arithmetic(part, _ARITHMETIC[type(part).__name__], result, right, context)
+        result = _placed(result, part, context)
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from shared.plan.expressions import Variable
+from shared.plan.expressions import SourceLocation, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +54,15 @@ class Names:
 
     used: dict[str, int] = field(default_factory=dict)
 
-    def variable(self, hint: str, type_text: str) -> Variable:
-        """A new variable whose name begins with ``hint``."""
+    def variable(self, hint: str, type_text: str, place: SourceLocation | None = None) -> Variable:
+        """A new variable whose name begins with ``hint``; ``place``: what it stands for in the statement."""
         base = "".join(c if c.isalnum() or c in "_$" else "_" for c in hint.lower()).strip("_")[:60] or "expr"
         if base not in self.used:
             self.used[base] = 0
-            return Variable(name=base, type=type_text)
+            return Variable(name=base, type=type_text, sourceLocation=place)
         while True:
             self.used[base] += 1
             name = f"{base}_{self.used[base]}"
             if name not in self.used:
                 self.used[name] = 0
-                return Variable(name=name, type=type_text)
+                return Variable(name=name, type=type_text, sourceLocation=place)

@@ -8,6 +8,7 @@ from coordinator.fragmenter import partitioning
 from coordinator.fragmenter.add_exchanges import add_exchanges
 from coordinator.fragmenter.procedure_source import drop_procedure_filters
 from coordinator.planner.session_properties import session_value
+from coordinator.planner.source_locations import inherit_locations
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan import nodes
 from shared.plan.expressions import Variable
@@ -22,7 +23,7 @@ def fragment(plan: PlanNode, session: Session) -> SubPlan:
 
     Raises ProcessionError QUERY_HAS_TOO_MANY_STAGES past session property ``query_max_stage_count``.
     """
-    physical = add_exchanges(drop_procedure_filters(plan), session)
+    physical = inherit_locations(add_exchanges(drop_procedure_filters(plan), session))
     scheme = partitioning.scheme(partitioning.SINGLE, output_variables(physical))
     subplan = _Cutter().cut(physical, scheme)
     stages, limit = sum(1 for _ in subplan.fragments()), int(session_value(session, "query_max_stage_count"))

@@ -14,8 +14,9 @@ from coordinator.unparser.frames import constant_offset
 from coordinator.unparser.functions import AGGREGATES, WINDOWS, apply, needs_cast
 from coordinator.unparser.kernel_aggregates import in_kernels, kernel_aggregate
 from coordinator.unparser.ordering import ordered
-from coordinator.unparser.refusals import unsupported
+from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.trees import call, cast, column, number, text
+from shared.errors import ProcessionError
 from shared.plan.expressions import Call, Constant, RowExpression, StaticFunctionHandle, Variable
 from shared.plan.nodes import Aggregation, WindowFrame, WindowFunction, WindowSpecification
 from shared.plan.types import parse_type
@@ -31,6 +32,14 @@ def function_of(node: Call, dialect: str) -> str:
 
 def aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[Any, str]:
     """The aggregate and the name of its variable."""
+    try:
+        return _aggregate_call(aggregation, key, dialect)
+    except ProcessionError as error:
+        place_refusal(error, aggregation.call.sourceLocation)
+        raise
+
+
+def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[Any, str]:
     function = function_of(aggregation.call, dialect)
     order = aggregation.orderBy.orderBy if aggregation.orderBy is not None else ()
     condition = column(aggregation.mask.name) if aggregation.mask is not None else None

@@ -14,7 +14,7 @@ from coordinator.unparser.casts import SHOWN, names_of, renamed, shown_as_text, 
 from coordinator.unparser.constants import literal, row
 from coordinator.unparser.functions import SCALARS, apply, needs_cast
 from coordinator.unparser.programs import python_call, runs_in_python
-from coordinator.unparser.refusals import unsupported
+from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.session_zone import session_zone
 from coordinator.unparser.trees import binary, call, case, cast, column, field_name, is_null, name, number, text
 from shared.errors import ProcessionError
@@ -39,7 +39,15 @@ _UTC = zone_of("UTC")
 
 
 def expression(node: RowExpression, dialect: str) -> Any:
-    """The tree of an expression."""
+    """The tree of an expression; a refusal says where in the statement the refused part stands."""
+    try:
+        return _expression(node, dialect)
+    except ProcessionError as error:
+        place_refusal(error, node.sourceLocation)
+        raise
+
+
+def _expression(node: RowExpression, dialect: str) -> Any:
     match node:
         case Variable():
             return column(node.name)

@@ -14,10 +14,11 @@ from coordinator.unparser.block import Block, select_of
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.ordering import ordered
 from coordinator.unparser.programs import calls_python
-from coordinator.unparser.refusals import unsupported
+from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.scans import Scans
 from coordinator.unparser.trees import binary, call, cast, column, name, number, text
 from coordinator.unparser.unnest import unnest
+from shared.errors import ProcessionError
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import (
     AggregationNode,
@@ -93,8 +94,15 @@ class Relations:
         block = self.block(node)
         return block if block.plain else self.wrap(block, block.variables)
 
-    def block(self, node: PlanNode) -> Block:  # noqa: C901 - one case a node
+    def block(self, node: PlanNode) -> Block:
         """The block of a node."""
+        try:
+            return self._block(node)
+        except ProcessionError as error:
+            place_refusal(error, node.sourceLocation)
+            raise
+
+    def _block(self, node: PlanNode) -> Block:  # noqa: C901 - one case a node
         match node:
             case TableScanNode():
                 return self._scan(node)

@@ -210,7 +210,7 @@ class _Line:
         with self._verb("parse"):
             tree = parse_query(text, query.tokens)
         with self._verb("plan"):
-            planned = plan_query(tree, text, self._session, self._catalogs)
+            planned = plan_query(tree, text, self._session, self._catalogs, tokens=query.tokens)
         logical, subplan = self._finish(planned.root, planned.table_rows)
         assert isinstance(logical, OutputNode)
         return PlannedStatement(

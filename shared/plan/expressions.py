@@ -11,11 +11,24 @@ from typing import Any, Literal, assert_never
 import msgspec
 
 
-class SourceLocation(msgspec.Struct, frozen=True):
-    """Where in the statement a node or expression comes from; line and column count from 1."""
+class SourceLocation(msgspec.Struct, frozen=True, eq=False):
+    """Where in the statement a node or expression comes from; line and column count from 1.
+
+    It is no part of what the expression means: any two compare equal, and equal to none at all, so that expressions and
+    nodes compare by the rest, as in Presto. Compare ``line`` and ``column`` where the place itself matters.
+    """
 
     line: int
     column: int
+
+    def __eq__(self, other: object) -> bool:
+        return other is None or isinstance(other, SourceLocation)
+
+    def __hash__(self) -> int:
+        return _HASH_OF_NONE
+
+
+_HASH_OF_NONE = hash(None)
 
 
 class Variable(msgspec.Struct, frozen=True, tag_field="@type", tag="variable", omit_defaults=True, kw_only=True):

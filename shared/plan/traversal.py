@@ -139,10 +139,10 @@ def output_variables(node: PlanNode) -> tuple[Variable, ...]:  # noqa: C901  (on
         ):
             return output_variables(node.source)
         case ProjectNode():
-            return _keys(node.assignments.assignments)
+            return tuple(_placed(key, value) for key, value in node.assignments.assignments.items())
         case AggregationNode():
             keys = node.groupingSets.groupingKeys + _optional(node.hashVariable)
-            return keys + _keys(node.aggregations)
+            return keys + tuple(_placed(key, value.call) for key, value in node.aggregations.items())
         case DistinctLimitNode():
             return node.distinctVariables + _optional(node.hashVariable)
         case SemiJoinNode():
@@ -150,7 +150,8 @@ def output_variables(node: PlanNode) -> tuple[Variable, ...]:  # noqa: C901  (on
         case IndexJoinNode():
             return output_variables(node.probeSource) + output_variables(node.indexSource)
         case WindowNode():
-            return output_variables(node.source) + _keys(node.windowFunctions)
+            made = tuple(_placed(key, value.functionCall) for key, value in node.windowFunctions.items())
+            return output_variables(node.source) + made
         case RowNumberNode() | TopNRowNumberNode() | SpiTopNRowNumberNode():
             below = output_variables(node.source)
             return below if node.partial else (*below, node.rowNumberVariable)
@@ -251,6 +252,12 @@ def _collect_free(expression: RowExpression, bound: frozenset[str], found: dict[
 
 def _keys(by_variable: Mapping[str, Any]) -> tuple[Variable, ...]:
     return tuple(variable_of_key(key) for key in by_variable)
+
+
+def _placed(key: str, value: RowExpression) -> Variable:
+    """The variable of a key, at the place of what is assigned to it."""
+    name, _, rest = key.partition("<")
+    return Variable(sourceLocation=value.sourceLocation, name=name, type=rest[:-1])
 
 
 def _optional(variable: Variable | None) -> tuple[Variable, ...]:

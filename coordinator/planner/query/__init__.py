@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinator.analyzer.syntax import REWRITTEN, parse_query
+from sqlglot.tokens import Token
+
+from coordinator.analyzer.locations import Places
+from coordinator.analyzer.syntax import REWRITTEN, parse_query, query_tokens
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.planned_statement import Column
 from coordinator.planner.query.planner import QueryPlanner
+from coordinator.planner.source_locations import inherit_locations
 from coordinator.sql.tokens import too_large
 from shared.errors import ErrorLocation
 from shared.plan.nodes import OutputNode
@@ -28,24 +32,33 @@ class QueryPlan:
 
 
 def plan_query(
-    tree: Any, text: str, session: Session, catalogs: Catalogs, parameters: tuple[Any, ...] = ()
+    tree: Any,
+    text: str,
+    session: Session,
+    catalogs: Catalogs,
+    parameters: tuple[Any, ...] = (),
+    tokens: Sequence[Token] | None = None,
 ) -> QueryPlan:
     """The plan of the query in the statement ``text``.
 
     ``tree`` may be None or any sqlglot tree: unless ``coordinator.analyzer.syntax`` made it, ``text`` is parsed again,
-    without a leading EXPLAIN […] or PREPARE … FROM. ``parameters`` are the Python values of the query's ``?``.
+    without a leading EXPLAIN […] or PREPARE … FROM. ``parameters`` are the Python values of the query's ``?``,
+    ``tokens`` those of the query where the caller has them.
     Raises located ProcessionErrors with Presto's texts.
     """
     if tree is None or not tree.meta.get(REWRITTEN):
-        tree = parse_query(text)
-    planner = QueryPlanner(text, session, catalogs, parameters)
+        tokens = query_tokens(text)
+        tree = parse_query(text, tokens)
+    planner = QueryPlanner(text, session, catalogs, parameters, Places(text, tokens))
     try:
         plan = planner.plan_query(tree, planner.context)
     except RecursionError as error:
         raise too_large(ErrorLocation(1, 1)) from error
     names = tuple(f.name or f"_col{i}" for i, f in enumerate(plan.visible))
     variables = tuple(f.variable for f in plan.visible)
-    root = OutputNode(id=planner.ids.node(), source=plan.node, columnNames=names, outputVariables=variables)
+    output = OutputNode(id=planner.ids.node(), source=plan.node, columnNames=names, outputVariables=variables)
+    root = inherit_locations(output)
+    assert isinstance(root, OutputNode)
     columns = tuple(Column(n, v.type) for n, v in zip(names, variables, strict=True))
     known = {scan: table.row_count for scan, table in planner.scans.items() if table.row_count is not None}
     return QueryPlan(columns, root, tuple(planner.scans.values()), known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replace_context
 from itertools import product
 from typing import Any
 
@@ -35,9 +36,7 @@ def plan_grouping(tree: Any, items: Sequence[SelectItem], context: Context) -> G
         return None
     context.only(clause, "expressions", "grouping_sets", "rollup", "cube")
     parts: list[list[tuple[RowExpression, ...]]] = []
-    inner = Context(
-        context.text, context.session, context.scope, None, "GROUP BY clause", context.lambdas, context.parameters
-    )
+    inner = replace_context(context, sinks=None, clause="GROUP BY clause")
     elements = list(clause.expressions)
     for name in ("grouping_sets", "rollup", "cube"):
         value = clause.args.get(name)
@@ -129,7 +128,7 @@ def _grouping_sets(
 ) -> dict[RowExpression, RowExpression]:
     ids = builder.ids
     group_id = ids.variable("groupid", "bigint")
-    renamed = {k: ids.variable(f"{assigned[k].name}_gid", assigned[k].type) for k in keys}
+    renamed = {k: ids.variable(f"{assigned[k].name}_gid", assigned[k].type, assigned[k].sourceLocation) for k in keys}
     arguments = tuple(dict.fromkeys(assigned[e] for e, _ in _inputs(collector)))
     builder.node = GroupIdNode(
         id=ids.node(),
@@ -192,6 +191,7 @@ def _aggregate(
 def _aggregation(spec: Aggregate, assigned: dict[RowExpression, Variable]) -> Aggregation:
     arguments = tuple(assigned.get(a, a) for a in spec.call.arguments)
     call = Call(
+        sourceLocation=spec.call.sourceLocation,
         displayName=spec.call.displayName,
         functionHandle=spec.call.functionHandle,
         returnType=spec.call.returnType,

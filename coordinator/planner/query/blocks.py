@@ -259,7 +259,8 @@ def _project(planner: Planning, builder: Builder, items: list[SelectItem], sorts
         if isinstance(item.expression, Variable):
             variable = item.expression
         else:
-            variable = planner.ids.variable(item.name or "expr", type_of(item.expression))
+            place = item.expression.sourceLocation
+            variable = planner.ids.variable(item.name or "expr", type_of(item.expression), place)
         seen[item.expression] = variable
         chosen.append(variable)
         assignments[variable.key] = item.expression

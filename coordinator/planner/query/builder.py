@@ -13,6 +13,7 @@ from shared.plan.expressions import (
     Constant,
     Lambda,
     RowExpression,
+    SourceLocation,
     SpecialForm,
     Variable,
     type_of,
@@ -40,9 +41,9 @@ class Ids:
         self.next_node += 1
         return str(self.next_node - 1)
 
-    def variable(self, hint: str, type_text: str) -> Variable:
+    def variable(self, hint: str, type_text: str, place: SourceLocation | None = None) -> Variable:
         """A new variable."""
-        return self.names.variable(hint, type_text)
+        return self.names.variable(hint, type_text, place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Builder:
                 wanted.append(expression)
                 continue
             if expression not in computed:
-                computed[expression] = self.ids.variable(hint, type_of(expression))
+                computed[expression] = self.ids.variable(hint, type_of(expression), expression.sourceLocation)
             wanted.append(computed[expression])
         if computed:
             kept: dict[str, RowExpression] = {v.key: v for v in output_variables(self.node)}
@@ -128,6 +129,7 @@ def replace(expression: RowExpression, mapping: Mapping[RowExpression, RowExpres
             if all(a is b for a, b in zip(arguments, expression.arguments, strict=True)):
                 return expression
             return Call(
+                sourceLocation=expression.sourceLocation,
                 displayName=expression.displayName,
                 functionHandle=expression.functionHandle,
                 returnType=expression.returnType,
@@ -137,9 +139,15 @@ def replace(expression: RowExpression, mapping: Mapping[RowExpression, RowExpres
             arguments = tuple(replace(a, mapping) for a in expression.arguments)
             if all(a is b for a, b in zip(arguments, expression.arguments, strict=True)):
                 return expression
-            return SpecialForm(form=expression.form, returnType=expression.returnType, arguments=arguments)
+            return SpecialForm(
+                sourceLocation=expression.sourceLocation,
+                form=expression.form,
+                returnType=expression.returnType,
+                arguments=arguments,
+            )
         case Lambda():
             return Lambda(
+                sourceLocation=expression.sourceLocation,
                 argumentTypes=expression.argumentTypes,
                 arguments=expression.arguments,
                 body=replace(expression.body, mapping),
@@ -155,7 +163,7 @@ def free_variables(expression: RowExpression) -> set[Variable]:
         match current:
             case Variable():
                 if current.name not in bound:
-                    found.add(Variable(name=current.name, type=current.type))
+                    found.add(current)
             case Call() | SpecialForm():
                 stack.extend((a, bound) for a in current.arguments)
             case Lambda():

@@ -69,7 +69,7 @@ class Collector:
     ) -> RowExpression:
         spec = Aggregate(call, distinct, condition, order)
         if spec not in self.aggregates:
-            self.aggregates[spec] = self.ids.variable(call.displayName, call.returnType)
+            self.aggregates[spec] = self.ids.variable(call.displayName, call.returnType, call.sourceLocation)
         return self.aggregates[spec]
 
     def grouping(self, node: Any, arguments: tuple[RowExpression, ...]) -> RowExpression:
@@ -86,7 +86,9 @@ class Collector:
             message = f"Cannot nest window functions inside window function '{shown}': [{shown}]"
             raise context.error(node.parent_select or node, message)
         if spec not in self.windows:
-            self.windows[spec] = self.ids.variable(spec.call.displayName, spec.call.returnType)
+            self.windows[spec] = self.ids.variable(
+                spec.call.displayName, spec.call.returnType, spec.call.sourceLocation
+            )
         return self.windows[spec]
 
     def scalar_subquery(self, node: Any, context: Context) -> RowExpression:
@@ -107,7 +109,7 @@ class Collector:
         quantifier: Quantifier | None = None,
     ) -> Variable:
         hint = {"scalar": "expr", "exists": "exists", "in": "expr", "quantified": "expr"}[kind]
-        variable = self.ids.variable(hint, type_text)
+        variable = self.ids.variable(hint, type_text, context.place(node))
         self.subqueries.append(Subquery(kind, plan, variable, context, node, value, quantifier))
         return variable
 

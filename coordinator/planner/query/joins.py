@@ -8,7 +8,7 @@ from coordinator.analyzer.builders import conjunction, conjuncts, function_call
 from coordinator.analyzer.types import BIGINT
 from coordinator.planner.query.builder import Builder, Ids, free_variables
 from coordinator.planner.query.outputs import output_variables
-from shared.plan.expressions import Call, RowExpression, Variable
+from shared.plan.expressions import Call, RowExpression, SourceLocation, Variable
 from shared.plan.nodes import (
     Aggregation,
     AggregationNode,
@@ -67,9 +67,11 @@ def join(
     right: PlanNode,
     criteria: Sequence[EquiJoinClause] = (),
     condition: RowExpression | None = None,
+    place: SourceLocation | None = None,
 ) -> JoinNode:
     """A join of all columns of both sides."""
     return JoinNode(
+        sourceLocation=place or left.sourceLocation or right.sourceLocation,
         id=ids.node(),
         type=kind,  # type: ignore[arg-type]
         left=left,

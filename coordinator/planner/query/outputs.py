@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.plan.expressions import Variable
+from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import (
     AggregationNode,
     AssignUniqueId,
@@ -37,7 +37,7 @@ def output_variables(node: PlanNode) -> tuple[Variable, ...]:  # noqa: C901 - on
         case TableScanNode() | ValuesNode() | JoinNode() | OutputNode():
             return node.outputVariables
         case ProjectNode():
-            return _of_keys(node.assignments.assignments)
+            return tuple(_variable(key, value) for key, value in node.assignments.assignments.items())
         case (
             FilterNode() | SortNode() | LimitNode() | TopNNode() | EnforceSingleRowNode() | OffsetNode() | SampleNode()
         ):
@@ -45,11 +45,15 @@ def output_variables(node: PlanNode) -> tuple[Variable, ...]:  # noqa: C901 - on
         case DistinctLimitNode():
             return node.distinctVariables
         case AggregationNode():
-            return (*node.groupingSets.groupingKeys, *_of_keys(node.aggregations))
+            return (
+                *node.groupingSets.groupingKeys,
+                *(_variable(key, value.call) for key, value in node.aggregations.items()),
+            )
         case SemiJoinNode():
             return (*output_variables(node.source), node.semiJoinOutput)
         case WindowNode():
-            return (*output_variables(node.source), *_of_keys(node.windowFunctions))
+            made = (_variable(key, value.functionCall) for key, value in node.windowFunctions.items())
+            return (*output_variables(node.source), *made)
         case RowNumberNode() | TopNRowNumberNode():
             return (*output_variables(node.source), node.rowNumberVariable)
         case MarkDistinctNode():
@@ -57,22 +61,21 @@ def output_variables(node: PlanNode) -> tuple[Variable, ...]:  # noqa: C901 - on
         case AssignUniqueId():
             return (*output_variables(node.source), node.idVariable)
         case UnnestNode():
-            made = tuple(v for group in node.unnestVariables.values() for v in group)
+            unnested = tuple(v for group in node.unnestVariables.values() for v in group)
             ordinality = (node.ordinalityVariable,) if node.ordinalityVariable is not None else ()
-            return (*node.replicateVariables, *made, *ordinality)
+            return (*node.replicateVariables, *unnested, *ordinality)
         case GroupIdNode():
-            return (*_of_keys(node.groupingColumns), *node.aggregationArguments, node.groupIdVariable)
+            return (
+                *(_variable(k, v) for k, v in node.groupingColumns.items()),
+                *node.aggregationArguments,
+                node.groupIdVariable,
+            )
         case ExchangeNode():
             return node.partitioningScheme.outputLayout
         case _:
             raise TypeError(f"no outputs are known of {type(node).__name__}")
 
 
-def _of_keys(keys: object) -> tuple[Variable, ...]:
-    assert isinstance(keys, dict)
-    return tuple(_variable(key) for key in keys)
-
-
-def _variable(key: str) -> Variable:
+def _variable(key: str, value: RowExpression) -> Variable:
     name, _, rest = key.partition("<")
-    return Variable(name=name, type=rest[:-1])
+    return Variable(sourceLocation=value.sourceLocation, name=name, type=rest[:-1])

@@ -9,6 +9,7 @@ from coordinator.analyzer import calls, expressions
 from coordinator.analyzer.builders import value_of
 from coordinator.analyzer.constants import evaluate_constant
 from coordinator.analyzer.context import Context, SortItem
+from coordinator.analyzer.locations import Places
 from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.query.blocks import plan_block
@@ -53,6 +54,7 @@ class QueryPlanner:
     session: Session
     catalogs: Catalogs
     parameters: tuple[Any, ...] = ()
+    places: Places | None = None
     ids: Ids = field(default_factory=Ids)
     ctes: dict[str, Cte] = field(default_factory=dict)
     scans: dict[str, TableMetadata] = field(default_factory=dict)
@@ -65,7 +67,7 @@ class QueryPlanner:
     @property
     def context(self) -> Context:
         """The context of a query that stands in no other."""
-        return Context(self.text, self.session, Scope(), None, "expression", {}, self.parameters)
+        return Context(self.text, self.session, Scope(), None, "expression", {}, self.parameters, self.places)
 
     def plan_subquery(self, tree: Any, context: Context) -> RelationPlan:
         """A subquery of an expression; the expression's scope is around it."""
@@ -204,12 +206,22 @@ class QueryPlanner:
         scheme = builder.ordering(items) if items else None
         if scheme is not None and limit is not None and not offset:
             builder.node = TopNNode(
-                id=self.ids.node(), source=builder.node, count=limit, orderingScheme=scheme, step="SINGLE"
+                sourceLocation=context.place(tree.args["order"]),
+                id=self.ids.node(),
+                source=builder.node,
+                count=limit,
+                orderingScheme=scheme,
+                step="SINGLE",
             )
             return
         if scheme is not None:
             builder.node = SortNode(
-                id=self.ids.node(), source=builder.node, orderingScheme=scheme, isPartial=False, partitionBy=()
+                sourceLocation=context.place(tree.args["order"]),
+                id=self.ids.node(),
+                source=builder.node,
+                orderingScheme=scheme,
+                isPartial=False,
+                partitionBy=(),
             )
         if offset:
             builder.node = OffsetNode(id=self.ids.node(), source=builder.node, count=offset)

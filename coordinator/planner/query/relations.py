@@ -22,7 +22,7 @@ from coordinator.planner.query.planning import Planning
 from coordinator.planner.query.samples import sampled
 from coordinator.planner.query.subqueries import apply_subqueries
 from shared.errors import ErrorCode, ProcessionError
-from shared.plan.expressions import Call, RowExpression, Variable
+from shared.plan.expressions import Call, RowExpression, SourceLocation, Variable
 from shared.plan.nodes import EquiJoinClause, JoinNode, TableScanNode, UnnestNode
 from shared.spi.connector import TableMetadata, ViewMetadata
 
@@ -126,13 +126,22 @@ def _scan(planner: Planning, node: Any, parts: list[str], context: Context) -> R
     columns = [*table.columns, *(c for c in table.hidden_columns if c.name in context.text.lower())]
     relation = (table.catalog.lower(), table.schema.lower(), table.name.lower())
     fields, assignments = [], {}
+    place = context.place(node)
     for column in columns:
-        variable = planner.ids.variable(column.name, column.type)
+        variable = planner.ids.variable(column.name, column.type, place)
         assignments[variable.key] = column.handle
         fields.append(ScopeField(column.name, variable, relation, column.hidden))
     shown = tuple(f.variable for f in fields)
-    scan = TableScanNode(id=planner.ids.node(), table=table.handle, outputVariables=shown, assignments=assignments)
+    scan = TableScanNode(
+        sourceLocation=place,
+        id=planner.ids.node(),
+        table=table.handle,
+        outputVariables=shown,
+        assignments=assignments,
+    )
     planner.scans[scan.id] = table
+    if context.places is not None:
+        context.places.columns.update(v.name for v in shown)
     return RelationPlan(scan, tuple(fields))
 
 
@@ -175,7 +184,8 @@ def _version(planner: Planning, node: Any, context: Context) -> Any:
 def _unnest(planner: Planning, node: Any, context: Context, left: RelationPlan | None) -> RelationPlan:
     context.only(node, "expressions", "alias", "offset")
     source = left if left is not None else planner.no_rows_source()
-    inner = Context(context.text, context.session, Scope(source.fields, context.scope.parent), None, "UNNEST")
+    scope = Scope(source.fields, context.scope.parent)
+    inner = replace(context, scope=scope, sinks=None, clause="UNNEST")
     values = [expressions.analyze_expression(e, inner) for e in node.expressions]
     builder = Builder(planner.ids, source.node)
     replicated = output_variables(source.node)
@@ -188,9 +198,10 @@ def _unnest(planner: Planning, node: Any, context: Context, left: RelationPlan |
         fields += produced
     ordinality = None
     if node.args.get("offset"):
-        ordinality = planner.ids.variable("ordinality", "bigint")
+        ordinality = planner.ids.variable("ordinality", "bigint", context.place(node))
         fields.append(ScopeField("ordinality", ordinality))
     unnest = UnnestNode(
+        sourceLocation=context.place(node),
         id=planner.ids.node(),
         source=builder.node,
         replicateVariables=replicated,
@@ -202,15 +213,16 @@ def _unnest(planner: Planning, node: Any, context: Context, left: RelationPlan |
 
 
 def _unnested(planner: Planning, tree: Any, variable: Variable, context: Context) -> list[ScopeField]:
-    kind = typed(variable)
+    kind, place = typed(variable), context.place(tree)
     if kind.base == "map":
-        return [ScopeField(None, planner.ids.variable("field", type_text(t))) for t in kind.arguments]
+        return [ScopeField(None, planner.ids.variable("field", type_text(t), place)) for t in kind.arguments]
     if kind.base != "array":
         raise context.error(tree, f"Cannot unnest type: {variable.type}")
     element = kind.arguments[0]
     if element.base == "row":
-        return [ScopeField(f.name, planner.ids.variable(f.name or "field", type_text(f.type))) for f in element.fields]
-    return [ScopeField(None, planner.ids.variable("field", type_text(element)))]
+        named = ((f.name, planner.ids.variable(f.name or "field", type_text(f.type), place)) for f in element.fields)
+        return [ScopeField(name, made) for name, made in named]
+    return [ScopeField(None, planner.ids.variable("field", type_text(element), place))]
 
 
 def _unnest_alias(node: Any, fields: list[ScopeField], context: Context) -> list[ScopeField]:
@@ -254,7 +266,8 @@ def _join(planner: Planning, left: RelationPlan, join: Any, context: Context) ->
     if (side or kind == "INNER") and condition is None and not using:
         raise context.error(relation, "mismatched input. Expecting: 'ON', 'USING'")
     if not explicit:
-        return _joined(planner, "INNER", left, right, (), None)
+        # Presto's place of a comma join is that of the whole query block.
+        return _joined(planner, "INNER", left, right, (), None, context.place(join.parent) if join.parent else None)
     if using:
         return _using(planner, side or "INNER", left, right, using, context)
     return _on(planner, side or "INNER", left, right, condition, context)
@@ -267,8 +280,10 @@ def _joined(
     right: RelationPlan,
     criteria: tuple[EquiJoinClause, ...],
     condition: RowExpression | None,
+    place: SourceLocation | None = None,
 ) -> RelationPlan:
     node = JoinNode(
+        sourceLocation=place or left.node.sourceLocation or right.node.sourceLocation,
         id=planner.ids.node(),
         type=kind,  # type: ignore[arg-type]
         left=left.node,
@@ -286,7 +301,7 @@ def _on(
 ) -> RelationPlan:
     collector = Collector(planner.ids, planner, allow_aggregates=False)
     scope = Scope((*left.fields, *right.fields), context.scope.parent)
-    inner = Context(context.text, context.session, scope, _NoAggregates(collector, "JOIN clause"), "JOIN clause")
+    inner = replace(context, scope=scope, sinks=_NoAggregates(collector, "JOIN clause"), clause="JOIN clause")
     condition = expressions.analyze_condition(tree, inner, "JOIN ON clause")
     if collector.subqueries:
         if kind != "INNER":

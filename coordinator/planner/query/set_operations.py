@@ -6,9 +6,7 @@ from typing import Any
 
 from coordinator.analyzer.builders import coerce, conjunction, constant, function_call, operator, typed
 from coordinator.analyzer.context import Context
-from coordinator.analyzer.locations import start_of
 from coordinator.analyzer.scope import ScopeField
-from coordinator.analyzer.syntax import syntax
 from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, is_comparable, type_text
 from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.outputs import output_variables
@@ -34,7 +32,7 @@ def plan_set_operation(planner: Planning, tree: Any, context: Context) -> Relati
     kind = type(tree).__name__
     distinct = tree.args.get("distinct")
     if kind != "Union" and not distinct:
-        raise _located(tree, f"{kind.upper()} ALL not yet implemented", context)
+        raise context.error(tree, f"{kind.upper()} ALL not yet implemented")
     plans = [planner.plan_query(t, context) for t in _operands(tree, kind)]
     if kind != "Union":
         return _marked(planner, plans, tree, context, kind)
@@ -101,13 +99,13 @@ def _common_types(plans: list[RelationPlan], tree: Any, context: Context, kind: 
     for plan in plans[1:]:
         if len(plan.visible) != len(first):
             message = f"{kind.upper()} query has different number of fields: {len(first)}, {len(plan.visible)}"
-            raise _located(tree, message, context)
+            raise context.error(tree, message)
         for position, f in enumerate(plan.visible):
             common = common_super_type(types[position], typed(f.variable))
             if common is None:
                 shown = f"{type_text(types[position])}, {f.variable.type}"
                 column = f"column {position + 1} in {kind.upper()} query has incompatible types: {shown}"
-                raise _located(tree, column, context)
+                raise context.error(tree, column)
             types[position] = common
     return types
 
@@ -121,7 +119,11 @@ def _union(planner: Planning, plans: list[RelationPlan], tree: Any, context: Con
         values = [(coerce(f.variable, t), f.variable.name) for f, t in zip(plan.visible, types, strict=True)]
         inputs.append(tuple(builder.add(values)))
         sources.append(builder.node)
-    layout = tuple(planner.ids.variable(f.name or "expr", type_text(t)) for f, t in zip(first, types, strict=True))
+    place = context.place(tree)
+    layout = tuple(
+        planner.ids.variable(f.name or "expr", type_text(t), f.variable.sourceLocation or place)
+        for f, t in zip(first, types, strict=True)
+    )
     scheme = PartitioningScheme(
         partitioning=Partitioning(handle=_SINGLE, arguments=()),
         outputLayout=layout,
@@ -131,6 +133,7 @@ def _union(planner: Planning, plans: list[RelationPlan], tree: Any, context: Con
     )
     # Presto's UnionNode is no wire node; its optimizer makes this local gathering exchange of it.
     node = ExchangeNode(
+        sourceLocation=place,
         id=planner.ids.node(),
         type="GATHER",
         scope="LOCAL",
@@ -140,13 +143,6 @@ def _union(planner: Planning, plans: list[RelationPlan], tree: Any, context: Con
         ensureSourceOrdering=False,
     )
     return RelationPlan(node, tuple(ScopeField(f.name, v) for f, v in zip(first, layout, strict=True)))
-
-
-def _located(tree: Any, message: str, context: Context) -> Exception:
-    # Presto points at the set operation's keyword, which stands before its right side.
-    right = start_of(tree.expression) or 0
-    position = max(context.text.lower().rfind(w, 0, right) for w in ("union", "except", "intersect"))
-    return syntax(context.text, max(position, 0), message)
 
 
 def distinct_rows(planner: Planning, node: PlanNode, tree: Any, context: Context) -> AggregationNode:

@@ -13,7 +13,7 @@ from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, type_
 from coordinator.planner.query.builder import Ids, RelationPlan
 from coordinator.planner.query.joins import project
 from shared.errors import ProcessionError
-from shared.plan.expressions import Constant, RowExpression, SpecialForm, Variable
+from shared.plan.expressions import Constant, RowExpression, SourceLocation, SpecialForm, Variable
 from shared.plan.nodes import PlanNode, ValuesNode
 from shared.plan.types import Type
 
@@ -24,11 +24,12 @@ def plan_values(ids: Ids, tree: Any, context: Context) -> RelationPlan:
     """Its fields have no names; a row-typed expression stands for a row of columns."""
     rows = [_row(item, context) for item in tree.expressions]
     kinds = _common(rows, tree, context)
-    variables = tuple(ids.variable("field", type_text(kind)) for kind in kinds)
+    place = context.place(tree)
+    variables = tuple(ids.variable("field", type_text(kind), place) for kind in kinds)
     cells = [
         tuple(_folded(coerce(c, k, context.zone), k, context) for c, k in zip(row, kinds, strict=True)) for row in rows
     ]
-    return RelationPlan(_node(ids, variables, cells), tuple(ScopeField(None, v) for v in variables))
+    return RelationPlan(_node(ids, variables, cells, place), tuple(ScopeField(None, v) for v in variables))
 
 
 def _row(item: Any, context: Context) -> list[RowExpression]:
@@ -68,17 +69,17 @@ def _folded(cell: RowExpression, kind: Type, context: Context) -> RowExpression:
         return cell
 
 
-def _node(ids: Ids, variables: tuple[Variable, ...], rows: list[Row]) -> PlanNode:
+def _node(ids: Ids, variables: tuple[Variable, ...], rows: list[Row], place: SourceLocation | None) -> PlanNode:
     computed = [i for i in range(len(variables)) if not all(isinstance(row[i], Constant) for row in rows)]
     if not computed:
-        return ValuesNode(id=ids.node(), outputVariables=variables, rows=tuple(rows))
+        return ValuesNode(sourceLocation=place, id=ids.node(), outputVariables=variables, rows=tuple(rows))
     kept = [i for i in range(len(variables)) if i not in computed]
     number = ids.variable("row", "bigint")
     own = (*(variables[i] for i in kept), number)
     cells = tuple((*(row[i] for i in kept), constant(n, BIGINT)) for n, row in enumerate(rows))
     if len(rows) == 1:
         own, cells = own[:-1], (cells[0][:-1],)
-    source = ValuesNode(id=ids.node(), outputVariables=own, rows=cells)
+    source = ValuesNode(sourceLocation=place, id=ids.node(), outputVariables=own, rows=cells)
     assigned: dict[str, RowExpression] = {}
     for i, variable in enumerate(variables):
         assigned[variable.key] = _chosen(number, [row[i] for row in rows]) if i in computed else variable

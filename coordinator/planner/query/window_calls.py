@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from coordinator.analyzer import calls, expressions, registry
 from coordinator.analyzer.builders import coerce, typed, value_of
 from coordinator.analyzer.context import Context, SortItem
@@ -71,6 +73,7 @@ def window_call(node: Any, context: Context) -> WindowCall:
         raise context.error(block, f"Not a window function: {name}")
     call = calls.bind_call(inner, name, arguments, context, analyze, ("window", "aggregate"))
     assert isinstance(call, Call)
+    call = replace(call, sourceLocation=context.place(inner))
     partition, sort = _specification(node, context)
     return WindowCall(call, ignore, partition, sort, _frame(node, sort, context))
 

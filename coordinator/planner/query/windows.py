@@ -46,6 +46,7 @@ def _function(builder: Builder, spec: WindowCall, mapping: dict[RowExpression, R
             variable = next(variables)
             placed.append(argument if isinstance(argument, Constant) else variable)
     call = Call(
+        sourceLocation=spec.call.sourceLocation,
         displayName=spec.call.displayName,
         functionHandle=spec.call.functionHandle,
         returnType=spec.call.returnType,
