@@ -1,15 +1,19 @@
-"""Every file under a location, one directory at a time, so that memory is bounded by the largest directory."""
+"""Every file under a location as a stream: on local disks in constant memory, elsewhere one directory at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pyarrow.fs as pafs
 from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import PyArrowFileIO
+
+from coordinator.connectors.iceberg.paths import local_path
 
 _AT_ONCE = 1000
 _THREADS = 8
@@ -24,19 +28,58 @@ class FoundFile:
     modified: datetime | None
 
 
-def walk(io: FileIO, location: str) -> Iterator[FoundFile]:
-    """The files under ``location``, at any depth; none when it does not exist."""
-    filesystem, root = _filesystem(io, location)
+def walk(io: FileIO, location: str, *, hidden: Callable[[str], bool] = lambda _name: False) -> Iterator[FoundFile]:
+    """The files under ``location``, at any depth; none when it does not exist.
+
+    Files and directories whose names are ``hidden`` are left out, with what is in them.
+    """
     base = location.rstrip("/")
+    local = local_path(location)
+    list_one = _scanned(local) if local is not None else _listed(io, location)
     waiting = [""]
     while waiting:
         inside = waiting.pop()
-        selector = pafs.FileSelector(f"{root.rstrip('/')}{inside}", allow_not_found=True)
-        for info in filesystem.get_file_info(selector):
+        for name, found in list_one(inside):
+            if hidden(name):
+                continue
+            if found is None:
+                waiting.append(f"{inside}/{name}")
+            else:
+                yield FoundFile(f"{base}{inside}/{name}", *found)
+
+
+_Listing = Iterator[tuple[str, tuple[int, datetime | None] | None]]
+"""Names in a directory: a file's size and time, None for a directory."""
+
+
+def _scanned(root: str) -> Callable[[str], _Listing]:
+    def scan(inside: str) -> _Listing:
+        try:
+            entries = os.scandir(Path(f"{root.rstrip('/')}{inside}"))
+        except FileNotFoundError:
+            return
+        with entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    yield entry.name, None
+                elif entry.is_file():
+                    status = entry.stat()
+                    yield entry.name, (status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+
+    return scan
+
+
+def _listed(io: FileIO, location: str) -> Callable[[str], _Listing]:
+    filesystem, root = _filesystem(io, location)
+
+    def listed(inside: str) -> _Listing:
+        for info in filesystem.get_file_info(pafs.FileSelector(f"{root.rstrip('/')}{inside}", allow_not_found=True)):
             if info.type == pafs.FileType.Directory:
-                waiting.append(f"{inside}/{info.base_name}")
+                yield info.base_name, None
             elif info.type == pafs.FileType.File:
-                yield FoundFile(f"{base}{inside}/{info.base_name}", info.size, info.mtime)
+                yield info.base_name, (info.size, info.mtime)
+
+    return listed
 
 
 def sizes_of(io: FileIO, locations: Iterable[str]) -> Iterator[tuple[str, int | None]]:

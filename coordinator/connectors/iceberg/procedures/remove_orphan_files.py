@@ -1,11 +1,47 @@
-"""``CALL catalog.system.remove_orphan_files(schema, table_name, …)``, answered by Iceberg's own procedure in Spark."""
+"""``CALL catalog.system.remove_orphan_files(schema, table_name, older_than, location, dry_run, …)``"""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import islice
+from typing import cast
+
+from pyiceberg.table import Table
+
+from coordinator.connectors.iceberg.file_deletion import concurrent_deletes, delete_all
+from coordinator.connectors.iceberg.file_references import FileReferences, spelling
+from coordinator.connectors.iceberg.listing import FoundFile, walk
+from coordinator.connectors.iceberg.orphans import (
+    Mode,
+    ReferencedFiles,
+    Spool,
+    conflict_text,
+    find_orphans,
+    hidden_names,
+    orphans_among,
+)
+from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark, moment
-from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.procedure import (
+    Argument,
+    ArgumentError,
+    OutputColumn,
+    ProcedureDeclaration,
+    ProcedureKind,
+    ProcedureProgress,
+)
 
+logger = logging.getLogger(__name__)
+_LARGE = 256 << 20
+"""Bytes of manifests from which on Spark reads them."""
+_DEFAULT_AGE, _LEAST_AGE = timedelta(days=3), timedelta(days=1)
+_SAMPLE = 20_000
+_Find = Callable[[Sequence[str]], list[str]]
 _MODES = ("ERROR", "IGNORE", "DELETE")
 _PASSED_ON = (
     "location",
@@ -27,32 +63,154 @@ DECLARATION = ProcedureDeclaration(
         Argument("older_than", "timestamp", "Only files that are older, in the session's time zone; default: 3 days."),
         Argument("location", "varchar", "Where to look; default: the table's location."),
         Argument("dry_run", "boolean", "Only list them; default: true unless older_than is given."),
-        Argument("max_concurrent_deletes", "integer", "Files deleted at the same time."),
-        Argument("stream_results", "boolean", "Do not collect the list of files in one place; shows at most 20,000."),
-        Argument("file_list_view", "varchar", "A Spark view with file_path and last_modified instead of a listing."),
+        Argument("max_concurrent_deletes", "integer", "Files deleted at the same time; default: 8."),
+        Argument("stream_results", "boolean", f"Show at most {_SAMPLE} of them."),
+        Argument("file_list_view", "varchar", "A table of this catalog, or a view of Spark's, with file_path and "
+                 "last_modified, instead of a listing."),
         Argument("equal_schemes", "map(varchar,varchar)", "Schemes that mean the same, such as 's3a,s3n' to 's3'."),
         Argument("equal_authorities", "map(varchar,varchar)", "Authorities that mean the same."),
         Argument("prefix_mismatch_mode", "varchar", f"What another scheme or authority does: {', '.join(_MODES)}."),
-        Argument("prefix_listing", "boolean", "List by prefix where the storage can."),
+        Argument("prefix_listing", "boolean", "List by prefix where the storage can, where Spark lists."),
     ),
     output=(OutputColumn("orphan_file_location", "varchar", "A file that was deleted, or would be."),),
     example="CALL iceberg.system.remove_orphan_files('sales', 'orders', older_than => TIMESTAMP '2026-11-01 00:00:00')",
     notes="Without older_than nothing is deleted unless dry_run => false says so. Files younger than a day are never "
-    "taken: a writer may not have committed them yet.",
-)
+    "taken: a writer may not have committed them yet. Names that begin with _ or . are left alone. Where there are "
+    "more than 256 MB of manifests, Iceberg's own procedure does it in Spark.",
+)  # fmt: skip
 
 
 def answer(call: Call) -> Rows:
-    """Raises ProcessionError for an unknown mode, and what Iceberg's procedure raises."""
-    arguments = call.arguments
-    mode = arguments["prefix_mismatch_mode"]
+    """Raises ProcessionError for an unknown mode, too short an age, a table without GC, and conflicting prefixes."""
+    mode, at_once = _mode(call), concurrent_deletes(call.arguments)
+    older_than, dry_run = _age(call)
+    table = call.read()
+    location = _location(call, table)
+    listed = call.arguments["file_list_view"]
+    view = None if listed is None else call.catalog.load(*_name(call, listed))
+    if listed is not None and view is None:
+        return _by_spark(call, dry_run=dry_run)
+    equal = (call.arguments["equal_schemes"] or {}, call.arguments["equal_authorities"] or {})
+    references = FileReferences(spelling(*equal))
+    needed = ReferencedFiles(table.io, references)
+    if needed.list_manifests(table) > _LARGE:
+        try:
+            return _by_spark(call, dry_run=dry_run)
+        except ProcessionError as error:
+            if error.code is not ErrorCode.NO_NODES_AVAILABLE:
+                raise
+            logger.info("%s.%s: no Spark, manifests are read here", call.schema, call.table)
+    needed.read(_progress(call, "reading manifests"))
+    files = walk(table.io, location, hidden=hidden_names(table)) if view is None else _of_view(view, location)
+    with Spool() as orphans:
+        for found in find_orphans(_counted(call, files), references, older_than, mode):
+            orphans.add(found)
+        if mode == "ERROR" and references.conflicts:
+            raise ArgumentError("prefix_mismatch_mode", conflict_text(references))
+        if dry_run:
+            return _rows(call, orphans)
+        return _rows(
+            call,
+            _deleted(call, table, needed, orphans, partial(orphans_among, references=references, mode=mode), at_once),
+        )
+
+
+def _mode(call: Call) -> Mode:
+    mode = call.arguments["prefix_mismatch_mode"]
     if mode is not None and mode.upper() not in _MODES:
         raise ArgumentError("prefix_mismatch_mode", f"Invalid mode: {mode} (one of {', '.join(_MODES)})")
-    call.read()
-    dry_run = arguments["dry_run"]
-    if dry_run is None:
-        # The age that nobody chose must not delete anything.
-        dry_run = arguments["older_than"] is None
-    given = {"older_than": moment(call, arguments["older_than"]), "dry_run": dry_run}
-    rows = call_spark(call, "remove_orphan_files", given | {name: arguments[name] for name in _PASSED_ON})
+    return cast(Mode, "ERROR" if mode is None else mode.upper())
+
+
+def _age(call: Call) -> tuple[datetime, bool]:
+    """The moment before which files count, and whether to only list them."""
+    given = moment(call, call.arguments["older_than"])
+    if given is not None and given > call.context.now - _LEAST_AGE:
+        message = (
+            "Cannot remove orphan files with an interval less than 24 hours. Executing this procedure with a short "
+            "interval may corrupt the table if other operations are happening at the same time."
+        )
+        raise ArgumentError("older_than", message)
+    dry_run = call.arguments["dry_run"]
+    # The age that nobody chose must not delete anything.
+    return given or call.context.now - _DEFAULT_AGE, (given is None) if dry_run is None else dry_run
+
+
+def _location(call: Call, table: Table) -> str:
+    if table.properties.get("gc.enabled", "true").lower() == "false":
+        message = "Cannot remove orphan files: GC is disabled (deleting files may corrupt other tables)"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+    location: str = call.arguments["location"] or table.location()
+    inner, outer = (f"{normalize(each).rstrip('/')}/" for each in (table.location(), location))
+    if inner != outer and inner.startswith(outer):
+        message = f"Location {location} holds more than the table, whose own is {table.location()}"
+        raise ArgumentError("location", message)
+    return location
+
+
+def _name(call: Call, listed: str) -> tuple[str, str]:
+    parts = listed.split(".")
+    if len(parts) > 2 and parts[0] == call.catalog.settings.catalog:
+        parts = parts[1:]
+    return (".".join(parts[:-1]) or call.schema), parts[-1]
+
+
+def _of_view(view: Table, location: str) -> Iterator[FoundFile]:
+    """The rows of a table as files under the location."""
+    inside = f"{normalize(location).rstrip('/')}/"
+    for batch in view.scan(selected_fields=("file_path", "last_modified")).to_arrow_batch_reader():
+        for path, modified in zip(
+            *(batch.column(name).to_pylist() for name in ("file_path", "last_modified")), strict=True
+        ):
+            if path is not None and modified is not None and normalize(path).startswith(inside):
+                yield FoundFile(path, 0, modified if modified.tzinfo else modified.replace(tzinfo=UTC))
+
+
+def _progress(call: Call, phase: str) -> Callable[[int, int], None]:
+    def report(done: int, total: int) -> None:
+        call.context.check_cancelled()
+        call.context.report(ProcedureProgress(done, total, phase))
+
+    return report
+
+
+def _counted(call: Call, files: Iterable[FoundFile]) -> Iterator[FoundFile]:
+    report = _progress(call, "listing files")
+    for number, file in enumerate(files):
+        if number % 10_000 == 0:
+            report(number, 0)
+        yield file
+
+
+def _deleted(
+    call: Call, table: Table, needed: ReferencedFiles, orphans: Spool, find: _Find, at_once: int
+) -> Iterator[str]:
+    """Delete what is still an orphan: another writer may have taken old files in since we looked."""
+    newest = call.catalog.load(call.schema, call.table)
+    if newest is not None:
+        needed.list_manifests(newest)
+        needed.read(lambda _done, _total: None)
+    report, done, waiting = _progress(call, "deleting files"), 0, iter(orphans)
+    while batch := list(islice(waiting, 1000)):
+        doomed = find(batch)
+        for went in delete_all(table.io, doomed, at_once):
+            yield from (location for location, gone in zip(doomed, went, strict=True) if gone)
+        done += len(batch)
+        report(done, orphans.count)
+
+
+def _rows(call: Call, locations: Iterable[str]) -> Rows:
+    if not call.arguments["stream_results"]:
+        return [[location] for location in sorted(locations)]
+    shown: list[list[str]] = []
+    for location in locations:
+        if len(shown) < _SAMPLE:
+            shown.append([location])
+    return shown
+
+
+def _by_spark(call: Call, *, dry_run: bool) -> Rows:
+    """Iceberg's own procedure."""
+    given = {"older_than": moment(call, call.arguments["older_than"]), "dry_run": dry_run}
+    rows = call_spark(call, "remove_orphan_files", given | {name: call.arguments[name] for name in _PASSED_ON})
     return sorted([str(row["orphan_file_location"])] for row in rows)

@@ -1,0 +1,176 @@
+"""Orphan files: only what no snapshot names goes, however locations are spelled; by PyIceberg's own reading."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator.connectors.iceberg import orphans as orphans_module
+from coordinator.connectors.iceberg.file_references import FileReferences, Match, spelling
+from shared.errors import ProcessionError
+
+DAYS_AGO = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=5)
+_spec = importlib.util.spec_from_file_location("reachable", Path(__file__).with_name("reachable.py"))
+assert _spec is not None and _spec.loader is not None
+reachable = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(reachable)
+
+
+def plant(path: Path, *, days: float = 10) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"nobody needs this")
+    moment = time.time() - days * 86400
+    os.utime(path, (moment, moment))
+    return path
+
+
+def age(folder: Path) -> None:
+    """Every file as old as an orphan must be."""
+    moment = time.time() - 10 * 86400
+    for file in folder.rglob("*"):
+        if file.is_file():
+            os.utime(file, (moment, moment))
+
+
+def remove(lake: Any, name: str = "t", **arguments: Any) -> list[str]:
+    return [row[0] for row in lake.call("remove_orphan_files", schema=lake.schema, table_name=name, **arguments).rows]
+
+
+@pytest.fixture
+def home(lake: Any) -> Path:
+    batch = pa.table({"id": pa.array(range(10), pa.int64())})
+    lake.create("t", [batch, batch])
+    age(lake.home / "wh")
+    folder: Path = lake.home / "wh" / "db" / "t"
+    return folder
+
+
+def test_listed_first_and_deleted_when_an_age_is_given(lake: Any, home: Path) -> None:
+    needed = {str(file) for file in home.rglob("*") if file.is_file()}
+    old = [plant(home / "data" / "p=1" / "old.parquet"), plant(home / "old.avro")]
+    young = plant(home / "data" / "young.parquet", days=2)
+    hidden = [plant(home / "data" / "_committed"), plant(home / "_tmp" / "x.parquet"), plant(home / ".x.crc")]
+    found = remove(lake)
+    assert found == sorted(f"file://{path}" for path in old)
+    assert all(path.exists() for path in old), "without an age they are only listed"
+    assert remove(lake, older_than=DAYS_AGO, dry_run=True) == found
+    assert remove(lake, older_than=DAYS_AGO) == found
+    left = {str(file) for file in home.rglob("*") if file.is_file()}
+    assert left == needed | {str(young), *map(str, hidden)}
+    assert remove(lake, older_than=DAYS_AGO) == []
+    assert lake.rows("t") == sorted([(i,) for i in range(10)] * 2)
+    assert lake.workers.statements == []
+
+
+def test_a_place_of_its_own_and_a_sample(lake: Any, home: Path) -> None:
+    inside = plant(home / "data" / "a" / "x.parquet")
+    outside = plant(home / "b.parquet")
+    assert remove(lake, location=f"{home}/data", dry_run=False, stream_results=True) == [f"{home}/data/a/x.parquet"]
+    assert not inside.exists()
+    assert outside.exists()
+    with pytest.raises(ProcessionError, match="holds more than the table"):
+        remove(lake, location=f"file://{home.parent}", dry_run=False)
+
+
+def test_wrong_arguments_are_refused(lake: Any, home: Path) -> None:
+    with pytest.raises(ProcessionError, match="interval less than 24 hours"):
+        remove(lake, older_than=datetime.now(UTC).replace(tzinfo=None))
+    with pytest.raises(ProcessionError, match="Invalid mode: MAYBE"):
+        remove(lake, prefix_mismatch_mode="MAYBE")
+    with pytest.raises(ProcessionError, match="max_concurrent_deletes should have value > 0, value: -1"):
+        remove(lake, max_concurrent_deletes=-1)
+    lake.table("t").transaction().set_properties({"gc.enabled": "false"}).commit_transaction()
+    with pytest.raises(ProcessionError, match="GC is disabled"):
+        remove(lake)
+
+
+def view(lake: Any, paths: list[str], modified: datetime) -> None:
+    data = pa.table({"file_path": paths, "last_modified": pa.array([modified] * len(paths), pa.timestamp("us", "UTC"))})
+    lake.create("listing", [data])
+
+
+def test_files_of_a_view_under_other_prefixes(lake: Any, home: Path) -> None:
+    """What the metadata names under another scheme is neither deleted nor passed over silently."""
+    known = lake.table("t").scan().plan_files()
+    path = reachable.plain(next(iter(known)).file.file_path)
+    orphan = plant(home / "data" / "orphan.parquet")
+    view(lake, [f"hdfs://nn{path}", f"file://{orphan}"], datetime.now(UTC) - timedelta(days=9))
+    given = {"file_list_view": "db.listing", "location": f"hdfs://nn{home}", "dry_run": True}
+    with pytest.raises(ProcessionError, match=r"Conflicting authorities/schemes: \[\(file, hdfs\)\]"):
+        remove(lake, **given)
+    assert remove(lake, **given, prefix_mismatch_mode="ignore") == []
+    assert remove(lake, **given, prefix_mismatch_mode="DELETE") == [f"hdfs://nn{path}"]
+    equal = {"equal_schemes": {"hdfs": "file"}, "equal_authorities": {"nn": ""}}
+    assert remove(lake, **given, **equal) == []
+    assert remove(lake, file_list_view="db.listing", dry_run=True) == [f"file://{orphan}"]
+
+
+def test_a_view_stands_for_the_listing(lake: Any, home: Path) -> None:
+    listed, unlisted = plant(home / "data" / "listed.parquet"), plant(home / "data" / "unlisted.parquet")
+    view(lake, [f"file:{listed}"], datetime.now(UTC) - timedelta(days=9))
+    assert remove(lake, file_list_view="listing", dry_run=False) == [f"file:{listed}"]
+    assert (listed.exists(), unlisted.exists()) == (False, True)
+
+
+def test_a_file_that_another_writer_takes_in_meanwhile_stays(lake: Any, home: Path, monkeypatch: Any) -> None:
+    taken = plant(home / "data" / "taken.parquet")
+    pq.write_table(pa.table({"id": pa.array([77], pa.int64())}), taken)
+    orphan = plant(home / "data" / "orphan.parquet")
+    age(home)
+    real = orphans_module.Spool.add
+
+    def add(spool: Any, found: Any) -> None:
+        real(spool, found)
+        if len(lake.table("t").snapshots()) == 2:
+            lake.table("t").add_files([f"file://{taken}"])
+
+    monkeypatch.setattr(orphans_module.Spool, "add", add)
+    assert remove(lake, dry_run=False) == [f"file://{orphan}"]
+    assert (77,) in lake.rows("t")
+
+
+def test_prefixes_that_mean_the_same() -> None:
+    names = FileReferences(spelling({"s3x, s3y": "s3"}, {"one,two": "both"}))
+    names.add(["s3a://one/a//b", "/plain", "file:/x", "hdfs://nn/p"])
+    asked = ["s3://both/a/b", "s3y://two/a/b", "s3://other/a/b", "file:///plain", "file:///x", "/y", "s3://nn/p"]
+    n, o, c = Match.NAMED, Match.ORPHAN, Match.CONFLICT
+    assert names.match(asked) == [n, n, c, n, n, o, c]
+    assert names.conflicts == {("s3", "both", "s3", "other"), ("hdfs", "nn", "s3", "nn")}
+
+
+@given(st.sets(st.text("ab/", min_size=1, max_size=6)), st.lists(st.text("ab/", min_size=1, max_size=6), min_size=1))
+def test_lookup_is_that_of_a_set(named: set[str], asked: list[str]) -> None:
+    names = FileReferences(spelling({}, {}))
+    names.add(f"s3://bucket/{name}" for name in named)
+    plain = {"/".join(filter(None, f"bucket/{name}".split("/"))) + "/" * name.endswith("/") for name in named}
+    expected = ["/".join(filter(None, f"bucket/{a}".split("/"))) + "/" * a.endswith("/") in plain for a in asked]
+    assert [match is Match.NAMED for match in names.match([f"s3://bucket/{a}" for a in asked])] == expected
+
+
+def test_every_table_of_iceberg_java_keeps_its_files(java_lake: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    lake = java_lake(tmp_path)
+    age(tmp_path / "wh")
+    names = sorted(path.name for path in Path("wh/fx").iterdir())
+    assert len(names) >= 25
+    for name in names:
+        if name == "v3_variant":
+            continue  # PyIceberg cannot load the table at all
+        table = lake.other.load_table(f"fx.{name}")
+        orphan = plant(Path(table.location()) / "data" / "orphan.parquet")
+        before = {str(file) for file in Path("wh").rglob("*") if file.is_file()}
+        gone = remove(lake, name, dry_run=False)
+        left = {str(file) for file in Path("wh").rglob("*") if file.is_file()}
+        assert str(orphan) in gone
+        assert before - left == set(gone)
+        assert not reachable.needed(table) & set(gone), name
