@@ -1,0 +1,80 @@
+"""What snapshot and migrate have in common: looking at the source, the dry run, and making the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.parquet_folders import list_folder, partition_types, read_footers
+from coordinator.connectors.iceberg.partitions import partition_text
+from coordinator.connectors.iceberg.procedures.source_tables import Source
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
+from coordinator.connectors.iceberg.table_import import ImportedTable, imported_table, make_table
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureProgress
+
+OPTIONS = (
+    Argument("properties", "map(varchar,varchar)", "Properties of the new table."),
+    Argument("parallelism", "integer", "Files that are read at the same time; default: 8."),
+    Argument("ignore_missing_files", "boolean", "Go on without files that vanish meanwhile.", default=False),
+)
+DRY_RUN = Argument("dry_run", "boolean", "Only list the files.", default=False)
+FILES = (
+    OutputColumn("file_path", "varchar", "A data file that the table would have."),
+    OutputColumn("partition", "varchar", "Its partition as field=value/…."),
+    OutputColumn("record_count", "bigint", "Its rows."),
+    OutputColumn("file_size_in_bytes", "bigint", "Its size."),
+)
+
+
+def look(call: Call, source: Source, properties: Mapping[str, str]) -> ImportedTable:
+    """Read every footer of the source; raises ProcessionError before anything is made."""
+    parallelism = call.arguments["parallelism"]
+    if parallelism is not None and parallelism < 1:
+        raise ArgumentError("parallelism", "Parallelism should be larger than 0")
+    _check_free(call)
+
+    def progress(done: int, total: int) -> None:
+        call.context.check_cancelled()
+        call.context.report(ProcedureProgress(done, total, "reading footers"))
+
+    with mapped(source.folder):
+        io = call.catalog.file_io(source.folder)
+        listed = list_folder(io, source.folder)
+        may_miss = bool(call.arguments["ignore_missing_files"])
+        files = read_footers(io, listed, progress, parallelism=parallelism, may_miss=may_miss)
+        return imported_table(files, partition_types(listed), properties)
+
+
+def make(call: Call, made: ImportedTable, location: str | None, properties: dict[str, str]) -> int:
+    """How many files the new table has; raises ProcessionError ALREADY_EXISTS and TRANSACTION_CONFLICT."""
+    _check_free(call)
+    call.context.check_cancelled()
+    with mapped(f"{call.schema}.{call.table}"):
+        make_table(call.catalog.client(), (*call.schema.split("."), call.table), made, location, properties)
+    return len(made.files)
+
+
+def _check_free(call: Call) -> None:
+    if not call.catalog.schema_exists(call.schema):
+        raise ArgumentError("schema", f"Schema {call.schema} does not exist", ErrorCode.NOT_FOUND)
+    if call.catalog.load(call.schema, call.table) is not None:
+        message = f"Table {call.schema}.{call.table} already exists"
+        raise ArgumentError("table_name", message, ErrorCode.ALREADY_EXISTS)
+
+
+def file_rows(made: ImportedTable) -> Rows:
+    """One row a file, for the dry run."""
+    return [
+        (f.file_path, partition_text(f, made.spec, made.schema), f.record_count, f.file_size_in_bytes)
+        for f in made.files
+    ]
+
+
+def checked_properties(call: Call) -> dict[str, str]:
+    """The argument ``properties``; raises ProcessionError for format version 3, which is an upgrade afterwards."""
+    given = dict(call.arguments["properties"] or {})
+    if given.get("format-version", "2") not in ("1", "2"):
+        message = "The table is made as format version 2; upgrade_format_version raises it afterwards"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+    return given

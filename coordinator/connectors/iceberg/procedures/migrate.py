@@ -1,0 +1,72 @@
+"""``CALL catalog.system.migrate(schema, table_name, source_table, properties, drop_backup, …)``"""
+
+from __future__ import annotations
+
+from coordinator.connectors.iceberg.procedures.importing import (
+    DRY_RUN,
+    FILES,
+    OPTIONS,
+    checked_properties,
+    file_rows,
+    look,
+    make,
+)
+from coordinator.connectors.iceberg.procedures.source_tables import SPARK_CATALOG, Source, find_source
+from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.through_spark import run_spark
+from coordinator.connectors.iceberg.spark_sql import quoted_path
+from shared.errors import ErrorCode
+from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+
+DECLARATION = ProcedureDeclaration(
+    name="migrate",
+    kind=ProcedureKind.COORDINATOR,
+    summary="Make an Iceberg table of a folder of Parquet files or a table of Spark, in its place.",
+    arguments=(
+        *TABLE_ARGUMENTS,
+        Argument(
+            "source_table",
+            "varchar",
+            "A folder as `parquet`.`path`, or a table of Spark's own catalog; default: the one of the same name.",
+        ),
+        OPTIONS[0],
+        Argument("drop_backup", "boolean", "Forget the table of Spark instead of renaming it.", default=False),
+        Argument("backup_table_name", "varchar", "What it is renamed to; default: <table_name>_BACKUP_."),
+        *OPTIONS[1:],
+        DRY_RUN,
+    ),
+    output=(OutputColumn("migrated_files_count", "bigint", "Files that the table has."),),
+    dry_run_output=FILES,
+    example="CALL iceberg.system.migrate(table => 'sales.orders', source_table => '`parquet`.`/data/orders`')",
+    notes="No file is copied; the table's location is the source's folder, and its files belong to the table from then "
+    "on: expiring snapshots may delete them. Partitions are told as snapshot tells them. A table that Spark manages is "
+    "refused: renaming or dropping it would move or delete its files.",
+)
+
+
+def answer(call: Call) -> Rows:
+    """Raises ProcessionError for a source without files or with files that do not fit, and a name that is taken."""
+    properties = checked_properties(call)
+    named = call.arguments["source_table"] or f"{SPARK_CATALOG}.{call.schema}.{call.table}"
+    source = find_source(call, named, "source_table" if call.arguments["source_table"] else "table_name")
+    if source.managed:
+        message = f"Cannot migrate {named}: Spark manages its files; snapshot it, or make it an external table"
+        raise ArgumentError("source_table", message, ErrorCode.NOT_SUPPORTED)
+    made = look(call, source, properties)
+    if call.arguments["dry_run"]:
+        return file_rows(made)
+    count = make(call, made, source.folder.rstrip("/"), {"migrated": "true", **properties})
+    _put_away(call, source)
+    return [[count]]
+
+
+def _put_away(call: Call, source: Source) -> None:
+    """Rename or forget the table of Spark, so that nobody writes past Iceberg."""
+    if source.table is None:
+        return
+    name = quoted_path(source.table)
+    if call.arguments["drop_backup"]:
+        run_spark(call, f"DROP TABLE {name}", "forget the source of")
+        return
+    backup = call.arguments["backup_table_name"] or f"{source.table[-1]}_BACKUP_"
+    run_spark(call, f"ALTER TABLE {name} RENAME TO {quoted_path((*source.table[:-1], backup))}", "rename the source of")

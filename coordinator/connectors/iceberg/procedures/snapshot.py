@@ -1,0 +1,60 @@
+"""``CALL catalog.system.snapshot(schema, table_name, source_table, location, properties, …)``"""
+
+from __future__ import annotations
+
+from coordinator.connectors.iceberg.paths import normalize
+from coordinator.connectors.iceberg.procedures.importing import (
+    DRY_RUN,
+    FILES,
+    OPTIONS,
+    checked_properties,
+    file_rows,
+    look,
+    make,
+)
+from coordinator.connectors.iceberg.procedures.source_tables import find_source
+from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+
+_SNAPSHOT = {"gc.enabled": "false", "snapshot": "true"}
+DECLARATION = ProcedureDeclaration(
+    name="snapshot",
+    kind=ProcedureKind.COORDINATOR,
+    summary="Make an Iceberg table over the files of another one, to try it out; the source stays as it is.",
+    arguments=(
+        *TABLE_ARGUMENTS,
+        Argument(
+            "source_table", "varchar", "A folder as `parquet`.`path`, or a table of Spark's own catalog.", required=True
+        ),
+        Argument("location", "varchar", "Where the new table's own files go; default: the catalog's place for it."),
+        *OPTIONS,
+        DRY_RUN,
+    ),
+    output=(OutputColumn("imported_files_count", "bigint", "Files that the table has."),),
+    dry_run_output=FILES,
+    example="CALL iceberg.system.snapshot(table => 'sales.orders_try', source_table => '`parquet`.`/data/orders`')",
+    notes="schema and table_name name the new table. Partitions are folders such as day=2026-11-01, of the type that all "
+    "their values have: integer, bigint, date, else varchar. No file of the source is ever deleted through the new "
+    "table (gc.enabled is false). Files with field ids, such as those of another Iceberg table, are refused.",
+)
+
+
+def answer(call: Call) -> Rows:
+    """Raises ProcessionError for a source without files or with files that do not fit, and a name that is taken."""
+    properties = checked_properties(call)
+    source = find_source(call, call.arguments["source_table"], "source_table")
+    location = call.arguments["location"]
+    if location is not None and _inside(location, source.folder):
+        message = (
+            "The snapshot table location cannot be same as the source table location. This would mix snapshot table "
+            "files with original table files."
+        )
+        raise ArgumentError("location", message)
+    made = look(call, source, properties)
+    if call.arguments["dry_run"]:
+        return file_rows(made)
+    return [[make(call, made, location, {**_SNAPSHOT, **properties})]]
+
+
+def _inside(location: str, folder: str) -> bool:
+    return f"{normalize(location).rstrip('/')}/".startswith(f"{normalize(folder).rstrip('/')}/")

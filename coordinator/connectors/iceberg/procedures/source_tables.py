@@ -1,0 +1,45 @@
+"""What ``source_table`` of snapshot and migrate names: a folder of files, or a table of Spark's own catalog."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coordinator.connectors.iceberg.procedures.table_procedure import Call
+from coordinator.connectors.iceberg.procedures.through_spark import run_spark
+from coordinator.connectors.iceberg.spark_sql import quoted_path
+from shared.errors import ErrorCode
+from shared.spi.procedure import ArgumentError
+
+_FOLDER = re.compile(r"`?(parquet|orc|avro)`?\.`(.+)`", re.IGNORECASE | re.DOTALL)
+SPARK_CATALOG = "spark_catalog"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the files are. ``table`` is the name in Spark's catalog, None for a folder; ``partition`` as it says."""
+
+    folder: str
+    table: tuple[str, ...] | None = None
+    managed: bool = False
+
+
+def find_source(call: Call, text: str, argument: str) -> Source:
+    """Raises ArgumentError for other formats than Parquet, and for tables that Spark does not have."""
+    folder = _FOLDER.fullmatch(text.strip())
+    if folder is not None:
+        if folder[1].lower() != "parquet":
+            raise ArgumentError(argument, f"Only Parquet folders can be taken in: {text}", ErrorCode.NOT_SUPPORTED)
+        return Source(folder[2])
+    names = tuple(name.strip("`") for name in text.split("."))
+    return _of_spark(call, names if names[0] == SPARK_CATALOG else (SPARK_CATALOG, *names), argument)
+
+
+def _of_spark(call: Call, names: Sequence[str], argument: str) -> Source:
+    rows = run_spark(call, f"DESCRIBE TABLE EXTENDED {quoted_path(names)}", "look at the source of")
+    told = {str(row["col_name"]).strip().lower(): str(row["data_type"]) for row in rows}
+    if told.get("provider", "").lower() != "parquet" or "location" not in told:
+        message = f"Cannot take in {'.'.join(names)}: its provider is {told.get('provider', 'unknown')}, not parquet"
+        raise ArgumentError(argument, message, ErrorCode.NOT_SUPPORTED)
+    return Source(told["location"], tuple(names), told.get("type", "").upper() == "MANAGED")
