@@ -32,6 +32,8 @@ _LOG = logging.getLogger(__name__)
 _PR_SET_PDEATHSIG = 1
 
 
+_NICENESS = 5
+"""Below the server's process: where cores are short, planning waits for its event loop and not the loop for planning."""
 _RECURSION_LIMIT = 6000
 """Frames of Python: a left-deep plan of a few hundred joins is walked recursively. What nests deeper is refused."""
 
@@ -39,6 +41,7 @@ _RECURSION_LIMIT = 6000
 def main(arguments: list[str]) -> None:
     """Serve until the coordinator closes the socket. ``arguments``: descriptor, process id of the coordinator."""
     _die_with_parent(int(arguments[1]))
+    os.nice(_NICENESS)
     sys.setrecursionlimit(_RECURSION_LIMIT)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # these reach the whole group; the coordinator closes us in its order

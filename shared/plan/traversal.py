@@ -6,6 +6,7 @@ Plans are trees of frozen Structs; every function here is pure and keeps identit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter, is_
 from typing import Any, assert_never, get_args
 
 from msgspec.structs import replace
@@ -64,13 +65,28 @@ _CHILD_FIELDS: Mapping[type, tuple[str, ...]] = {
 }
 
 
+def _reader_of_sources(node: type) -> Callable[[Any], tuple[PlanNode, ...]]:
+    if node is ExchangeNode:
+        return lambda exchange: exchange.sources
+    if node is FetchNode:
+        return lambda fetch: (fetch.source, *fetch.lookUps)
+    match _CHILD_FIELDS[node]:
+        case ():
+            return lambda _: ()
+        case (only,):
+            read = attrgetter(only)
+            return lambda parent: (read(parent),)
+        case several:
+            return attrgetter(*several)
+
+
+# A statement asks for sources some hundred times, so what a kind of node has is looked up, not asked of it.
+_SOURCES = {node: _reader_of_sources(node) for node in get_args(PlanNode)}
+
+
 def sources(node: PlanNode) -> tuple[PlanNode, ...]:
     """The inputs of ``node`` in Presto's order: left before right, source before filteringSource."""
-    if isinstance(node, ExchangeNode):
-        return node.sources
-    if isinstance(node, FetchNode):
-        return (node.source, *node.lookUps)
-    return tuple(getattr(node, name) for name in _CHILD_FIELDS[type(node)])
+    return _SOURCES[type(node)](node)
 
 
 def with_sources(node: PlanNode, new: Sequence[PlanNode]) -> PlanNode:
@@ -98,7 +114,11 @@ def walk(node: PlanNode) -> Iterator[PlanNode]:
 
 def rewrite_bottom_up(node: PlanNode, function: Callable[[PlanNode], PlanNode]) -> PlanNode:
     """The plan with ``function`` applied to every node after its inputs; unchanged subtrees stay the same objects."""
-    return function(with_sources(node, [rewrite_bottom_up(source, function) for source in sources(node)]))
+    old = sources(node)
+    if not old:
+        return function(node)
+    new = [rewrite_bottom_up(source, function) for source in old]
+    return function(node if all(map(is_, old, new)) else with_sources(node, new))
 
 
 def node_name(node: PlanNode) -> str:

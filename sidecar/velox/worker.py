@@ -27,11 +27,14 @@ from sidecar.messages import (
 
 _PR_SET_PDEATHSIG = 1
 _RECURSION_LIMIT = 3000
+_NICENESS = 5
+"""Below the processes that answer HTTP: where cores are short, conversions wait for them and not they for conversions."""
 
 
 def main(descriptor: int, parent: int) -> None:
     """Never returns."""
     _die_with(parent)
+    os.nice(_NICENESS)
     connection = socket.socket(fileno=descriptor)
     sys.setrecursionlimit(_RECURSION_LIMIT)
     try:
