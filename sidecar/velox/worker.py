@@ -28,7 +28,7 @@ from sidecar.messages import (
 _PR_SET_PDEATHSIG = 1
 _RECURSION_LIMIT = 3000
 _NICENESS = 5
-"""Below the processes that answer HTTP: where cores are short, conversions wait for them and not they for conversions."""
+"""Below the processes that answer HTTP: where cores are short, conversions wait for them."""
 
 
 def main(descriptor: int, parent: int) -> None:
