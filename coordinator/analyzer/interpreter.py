@@ -59,10 +59,7 @@ def _special(form: SpecialForm, zone: tzinfo) -> Any:
             decisive = form.form == "OR"
             return decisive if decisive in values else (None if None in values else not decisive)
         case "IN":
-            value, *items = (evaluate(a, zone) for a in arguments)
-            if value is None:
-                return None
-            return True if value in items else (None if None in items else False)
+            return _in([evaluate(a, zone) for a in arguments])
         case "DEREFERENCE":
             base = evaluate(arguments[0], zone)
             return None if base is None else base[evaluate(arguments[1], zone)]
@@ -73,6 +70,15 @@ def _special(form: SpecialForm, zone: tzinfo) -> Any:
             return evaluate(arguments[-1], zone)
         case _:
             raise NotConstantError(form.form)
+
+
+def _in(values: list[Any]) -> bool | None:
+    value, *items = values
+    if value is None:
+        return None
+    if isinstance(value, tuple | dict):
+        raise NotConstantError("IN over values with parts")
+    return True if value in items else (None if None in items else False)
 
 
 def _call(expression: Call, zone: tzinfo) -> Any:
@@ -119,6 +125,9 @@ def _map(arguments: Sequence[Any]) -> Any:
 
 
 def _operator(name: str, arguments: list[Any], kinds: list[Type], result: Type) -> Any:
+    if (name in _COMPARE or name == "between") and isinstance(arguments[0], tuple | dict):
+        # NULLs inside leave the answer open; the engines' evaluator knows the rules.
+        raise NotConstantError(name)
     if name in _COMPARE:
         return _COMPARE[name](*arguments)
     if name == "negation":

@@ -67,6 +67,8 @@ def _special(form: SpecialForm, dialect: str) -> Any:
     if dialect == "spark" and form.form in ("IF", "SWITCH", "COALESCE") and _needs_python(form, dialect):
         # Spark computes Python functions before the branches are chosen: errors of rows that take another one.
         return python_call(form, dialect, expression)
+    if form.form in ("IN", "NULL_IF") and typed(form.arguments[0]).base in ("array", "row", "map"):
+        return python_call(form, dialect, expression)
     if form.form == "SWITCH":
         return _switch(form, dialect)
     arguments = [expression(a, dialect) for a in form.arguments]

@@ -36,7 +36,7 @@ def plan_grouping(tree: Any, items: Sequence[SelectItem], context: Context) -> G
         return None
     context.only(clause, "expressions", "grouping_sets", "rollup", "cube")
     parts: list[list[tuple[RowExpression, ...]]] = []
-    inner = replace_context(context, sinks=None, clause="GROUP BY clause")
+    inner = replace_context(context, clause="GROUP BY clause")
     elements = list(clause.expressions)
     for name in ("grouping_sets", "rollup", "cube"):
         value = clause.args.get(name)
@@ -50,6 +50,21 @@ def plan_grouping(tree: Any, items: Sequence[SelectItem], context: Context) -> G
         parts.append(_element(element, items, inner))
     sets = [tuple(dict.fromkeys(k for keys in choice for k in keys)) for choice in product(*parts)]
     return Grouping(tuple(sets))
+
+
+def check_groupings(tree: Any, grouping: Grouping | None, collector: Collector, context: Context) -> None:
+    """Refuses ``grouping(…)`` without GROUP BY, and over what is no key of it."""
+    if collector.groupings and grouping is None:
+        clauses = "GROUPING SET/CUBE/ROLLUP/GROUP BY"
+        raise context.error(tree, f"A GROUPING() operation can only be used with a corresponding {clauses} clause")
+    keys = {key for keys in (() if grouping is None else grouping.sets) for key in keys}
+    for arguments, node in collector.grouping_nodes.items():
+        for argument, written in zip(arguments, node.expressions, strict=True):
+            if argument not in keys:
+                shown = str(written.sql(dialect="trino")).lower().replace("fn$", "")
+                where = "referenced by the GROUP BY at the associated query level"
+                message = f"The arguments to GROUPING() must be expressions {where}. Mismatch due to {shown}."
+                raise context.error(node, message)
 
 
 def _size(element: Any) -> int:

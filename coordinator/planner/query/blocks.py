@@ -11,10 +11,12 @@ from coordinator.analyzer.builders import conjunction, conjuncts
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.analyzer.syntax import CAST, function_name
-from coordinator.planner.query.aggregation import check_grouped, group, plan_grouping
-from coordinator.planner.query.builder import Builder, RelationPlan, free_variables
+from coordinator.planner.query.aggregation import Grouping, check_grouped, check_groupings, group, plan_grouping
+from coordinator.planner.query.builder import Builder, Ids, RelationPlan, free_variables
 from coordinator.planner.query.builder import replace as substitute
 from coordinator.planner.query.collector import Collector
+from coordinator.planner.query.correlation import correlated
+from coordinator.planner.query.joins import extend
 from coordinator.planner.query.outputs import output_variables
 from coordinator.planner.query.planning import Planning, SelectItem, ordinal, resolve_windows
 from coordinator.planner.query.pushdown import push_filter
@@ -47,11 +49,13 @@ def plan_block(planner: Planning, tree: Any, context: Context) -> RelationPlan:
     inner = replace(context, scope=scope, sinks=collector, clause="SELECT clause")
     items = _select_items(tree, source, inner)
     having = _having(tree, inner)
-    order = _order(tree, items, inner)
-    grouping = plan_grouping(tree, items, inner)
+    stand_ins: dict[RowExpression, RowExpression] = {}
+    order = _order(tree, items, inner, planner.ids, stand_ins)
+    grouping = plan_grouping(tree, items, replace(inner, sinks=NoAggregates(collector, "GROUP BY clause")))
+    check_groupings(tree, grouping, collector, inner)
     mapping: dict[RowExpression, RowExpression] = {}
     if grouping is not None or collector.aggregates or collector.groupings or having is not None:
-        below = _read_by_aggregates(collector)
+        below = _read_by_aggregates(collector) | _read_by_keys(grouping)
         apply_subqueries(builder, [s for s in collector.subqueries if s.variable in below], {})
         collector.subqueries = [s for s in collector.subqueries if s.variable not in below]
         mapping = group(builder, grouping, collector)
@@ -63,6 +67,7 @@ def plan_block(planner: Planning, tree: Any, context: Context) -> RelationPlan:
             check_grouped(tree.args["having"].this, substitute(having, mapping), allowed, inner)
         for node, sort in order:
             check_grouped(node, substitute(sort.expression, mapping), allowed, inner)
+    _compute_outputs(builder, collector, stand_ins, mapping)
     apply_subqueries(builder, collector.subqueries, mapping)
     if having is not None:
         builder.filter(substitute(having, mapping))
@@ -79,6 +84,10 @@ def _read_by_aggregates(collector: Collector) -> set[Variable]:
         found |= free_variables(spec.condition) if spec.condition is not None else set()
         found |= {v for item in spec.order for v in free_variables(item.expression)}
     return found
+
+
+def _read_by_keys(grouping: Grouping | None) -> set[Variable]:
+    return {v for keys in (() if grouping is None else grouping.sets) for key in keys for v in free_variables(key)}
 
 
 def _outer_variables(context: Context) -> set[RowExpression]:
@@ -180,23 +189,47 @@ def _star(node: Any, source: RelationPlan, context: Context) -> list[SelectItem]
     return [SelectItem(f.name, f.variable, node) for f in fields]
 
 
-def _order(tree: Any, items: Sequence[SelectItem], context: Context) -> list[tuple[Any, SortItem]]:
+def _compute_outputs(
+    builder: Builder,
+    collector: Collector,
+    stand_ins: dict[RowExpression, RowExpression],
+    mapping: dict[RowExpression, RowExpression],
+) -> None:
+    """Computes the output columns that subqueries of ORDER BY read, before those are joined."""
+    for variable, expression in stand_ins.items():
+        assert isinstance(variable, Variable)
+        readers = [s for s in collector.subqueries if correlated(s.plan.node, {variable})]
+        if not readers:
+            continue
+        value = substitute(expression, mapping)
+        if free_variables(value) & (set(collector.windows.values()) | {s.variable for s in collector.subqueries}):
+            what = "A subquery of ORDER BY over an output column of a window function or a subquery"
+            raise readers[0].context.unsupported(readers[0].node, what)
+        builder.node = extend(builder.ids, builder.node, {variable: value})
+
+
+def _order(
+    tree: Any,
+    items: Sequence[SelectItem],
+    context: Context,
+    ids: Ids,
+    stand_ins: dict[RowExpression, RowExpression],
+) -> list[tuple[Any, SortItem]]:
     clause = tree.args.get("order")
     if clause is None:
         return []
     context.only(clause, "expressions")
     # Output names come before source columns of the same name.
     outputs: dict[str, RowExpression] = {}
-    stand_ins: dict[RowExpression, RowExpression] = {}
     fields: list[ScopeField] = []
-    for number, item in enumerate(items):
+    for item in items:
         if item.name is None or item.name.lower() in outputs:
             continue
         outputs[item.name.lower()] = item.expression
         if isinstance(item.expression, Variable):
             fields.append(ScopeField(item.name, item.expression))
             continue
-        variable = Variable(name=f"$output{number}", type=type_of(item.expression))
+        variable = ids.variable("output", type_of(item.expression), item.expression.sourceLocation)
         stand_ins[variable] = item.expression
         fields.append(ScopeField(item.name, variable))
     rest = list(context.scope.fields)

@@ -58,6 +58,7 @@ class Collector:
     windows: dict[WindowCall, Variable] = field(default_factory=dict)
     subqueries: list[Subquery] = field(default_factory=list)
     groupings: dict[tuple[RowExpression, ...], Variable] = field(default_factory=dict)
+    grouping_nodes: dict[tuple[RowExpression, ...], Any] = field(default_factory=dict)
 
     def aggregate(
         self, node: Any, call: Call, *, distinct: bool, condition: RowExpression | None, order: tuple[SortItem, ...]
@@ -74,6 +75,7 @@ class Collector:
 
     def grouping(self, node: Any, arguments: tuple[RowExpression, ...]) -> RowExpression:
         if arguments not in self.groupings:
+            self.grouping_nodes[arguments] = node
             self.groupings[arguments] = self.ids.variable("grouping", "bigint" if len(arguments) > 31 else "integer")
         return self.groupings[arguments]
 

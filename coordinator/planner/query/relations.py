@@ -13,9 +13,9 @@ from coordinator.analyzer.operators import comparison
 from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.analyzer.types import common_super_type, type_text
 from coordinator.planner.query import joins
-from coordinator.planner.query.builder import Builder, RelationPlan
-from coordinator.planner.query.collector import Collector
-from coordinator.planner.query.correlation import NotDecorrelatedError
+from coordinator.planner.query.builder import Builder, RelationPlan, free_variables
+from coordinator.planner.query.collector import Collector, Subquery
+from coordinator.planner.query.correlation import NotDecorrelatedError, correlated
 from coordinator.planner.query.lateral import lateral_join
 from coordinator.planner.query.outputs import output_variables
 from coordinator.planner.query.planning import Planning
@@ -303,15 +303,32 @@ def _on(
     scope = Scope((*left.fields, *right.fields), context.scope.parent)
     inner = replace(context, scope=scope, sinks=_NoAggregates(collector, "JOIN clause"), clause="JOIN clause")
     condition = expressions.analyze_condition(tree, inner, "JOIN ON clause")
-    if collector.subqueries:
-        if kind != "INNER":
-            raise context.unsupported(tree, "A subquery in the condition of an outer join")
+    if collector.subqueries and kind != "INNER":
+        left = _with_subqueries(planner, left, right, collector.subqueries)
+    elif collector.subqueries:
         joined = _joined(planner, kind, left, right, (), None)
         builder = Builder(planner.ids, joined.node)
         apply_subqueries(builder, collector.subqueries, {})
         builder.filter(condition)
         return RelationPlan(builder.node, joined.fields)
     return join_on(planner, kind, left, right, condition)
+
+
+def _with_subqueries(
+    planner: Planning, left: RelationPlan, right: RelationPlan, subqueries: list[Subquery]
+) -> RelationPlan:
+    """The left side of an outer join with the values of the subqueries of its condition, where Presto puts them too."""
+    for subquery in subqueries:
+        if subquery.kind == "in":
+            raise subquery.context.unsupported(subquery.node, "IN with subquery predicate in join condition")
+        if correlated(subquery.plan.node, set(output_variables(right.node))):
+            message = "Given correlated subquery is not supported"
+            raise subquery.context.error(subquery.node, message, ErrorCode.UNSUPPORTED_SUBQUERY)
+        if subquery.value is not None and free_variables(subquery.value) & set(output_variables(right.node)):
+            raise subquery.context.unsupported(subquery.node, "Quantified comparison in join condition")
+    builder = Builder(planner.ids, left.node)
+    apply_subqueries(builder, subqueries, {})
+    return RelationPlan(builder.node, left.fields)
 
 
 def join_on(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import cmp_to_key
 from typing import Any
 
-from .failures import invalid
+from .failures import unsupported
 
 
 def equal(a: Any, b: Any) -> bool | None:
@@ -42,12 +42,13 @@ def identical(a: Any, b: Any) -> bool:
     return bool(a == b or (a != a and b != b))
 
 
-def compare(a: Any, b: Any) -> int:
-    """-1, 0 or 1 for two values of one orderable type."""
+def compare(a: Any, b: Any, *, rows: bool = False) -> int:
+    """-1, 0 or 1 for two values of one orderable type, ``rows`` where that is a row. NULLs inside are NOT_SUPPORTED."""
     if isinstance(a, tuple):
         for x, y in zip(a, b, strict=False):
             if x is None or y is None:
-                raise invalid("ARRAY comparison not supported for arrays with null elements")
+                kind, parts = ("ROW", "fields") if rows else ("ARRAY", "arrays")
+                raise unsupported(f"{kind} comparison not supported for {parts} with null elements")
             found = compare(x, y)
             if found:
                 return found

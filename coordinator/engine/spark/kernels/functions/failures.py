@@ -14,6 +14,11 @@ def invalid(message: str) -> KernelError:
     return KernelError("INVALID_FUNCTION_ARGUMENT", message)
 
 
+def unsupported(message: str) -> KernelError:
+    """NOT_SUPPORTED."""
+    return KernelError("NOT_SUPPORTED", message)
+
+
 def out_of_range(message: str) -> KernelError:
     """NUMERIC_VALUE_OUT_OF_RANGE."""
     return KernelError("NUMERIC_VALUE_OUT_OF_RANGE", message)

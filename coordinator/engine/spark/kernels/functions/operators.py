@@ -182,15 +182,19 @@ def _typed(name: str) -> Function:
     return Function(_arithmetic(name), typed=True)
 
 
+def _ordered(test: Callable[[int], bool]) -> Function:
+    return Function(lambda types, a, b: test(compare(a, b, rows=types.arguments[0].base == "row")), typed=True)
+
+
 OPERATORS: Table = {
     **{f"$operator${name}": _typed(name) for name in ("add", "subtract", "multiply", "divide", "modulus")},
     "$operator$negation": Function(_negation, typed=True),
     "$operator$equal": Function(equal),
     "$operator$not_equal": Function(_not_equal),
-    "$operator$less_than": Function(lambda a, b: compare(a, b) < 0),
-    "$operator$less_than_or_equal": Function(lambda a, b: compare(a, b) <= 0),
-    "$operator$greater_than": Function(lambda a, b: compare(a, b) > 0),
-    "$operator$greater_than_or_equal": Function(lambda a, b: compare(a, b) >= 0),
+    "$operator$less_than": _ordered(lambda order: order < 0),
+    "$operator$less_than_or_equal": _ordered(lambda order: order <= 0),
+    "$operator$greater_than": _ordered(lambda order: order > 0),
+    "$operator$greater_than_or_equal": _ordered(lambda order: order >= 0),
     "$operator$is_distinct_from": Function(lambda a, b: not identical(a, b), nulls=True),
     "$operator$between": Function(_between, nulls=True),
     "$operator$subscript": Function(subscript),

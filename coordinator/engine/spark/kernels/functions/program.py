@@ -266,8 +266,11 @@ def _in(steps: list[Step]) -> Step:
             other = item(frame)
             if other is None:
                 unknown = True
-            elif equal(value, other):
+                continue
+            found = equal(value, other)
+            if found:
                 return True
+            unknown |= found is None
         return None if unknown else False
 
     return step
