@@ -20,6 +20,7 @@ from coordinator.sql.ddl_statements import (
     LikeClause,
     TruncateTable,
 )
+from coordinator.sql.grammar.queries import check_query
 from coordinator.sql.parse_parts import (
     column_definition,
     if_exists,
@@ -29,7 +30,6 @@ from coordinator.sql.parse_parts import (
     optional_properties,
     query_to_end,
 )
-from coordinator.sql.queries import parse_query
 from coordinator.sql.statements import OtherStatement, Statement
 from coordinator.sql.tokens import Cursor
 from shared.errors import ErrorLocation
@@ -97,7 +97,7 @@ def _query_before_with_data(cursor: Cursor) -> tuple[Token, ...]:
     clause = 3 if words == ["WITH", "NO", "DATA"] else 2 if words[-2:] == ["WITH", "DATA"] else 0
     end = len(cursor.tokens) - clause
     tokens = tuple(cursor.tokens[cursor.position : end])
-    parse_query(cursor.text, tokens)
+    check_query(cursor.text, tokens)
     cursor.position = end
     return tokens
 

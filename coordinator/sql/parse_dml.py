@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from coordinator.sql.dml_statements import ColumnValue, Delete, Insert, Merge, MergeCase, Tokens, Update
+from coordinator.sql.grammar.queries import check_relation
 from coordinator.sql.parse_parts import expression_tokens, object_name, query_to_end, run_of_tokens
-from coordinator.sql.queries import parse_query
-from coordinator.sql.tokens import Cursor, tokenize
+from coordinator.sql.tokens import Cursor
 from shared.errors import ErrorLocation
 
 _QUERY = {"SELECT", "WITH", "VALUES", "TABLE"}
@@ -81,17 +81,13 @@ def parse_merge(cursor: Cursor) -> Merge:
     source = run_of_tokens(cursor, "ON")
     if not source:
         raise cursor.mismatch("<relation>")
-    parse_query(cursor.text, (*_select_all(), *source))
+    check_relation(cursor.text, source)
     cursor.expect("ON")
     on = expression_tokens(cursor, "WHEN")
     cases = [_case(cursor)]
     while cursor.current is not None:
         cases.append(_case(cursor))
     return Merge(name, alias, source, on, tuple(cases), location, place)
-
-
-def _select_all() -> Tokens:
-    return tuple(tokenize("SELECT * FROM"))
 
 
 def _case(cursor: Cursor) -> MergeCase:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from sqlglot.tokens import Token, TokenType
 
 from coordinator.sql.ddl_statements import ColumnDefinition, Name, PropertyAssignment
-from coordinator.sql.queries import parse_expression, parse_query
+from coordinator.sql.grammar.queries import check_query
+from coordinator.sql.queries import parse_expression
 from coordinator.sql.tokens import Cursor
 from shared.errors import ErrorCode, ProcessionError
 
@@ -129,6 +130,6 @@ def query_to_end(cursor: Cursor) -> tuple[Token, ...]:
     tokens = tuple(cursor.tokens[cursor.position :])
     if not tokens:
         raise cursor.mismatch("<query>")
-    parse_query(cursor.text, tokens)
+    check_query(cursor.text, tokens)
     cursor.position = len(cursor.tokens)
     return tokens

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from coordinator.sql.ddl_statements import ShowCreateSchema, ShowCreateView, ShowStats
+from coordinator.sql.grammar.queries import check_query
 from coordinator.sql.parse_parts import object_name, run_of_tokens
-from coordinator.sql.queries import parse_query
 from coordinator.sql.statements import (
     DescribeInput,
     DescribeOutput,
@@ -75,7 +75,7 @@ def _show_stats(cursor: Cursor, location: ErrorLocation) -> ShowStats:
     if not cursor.accept("("):
         return ShowStats(object_name(cursor), (), location)
     tokens = run_of_tokens(cursor)
-    parse_query(cursor.text, tokens)
+    check_query(cursor.text, tokens)
     cursor.expect(")")
     return ShowStats((), tokens, location)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from coordinator.sql.grammar.queries import check_query
 from coordinator.sql.parse_alter import parse_alter
 from coordinator.sql.parse_call import parse_call
 from coordinator.sql.parse_ddl import parse_analyze, parse_comment, parse_create, parse_drop, parse_truncate
@@ -19,7 +20,6 @@ from coordinator.sql.parse_session import (
     parse_use,
 )
 from coordinator.sql.parse_show import parse_describe, parse_show
-from coordinator.sql.queries import parse_query
 from coordinator.sql.statements import Commit, OtherStatement, Query, Rollback, Statement
 from coordinator.sql.tokens import Cursor, tokenize
 
@@ -48,7 +48,7 @@ def parse(cursor: Cursor) -> Statement:
     word = cursor.keyword()
     if word in QUERY_WORDS:
         tokens = cursor.tokens[cursor.position :]
-        parse_query(cursor.text, tokens)
+        check_query(cursor.text, tokens)
         cursor.position = len(cursor.tokens)
         return Query(tuple(tokens))
     if word in OTHER_KINDS:

@@ -1,4 +1,4 @@
-"""Queries and expressions through sqlglot's parser, from tokens of our own, so that every position stays true."""
+"""Expressions of CALL, SET SESSION and properties through sqlglot's parser, from our own tokens."""
 
 from __future__ import annotations
 
@@ -11,22 +11,6 @@ from sqlglot.tokens import Token
 
 from coordinator.sql.tokens import RESERVED, Cursor, dialect, location_of, too_large
 from shared.errors import ErrorCode, ProcessionError
-
-
-def parse_query(text: str, tokens: Sequence[Token]) -> exp.Expression:
-    """The tree of one query; raises SYNTAX_ERROR located at the offending token."""
-    _refuse_semicolon(text, tokens)
-    try:
-        trees = dialect().parser().parse(list(tokens), text)
-    except ParseError as error:
-        raise _syntax_error(text, tokens, error) from error
-    except RecursionError as error:
-        raise too_large(location_of(text, tokens[0].start)) from error
-    tree = trees[0] if len(trees) == 1 else None
-    if not isinstance(tree, exp.Query | exp.Values):
-        raise Cursor(text, tokens).mismatch("<query>")
-    _refuse_reserved(text, tokens, tree)
-    return cast(exp.Expression, tree)
 
 
 def parse_expression(text: str, tokens: Sequence[Token], *, end: int | None = None) -> exp.Expression:

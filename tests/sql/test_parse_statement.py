@@ -39,6 +39,7 @@ from coordinator.sql.statements import (
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 
 START = ErrorLocation(1, 1)
+AFTER_EXPRESSION = "'%', '*', '+', '-', '.', '/', 'AT', '[', '||', <expression>"
 FIRST = (
     "'ALTER', 'ANALYZE', 'CALL', 'COMMIT', 'CREATE', 'DEALLOCATE', 'DELETE', 'DESC', 'DESCRIBE', 'DROP', 'EXECUTE', "
     "'EXPLAIN', 'GRANT', 'INSERT', 'MERGE', 'PREPARE', 'REFRESH', 'RESET', 'REVOKE', 'ROLLBACK', 'SET', 'SHOW', "
@@ -169,8 +170,8 @@ def test_queries(text: str) -> None:
         ("-- nothing", f"line 1:11: mismatched input '<EOF>'. Expecting: {FIRST}"),
         ("SELEC 1", f"line 1:1: mismatched input 'SELEC'. Expecting: {FIRST}"),
         ("SELECT 1\nFROM nation\nWHERE", "line 3:6: mismatched input '<EOF>'. Expecting: <expression>"),
-        ("SELECT 1;", "line 1:9: mismatched input ';'. Expecting: <EOF>"),
-        ("SELECT 1; SELECT 2", "line 1:9: mismatched input ';'. Expecting: <EOF>"),
+        ("SELECT 1;", f"line 1:9: mismatched input ';'. Expecting: {AFTER_EXPRESSION}"),
+        ("SELECT 1; SELECT 2", f"line 1:9: mismatched input ';'. Expecting: {AFTER_EXPRESSION}"),
         ("CALL a.b();", "line 1:11: mismatched input ';'. Expecting: <EOF>"),
         ("CALL", "line 1:5: mismatched input '<EOF>'. Expecting: <identifier>"),
         ("CALL a.b", "line 1:9: mismatched input '<EOF>'. Expecting: '('"),
@@ -202,8 +203,12 @@ def test_queries(text: str) -> None:
         ("START TRANSACTION x", "line 1:19: mismatched input 'x'. Expecting: 'ISOLATION', 'READ'"),
         ("SHOW TABLES FROM a.b.c", "line 1:23: mismatched input '<EOF>'. Expecting: 'LIKE', <EOF>"),
         ("SHOW TABLES LIKE x", "line 1:18: mismatched input 'x'. Expecting: <string>"),
-        ("SELECT a FROM b ORDER", "line 1:17: mismatched input 'ORDER'. Expecting: <identifier>"),
-        ("SELECT (1", "line 1:10: mismatched input '<EOF>'. Expecting: ')'"),
+        ("SELECT a FROM b ORDER", "line 1:22: mismatched input '<EOF>'. Expecting: 'BY'"),
+        (
+            "SELECT (1",
+            "line 1:10: mismatched input '<EOF>'. Expecting: '%', ')', '*', '+', '-', '.', '/', 'AT', '[', '||', "
+            "<expression>",
+        ),
     ],
 )
 def test_syntax_errors(text: str, message: str) -> None:

@@ -27,8 +27,6 @@ EXCEPTIONS = {
     "pages_target_size": "the order of rows without ORDER BY",
     "replay_and_bad_tokens": "asks the same page several times; tests/protocol/test_conversation.py does",
     "binary_results": "pages are binary; tests/protocol/test_binary_results.py compares them",
-    "two_statements": "the list of expected tokens is the grammar's",
-    "err_limit": "says what is wrong with a negative limit, where Presto's grammar lists tokens",
     "err_regex": "the local engine's text",
     "err_set_session_value": "Presto answers GENERIC_INTERNAL_ERROR with a Java class",
     "err_bad_transaction": "transactions hold nothing here, so that none is unknown",

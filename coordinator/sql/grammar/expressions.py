@@ -1,0 +1,393 @@
+"""Expressions. Chains of operators are read in a loop, so that only parentheses, calls and subqueries nest."""
+
+from __future__ import annotations
+
+from coordinator.sql.grammar.words import AFTER_EXPRESSION, EXPRESSION, Words
+from coordinator.sql.tokens import RESERVED
+
+QUERY_WORDS = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
+_COMPARISONS = frozenset(("=", "<>", "!=", "<", "<=", ">", ">="))
+_BINARY = frozenset(("+", "-", "*", "/", "%", "||"))
+_AFTER_QUERY = frozenset(("UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT", "OFFSET", "FETCH"))
+_NILADIC = frozenset(("CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"))
+_NILADIC |= {"CURRENT_USER", "CURRENT_ROLE"}
+_CALLED = frozenset(("EXTRACT", "NORMALIZE", "GROUPING"))
+"""Reserved words that are called as functions are."""
+
+
+def expression(words: Words) -> None:
+    """Any expression."""
+    while True:
+        while words.accept("NOT"):
+            pass
+        value(words)
+        _predicate(words)
+        words.expected = AFTER_EXPRESSION
+        if not (words.accept("AND") or words.accept("OR")):
+            return
+
+
+def expressions(words: Words) -> None:
+    """One or more, separated by commas."""
+    expression(words)
+    while words.accept(","):
+        expression(words)
+
+
+def value(words: Words) -> None:
+    """Without predicates and logic: what stands on the sides of a comparison."""
+    while True:
+        while words.accept("+") or words.accept("-"):
+            pass
+        _primary(words)
+        _postfix(words)
+        words.expected = AFTER_EXPRESSION
+        if words.kind != "sign" or words.word not in _BINARY:
+            return
+        words.position += 1
+
+
+def _predicate(words: Words) -> None:
+    word = words.word
+    if words.kind == "sign" and word in _COMPARISONS:
+        words.position += 1
+        if words.word in ("ALL", "SOME", "ANY") and words.ahead(1) == "(" and starts_query(words, 2):
+            words.position += 1
+            _parenthesized_query(words)
+        else:
+            value(words)
+        return
+    if word == "IS":
+        words.position += 1
+        words.accept("NOT")
+        if words.accept("DISTINCT"):
+            words.expect("FROM")
+            value(words)
+        else:
+            words.expect("NULL")
+        return
+    negated = word == "NOT" and words.ahead(1) in ("BETWEEN", "IN", "LIKE")
+    if negated:
+        words.position += 1
+    if words.accept("BETWEEN"):
+        value(words)
+        words.expect("AND")
+        value(words)
+    elif words.accept("IN"):
+        words.expect("(")
+        _query_or_expressions(words)
+        words.expect(")")
+    elif words.accept("LIKE"):
+        value(words)
+        if words.accept("ESCAPE"):
+            value(words)
+
+
+def starts_query(words: Words, count: int = 0) -> bool:
+    """Whether a query begins ``count`` words ahead, perhaps in parentheses, and is no part of an expression."""
+    if words.ahead(count) != "(" or words.kind_ahead(count) != "sign":
+        return words.ahead(count) in QUERY_WORDS and words.kind_ahead(count) == "word"
+    if not starts_query(words, count + 1):
+        return False
+    after = words.after_parenthesis(words.position + count)
+    return words.words[after] in _AFTER_QUERY or words.words[after] in (")", "")
+
+
+def _query_or_expressions(words: Words) -> None:
+    if starts_query(words):
+        _query(words)
+    else:
+        expressions(words)
+
+
+def _query(words: Words) -> None:
+    from coordinator.sql.grammar.queries import query  # queries hold expressions, which hold queries
+
+    query(words)
+
+
+def _parenthesized_query(words: Words) -> None:
+    words.expect("(")
+    if not starts_query(words):
+        raise words.mismatch(("<query>",))
+    _query(words)
+    words.expect(")")
+
+
+def _postfix(words: Words) -> None:
+    while True:
+        if words.accept("."):
+            if words.accept("*"):
+                return
+            words.identifier()
+            if words.word == "(":
+                _call(words)
+        elif words.accept("["):
+            expression(words)
+            words.expect("]")
+        elif words.word == "AT" and words.ahead(1) == "TIME":
+            words.position += 2
+            words.expect("ZONE")
+            _primary(words)
+        else:
+            return
+
+
+def _primary(words: Words) -> None:
+    match words.kind:
+        case "string" | "literal":
+            words.position += 1
+        case "unicode":
+            words.position += 1
+            if words.accept("UESCAPE"):
+                _string(words)
+        case "number":
+            _number(words)
+        case "sign":
+            _sign(words)
+        case "word" | "quoted":
+            _named(words)
+        case _:
+            raise words.mismatch(EXPRESSION)
+
+
+def _number(words: Words) -> None:
+    here, following = words.places[words.position], words.places[words.position + 1]
+    if words.kind_ahead(1) == "word" and following[0] == here[1] + 1:
+        message = "identifiers must not start with a digit; surround the identifier with double quotes"
+        raise words.error(message)
+    words.position += 1
+
+
+def _sign(words: Words) -> None:
+    if words.accept("?"):
+        return
+    if words.word == "." and words.kind_ahead(1) == "number":
+        words.position += 2
+        return
+    if words.word != "(":
+        raise words.mismatch(EXPRESSION)
+    after = words.after_parenthesis(words.position)
+    if words.words[after] == "->":
+        _lambda(words, after)
+        return
+    words.position += 1
+    if starts_query(words):
+        _query(words)
+    else:
+        expressions(words)
+    words.expect(")")
+
+
+def _lambda(words: Words, after: int) -> None:
+    words.position += 1
+    while words.position < after - 1:
+        words.identifier()
+        if words.position < after - 1:
+            words.expect(",")
+    words.position = after + 1
+    expression(words)
+
+
+def _named(words: Words) -> None:  # noqa: C901 - one case a form
+    word = words.word if words.kind == "word" else ""
+    following = words.ahead(1)
+    match word:
+        case "NULL" | "TRUE" | "FALSE":
+            words.position += 1
+        case "CASE":
+            _case(words)
+        case "CAST" | "TRY_CAST" if following == "(":
+            _cast(words)
+        case "EXISTS":
+            words.position += 1
+            _parenthesized_query(words)
+        case "INTERVAL" if words.kind_ahead(1) == "string" or following in ("+", "-"):
+            _interval(words)
+        case "ARRAY" if following == "[":
+            words.position += 2
+            if words.word != "]":
+                expressions(words)
+            words.expect("]")
+        case "DOUBLE" if following == "PRECISION" and words.kind_ahead(2) == "string":
+            words.position += 3
+        case _ if word in _NILADIC:
+            words.position += 1
+            if words.accept("("):
+                if words.kind == "number":
+                    words.position += 1
+                words.expect(")")
+        case _ if (word in _CALLED and following == "(") or words.is_identifier():
+            _name(words)
+        case _:
+            raise words.mismatch(EXPRESSION)
+
+
+def _name(words: Words) -> None:
+    if words.word not in RESERVED or words.kind == "quoted":
+        words.identifier()
+    else:
+        words.position += 1
+    if words.kind == "string":  # a typed literal
+        words.position += 1
+    elif words.word == "(" and words.kind == "sign":
+        _call(words)
+    elif words.accept("->"):
+        expression(words)
+
+
+def _string(words: Words) -> None:
+    if words.kind != "string":
+        raise words.mismatch(("<string>",))
+    words.position += 1
+
+
+def _case(words: Words) -> None:
+    words.position += 1
+    if words.word != "WHEN":
+        expression(words)
+    while True:
+        words.expect("WHEN")
+        expression(words)
+        words.expect("THEN")
+        expression(words)
+        if words.word != "WHEN":
+            break
+    if words.accept("ELSE"):
+        expression(words)
+    words.expect("END")
+
+
+def _cast(words: Words) -> None:
+    words.position += 2
+    expression(words)
+    words.expect("AS")
+    type_to_parenthesis(words)
+    words.expect(")")
+
+
+def type_to_parenthesis(words: Words) -> None:
+    """A type, up to the parenthesis that closes the cast; its own form is read where types are."""
+    depth, start = 0, words.position
+    while words.kind != "end" and (depth or words.word != ")"):
+        depth += {"(": 1, ")": -1}.get(words.word, 0)
+        words.position += 1
+    if words.position == start:
+        raise words.mismatch(("<type>",))
+    words.expected = ()
+
+
+def _interval(words: Words) -> None:
+    words.position += 1
+    if words.word in ("+", "-"):
+        words.position += 1
+    _string(words)
+    words.identifier(("'DAY'", "'HOUR'", "'MINUTE'", "'MONTH'", "'SECOND'", "'YEAR'"))
+    if words.word == "TO" and words.is_identifier(1):
+        words.position += 2
+
+
+def _call(words: Words) -> None:
+    name = words.ahead(-1)
+    words.position += 1
+    if name == "GROUPING":
+        _names_of_grouping(words)
+        return
+    if words.word != ")":
+        _arguments(words, name)
+    words.expect(")")
+    _after_call(words)
+
+
+def _names_of_grouping(words: Words) -> None:
+    while words.word != ")":
+        words.identifier()
+        while words.accept("."):
+            words.identifier()
+        if words.word not in (",", ")"):
+            raise words.mismatch(("')'", "','"))
+        words.accept(",")
+    words.position += 1
+
+
+def _arguments(words: Words, name: str) -> None:
+    if words.accept("*"):
+        return
+    if words.word in ("DISTINCT", "ALL"):
+        words.position += 1
+    if name == "POSITION":
+        value(words)
+        if words.accept("IN"):
+            value(words)
+            return
+    elif name == "TRIM" and words.word in ("BOTH", "LEADING", "TRAILING") and words.ahead(1) not in (",", ")", "."):
+        words.position += 1
+        if words.word != "FROM":
+            expression(words)
+    else:
+        expression(words)
+    if name in ("EXTRACT", "SUBSTRING", "TRIM") and words.accept("FROM"):
+        expression(words)
+        if words.accept("FOR"):
+            expression(words)
+        return
+    while words.accept(","):
+        expression(words)
+    if words.accept("ORDER", "BY"):
+        sort_items(words)
+
+
+def _after_call(words: Words) -> None:
+    if words.word == "FILTER" and words.ahead(1) == "(" and words.ahead(2) == "WHERE":
+        words.position += 3
+        expression(words)
+        words.expect(")")
+    if words.word in ("IGNORE", "RESPECT") and words.ahead(1) == "NULLS":
+        words.position += 2
+    if words.word == "OVER" and (words.ahead(1) == "(" or words.is_identifier(1)):
+        words.position += 1
+        if words.accept("("):
+            window(words)
+            words.expect(")")
+        else:
+            words.identifier()
+
+
+def window(words: Words) -> None:
+    """What stands in the parentheses of OVER."""
+    if words.is_identifier() and words.word not in ("PARTITION", "RANGE", "ROWS", "GROUPS"):
+        words.identifier()
+    if words.accept("PARTITION", "BY"):
+        expressions(words)
+    if words.accept("ORDER", "BY"):
+        sort_items(words)
+    if words.word in ("RANGE", "ROWS", "GROUPS"):
+        words.position += 1
+        if words.accept("BETWEEN"):
+            _bound(words)
+            words.expect("AND")
+        _bound(words)
+    words.expected = ()
+
+
+def _bound(words: Words) -> None:
+    if words.accept("CURRENT", "ROW"):
+        return
+    if (words.word == "UNBOUNDED" and words.kind_ahead(1) != "sign") or words.word == "UNBOUNDED" == words.ahead(0):
+        words.position += 1
+        words.expect("FOLLOWING", "PRECEDING")
+        return
+    value(words)
+    words.expect("FOLLOWING", "PRECEDING")
+
+
+def sort_items(words: Words) -> None:
+    """``expression [ASC | DESC] [NULLS FIRST | LAST]``, …"""
+    while True:
+        expression(words)
+        if words.word in ("ASC", "DESC"):
+            words.position += 1
+        if words.accept("NULLS"):
+            words.expect("FIRST", "LAST")
+        if not words.accept(","):
+            return

@@ -1,0 +1,347 @@
+"""Queries: WITH, set operations, query blocks, relations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlglot.tokens import Token
+
+from coordinator.sql.grammar.expressions import (
+    QUERY_WORDS,
+    expression,
+    expressions,
+    sort_items,
+    starts_query,
+    value,
+    window,
+)
+from coordinator.sql.grammar.words import IDENTIFIER, Expected, Words
+from coordinator.sql.tokens import location_of, too_large
+
+_END: Expected = ("<EOF>",)
+_CLAUSES = ("EXCEPT", "FETCH", "GROUP", "HAVING", "INTERSECT", "LIMIT", "OFFSET", "ORDER", "UNION", "WHERE")
+_JOINS = ("CROSS", "FULL", "INNER", "JOIN", "LEFT", "NATURAL", "RIGHT", "TABLESAMPLE")
+
+
+def _listed(*words: str) -> Expected:
+    return tuple(f"'{word}'" for word in sorted(words))
+
+
+_AFTER_ALIAS = (*_listed(",", "FROM", *_CLAUSES), "<EOF>")
+_AFTER_TABLE = (*_listed(",", ".", "AS", "FOR", *_CLAUSES, *_JOINS), "<EOF>", "<identifier>")
+_AFTER_RELATION = (*_listed(",", "AS", *_CLAUSES, *_JOINS), "<EOF>", "<identifier>")
+_AFTER_TABLE_ALIAS = (*_listed("(", ",", *_CLAUSES, *_JOINS), "<EOF>")
+_AFTER_COLUMN_ALIASES = (*_listed(",", *_CLAUSES, *_JOINS), "<EOF>")
+_RELATION = (*_listed("(", "LATERAL", "TABLE", "UNNEST"), "<identifier>")
+_GROUPING = (*_listed("(", "CUBE", "GROUPING", "ROLLUP"), "<expression>")
+
+
+def check_query(text: str, tokens: Sequence[Token]) -> None:
+    """Raises Presto's SYNTAX_ERROR unless ``tokens`` are one query and nothing more."""
+    _check(text, tokens, query)
+
+
+def check_relation(text: str, tokens: Sequence[Token]) -> None:
+    """Raises Presto's SYNTAX_ERROR unless ``tokens`` are one relation of FROM and nothing more."""
+    _check(text, tokens, _relation)
+
+
+def _check(text: str, tokens: Sequence[Token], rule: Callable[[Words], None]) -> None:
+    words = Words(text, tokens)
+    try:
+        rule(words)
+    except RecursionError as error:
+        raise too_large(location_of(text, tokens[0].start)) from error
+    if words.kind != "end":
+        raise words.mismatch(words.expected or _END)
+
+
+def query(words: Words) -> None:
+    """A query with everything that may stand before and behind its blocks."""
+    if words.accept("WITH"):
+        words.accept("RECURSIVE")
+        _named_query(words)
+        while words.accept(","):
+            _named_query(words)
+    _terms(words)
+    if words.accept("ORDER"):
+        words.expect("BY")
+        sort_items(words)
+    if words.accept("OFFSET"):
+        expected = ("'?'", "<integer>")
+        _count(words, expected)
+        if words.word in ("ROW", "ROWS"):
+            words.position += 1
+    if words.accept("LIMIT"):
+        if not words.accept("ALL"):
+            _count(words, ("'?'", "'ALL'", "<integer>"))
+        words.expected = _END
+    elif words.accept("FETCH"):
+        _fetch(words)
+
+
+def _fetch(words: Words) -> None:
+    words.expect("FIRST", "NEXT")
+    if words.word not in ("ROW", "ROWS"):
+        _count(words, ("'?'", "'ROW'", "'ROWS'", "<integer>"))
+    words.expect("ROW", "ROWS")
+    if not words.accept("WITH", "TIES"):
+        words.expect("ONLY")
+    words.expected = _END
+
+
+def _count(words: Words, expected: Expected) -> None:
+    if not words.word.isdigit() and words.word != "?":
+        raise words.mismatch(expected)
+    words.position += 1
+    words.expected = _END
+
+
+def _named_query(words: Words) -> None:
+    words.identifier()
+    if words.word == "(":
+        _names(words)
+    words.expect("AS")
+    words.expect("(")
+    _inner_query(words)
+    words.expect(")")
+
+
+def _inner_query(words: Words) -> None:
+    if words.word not in QUERY_WORDS and words.word != "(":
+        raise words.mismatch(("<query>",))
+    query(words)
+
+
+def _names(words: Words) -> None:
+    words.expect("(")
+    words.identifier()
+    while words.accept(","):
+        words.identifier()
+    words.expected = ()
+    words.expect(")")
+
+
+def _terms(words: Words) -> None:
+    while True:
+        _term(words)
+        if words.word not in ("UNION", "EXCEPT", "INTERSECT"):
+            return
+        words.position += 1
+        if words.word in ("ALL", "DISTINCT"):
+            words.position += 1
+
+
+def _term(words: Words) -> None:
+    if words.accept("SELECT"):
+        _block(words)
+    elif words.accept("VALUES"):
+        expressions(words)
+    elif words.accept("TABLE"):
+        _qualified_name(words)
+    elif words.accept("("):
+        _inner_query(words)
+        words.expect(")")
+        words.expected = _END
+    else:
+        raise words.mismatch(_listed("(", "SELECT", "TABLE", "VALUES"))
+
+
+def _block(words: Words) -> None:
+    if words.word in ("ALL", "DISTINCT"):
+        words.position += 1
+    _select_item(words)
+    while words.accept(","):
+        _select_item(words)
+    if words.accept("FROM"):
+        _relation(words)
+        while words.accept(","):
+            _relation(words)
+    if words.accept("WHERE"):
+        expression(words)
+    if words.accept("GROUP"):
+        words.expect("BY")
+        _group_by(words)
+    if words.accept("HAVING"):
+        expression(words)
+    if words.word == "WINDOW" and words.ahead(2) == "AS":
+        _windows(words)
+
+
+def _select_item(words: Words) -> None:
+    if words.accept("*"):
+        words.expected = _AFTER_ALIAS
+        return
+    expression(words)
+    if words.accept("AS") or (words.is_identifier() and not _begins_clause(words)):
+        words.identifier()
+        words.expected = _AFTER_ALIAS
+
+
+def _begins_clause(words: Words) -> bool:
+    """Words that are names too begin a clause where the clause goes on."""
+    if words.kind != "word":
+        return False
+    match words.word:
+        case "LIMIT":
+            return words.kind_ahead(1) == "number" or words.ahead(1) in ("ALL", "?")
+        case "OFFSET":
+            return words.kind_ahead(1) == "number" or words.ahead(1) == "?"
+        case "FETCH":
+            return words.ahead(1) in ("FIRST", "NEXT")
+        case "WINDOW":
+            return words.ahead(2) == "AS"
+        case "TABLESAMPLE":
+            return words.ahead(1) in ("BERNOULLI", "SYSTEM")
+        case _:
+            return False
+
+
+def _windows(words: Words) -> None:
+    words.position += 1
+    while True:
+        words.identifier()
+        words.expect("AS")
+        words.expect("(")
+        window(words)
+        words.expect(")")
+        if not words.accept(","):
+            return
+
+
+def _group_by(words: Words) -> None:
+    if words.word in ("ALL", "DISTINCT"):
+        words.position += 1
+    _grouping_element(words)
+    while words.accept(","):
+        _grouping_element(words)
+
+
+def _grouping_element(words: Words) -> None:
+    if words.word in ("ROLLUP", "CUBE"):
+        words.position += 1
+        words.expect("(")
+        if words.word != ")":
+            expressions(words)
+        words.expect(")")
+    elif words.accept("GROUPING", "SETS"):
+        words.expect("(")
+        _grouping_element(words)
+        while words.accept(","):
+            _grouping_element(words)
+        words.expect(")")
+    elif not words.accept("(", ")"):
+        if words.kind == "end":
+            raise words.mismatch(_GROUPING)
+        expression(words)
+
+
+def _relation(words: Words) -> None:
+    _sampled(words)
+    while True:
+        if words.accept("CROSS"):
+            words.expect("JOIN")
+            _sampled(words)
+        elif words.accept("NATURAL"):
+            _join_type(words)
+            words.expect("JOIN")
+            _sampled(words)
+        elif words.word in ("JOIN", "INNER", "LEFT", "RIGHT", "FULL"):
+            _join_type(words)
+            words.expect("JOIN")
+            _relation(words)
+            _criteria(words)
+        else:
+            return
+
+
+def _join_type(words: Words) -> None:
+    if words.word in ("LEFT", "RIGHT", "FULL"):
+        words.position += 1
+        words.accept("OUTER")
+    else:
+        words.accept("INNER")
+
+
+def _criteria(words: Words) -> None:
+    if words.accept("ON"):
+        expression(words)
+    elif words.accept("USING"):
+        _names(words)
+        words.expected = _AFTER_COLUMN_ALIASES
+    else:
+        kept = {*_listed(*_JOINS, ".", "AS", "FOR", "("), "<identifier>"} & set(words.expected)
+        raise words.mismatch(tuple(sorted({*kept, "'ON'", "'USING'"})))
+
+
+def _sampled(words: Words) -> None:
+    _aliased(words)
+    if words.word == "TABLESAMPLE":
+        words.position += 1
+        words.expect("BERNOULLI", "SYSTEM")
+        words.expect("(")
+        expression(words)
+        words.expect(")")
+        words.expected = _AFTER_COLUMN_ALIASES
+        if words.word == "AS" or (words.is_identifier() and not _begins_clause(words)):
+            _alias(words)
+
+
+def _aliased(words: Words) -> None:
+    _relation_primary(words)
+    if words.word == "AS" or (words.is_identifier() and not _begins_clause(words)):
+        _alias(words)
+
+
+def _alias(words: Words) -> None:
+    words.accept("AS")
+    words.identifier()
+    words.expected = _AFTER_TABLE_ALIAS
+    if words.word == "(":
+        _names(words)
+        words.expected = _AFTER_COLUMN_ALIASES
+
+
+def _relation_primary(words: Words) -> None:
+    if words.accept("UNNEST"):
+        words.expect("(")
+        expressions(words)
+        words.expect(")")
+        words.accept("WITH", "ORDINALITY")
+        words.expected = _AFTER_RELATION
+    elif words.accept("LATERAL"):
+        words.expect("(")
+        _inner_query(words)
+        words.expect(")")
+        words.expected = _AFTER_RELATION
+    elif words.accept("("):
+        if words.kind == "end":
+            raise words.mismatch((*_RELATION, "<query>"))
+        if starts_query(words):
+            query(words)
+        else:
+            _relation(words)
+        words.expect(")")
+        words.expected = _AFTER_RELATION
+    else:
+        _qualified_name(words, _RELATION)
+        words.expected = _AFTER_TABLE
+        if words.word == "FOR":
+            _version(words)
+
+
+def _version(words: Words) -> None:
+    words.position += 1
+    words.expect("SYSTEM_TIME", "SYSTEM_VERSION", "TIMESTAMP", "VERSION")
+    if not words.accept("BEFORE"):
+        if words.word != "AS":
+            raise words.mismatch(("'AS'", "'BEFORE'"))
+        words.position += 1
+        words.expect("OF")
+    value(words)
+
+
+def _qualified_name(words: Words, expected: Expected = IDENTIFIER) -> None:
+    words.identifier(expected)
+    while words.accept("."):
+        words.identifier()
