@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.call [rounds]``: a warm rewrite of 10 files of 1 MB together, a rollback, a call that finds
 nothing to do, and the verbs parse to check of that call as the server measured them. Prints JSON lines; the last one is
-the summary. The peer is Iceberg's own procedure through the same service's Spark for the rewrite (a statement of Spark,
-not of ours, so it is measured by the benchmark ``rewrite``); here the limits are the figures of the issue.
+the summary. The limits are the figures of the issue; the rewrite's peer is measured by the benchmark ``rewrite``,
+procedures that only need metadata by ``metadata_calls``.
 """
 
 from __future__ import annotations
@@ -62,22 +62,9 @@ def measure(service: Service, rounds: int) -> dict[str, list[float]]:
                 seconds[key].append(value)
                 print(json.dumps({"bench": "call", "case": key, "seconds": round(value, 4)}), flush=True)
     seconds["parse_to_check"] = checked(service, ["k = 1"] * 100)
-    for name, call in metadata_calls(service).items():
-        seconds[name] = [timed(partial(service.execute, call.format(i))) for i in range(rounds + 2)][2:]
     # Another literal each time: no verdict is remembered, every fragment goes to the sidecar.
     seconds["parse_to_check_uncached"] = checked(service, [f"k = {i}" for i in range(100)])
     return seconds
-
-
-def metadata_calls(service: Service) -> dict[str, str]:
-    """Calls that only read or change metadata of a small table; ``{}`` is the number of the round."""
-    service.create("small", [part(i, 100) for i in range(5)])
-    of_table = "schema => 'db', table_name => 'small'"
-    names = ("show_snapshots", "show_refs", "ancestors_of", "file_size_stats", "table_storage", "validate_files")
-    calls = {name: f"CALL iceberg.system.{name}({of_table})" for name in names}
-    calls["create_tag"] = f"CALL iceberg.system.create_tag({of_table}, tag => 't{{}}')"
-    calls["set_table_property"] = f"CALL iceberg.system.set_table_property({of_table}, key => 'a', value => '{{}}')"
-    return calls
 
 
 def checked(service: Service, filters: list[str]) -> list[float]:
@@ -103,7 +90,6 @@ def main(rounds: int = 10) -> None:
         finally:
             service.stop()
     limits = {"rewrite": 1.0, "rollback": 0.06, "parse_to_check": 0.015, "parse_to_check_uncached": 0.015}
-    limits |= dict.fromkeys(seconds.keys() - limits.keys() - {"nothing_to_do"}, 0.1)
     summary: dict[str, object] = {"bench": "call"}
     for case, values in seconds.items():
         summary[f"{case}_p50_ms"] = round(1000 * statistics.median(values), 2)

@@ -9,18 +9,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pyiceberg.exceptions import ValidationException
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestEntryStatus, ManifestFile
-from pyiceberg.table import TableProperties, Transaction
+from pyiceberg.table import Transaction
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
-from pyiceberg.table.update.snapshot import _SnapshotProducer
+from pyiceberg.table.snapshots import Operation, Summary
 
 from coordinator.connectors.iceberg.manifests import LiveFile, entries, holds_live, live
+from coordinator.connectors.iceberg.snapshot_producer import SnapshotProducer
+from coordinator.connectors.iceberg.snapshot_summary import summarize
 
 Check = Callable[[TableMetadata], None]
 """Raises ValidationException when the metadata, as newly read, no longer allows the commit."""
 
 
-class EditFiles(_SnapshotProducer["EditFiles"]):
+class EditFiles(SnapshotProducer["EditFiles"]):
     """Adds ``added`` and drops ``dropped`` on the main branch; every dropped file must still be live.
 
     ``check`` sees the metadata that each attempt builds on, the first one included.
@@ -62,7 +63,7 @@ class EditFiles(_SnapshotProducer["EditFiles"]):
         metadata = self._transaction.table_metadata
         self._check(metadata)
         head = metadata.snapshot_by_name(self._target_branch)
-        listed = [] if head is None else [m for m in head.manifests(self._io) if holds_live(m)]
+        listed = [] if head is None else [m for m in self.listed(head) if holds_live(m)]
         changed = self._touched([m for m in listed if m.content == ManifestContent.DATA]) if self._dropped else {}
         if missing := sorted(self._dropped.keys() - {key for _, gone in changed.values() for key in gone}):
             raise ValidationException(f"Missing required files to delete: {', '.join(missing[:5])}")
@@ -79,7 +80,7 @@ class EditFiles(_SnapshotProducer["EditFiles"]):
         return found
 
     def _without(self, manifest: ManifestFile, listed: Sequence[ManifestEntry], gone: set[str]) -> ManifestFile:
-        with self.new_manifest_writer(self.spec(manifest.partition_spec_id)) as writer:
+        with self.writer(self.spec(manifest.partition_spec_id), ManifestContent.DATA) as writer:
             for entry in listed:
                 if live(entry).key in gone:
                     writer.delete(entry)
@@ -93,7 +94,7 @@ class EditFiles(_SnapshotProducer["EditFiles"]):
             by_spec.setdefault(file.spec_id, []).append(file)
         written = []
         for spec_id, files in by_spec.items():
-            with self.new_manifest_writer(self.spec(spec_id)) as writer:
+            with self.writer(self.spec(spec_id), ManifestContent.DATA) as writer:
                 for file in files:
                     writer.add(
                         ManifestEntry.from_args(
@@ -108,14 +109,11 @@ class EditFiles(_SnapshotProducer["EditFiles"]):
         return written
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
-        metadata = self._transaction.table_metadata
-        limit = metadata.properties.get(TableProperties.WRITE_PARTITION_SUMMARY_LIMIT, "")
-        collector = SnapshotSummaryCollector(partition_summary_limit=int(limit) if limit.isdigit() else 0)
-        specs, schema = metadata.specs(), metadata.schema()
-        for added in self._added:
-            collector.add_file(added, schema, specs[added.spec_id])
-        for file in self._dropped.values():
-            collector.remove_file(file.file, schema, specs[file.file.spec_id])
-        parent = None if self._parent_snapshot_id is None else metadata.snapshot_by_id(self._parent_snapshot_id)
-        summary = Summary(operation=self._operation, **collector.build(), **(snapshot_properties or {}))
-        return update_snapshot_summaries(summary, None if parent is None else parent.summary)
+        return summarize(
+            self._transaction.table_metadata,
+            self._parent_snapshot_id,
+            self._operation,
+            added=self._added,
+            removed=[file.file for file in self._dropped.values()],
+            properties=snapshot_properties,
+        )

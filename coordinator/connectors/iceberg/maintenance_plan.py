@@ -9,9 +9,8 @@ from typing import Any
 
 from pyiceberg.table import Table
 
-from coordinator.connectors.iceberg.deletes import DeleteIndex
+from coordinator.connectors.iceberg.dangling import dangling_deletes
 from coordinator.connectors.iceberg.instants import from_millis
-from coordinator.connectors.iceberg.manifests import read_live
 from coordinator.connectors.iceberg.options import parse_options
 from coordinator.connectors.iceberg.references import history
 from coordinator.connectors.iceberg.rewrite import look
@@ -96,10 +95,7 @@ def rewrite_step(need: Need) -> Step:
 
 def dangling_step(need: Need) -> Step:
     """Dropping delete files that apply to no data file."""
-    live = read_live(need.table, need.table.current_snapshot())
-    index = DeleteIndex(live.deletes, need.table.specs())
-    needed = {delete.key for data in live.data for delete in index.of(data)} if index else set()
-    dangling = [delete for delete in live.deletes if delete.key not in needed]
+    dangling = dangling_deletes(need.table)
     if not dangling:
         return Step("remove_dangling_deletes", "every delete file applies to some data file")
     return Step("remove_dangling_deletes", f"{len(dangling)} delete files apply to no data file", {}, 0, 1.0)

@@ -1,13 +1,15 @@
-"""``CALL catalog.system.remove_dangling_deletes(schema, table_name)``
-
-Iceberg has the action but no procedure of its own: its rewrite, told to rewrite no file, runs the action alone.
-"""
+"""``CALL catalog.system.remove_dangling_deletes(schema, table_name, dry_run)``"""
 
 from __future__ import annotations
 
+import uuid
+
+from coordinator.connectors.iceberg.convert_deletes import ConvertDeletes
+from coordinator.connectors.iceberg.dangling import dangling_deletes
+from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark
-from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure import Argument, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 _NOTHING_BUT_DELETES = {
     "remove-dangling-deletes": "true",
@@ -15,20 +17,45 @@ _NOTHING_BUT_DELETES = {
     "max-file-size-bytes": str((1 << 63) - 1),
     "delete-ratio-threshold": "1.0",
 }
-
+"""Iceberg has the action but no procedure: its rewrite, told to rewrite no file, runs the action alone."""
 DECLARATION = ProcedureDeclaration(
     name="remove_dangling_deletes",
     kind=ProcedureKind.COORDINATOR,
     summary="Take delete files out of the table that apply to no data file any more.",
-    arguments=TABLE_ARGUMENTS,
+    arguments=(*TABLE_ARGUMENTS, Argument("dry_run", "boolean", "Only list them.", default=False)),
     output=(OutputColumn("removed_delete_files_count", "integer", "Delete files that were taken out."),),
+    dry_run_output=(
+        OutputColumn("delete_file_path", "varchar", "A delete file, or the Puffin file of a deletion vector."),
+        OutputColumn("content", "varchar", "POSITION_DELETES or EQUALITY_DELETES."),
+        OutputColumn("partition", "varchar", "Its partition as field=value/…."),
+        OutputColumn("bytes", "bigint", "Its size."),
+    ),
     example="CALL iceberg.system.remove_dangling_deletes('sales', 'orders')",
-    notes="By data sequence numbers, as Iceberg decides it; data files whose rows are all deleted are rewritten too.",
+    notes="A delete file stays as long as there is a data file, by partition, path and data sequence number, that "
+    "readers would apply it to. No data file is rewritten.",
 )
 
 
 def answer(call: Call) -> Rows:
-    """Raises ProcessionError: what Iceberg's procedure raises."""
-    call.read()
-    row = call_spark(call, "rewrite_data_files", {"options": _NOTHING_BUT_DELETES})[0]
-    return [[int(row.get("removed_delete_files_count") or 0)]]
+    """Raises ProcessionError TRANSACTION_CONFLICT when a data file came that one of them applies to."""
+    table = call.catalog.open(call.schema, call.table)
+    dangling = dangling_deletes(table)
+    if call.arguments["dry_run"]:
+        return [
+            (d.path, d.file.content.name, partition_text(d.file, table.specs()[d.file.spec_id], table.schema()), d.size)
+            for d in dangling
+        ]
+    if dangling and table.format_version > 2:
+        row = call_spark(call, "rewrite_data_files", {"options": _NOTHING_BUT_DELETES})[0]
+        return [[int(row.get("removed_delete_files_count") or 0)]]
+    if dangling:
+        transaction = table.transaction()
+        ConvertDeletes(
+            transaction,
+            call_id=uuid.uuid4().hex,
+            converted=dangling,
+            properties={"engine-name": "procession", "procession.query-id": call.context.session.query_id},
+        ).commit()
+        call.context.check_cancelled()
+        transaction.commit_transaction()
+    return [[len(dangling)]]

@@ -1,10 +1,27 @@
-"""``CALL catalog.system.rewrite_manifests(schema, table_name, …)``, answered by Iceberg's own procedure in Spark."""
+"""``CALL catalog.system.rewrite_manifests(schema, table_name, use_caching, spec_id, dry_run)``"""
 
 from __future__ import annotations
 
+import logging
+
+from pyiceberg.manifest import ManifestContent
+
+from coordinator.connectors.iceberg.manifest_rewrite import ManifestGroup, RewriteManifests, plan_manifests
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark
-from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.procedure import (
+    Argument,
+    ArgumentError,
+    OutputColumn,
+    ProcedureDeclaration,
+    ProcedureKind,
+    ProcedureProgress,
+)
+
+logger = logging.getLogger(__name__)
+_LARGE = 256 << 20
+"""Bytes of manifests from which on Spark reads them."""
 
 DECLARATION = ProcedureDeclaration(
     name="rewrite_manifests",
@@ -12,23 +29,66 @@ DECLARATION = ProcedureDeclaration(
     summary="Write the manifests of the current snapshot anew, clustered by partition.",
     arguments=(
         *TABLE_ARGUMENTS,
-        Argument("use_caching", "boolean", "Keep the entries in Spark's cache while they are sorted."),
+        Argument("use_caching", "boolean", "Keep the entries in Spark's cache while they are sorted, where it sorts."),
         Argument("spec_id", "integer", "Only manifests of this partition spec; default: the current one."),
+        Argument("dry_run", "boolean", "Only list the manifests.", default=False),
     ),
     output=(
         OutputColumn("rewritten_manifests_count", "integer", "Manifests that were replaced."),
         OutputColumn("added_manifests_count", "integer", "Manifests that were written."),
     ),
+    dry_run_output=(
+        OutputColumn("content", "varchar", "data or deletes."),
+        OutputColumn("manifest_path", "varchar", "A manifest that would be replaced."),
+        OutputColumn("bytes", "bigint", "Its size."),
+        OutputColumn("entries_count", "bigint", "Live files that it lists; NULL where the manifest list does not say."),
+        OutputColumn("expected_manifests_count", "integer", "How many replace all of its kind."),
+    ),
     example="CALL iceberg.system.rewrite_manifests('sales', 'orders')",
+    notes="The new manifests are of commit.manifest.target-size-bytes. A single manifest of the right size stays, so "
+    "a second call does nothing. Above 256 MB of manifests, and for format version 3, Iceberg's own procedure does it "
+    "in Spark.",
 )
 
 
 def answer(call: Call) -> Rows:
-    """Raises ProcessionError for an unknown partition spec, and what Iceberg's procedure raises."""
+    """Raises ProcessionError for an unknown partition spec, and TRANSACTION_CONFLICT."""
     spec = call.arguments["spec_id"]
-    table = call.read()
+    table = call.catalog.open(call.schema, call.table)
     if spec is not None and spec not in table.specs():
         raise ArgumentError("spec_id", f"Cannot find spec with id: {spec}")
-    given = {"use_caching": call.arguments["use_caching"], "spec_id": spec}
-    row = call_spark(call, "rewrite_manifests", given)[0]
-    return [[int(row["rewritten_manifests_count"]), int(row["added_manifests_count"])]]
+    groups = plan_manifests(table, table.spec().spec_id if spec is None else spec)
+    if call.arguments["dry_run"]:
+        return [row for group in groups for row in _rows(group)]
+    if not groups:
+        return [[0, 0]]
+    newest = table.format_version > 2
+    if newest or sum(group.size for group in groups) > _LARGE:
+        try:
+            row = call_spark(call, "rewrite_manifests", {"use_caching": call.arguments["use_caching"], "spec_id": spec})
+        except ProcessionError as error:
+            if newest or error.code is not ErrorCode.NO_NODES_AVAILABLE:
+                raise
+            logger.info("%s.%s: no Spark, manifests are read here", call.schema, call.table)
+        else:
+            return [[int(row[0]["rewritten_manifests_count"]), int(row[0]["added_manifests_count"])]]
+    replaced = sum(len(group.manifests) for group in groups)
+    call.context.report(ProcedureProgress(0, replaced, "rewriting manifests"))
+    transaction = table.transaction()
+    properties = {"engine-name": "procession", "procession.query-id": call.context.session.query_id}
+    producer = RewriteManifests(transaction, groups, properties)
+    producer.commit()
+    call.context.check_cancelled()
+    transaction.commit_transaction()
+    call.context.report(ProcedureProgress(replaced, replaced, "rewriting manifests"))
+    return [[replaced, producer.added]]
+
+
+def _rows(group: ManifestGroup) -> Rows:
+    content = "data" if group.content == ManifestContent.DATA else "deletes"
+    rows = []
+    for manifest in group.manifests:
+        counts = (manifest.added_files_count, manifest.existing_files_count)
+        live = None if None in counts else sum(count or 0 for count in counts)
+        rows.append((content, manifest.manifest_path, manifest.manifest_length, live, group.becomes))
+    return rows

@@ -1,0 +1,127 @@
+"""``CALL catalog.system.convert_equality_deletes(schema, table_name, dry_run)``"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
+from pyiceberg.table import Table
+
+from coordinator.connectors.iceberg.convert_deletes import ConvertDeletes
+from coordinator.connectors.iceberg.equality_conversion import (
+    Conversion,
+    NewDeletes,
+    directory_of,
+    new_deletes,
+    payloads,
+    plan_conversion,
+    rows_of_dry_run,
+)
+from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
+from coordinator.connectors.iceberg.journal import Journal, JournalEntry
+from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.recovery import landed_snapshot, sweep
+from shared.errors import ErrorCode
+from shared.spi.procedure import Argument, OutputColumn, ProcedureDeclaration, ProcedureKind, ProcedureProgress
+
+_CERTAIN = (CommitFailedException, ValidationException, NoSuchTableError)
+DECLARATION = ProcedureDeclaration(
+    name="convert_equality_deletes",
+    kind=ProcedureKind.COORDINATOR,
+    summary="Turn equality delete files into position deletes, or deletion vectors in format version 3.",
+    arguments=(*TABLE_ARGUMENTS, Argument("dry_run", "boolean", "Only list the files.", default=False)),
+    output=(
+        OutputColumn("converted_equality_delete_files_count", "integer", "Equality delete files that are gone."),
+        OutputColumn("added_position_delete_files_count", "integer", "Position delete files or vectors instead."),
+        OutputColumn("deleted_rows_count", "bigint", "Rows that they take out, which the equality deletes took out."),
+    ),
+    dry_run_output=(
+        OutputColumn("delete_file_path", "varchar", "An equality delete file."),
+        OutputColumn("columns", "array(varchar)", "The columns that it compares."),
+        OutputColumn("keys_count", "bigint", "How many keys it holds."),
+        OutputColumn("data_files_count", "integer", "Data files that it applies to."),
+        OutputColumn("data_bytes_count", "bigint", "Their size; only the compared columns are read."),
+        OutputColumn("reason", "varchar", "What becomes of it."),
+    ),
+    example="CALL iceberg.system.convert_equality_deletes('sales', 'orders')",
+    notes="No data file is rewritten: readers then skip rows by position, without a join of keys. The executors read "
+    "the compared columns of the data files that the deletes apply to, and write one delete file for each that lost "
+    "rows. A data file that appears meanwhile and that they apply to as well is a conflict.",
+)
+
+
+def answer(call: Call) -> Rows:
+    """Raises ProcessionError for files that are no plain Parquet, and TRANSACTION_CONFLICT; leaves no file then."""
+    table = call.catalog.open(call.schema, call.table)
+    conversion = plan_conversion(table)
+    if call.arguments["dry_run"]:
+        return rows_of_dry_run(conversion)
+    if not conversion.equality:
+        return [[0, 0, 0]]
+    call_id, journal = uuid.uuid4().hex, Journal(call.catalog.settings.journal_file)
+    entry = _entry(call, table, call_id)
+    journal.begin(entry)
+    try:
+        made = new_deletes(conversion, _run(call, conversion, call_id))
+        call.context.check_cancelled()
+        journal.committing(call_id, [file.file_path for file in made.files])
+        _commit(call, table, conversion, made, call_id)
+    except CommitOutcomeUnknownError:
+        raise
+    except BaseException:
+        sweep(table.io, entry, None, None)
+        journal.close(call_id, "ABORTED")
+        raise
+    journal.close(call_id, "COMMITTED")
+    return [[len(conversion.equality), len(made.files), made.rows]]
+
+
+def _run(call: Call, conversion: Conversion, call_id: str) -> Iterator[bytes]:
+    workers = call.context.workers
+    tasks = list(payloads(conversion, call_id, call.catalog.settings.storage, workers.parallelism))
+    answers = workers.run_tasks("positions:run", tasks, description=f"positions of deleted rows of {call.table}")
+    for number, found in enumerate(answers if tasks else (), start=1):
+        call.context.check_cancelled()
+        call.context.report(ProcedureProgress(number, len(tasks), "comparing rows"))
+        yield found
+
+
+def _entry(call: Call, table: Table, call_id: str) -> JournalEntry:
+    snapshot = table.current_snapshot()
+    return JournalEntry(
+        call_id=call_id,
+        catalog=call.catalog.settings.catalog,
+        schema=call.schema,
+        table=call.table,
+        query_id=call.context.session.query_id,
+        base_snapshot_id=0 if snapshot is None else snapshot.snapshot_id,
+        directories=(directory_of(table),),
+        metadata_directory=table.location_provider().new_metadata_location("x").rpartition("/")[0],
+        begun_at=datetime.now(UTC),
+    )
+
+
+def _commit(call: Call, table: Table, conversion: Conversion, made: NewDeletes, call_id: str) -> None:
+    """Raises ValidationException where another writer came in between, CommitOutcomeUnknownError when nobody knows."""
+    transaction = table.transaction()
+    ConvertDeletes(
+        transaction,
+        call_id=call_id,
+        converted=conversion.equality,
+        replaced=made.replaced,
+        added=made.files,
+        examined={c.data.key: c.data.key in made.data_files for c in conversion.candidates},
+        properties={"engine-name": "procession", "procession.query-id": call.context.session.query_id},
+    ).commit()
+    try:
+        transaction.commit_transaction()
+    except _CERTAIN:
+        raise
+    except Exception as error:
+        if landed_snapshot(call.catalog.open(call.schema, call.table), call_id) is None:
+            raise CommitOutcomeUnknownError(
+                ErrorCode.PROCEDURE_CALL_FAILED,
+                f"It is unknown whether the commit landed ({type(error).__name__}: {error}); its files are kept",
+            ) from error

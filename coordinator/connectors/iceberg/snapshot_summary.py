@@ -1,0 +1,35 @@
+"""The summary of a new snapshot: what it adds and removes, and the totals after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import TableProperties
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
+
+
+def summarize(
+    metadata: TableMetadata,
+    parent_id: int | None,
+    operation: Operation,
+    *,
+    added: Iterable[DataFile],
+    removed: Iterable[DataFile],
+    properties: Mapping[str, str] | None = None,
+) -> Summary:
+    """Counts of the change, per partition as far as the table's limit goes, and totals based on the parent's."""
+    limit = metadata.properties.get(TableProperties.WRITE_PARTITION_SUMMARY_LIMIT, "")
+    collector = SnapshotSummaryCollector(partition_summary_limit=int(limit) if limit.isdigit() else 0)
+    specs, schema = metadata.specs(), metadata.schema()
+    for file in added:
+        collector.add_file(file, schema, specs[file.spec_id])
+    for file in removed:
+        collector.remove_file(file, schema, specs[file.spec_id])
+    parent = None if parent_id is None else metadata.snapshot_by_id(parent_id)
+    # PyIceberg knows no totals for REPLACE; they are counted as for OVERWRITE.
+    counted_as = Operation.OVERWRITE if operation == Operation.REPLACE else operation
+    counted = Summary(operation=counted_as, **collector.build(), **(properties or {}))
+    totals = update_snapshot_summaries(counted, None if parent is None else parent.summary)
+    return Summary(operation=operation, **totals.additional_properties)

@@ -1,0 +1,131 @@
+"""Kernel ``positions:run``: find the rows that equality deletes take out, and write them down as positions.
+
+One file a data file: Parquet with ``file_path`` and ``pos``, or a Puffin file with a deletion vector, which also takes
+over the positions that were deleted before. Source: Iceberg specification, "Position Delete Files" and "Deletion
+Vectors".
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .deletes import Mask, Positions, keep_mask, read_positions
+from .errors import reading, writing
+from .outputs import open_output
+from .reader import FileReader
+from .rewrite import EqualityCache
+from .storage import normalize, resolve
+from .tasks import Input, Output, WriteTask, write_task_of
+from .vector_blob import puffin_with
+
+_SCHEMA = pa.schema(
+    [
+        pa.field("file_path", pa.string(), nullable=False, metadata={b"PARQUET:field_id": b"2147483546"}),
+        pa.field("pos", pa.int64(), nullable=False, metadata={b"PARQUET:field_id": b"2147483545"}),
+    ]
+)
+
+
+def run(payload: bytes) -> bytes:
+    """What was written, a JSON object a data file that lost rows; raises KernelError.
+
+    The payload is ``{"task": a WriteTask without fields, "vectors": whether deletion vectors are written}``.
+    """
+    raw = json.loads(payload)
+    task = write_task_of(raw["task"])
+    written: list[dict[str, Any]] = []
+    try:
+        equality = EqualityCache(task)
+        wanted = {normalize(item.path) for item in task.inputs if item.positions}
+        known = read_positions(task.position_deletes, wanted, task.storage)
+        for number, item in enumerate(task.inputs):
+            name = normalize(item.path)
+            before = [known[i][name] for i in item.positions if name in known[i]]
+            found = _deleted(task, item, equality, before)
+            if len(found):
+                written.append(_write(task, item, number, found, before, vectors=raw["vectors"]))
+    except BaseException:
+        _discard([entry["path"] for entry in written], task.storage)
+        raise
+    finally:
+        pa.default_memory_pool().release_unused()
+    return json.dumps(written).encode()
+
+
+def _deleted(task: WriteTask, item: Input, equality: EqualityCache, before: Sequence[Positions]) -> Positions:
+    """Positions of rows that only equality deletes take out, sorted."""
+    fields = equality.extra_fields()
+    place = {field["id"]: i for i, field in enumerate(fields)}
+    deletes = equality.of(item.equality)
+    found: list[Positions] = []
+    with reading(item.path), FileReader(item, task.storage, ()) as reader:
+        start = 0
+        for arrays in reader.batches(fields, task.name_mapping, (), ()):
+            count = reader.rows - start
+            masks: list[Mask | None] = [keep_mask(positions, start, count) for positions in before]
+            alive = _all(masks, count)
+            kept = _all([delete.keep_mask([arrays[place[i]] for i in delete.ids]) for delete in deletes], count)
+            found.append(np.flatnonzero(alive & ~kept).astype(np.int64) + start)
+            start = reader.rows
+    return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+def _all(masks: Sequence[Mask | None], count: int) -> Mask:
+    present = [mask for mask in masks if mask is not None]
+    return np.logical_and.reduce(present) if present else np.ones(count, np.bool_)
+
+
+def _write(
+    task: WriteTask, item: Input, number: int, found: Positions, before: Sequence[Positions], *, vectors: bool
+) -> dict[str, Any]:
+    entry: dict[str, Any] = {"data_file": item.path, "deleted_rows": len(found)}
+    output = Output(task.output.directory, f"{task.output.name}-{number}")
+    if not vectors:
+        return {**entry, "rows": len(found), **_write_parquet(task, output, item.path, found)}
+    positions = np.unique(np.concatenate([found, *before]))
+    return {**entry, "rows": len(positions), **_write_puffin(task, output, item.path, positions)}
+
+
+def _write_parquet(task: WriteTask, output: Output, data_file: str, positions: Positions) -> dict[str, Any]:
+    table = pa.table([pa.repeat(data_file, len(positions)), pa.array(positions)], schema=_SCHEMA)
+    location, sink = open_output(output, task.storage)
+    try:
+        with writing(location), sink:
+            pq.write_table(table, sink, compression=task.output.codec, store_schema=False)
+            size = sink.tell()
+    except BaseException:
+        _discard([location], task.storage)
+        raise
+    return {"path": location, "size": size, "bounds": [int(positions[0]), int(positions[-1])]}
+
+
+def _write_puffin(task: WriteTask, output: Output, data_file: str, positions: Positions) -> dict[str, Any]:
+    location = f"{output.directory}/{output.name}-{secrets.token_hex(4)}.puffin"
+    data, offset, length = puffin_with(positions, data_file)
+    filesystem, path = resolve(location, task.storage)
+    try:
+        with writing(location):
+            filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+            with filesystem.open_output_stream(path) as sink:
+                sink.write(data)
+    except BaseException:
+        _discard([location], task.storage)
+        raise
+    return {"path": location, "size": len(data), "offset": offset, "length": length}
+
+
+def _discard(locations: Sequence[str], storage: Mapping[str, str]) -> None:
+    """Best effort: the coordinator sweeps by name as well."""
+    for location in locations:
+        filesystem, path = resolve(location, storage)
+        try:
+            filesystem.delete_file(path)
+        except OSError:
+            continue

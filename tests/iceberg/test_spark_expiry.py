@@ -1,0 +1,110 @@
+"""expire_snapshots beside Iceberg's own on the same state of tables that Iceberg Java made: answers, files, rows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from coordinator.connectors.iceberg.connector import IcebergConnector
+from shared.properties import Property
+from tests.iceberg.test_spark_catalogue import Watched
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+NAME = "expiring"
+"""Not fx: a session of Spark keeps its catalogs by name."""
+TABLES = ["v1_table", "v2_posdel_part", "v2_eqdel", "v3_dv", "v3_upgraded", "refs", "stats", "part_evolved"]
+MORE = [
+    "v2_posdel", "v2_eqdel_part", "v2_mixed", "v3_dv_java", "v3_lineage", "v3_eqdel", "v3_default", "transforms",
+    "nested", "evolved", "sorted", "fmt_avro", "fmt_orc", "ident_sorted",
+]  # fmt: skip
+if os.environ.get("PROCESSION_TEST_FULL"):
+    TABLES += MORE
+
+
+class Tables:
+    """The unpacked tables under a catalog name of their own."""
+
+    def __init__(self, lake: Any, engine: Any) -> None:
+        self.lake, self.engine = lake, engine
+        with sqlite3.connect(lake.home / "catalog.db") as database:
+            for table in ("iceberg_tables", "iceberg_namespace_properties"):
+                database.execute(f"UPDATE {table} SET catalog_name = ?", (NAME,))
+        values = {"iceberg.catalog.uri": lake.uri, "iceberg.catalog.warehouse": "wh"}
+        properties = {k: Property(k, v, Path("x.properties"), 2) for k, v in values.items()}
+        lake.connector = IcebergConnector(NAME, properties)
+        lake.workers = engine.workers(Watched())
+
+    def sql(self, text: str) -> list[dict[str, Any]]:
+        return [dict(row) for row in self.engine.workers(Watched()).run_sql(text)]
+
+    def rows(self, name: str) -> Any:
+        return pa.Table.from_batches(self.engine.run(f"SELECT * FROM {NAME}.fx.{name}", Watched()))
+
+    def location(self, name: str, new: str | None = None) -> str:
+        """Where the table's metadata is; ``new`` sets it."""
+        with sqlite3.connect(self.lake.home / "catalog.db") as database:
+            if new is not None:
+                database.execute("UPDATE iceberg_tables SET metadata_location = ? WHERE table_name = ?", (new, name))
+            query = "SELECT metadata_location FROM iceberg_tables WHERE table_name = ?"
+            return str(database.execute(query, (name,)).fetchone()[0])
+
+
+@pytest.fixture(scope="module")
+def tables(spark_engine: Any, java_lake: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
+    home = tmp_path_factory.mktemp("expiring")
+    lake = java_lake(home)
+    connection = spark_engine.connect()
+    # Paths of these tables are relative: the server finds them from its own working directory.
+    link = connection.server.child.log_file.parents[1] / "wh"
+    link.symlink_to(home / "wh")
+    options = {
+        "": "org.apache.iceberg.spark.SparkCatalog",
+        ".type": "jdbc",
+        ".warehouse": "wh",
+        ".uri": f"jdbc:sqlite:{home}/catalog.db",
+        ".jdbc.schema-version": "V1",
+        ".cache-enabled": "false",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(home)
+        found = Tables(lake, spark_engine)
+        for name, value in options.items():
+            connection.session.conf.set(f"spark.sql.catalog.{NAME}{name}", value)
+        yield found
+    link.unlink()
+
+
+def files(folder: Path) -> set[str]:
+    """What is left, but for the metadata files that each call writes under a new name."""
+    found = {str(file) for file in folder.rglob("*") if file.is_file()}
+    return {name for name in found if not name.endswith((".metadata.json", ".crc"))}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_answers_files_and_rows_are_icebergs(tables: Tables, java_rows: Any, tmp_path: Path, name: str) -> None:
+    folder, kept = Path("wh/fx") / name, tmp_path / "kept"
+    shutil.copytree(folder, kept)
+    start = tables.location(name)
+    moment = datetime.now(UTC) + timedelta(minutes=5)
+    text = f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S}+00:00'"
+    sql = f"CALL {NAME}.system.expire_snapshots(table => '{NAME}.fx.{name}', older_than => {text}, retain_last => 1)"
+    (theirs,) = tables.sql(sql)
+    left, snapshots = files(folder), tables.sql(f"SELECT snapshot_id FROM {NAME}.fx.{name}.snapshots ORDER BY 1")
+    shutil.rmtree(folder)
+    shutil.copytree(kept, folder)
+    tables.location(name, start)
+    asked = {"older_than": moment.replace(microsecond=0, tzinfo=None), "retain_last": 1}
+    (ours,) = tables.lake.call("expire_snapshots", schema="fx", table_name=name, **asked).rows
+    assert list(ours) == list(theirs.values())
+    assert files(folder) == left
+    assert tables.sql(f"SELECT snapshot_id FROM {NAME}.fx.{name}.snapshots ORDER BY 1") == snapshots
+    data = tables.rows(name)
+    assert java_rows.found(data) == java_rows.expected(tables.lake.home, name, data.schema)
