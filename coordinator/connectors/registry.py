@@ -21,6 +21,7 @@ from shared.spi.connector import Connector, ConnectorFactory
 from shared.spi.pushdown import Pushdown
 from shared.spi.relation import Relation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor, RowPositions
+from shared.spi.table_statistics import ColumnBounds
 
 ENTRY_POINTS = "procession.connectors"
 
@@ -118,11 +119,16 @@ class Catalogs(CatalogObjects):
             return f"rows of catalog {scan.table.connectorId} have no position"
         return connector.row_position(scan)
 
-    def look_up(self, node: LookUpNode) -> LookUpTemplate:
-        """How the columns of a look-up are read, now that the query runs."""
+    def column_bounds(self, scan: TableScanNode) -> Mapping[str, tuple[float, float]]:
+        """Between which numbers the values of a scan's columns lie, as far as its connector can tell."""
+        connector = self.connector(scan.table.connectorId)
+        return connector.column_bounds(scan) if isinstance(connector, ColumnBounds) else {}
+
+    def look_up(self, node: LookUpNode, sources: Sequence[int | str]) -> LookUpTemplate:
+        """How the columns of a look-up are read, now that the query runs and found rows in ``sources``."""
         connector = self.connector(node.table.connectorId)
         assert isinstance(connector, RowPositions), "planning asked the same connector"
-        return connector.look_up(node.table, list(node.assignments.values()))
+        return connector.look_up(node.table, list(node.assignments.values()), sources)
 
     def spark_conf(self) -> dict[str, str]:
         """What Spark needs to see the same catalogs under the same names."""

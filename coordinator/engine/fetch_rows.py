@@ -106,7 +106,10 @@ def _look_up(
     node: LookUpNode, rows: RowList, execution: _Progress, spark: SparkSql, catalogs: Catalogs, traffic: Traffic
 ) -> Any:
     """The distinct rows of ``rows`` as a table, in its order, columns named by field id."""
-    template = catalogs.look_up(node)
+    template = catalogs.look_up(node, [source for source, _ in rows.files])
+    if any(source not in template.paths for source, _ in rows.files):
+        raise PositionsUnusableError("a file of the first pass is not known by its number")
+    rows = replace(rows, files=[(template.paths[source], positions) for source, positions in rows.files])
     try:
         if rows.count > _COORDINATOR_ROWS:
             return _on_executors(template.common, rows, spark.workers(execution), traffic)

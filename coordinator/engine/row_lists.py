@@ -18,12 +18,13 @@ _POSITION_BITS = 40
 
 @dataclass(frozen=True, slots=True)
 class RowList:
-    """``files`` are paths with sorted, distinct positions; ``place`` is where each row of the first pass is in them.
+    """``files`` are paths, or row sources that stand for them, with sorted, distinct positions.
 
-    ``place`` counts through all files; it is NULL where the position was.
+    ``place`` is where each row of the first pass is in them.
+    It counts through all files; it is NULL where the position was.
     """
 
-    files: list[tuple[str, Rows]]
+    files: list[tuple[Any, Rows]]
     place: Any
 
     @property
@@ -50,7 +51,7 @@ class RowList:
 
 
 def row_list(sources: Any, positions: Any) -> RowList:
-    """The rows at ``positions`` in ``sources`` (chunked arrays of paths and of row numbers, NULL for no row)."""
+    """The rows at ``positions`` in ``sources`` (chunked arrays of row sources and of row numbers, NULL for no row)."""
     coded = _whole(sources).dictionary_encode()
     codes = pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False).astype(np.int64)
     numbers = pc.fill_null(_whole(positions), 0).to_numpy(zero_copy_only=False).astype(np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coordinator.optimizer.rule import RowPositionOf, Rule, RuleContext, node_rule
+from coordinator.optimizer.rule import ColumnBoundsOf, RowPositionOf, Rule, RuleContext, node_rule
 from coordinator.optimizer.rules import (
     constant_values,
     determine_join_distribution,
@@ -71,6 +71,7 @@ def optimize(
     table_rows: Mapping[str, int] | None = None,
     *,
     row_position: RowPositionOf | None = None,
+    column_bounds: ColumnBoundsOf = lambda _scan: {},
     notes: list[str] | None = None,
 ) -> tuple[PlanNode, tuple[FiredRule, ...]]:
     """The optimized plan and the rules that fired, in order; ``notes`` gets what EXPLAIN tells beside them.
@@ -79,7 +80,7 @@ def optimize(
     that failed.
     """
     ids, told = PlanNodeIds.after(plan), [] if notes is None else notes
-    context = RuleContext(session, ids, pushdown_of, table_rows or {}, row_position, told)
+    context = RuleContext(session, ids, pushdown_of, table_rows or {}, row_position, column_bounds, told)
     wanted = _output_types(plan)
     fired: list[FiredRule] = []
     for rule in rules:

@@ -16,6 +16,10 @@ RowPositionOf = Callable[[TableScanNode], RowPositionDescriptor | str]
 """How a connector finds the rows of a scan again, or why it cannot."""
 
 
+ColumnBoundsOf = Callable[[TableScanNode], Mapping[str, tuple[float, float]]]
+"""Least and greatest values of a scan's columns by their handles' names, of those that are known."""
+
+
 @dataclass(frozen=True, slots=True)
 class RuleContext:
     """What a rule may use besides the plan.
@@ -28,6 +32,7 @@ class RuleContext:
     pushdown_of: PushdownOf = lambda _catalog: None
     table_rows: Mapping[str, int] = field(default_factory=dict)
     row_position: RowPositionOf | None = None
+    column_bounds: ColumnBoundsOf = lambda _scan: {}
     notes: list[str] = field(default_factory=list)
 
     def note(self, text: str) -> None:

@@ -146,8 +146,7 @@ class Relations:
     def _scan(self, node: TableScanNode) -> Block:
         columns = []
         for variable in node.outputVariables:
-            source = _column_name(node.assignments[variable.key])
-            columns.append((column(source), variable.name))
+            columns.append((_source(node.assignments[variable.key]), variable.name))
         table = self.scans.table(node)
         return self.wrap(Block(table, node.outputVariables, columns=tuple(columns)), node.outputVariables)
 
@@ -240,6 +239,12 @@ def _repeated(names: Sequence[str]) -> set[str]:
 
 def _ordered_by(block: Block) -> set[str]:
     return {column.name for item in block.order for column in item.find_all(exp.Column)}
+
+
+def _source(handle: dict[str, Any]) -> Any:
+    """What is read for a column: the column, or for the number of a file a hash of its path."""
+    named = _column_name(handle)
+    return call("xxhash64", column("_file")) if named == "$file_id" else column(named)
 
 
 def _column_name(handle: dict[str, Any]) -> str:

@@ -305,6 +305,7 @@ class _Line:
                 pushdown_of=self._catalogs.pushdown,
                 table_rows=table_rows,
                 row_position=self._catalogs.row_position,
+                column_bounds=self._catalogs.column_bounds,
                 notes=self._notes,
             )
         self._checkers.validate_final(logical, self._session, self._warnings.append)

@@ -33,9 +33,13 @@ class RowPositionDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class LookUpTemplate:
-    """What every task of one look-up has in common, as JSON for the kernel ``lookup:look_up``."""
+    """What every task of one look-up has in common, as JSON for the kernel ``lookup:look_up``.
+
+    ``paths`` says in which file the rows of each row source are; one that is not there cannot be read by position.
+    """
 
     common: Mapping[str, Any] = field(default_factory=dict)
+    paths: Mapping[int | str, str] = field(default_factory=dict)
     snapshot_id: int | None = None
 
 
@@ -47,9 +51,12 @@ class RowPositions(Protocol):
         """The position of the scanned table's rows, or the reason why there is none."""
         ...
 
-    def look_up(self, table: TableHandle, columns: Sequence[Mapping[str, Any]]) -> LookUpTemplate:
+    def look_up(
+        self, table: TableHandle, columns: Sequence[Mapping[str, Any]], sources: Sequence[int | str]
+    ) -> LookUpTemplate:
         """How to read ``columns`` (column handles) of the table at the pinned snapshot, when the query runs.
 
+        ``sources`` are the distinct values of the row source that the first pass gave.
         Raises ProcessionError when the table cannot be read any more.
         """
         ...

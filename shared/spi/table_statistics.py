@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
+
+from shared.plan.nodes import TableScanNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +32,13 @@ class StatisticsSource(Protocol):
 
     def statistics(self, schema: str, table: str) -> TableStatistics | None:
         """None when there is no such table."""
+        ...
+
+
+@runtime_checkable
+class ColumnBounds(Protocol):
+    """A connector that knows between which numbers the values of columns lie, without a scan."""
+
+    def column_bounds(self, scan: TableScanNode) -> Mapping[str, tuple[float, float]]:
+        """By column name, of those where it is known and cheap to tell; dates in days, timestamps in microseconds."""
         ...

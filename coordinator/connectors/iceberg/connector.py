@@ -12,6 +12,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg import ddl, writing
 from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.column_ranges import ColumnRanges
 from coordinator.connectors.iceberg.definitions import schema_definition, table_definition
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.handles import column_handle, hidden_handle, partition_key_ids, table_handle
@@ -48,6 +49,7 @@ class IcebergConnector:
         self.settings = read_settings(catalog, properties, data_dir)
         self.tables_of = TableCatalog(self.settings)
         self.journal = Journal(self.settings.journal_file)
+        self._bounds = ColumnRanges(self.tables_of)
         self._procedures: tuple[Procedure, ...] | None = None
 
     def schemas(self) -> Sequence[str]:
@@ -128,6 +130,9 @@ class IcebergConnector:
     def statistics(self, schema: str, table: str) -> TableStatistics | None:
         return table_statistics(self.tables_of, schema, table)
 
+    def column_bounds(self, scan: TableScanNode) -> Mapping[str, tuple[float, float]]:
+        return self._bounds.of(scan)
+
     def validate(self, change: CatalogChange) -> None:
         ddl.validate(self.tables_of, change)
 
@@ -140,8 +145,10 @@ class IcebergConnector:
     def row_position(self, scan: TableScanNode) -> RowPositionDescriptor | str:
         return row_position(self.tables_of, scan)
 
-    def look_up(self, table: TableHandle, columns: Sequence[Mapping[str, Any]]) -> LookUpTemplate:
-        return look_up_template(self.tables_of, table, columns)
+    def look_up(
+        self, table: TableHandle, columns: Sequence[Mapping[str, Any]], sources: Sequence[int | str]
+    ) -> LookUpTemplate:
+        return look_up_template(self.tables_of, table, columns, sources)
 
     def procedures(self) -> Sequence[Procedure]:
         if self._procedures is None:

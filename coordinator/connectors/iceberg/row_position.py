@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import xxhash
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
@@ -35,11 +36,16 @@ from pyiceberg.types import (
 )
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.manifests import read_live
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.connector import ColumnMetadata
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
 
+_SPARK_SEED = 42
+_MOST_NUMBERED_FILES = 50_000
+"""Beyond it, finding the path of a number again would take seconds."""
 _PLAIN = (
     BooleanType,
     IntegerType,
@@ -69,6 +75,8 @@ def metadata_column(name: str, field_id: int, kind: str) -> ColumnMetadata:
 
 
 FILE = metadata_column("_file", 2147483646, "varchar")
+FILE_ID = metadata_column("$file_id", 2147483646, "bigint")
+"""A number for ``_file``, which joins and sorts carry along instead of a long path: its 64-bit xxHash."""
 POSITION = metadata_column("_pos", 2147483645, "bigint")
 _LINEAGE = (
     metadata_column("_row_id", 2147483540, "bigint"),
@@ -92,7 +100,8 @@ def row_position(catalog: TableCatalog, scan: TableScanNode) -> RowPositionDescr
     table = catalog.load(str(handle["schemaName"]), name)
     snapshot = None if table is None else _snapshot(table, inner.get("snapshotId"))
     if table is None or snapshot is None:
-        return f"{name} is empty"
+        unpinned = table is not None and table.current_snapshot() is not None
+        return f"columns of {name} were changed after its last snapshot" if unpinned else f"{name} is empty"
     fields = json.loads(handle["tableSchemaJson"])["fields"]
     if {field["name"].lower() for field in fields} & {FILE.name, POSITION.name}:
         return f"{name} has columns of its own named {FILE.name} or {POSITION.name}"
@@ -105,8 +114,9 @@ def row_position(catalog: TableCatalog, scan: TableScanNode) -> RowPositionDescr
         if f["id"] not in constants and readable(kinds[f["id"]]) and "initial-default" not in json.dumps(f["type"])
     }
     totals = {} if snapshot.summary is None else snapshot.summary.additional_properties
+    files = _number(totals.get("total-data-files"))
     return RowPositionDescriptor(
-        row_source=FILE,
+        row_source=FILE_ID if files is not None and files <= _MOST_NUMBERED_FILES else FILE,
         ref_columns=(POSITION,),
         deferrable=frozenset(deferrable),
         row_count=_number(totals.get("total-records")),
@@ -115,13 +125,17 @@ def row_position(catalog: TableCatalog, scan: TableScanNode) -> RowPositionDescr
 
 
 def look_up_template(
-    catalog: TableCatalog, handle: TableHandle, columns: Sequence[Mapping[str, Any]]
+    catalog: TableCatalog, handle: TableHandle, columns: Sequence[Mapping[str, Any]], sources: Sequence[int | str]
 ) -> LookUpTemplate:
-    """What look-ups of a table have in common. Raises ProcessionError, retriable when the snapshot is gone."""
+    """What look-ups of a table have in common. Raises ProcessionError, retriable when the snapshot is gone.
+
+    ``sources`` are values of FILE or FILE_ID.
+    """
     inner = handle.connectorHandle["icebergTableName"]
     table = catalog.open(str(handle.connectorHandle["schemaName"]), str(inner["tableName"]))
     snapshot_id = inner.get("snapshotId")
-    if _snapshot(table, snapshot_id) is None:
+    snapshot = _snapshot(table, snapshot_id)
+    if snapshot is None:
         message = (
             f"Snapshot {snapshot_id} of {inner['tableName']} was expired while the query ran; running it again helps"
         )
@@ -135,8 +149,33 @@ def look_up_template(
             "storage": dict(catalog.settings.storage),
             "name_mapping": None if mapping is None else json.loads(mapping.model_dump_json()),
         },
+        paths=_paths(table, snapshot, sources),
         snapshot_id=snapshot_id,
     )
+
+
+def file_id(path: str) -> int:
+    """What Spark's ``xxhash64`` says of a path."""
+    number = xxhash.xxh64_intdigest(path.encode(), _SPARK_SEED)
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def _paths(table: Table, snapshot: Snapshot, sources: Sequence[int | str]) -> dict[int | str, str]:
+    """The path of each source; sources that two files share are left out."""
+    found: dict[int | str, str] = {source: source for source in sources if isinstance(source, str)}
+    wanted = {source for source in sources if not isinstance(source, str)}
+    if not wanted:
+        return found
+    shared: set[int] = set()
+    with mapped(table.name()[-1]):
+        paths = {file.path for file in read_live(table, snapshot, statistics=False).data}
+    for path in paths:
+        number = file_id(path)
+        if number in wanted:
+            if number in found:
+                shared.add(number)
+            found[number] = path
+    return {source: path for source, path in found.items() if source not in shared}
 
 
 def readable(kind: IcebergType, *, nested: bool = False) -> bool:

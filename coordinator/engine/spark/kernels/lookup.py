@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -18,12 +20,15 @@ import pyarrow as pa
 from .errors import KernelError, reading
 from .footer import read_footer
 from .mapping import with_ids
+from .page_headers import walked
 from .pages import Column, FileIndex, Piece, Rows, choose, decode, index_range, pages_of
 from .ranges import RangeReader, Traffic
 from .schema import FieldJson, aligner, constant, field_id
 from .thrift import Struct
 
 _THREADS = 8
+_WALKED_ROWS = 100
+"""Of one row group: more are likely to be on every page of a file without offset indexes."""
 _BYTES_AT_ONCE = 64 << 20
 """What is read before it is decoded; row groups beyond it come next."""
 
@@ -65,12 +70,16 @@ def look_up(raw: bytes) -> bytes:
 
 def read_rows(task: LookUpTask, traffic: Traffic) -> Any:
     """The rows of a task as an Arrow table with one column a field, in the task's order. Raises KernelError."""
-    with ThreadPoolExecutor(_THREADS) as requests, ThreadPoolExecutor(_THREADS) as decoding:
+    with (
+        ThreadPoolExecutor(_THREADS) as files,
+        ThreadPoolExecutor(_THREADS) as requests,
+        ThreadPoolExecutor(os.cpu_count()) as decoders,
+    ):
 
         def read(file: tuple[str, Rows]) -> list[list[Any]]:
-            return list(_read_file(task, file[0], file[1], requests, traffic))
+            return list(_read_file(task, file[0], file[1], _Pools(requests, decoders), traffic))
 
-        batches = [arrays for file in decoding.map(read, task.files) for arrays in file]
+        batches = [arrays for file in files.map(read, task.files) for arrays in file]
     if not batches:
         batches = [[_plain(constant(None, field, 0)) for field in task.fields]]
     columns = [pa.chunked_array([c for part in parts for c in _chunks(part)]) for parts in zip(*batches, strict=True)]
@@ -81,18 +90,24 @@ def _chunks(array: Any) -> list[Any]:
     return list(array.chunks) if isinstance(array, pa.ChunkedArray) else [array]
 
 
-def _read_file(
-    task: LookUpTask, path: str, rows: Rows, requests: ThreadPoolExecutor, traffic: Traffic
-) -> Iterator[list[Any]]:
+@dataclass(frozen=True, slots=True)
+class _Pools:
+    """Threads that files share: their requests go out side by side, and their columns are decoded so."""
+
+    requests: ThreadPoolExecutor
+    decoders: ThreadPoolExecutor
+
+
+def _read_file(task: LookUpTask, path: str, rows: Rows, pools: _Pools, traffic: Traffic) -> Iterator[list[Any]]:
     """One list of arrays, one a field, for each run of row groups."""
-    with RangeReader(path, task.storage, requests, traffic) as source, reading(path):
+    with RangeReader(path, task.storage, pools.requests, traffic) as source, reading(path):
         index = _open(source, path)
         if len(rows) and int(rows[-1]) >= int(index.starts[-1]):
             raise KernelError("ICEBERG_BAD_DATA", f"File has no row {rows[-1]}: {path}")
         found = _columns_by_id(index, task, path)
         wanted = [found.get(field["id"]) for field in task.fields]
         for groups in _runs(index, rows, [column for column in wanted if column is not None]):
-            yield _read_groups(source, index, task, wanted, groups)
+            yield _read_groups(source, index, task, wanted, groups, pools.decoders)
 
 
 def _open(source: RangeReader, path: str) -> FileIndex:
@@ -140,9 +155,10 @@ def _read_groups(
     task: LookUpTask,
     wanted: Sequence[Column | None],
     groups: Sequence[tuple[int, Rows]],
+    decoders: ThreadPoolExecutor,
 ) -> list[Any]:
     present = [column for column in wanted if column is not None]
-    _read_indexes(source, index, present, [group for group, _ in groups])
+    _read_indexes(source, index, present, groups)
     pieces: list[list[Piece]] = []
     for column in present:
         pieces.append(
@@ -152,21 +168,27 @@ def _read_groups(
             ]
         )
     bodies = iter(source.read([r for several in pieces for piece in several for r in piece.ranges()]))
-    read = {}
-    for column, several in zip(present, pieces, strict=True):
-        parts = [[next(bodies) for _ in piece.ranges()] for piece in several]
-        read[column.leaves] = decode(several, parts, index.footer)
+    parts = [[[next(bodies) for _ in piece.ranges()] for piece in several] for several in pieces]
+    decoded = decoders.map(decode, pieces, parts, repeat(index.footer))
+    read = {column.leaves: found for column, found in zip(present, decoded, strict=True)}
     count = sum(len(rows) for _, rows in groups)
     return [_aligned(column, read, field, task, count) for column, field in zip(wanted, task.fields, strict=True)]
 
 
-def _read_indexes(source: RangeReader, index: FileIndex, present: Sequence[Column], groups: Sequence[int]) -> None:
-    missing = [(g, leaf) for g in groups for c in present for leaf in c.leaves if (g, leaf) not in index.pages]
-    chunks = {key: index.groups[key[0]][1][1][1][key[1]] for key in missing}
-    ranges = {key: at for key in missing if (at := index_range(chunks[key])) is not None}
+def _read_indexes(
+    source: RangeReader, index: FileIndex, present: Sequence[Column], groups: Sequence[tuple[int, Rows]]
+) -> None:
+    """Where the pages of ``present`` are in ``groups``: by their offset indexes, else by the pages' headers."""
+    counts = {g: len(rows) for g, rows in groups}
+    missing = [(g, leaf, c) for g in counts for c in present for leaf in c.leaves if (g, leaf) not in index.pages]
+    chunks = {(g, leaf): index.groups[g][1][1][1][leaf] for g, leaf, _ in missing}
+    ranges = {key: at for key, chunk in chunks.items() if (at := index_range(chunk)) is not None}
     found = dict(zip(ranges, source.read(list(ranges.values())), strict=True))
-    for key in missing:
-        index.pages[key] = pages_of(chunks[key], found.get(key))
+    for g, leaf, column in missing:
+        key, chunk, pages = (g, leaf), chunks[g, leaf], None
+        if key not in found and source.seeks and counts[g] <= _WALKED_ROWS and not any(column.repeated):
+            pages = walked(source, chunk, int(index.groups[g][3][1]))
+        index.pages[key] = pages or pages_of(chunk, found.get(key))
 
 
 def _aligned(

@@ -24,6 +24,11 @@ from .ranges import Range
 from .thrift import BINARY, I32, I64, LIST, STRUCT, Reader, Struct, encode
 
 Rows = npt.NDArray[np.int64]
+_LONGEST_HEADER = 64 << 10
+_BYTE_ARRAY = 6
+_DATA_PAGES = (0, 3)
+_DICTIONARY_CODES = (2, 8)
+"""PLAIN_DICTIONARY and RLE_DICTIONARY."""
 _DROPPED = (8, 10, 12, 13, 14, 15, 16, 17)
 """Of ColumnMetaData: key values, statistics, Bloom filter and other things that no longer fit fewer pages."""
 
@@ -171,11 +176,24 @@ def decode(pieces: Sequence[Piece], bodies: Sequence[Sequence[memoryview]], foot
         made[6] = footer[6]
     tail = encode(made)
     body += tail + struct.pack("<I", len(tail)) + MAGIC
-    file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(body)), pre_buffer=False)
+    coded = [pieces[0].column.name] if all(_only_codes(piece) for piece in pieces) else None
+    file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(body)), pre_buffer=False, read_dictionary=coded)
     table = file.read(use_threads=False)
     if table.num_rows != base:
         raise KernelError("ICEBERG_BAD_DATA", f"pages of column {pieces[0].column.name} hold other rows than indexed")
-    return table.schema.field(0), table.column(0).take(pa.array(np.concatenate(take)))
+    field, taken = table.schema.field(0), table.column(0).take(pa.array(np.concatenate(take)))
+    if coded:
+        field, taken = field.with_type(field.type.value_type), taken.cast(field.type.value_type)
+    return field, taken
+
+
+def _only_codes(piece: Piece) -> bool:
+    """Whether a column of flat text has nothing but a dictionary's codes: text need not be made of rows left out."""
+    if len(piece.chunks) != 1 or piece.column.repeated[0] or len(piece.column.schema) != 1:
+        return False
+    meta = column_meta(piece.chunks[0])
+    told = [s for s in meta[13][1][1] if s[1][1] in _DATA_PAGES] if 13 in meta else []
+    return meta[1][1] == _BYTE_ARRAY and bool(told) and all(s[2][1] in _DICTIONARY_CODES for s in told)
 
 
 def _row_group(body: bytearray, piece: Piece, parts: Sequence[memoryview]) -> Struct:
@@ -205,7 +223,8 @@ def _chunk(
     for _ in chosen:
         page = next(parts)
         if rows is None and not pages.whole:
-            values += _page_values(page)
+            header = Reader(bytes(page[:_LONGEST_HEADER])).struct()
+            values += page_values(header)
         body += page
     if pages.whole:
         original = meta.get(11, (I64, 0))[1]
@@ -220,9 +239,8 @@ def _chunk(
     return {2: (I64, start), 3: (STRUCT, meta)}
 
 
-def _page_values(page: memoryview) -> int:
-    """Values of a data page, version 1 or 2, by its header."""
-    header = Reader(bytes(page[:4096])).struct() if len(page) > 4096 else Reader(bytes(page)).struct()
+def page_values(header: Struct) -> int:
+    """Values, NULLs among them, of a data page of version 1 or 2."""
     inner: Mapping[int, tuple[int, Any]] = header[5][1] if 5 in header else header[8][1]
     return int(inner[1][1])
 

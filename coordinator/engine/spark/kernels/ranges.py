@@ -37,7 +37,9 @@ class RangeReader:
 
     def __init__(self, path: str, storage: Mapping[str, str], pool: ThreadPoolExecutor, traffic: Traffic) -> None:
         self._path = path
-        self._gap = LOCAL_GAP if is_local(path) else REMOTE_GAP
+        self.seeks = is_local(path)
+        """Whether a small read costs next to nothing, as on a disk."""
+        self._gap = LOCAL_GAP if self.seeks else REMOTE_GAP
         self._pool = pool
         self._traffic = traffic
         with reading(path):

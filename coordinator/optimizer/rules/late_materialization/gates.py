@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
+from coordinator.optimizer.rule import RuleContext
 from coordinator.optimizer.rules.late_materialization.estimates import most_rows, selective, share_left
+from coordinator.optimizer.rules.late_materialization.intervals import Intervals, intervals
 from coordinator.optimizer.rules.late_materialization.rewriter import Deferral
 from coordinator.planner.session_properties import session_flag, session_value
 from shared.plan import nodes
@@ -49,7 +52,9 @@ def too_narrow(deferral: Deferral, settings: Settings) -> bool:
     return all(kind in _NARROW for kind in kinds) and len(kinds) < settings.min_columns
 
 
-def reason_against(root: nodes.OutputNode, deferrals: Sequence[Deferral], settings: Settings) -> str | None:
+def reason_against(
+    root: nodes.OutputNode, deferrals: Sequence[Deferral], settings: Settings, context: RuleContext
+) -> str | None:
     """Why columns should not be fetched later; None when they should."""
     if not any(isinstance(node, _REDUCING) for node in walk(root)):
         return "every row of the table is in the result"
@@ -61,11 +66,14 @@ def reason_against(root: nodes.OutputNode, deferrals: Sequence[Deferral], settin
     if all((d.descriptor.size_bytes or _LEAST_TABLE_BYTES) < _LEAST_TABLE_BYTES for d in deferrals):
         return f"no table has {_LEAST_TABLE_BYTES >> 20} MB to read"
     chains = [_chain(root, deferral.scan) for deferral in deferrals]
+    if most is not None and any(_limit_pays(chain) for chain in chains):
+        return None
+    known = intervals(root, context.column_bounds)
     if most is not None:
-        if any(_limit_pays(chain) for chain in chains):
+        if any(selective(node.predicate, known) for chain in chains for node in chain if _is_filter(node)):
             return None
         return "the scan stops at the LIMIT by itself"
-    return _against_unlimited(chains)
+    return _against_unlimited(chains, known)
 
 
 _REDUCING = (nodes.TopNNode, nodes.LimitNode, nodes.FilterNode, nodes.JoinNode, nodes.SemiJoinNode, nodes.SampleNode)
@@ -81,30 +89,19 @@ def _chain(root: PlanNode, scan: nodes.TableScanNode) -> list[PlanNode]:
 
 
 def _limit_pays(chain: Iterable[PlanNode]) -> bool:
-    """Whether more than the rows of the LIMIT is read: for an order, a join, or a filter that few rows pass."""
-    for node in chain:
-        match node:
-            case nodes.TopNNode() | nodes.SortNode() | nodes.JoinNode() | nodes.SemiJoinNode() | nodes.WindowNode():
-                return True
-            case nodes.FilterNode() if selective(node.predicate):
-                return True
-            case _:
-                pass
-    return False
+    """Whether more than the rows of the LIMIT is read whatever filters leave: for an order or a join."""
+    return any(isinstance(node, _ALL_READ) for node in chain)
 
 
-def _against_unlimited(chains: Sequence[Sequence[PlanNode]]) -> str | None:
-    if not any(_reduced(chain) for chain in chains):
+_ALL_READ = (nodes.TopNNode, nodes.SortNode, nodes.JoinNode, nodes.SemiJoinNode, nodes.WindowNode)
+
+
+def _is_filter(node: PlanNode) -> TypeGuard[nodes.FilterNode]:
+    return isinstance(node, nodes.FilterNode)
+
+
+def _against_unlimited(chains: Sequence[Sequence[PlanNode]], known: Intervals) -> str | None:
+    least = min(share_left(chain, known) for chain in chains)
+    if least >= _MOST_SHARE:
         return "without LIMIT, no filter or join is known to leave few rows"
     return None
-
-
-def _reduced(chain: Sequence[PlanNode]) -> bool:
-    share = 1.0
-    for node in _filters(chain):
-        share *= share_left(node)
-    return share < _MOST_SHARE
-
-
-def _filters(chain: Sequence[PlanNode]) -> Iterator[PlanNode]:
-    return (node for node in chain if isinstance(node, nodes.FilterNode | nodes.JoinNode))

@@ -22,7 +22,7 @@ def apply(plan: PlanNode, context: RuleContext) -> PlanNode:
         deferrals = _deferrals(collector, context, settings, early)
         if not deferrals:
             return plan
-        reason = reason_against(plan, list(deferrals.values()), settings)
+        reason = reason_against(plan, list(deferrals.values()), settings, context)
         if reason is not None:
             context.note(reason)
             return plan

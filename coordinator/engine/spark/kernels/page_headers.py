@@ -1,0 +1,72 @@
+"""Pages of column chunks without an offset index, found by walking their headers.
+
+PyIceberg, pyarrow and DuckDB write no offset index by default. Each page's header tells how long it is and how many
+values it has, so that a few small reads replace decoding the whole chunk. Source: parquet.thrift, PageHeader.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from .footer import chunk_range, column_meta
+from .pages import Pages, page_values
+from .ranges import Range
+from .thrift import Reader, Struct
+
+_HEADER = 512
+"""Bytes read for a header at first; the statistics in it may make it longer."""
+_LONGEST_HEADER = 64 << 10
+LEAST_CHUNK = 256 << 10
+"""Smaller chunks are read and decoded sooner than walked."""
+
+
+class Source(Protocol):
+    def read_at(self, size: int, start: int) -> bytes: ...
+
+
+def walked(source: Source, chunk: Struct, rows: int) -> Pages | None:
+    """The pages of a flat column's chunk of ``rows`` rows; None when its headers do not add up."""
+    start, end = chunk_range(chunk)
+    if end - start < LEAST_CHUNK:
+        return None
+    dictionary: Range | None = None
+    ranges: list[Range] = []
+    firsts: list[int] = []
+    at, row = start, 0
+    while at < end and row < rows:
+        found = _header(source, at, end)
+        if found is None:
+            return None
+        header, size = found
+        length = size + int(header[3][1])
+        match header[1][1]:
+            case 0 | 3:  # DATA_PAGE, DATA_PAGE_V2
+                ranges.append((at, length))
+                firsts.append(row)
+                row += page_values(header)
+            case 2 if not ranges:  # DICTIONARY_PAGE
+                dictionary = (at, length)
+            case _:
+                return None
+        at += length
+    if row != rows or at > end or column_meta(chunk)[5][1] != rows:
+        return None
+    return Pages(dictionary, tuple(ranges), np.array(firsts, np.int64), whole=False)
+
+
+def _header(source: Source, at: int, end: int) -> tuple[Struct, int] | None:
+    size = _HEADER
+    while size <= _LONGEST_HEADER:
+        data = source.read_at(min(size, end - at), at)
+        reader = Reader(data)
+        try:
+            header = reader.struct()
+        except (IndexError, ValueError):
+            size *= 8
+            continue
+        if reader.offset <= len(data) and 1 in header and 3 in header:
+            return header, reader.offset
+        size *= 8
+    return None

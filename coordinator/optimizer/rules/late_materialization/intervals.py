@@ -1,0 +1,139 @@
+"""Between which numbers expressions lie, from the bounds that files keep of their columns: interval arithmetic.
+
+Dates count as days, timestamps as microseconds, both since 1970; other types have no interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from coordinator.analyzer.builders import value_of
+from coordinator.optimizer.rule import ColumnBoundsOf
+from shared.plan import nodes
+from shared.plan.expressions import Call, Constant, RowExpression, Variable
+from shared.plan.nodes import PlanNode
+from shared.plan.traversal import sources, variable_of_key
+from shared.plan.types import parse_type
+
+_WHOLE = frozenset({"tinyint", "smallint", "integer", "bigint", "date"})
+_NUMBERS = _WHOLE | {"decimal", "double", "real", "timestamp"}
+_EPOCH = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """All values are from ``low`` to ``high``; ``whole``: they are integers."""
+
+    low: float
+    high: float
+    whole: bool = False
+
+    @property
+    def values(self) -> float:
+        """How many values there can be, as far as they can be counted."""
+        return self.high - self.low + 1 if self.whole else math.inf
+
+    def share_below(self, limit: float, *, inclusive: bool) -> float:
+        """The share of values below ``limit`` if they are spread evenly."""
+        if self.whole:
+            last = math.floor(limit) if inclusive else math.ceil(limit) - 1
+            return min(1.0, max(0.0, (last - self.low + 1) / self.values))
+        if self.low == self.high:
+            return float(self.low <= limit if inclusive else self.low < limit)
+        return min(1.0, max(0.0, (limit - self.low) / (self.high - self.low)))
+
+
+Intervals = Mapping[str, Interval]
+"""By variable, whose names are unique in a plan."""
+
+
+def intervals(root: PlanNode, bounds_of: ColumnBoundsOf) -> Intervals:
+    """Of all variables of a plan for which they are known."""
+    return dict(_found(root, bounds_of, {}))
+
+
+def _found(node: PlanNode, bounds_of: ColumnBoundsOf, known: dict[str, Interval]) -> Iterator[tuple[str, Interval]]:
+    for source in sources(node):
+        known |= dict(_found(source, bounds_of, known))
+    match node:
+        case nodes.TableScanNode():
+            bounds = bounds_of(node)
+            for key, handle in node.assignments.items():
+                variable = variable_of_key(key)
+                pair = bounds.get(str(handle.get("columnIdentity", handle).get("name")))
+                base = parse_type(variable.type).base
+                if pair is not None and base in _NUMBERS:
+                    known[variable.name] = Interval(*pair, whole=base in _WHOLE)
+        case nodes.ProjectNode():
+            for key, expression in node.assignments.assignments.items():
+                found = interval(expression, known)
+                if found is not None:
+                    known[variable_of_key(key).name] = found
+        case _:
+            pass
+    yield from known.items()
+
+
+def interval(expression: RowExpression, known: Intervals) -> Interval | None:
+    """Where the values of ``expression`` are; None when nothing is known."""
+    match expression:
+        case Variable(name=name):
+            return known.get(name)
+        case Constant(type=kind):
+            base = parse_type(kind).base
+            number = _number(value_of(expression)) if base in _NUMBERS else None
+            return None if number is None else Interval(number, number, whole=base in _WHOLE)
+        case Call(displayName=name) if all(parse_type(type_).base in _NUMBERS for type_ in _types(expression)):
+            parts = [interval(argument, known) for argument in expression.arguments]
+            if any(part is None for part in parts):
+                return None
+            return _computed(name.lower(), [part for part in parts if part is not None], expression)
+        case _:
+            return None
+
+
+def _types(call: Call) -> list[str]:
+    arguments = (a.type if isinstance(a, Variable | Constant) else getattr(a, "returnType", "") for a in call.arguments)
+    return [call.returnType, *arguments]
+
+
+def _computed(name: str, parts: list[Interval], call: Call) -> Interval | None:
+    whole = all(part.whole for part in parts)
+    match name, parts:
+        case "add", [a, b]:
+            return Interval(a.low + b.low, a.high + b.high, whole)
+        case "subtract", [a, b]:
+            return Interval(a.low - b.high, a.high - b.low, whole)
+        case "multiply", [a, b]:
+            products = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+            return Interval(min(products), max(products), whole)
+        case "negation", [a]:
+            return Interval(-a.high, -a.low, whole)
+        case "cast", [a]:
+            target = parse_type(call.returnType).base
+            same = (target in ("date", "timestamp")) == (_types(call)[1].startswith(("date", "timestamp")))
+            if not same or target in ("date", "timestamp"):
+                return None
+            # Rounding to whole numbers moves a bound by less than one.
+            return Interval(math.floor(a.low), math.ceil(a.high), whole=True) if target in _WHOLE else a
+        case _:
+            return None
+
+
+def _number(value: Any) -> float | None:
+    match value:
+        case bool() | None:
+            return None
+        case int() | float() | Decimal():
+            return float(value)
+        case datetime():
+            return (value.replace(tzinfo=None) - _EPOCH).total_seconds() * 1e6
+        case date():
+            return float((value - _EPOCH.date()).days)
+        case _:
+            return None
