@@ -112,11 +112,11 @@ class Catalogs(CatalogObjects):
             self._takes_over[type(connector)] = isinstance(connector, Pushdown)
         return cast(Pushdown, connector) if self._takes_over[type(connector)] else None
 
-    def row_position(self, scan: TableScanNode) -> RowPositionDescriptor | str:
-        """How the rows of a scan are found again, or why they cannot be."""
+    def row_position(self, scan: TableScanNode) -> RowPositionDescriptor | str | None:
+        """How the rows of a scan are found again, or why they cannot be; None for a connector without positions."""
         connector = self.connector(scan.table.connectorId)
         if not isinstance(connector, RowPositions):
-            return f"rows of catalog {scan.table.connectorId} have no position"
+            return None
         return connector.row_position(scan)
 
     def column_bounds(self, scan: TableScanNode) -> Mapping[str, tuple[float, float]]:

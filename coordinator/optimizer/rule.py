@@ -12,8 +12,8 @@ from shared.spi.pushdown import PushdownOf
 from shared.spi.row_position import RowPositionDescriptor
 from shared.spi.session import Session
 
-RowPositionOf = Callable[[TableScanNode], RowPositionDescriptor | str]
-"""How a connector finds the rows of a scan again, or why it cannot."""
+RowPositionOf = Callable[[TableScanNode], RowPositionDescriptor | str | None]
+"""How a connector finds the rows of a scan again, or why it cannot; None for one that never can."""
 
 
 ColumnBoundsOf = Callable[[TableScanNode], Mapping[str, tuple[float, float]]]

@@ -62,7 +62,7 @@ DECLARED: tuple[SessionProperty, ...] = (
     SessionProperty(
         "enable_global_late_materialization",
         "boolean",
-        "false",
+        "true",
         "Read columns that only the result needs by row position, after its rows are known",
     ),
     SessionProperty(
@@ -79,6 +79,12 @@ DECLARED: tuple[SessionProperty, ...] = (
         "integer",
         "3",
         "The fewest columns to fetch of a table when all are numbers or dates",
+    ),
+    SessionProperty(
+        "global_late_materialization_min_table_size",
+        "data size",
+        "16MB",
+        "The smallest table whose columns are fetched by position, where that must pay",
     ),
     SessionProperty(
         "join_distribution_type",

@@ -87,12 +87,39 @@ def test_deferred_columns(query: str, columns: list[str], plan: Any) -> None:
         ("SELECT * FROM t ORDER BY k LIMIT 9", {"max_rows": "8"}, "up to 9 rows are in the result, more than"),
         ("SELECT id FROM t ORDER BY k LIMIT 9", {}, "only 1 narrow column of t would be fetched"),
         ("SELECT p FROM t ORDER BY k LIMIT 9", {}, "no column of t that only the result needs"),
-        ("SELECT * FROM t ORDER BY k LIMIT 9", {"cost_based": "true"}, "no table has 16 MB to read"),
+        ("SELECT * FROM t ORDER BY k LIMIT 9", {"cost_based": "true"}, "no table has 16MB to read"),
     ],
 )
 def test_reasons(query: str, given: dict[str, str], reason: str, plan: Any) -> None:
     assert f"Late materialization: {reason}" in explained(plan, query, **given)
     assert isinstance(plan(query, **given), RunOnSpark)
+
+
+PRICED = {"cost_based": "true", "min_table_size": "0B"}
+EVERY = "without LIMIT, no filter or join is known to leave few rows"
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT * FROM t WHERE k > 4", None),
+        ("SELECT * FROM t WHERE k >= 3", EVERY),
+        ("SELECT * FROM t WHERE k + id > 100", None),
+        ("SELECT * FROM t WHERE k * 2 - id >= 4", EVERY),
+        ("SELECT * FROM t WHERE k BETWEEN -5 AND 10", EVERY),
+        ("SELECT * FROM t WHERE k = 17", None),
+        ("SELECT * FROM t JOIN u ON id = uid WHERE n + k > 9", None),
+        ("SELECT * FROM t JOIN u ON id = uid WHERE n + k > 0", EVERY),
+        ("SELECT t.* FROM t JOIN u ON id = uid WHERE n = 6", None),
+        ("SELECT * FROM t WHERE k > 0 LIMIT 2", "the scan stops at the LIMIT by itself"),
+        ("SELECT * FROM t WHERE k > 100 LIMIT 2", None),
+        ("SELECT * FROM t ORDER BY k LIMIT 2", None),
+    ],
+)
+def test_bounds_of_columns_decide(query: str, reason: str | None, plan: Any) -> None:
+    told = explained(plan, query, **PRICED)
+    assert ("- Fetch[" in told) == (reason is None)
+    assert reason is None or f"Late materialization: {reason}" in told
 
 
 def test_narrow_columns_when_asked_for(plan: Any) -> None:

@@ -182,6 +182,9 @@ class FakeCatalogs(CatalogObjects):
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Catalog {name} does not exist")
         return self._connectors[name]
 
+    def column_bounds(self, scan: Any) -> dict[str, tuple[float, float]]:
+        return {}
+
     def row_position(self, scan: Any) -> str:
         return "the tables of this catalog are not real"
 

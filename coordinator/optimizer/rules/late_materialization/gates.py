@@ -16,12 +16,12 @@ from shared.plan.nodes import PlanNode
 from shared.plan.traversal import sources, walk
 from shared.plan.types import parse_type
 from shared.spi.session import Session
+from shared.units import format_data_size, parse_data_size
 
 _NARROW = frozenset(
     {"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "date", "time", "timestamp", "decimal"}
 )
-_LEAST_TABLE_BYTES = 16 << 20
-"""Smaller tables are read whole before a second pass would have started."""
+SWITCH = "enable_global_late_materialization"
 _MOST_SHARE = 0.5
 """Of the scanned rows, where no LIMIT says how many are left: the engine itself stops when it finds too many."""
 
@@ -34,15 +34,18 @@ class Settings:
     cost_based: bool
     max_rows: int
     min_columns: int
+    min_table_size: int
+    """Bytes: smaller tables are read whole before a second pass would have started."""
 
     @classmethod
     def of(cls, session: Session) -> Settings:
         prefix = "global_late_materialization_"
         return cls(
-            enabled=session_flag(session, "enable_global_late_materialization"),
+            enabled=session_flag(session, SWITCH),
             cost_based=session_flag(session, prefix + "cost_based"),
             max_rows=int(session_value(session, prefix + "max_rows")),
             min_columns=int(session_value(session, prefix + "min_columns")),
+            min_table_size=parse_data_size(session_value(session, prefix + "min_table_size")),
         )
 
 
@@ -63,8 +66,9 @@ def reason_against(
         return f"up to {most} rows are in the result, more than global_late_materialization_max_rows"
     if not settings.cost_based:
         return None
-    if all((d.descriptor.size_bytes or _LEAST_TABLE_BYTES) < _LEAST_TABLE_BYTES for d in deferrals):
-        return f"no table has {_LEAST_TABLE_BYTES >> 20} MB to read"
+    least = settings.min_table_size
+    if all((d.descriptor.size_bytes or least) < least for d in deferrals):
+        return f"no table has {format_data_size(least)} to read"
     chains = [_chain(root, deferral.scan) for deferral in deferrals]
     if most is not None and any(_limit_pays(chain) for chain in chains):
         return None

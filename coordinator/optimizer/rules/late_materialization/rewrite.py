@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coordinator.optimizer.rule import RuleContext
 from coordinator.optimizer.rules.late_materialization.collector import ColumnCollector
-from coordinator.optimizer.rules.late_materialization.gates import Settings, reason_against, too_narrow
+from coordinator.optimizer.rules.late_materialization.gates import SWITCH, Settings, reason_against, too_narrow
 from coordinator.optimizer.rules.late_materialization.rewriter import Deferral, PlanRewriter, UnionConflictError
 from shared.plan.nodes import OutputNode, PlanNode, TableScanNode
 from shared.plan.traversal import variable_of_key
@@ -46,7 +46,7 @@ def _deferrals(
             context.note(f"only {_count(deferral)} of {_table(scan)} would be fetched")
         else:
             found[scan_id] = deferral
-    if not found and collector.scans and not collector.carried:
+    if not found and collector.scans and not collector.carried and SWITCH in context.session.properties:
         context.note("every column is read before the result")
     return found
 
@@ -55,6 +55,10 @@ def _deferral(scan: TableScanNode, carried: frozenset[str], context: RuleContext
     if not carried or context.row_position is None:
         return None
     descriptor = context.row_position(scan)
+    if descriptor is None and SWITCH in context.session.properties:
+        descriptor = f"rows of catalog {scan.table.connectorId} have no position"
+    if descriptor is None:
+        return None
     if isinstance(descriptor, str):
         context.note(descriptor)
         return None
