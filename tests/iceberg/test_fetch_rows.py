@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import xxhash
 
 from coordinator.connectors.registry import CatalogConfig, Catalogs
 from coordinator.engine.fetch_rows import fetch_rows
@@ -106,11 +107,13 @@ def table(lake: Any) -> Any:
 QUERY = "SELECT id, name, o FROM t ORDER BY id LIMIT 1000"
 
 
-def run(lake: Any, positions: list[tuple[int | None, str | None, int | None]], work: FetchRows | None = None) -> Any:
+def run(
+    lake: Any, positions: list[tuple[int | None, str | int | None, int | None]], work: FetchRows | None = None
+) -> Any:
     rows = pa.table(
         {
             "id": pa.array([p[0] for p in positions], pa.int64()),
-            "source": pa.array([p[1] for p in positions], pa.string()),
+            "source": pa.array([p[1] for p in positions]),
             "ref": pa.array([p[2] for p in positions], pa.int64()),
         }
     )
@@ -136,6 +139,20 @@ def test_rows_in_any_order_with_duplicates_and_gaps(lake: Any, table: Any) -> No
     rows, _, execution = run(lake, wanted)
     assert rows == [(i, None if i is None else f"n{i}", None if i is None else "x") for i, _, _ in wanted]
     assert execution.read > 0
+
+
+def test_files_by_number(lake: Any, table: Any) -> None:
+    """What Spark carries through joins and sorts: the 64-bit xxHash of a path, with Spark's seed."""
+    a, b, c = (xxhash.xxh64_intdigest(path.encode(), 42) for path in files(lake))
+    signed = [n - (1 << 64) if n >> 63 else n for n in (a, b, c)]
+    rows, _, _ = run(lake, [(205, signed[2], 5), (None, None, None), (7, signed[0], 7), (101, signed[1], 1)])
+    assert rows == [(205, "n205", "x"), (None, None, None), (7, "n7", "x"), (101, "n101", "x")]
+
+
+def test_an_unknown_number_is_one_pass_instead(lake: Any, table: Any) -> None:
+    work = planned(lake, QUERY)
+    _, spark, _ = run(lake, [(1, 12345, 1)], work)
+    assert spark.asked == [work.first.sql, work.otherwise.sql]
 
 
 def test_only_rows_without_a_position(lake: Any, table: Any) -> None:

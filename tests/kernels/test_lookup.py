@@ -181,6 +181,17 @@ def test_only_pages_with_wanted_rows_are_read(rows: pa.Table, tmp_path: Path) ->
     assert size * 0.8 < whole.bytes < size * 1.2
 
 
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_pages_without_an_index_are_found_by_their_headers(version: str, rows: pa.Table, tmp_path: Path) -> None:
+    """As PyIceberg writes files: of flat columns only the pages with wanted rows are read."""
+    path, many = str(tmp_path / "f.parquet"), pa.concat_tables([rows.select(["number", "repeating", "distinct"])] * 20)
+    pq.write_table(many, path, row_group_size=90_000, max_rows_per_page=2_000, data_page_version=version)
+    chosen = np.array([0, 1_999, 2_000, 89_999, 90_000, 150_001, 179_999])
+    found, traffic = fetch([(path, chosen)], FIELDS[:3])
+    same(found, many.take(chosen))
+    assert traffic.bytes < Path(path).stat().st_size // 4
+
+
 def test_files_are_joined_in_the_order_of_the_task(rows: pa.Table, tmp_path: Path) -> None:
     files = []
     for i in range(5):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -13,6 +11,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DoubleType, LongType, StringType
 
 from tests.e2e.service import Service
+from tests.queries.foreign import foreign_writer
 from tests.queries.test_late_materialization import OFF, ON
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -20,12 +19,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def foreign() -> Any:
-    file = Path(__file__).parents[1] / "iceberg" / "foreign_writer.py"
-    spec = importlib.util.spec_from_file_location("late_foreign_writer", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return foreign_writer()
 
 
 def part(start: int, stop: int) -> pa.Table:
@@ -89,6 +83,26 @@ def test_row_lineage(queries: Service) -> None:
     fetched = both(queries, "SELECT _row_id, name FROM late_v3 ORDER BY k, id LIMIT 3")
     expected = sorted(ids, key=lambda row: (row[0] * 37 % 1000, row[0]))[:3]
     assert fetched == [[row_id, f"n{i}"] for i, row_id in expected]
+
+
+def test_deletion_vectors(queries: Service) -> None:
+    """Version 3, rows deleted and updated by vectors; rows that moved are found where they are now."""
+    options = {"catalog": "iceberg", "schema": "db"}
+    queries.lake().create_namespace_if_not_exists("db")
+    queries.execute(
+        "CREATE TABLE late_vectors (id bigint, k integer, name varchar) WITH (\"format-version\" = '3', "
+        "\"write.delete.mode\" = 'merge-on-read', \"write.update.mode\" = 'merge-on-read')",
+        **options,
+    )
+    rows = "SELECT n, CAST(n * 37 % 1000 AS integer), 'n' || CAST(n AS varchar) FROM UNNEST(sequence(0, 499)) AS t(n)"
+    queries.execute(f"INSERT INTO late_vectors {rows}", **options)
+    queries.execute("DELETE FROM late_vectors WHERE id % 3 = 0", **options)
+    queries.execute("UPDATE late_vectors SET name = 'new' WHERE id % 50 = 1", **options)
+    files = queries.execute('SELECT content, file_format FROM "late_vectors$files"', **options)
+    assert any(content == 1 and kind == "PUFFIN" for content, kind in files), files
+    found = both(queries, "SELECT id, name FROM late_vectors ORDER BY k, id LIMIT 60")
+    kept = sorted((i for i in range(500) if i % 3), key=lambda i: (i * 37 % 1000, i))[:60]
+    assert found == [[i, "new" if i % 50 == 1 else f"n{i}"] for i in kept]
 
 
 def test_schema_evolution(queries: Service) -> None:

@@ -18,7 +18,7 @@ from .thrift import Reader, Struct
 _HEADER = 512
 """Bytes read for a header at first; the statistics in it may make it longer."""
 _LONGEST_HEADER = 64 << 10
-LEAST_CHUNK = 256 << 10
+LEAST_CHUNK = 64 << 10
 """Smaller chunks are read and decoded sooner than walked."""
 
 
