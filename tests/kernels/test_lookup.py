@@ -185,7 +185,8 @@ def test_only_pages_with_wanted_rows_are_read(rows: pa.Table, tmp_path: Path) ->
 def test_pages_without_an_index_are_found_by_their_headers(version: str, rows: pa.Table, tmp_path: Path) -> None:
     """As PyIceberg writes files: of flat columns only the pages with wanted rows are read."""
     path, many = str(tmp_path / "f.parquet"), pa.concat_tables([rows.select(["number", "repeating", "distinct"])] * 20)
-    pq.write_table(many, path, row_group_size=90_000, max_rows_per_page=2_000, data_page_version=version)
+    layout = {"row_group_size": 90_000, "max_rows_per_page": 2_000, "use_dictionary": ["repeating"]}
+    pq.write_table(many, path, compression="none", data_page_version=version, **layout)
     chosen = np.array([0, 1_999, 2_000, 89_999, 90_000, 150_001, 179_999])
     found, traffic = fetch([(path, chosen)], FIELDS[:3])
     same(found, many.take(chosen))
