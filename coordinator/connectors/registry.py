@@ -21,7 +21,7 @@ from shared.spi.connector import Connector, ConnectorFactory
 from shared.spi.pushdown import Pushdown
 from shared.spi.relation import Relation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor, RowPositions
-from shared.spi.table_statistics import ColumnBounds
+from shared.spi.table_statistics import ColumnBounds, ValueRange
 
 ENTRY_POINTS = "procession.connectors"
 
@@ -119,7 +119,7 @@ class Catalogs(CatalogObjects):
             return None
         return connector.row_position(scan)
 
-    def column_bounds(self, scan: TableScanNode) -> Mapping[str, tuple[float, float]]:
+    def column_bounds(self, scan: TableScanNode) -> Mapping[str, Sequence[ValueRange]]:
         """Between which numbers the values of a scan's columns lie, as far as its connector can tell."""
         connector = self.connector(scan.table.connectorId)
         return connector.column_bounds(scan) if isinstance(connector, ColumnBounds) else {}

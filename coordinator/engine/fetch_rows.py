@@ -65,11 +65,20 @@ def _run(work: RunOnSpark, execution: Execution, spark: SparkSql, catalogs: Cata
 
 def _first_pass(work: FetchRows, execution: Execution, spark: SparkSql, catalogs: Catalogs) -> Any | None:
     """The rows with their positions, None as soon as they are too many."""
+    if work.likely is not None:
+        rows = _rows(work.likely.work, work.max_rows, execution, spark, catalogs)
+        if rows is not None and rows.num_rows >= work.likely.rows:
+            return rows
+        _LOG.info("query %s: the first rows are not where they were looked for", execution.query_id)
+    return _rows(work.first, work.max_rows, execution, spark, catalogs)
+
+
+def _rows(work: RunOnSpark, most: int, execution: Execution, spark: SparkSql, catalogs: Catalogs) -> Any | None:
     batches, count = [], 0
-    with closing(_run(work.first, execution, spark, catalogs)) as stream:  # type: ignore[type-var]
+    with closing(_run(work, execution, spark, catalogs)) as stream:  # type: ignore[type-var]
         for batch in stream:
             count += batch.num_rows
-            if count > work.max_rows:
+            if count > most:
                 return None
             batches.append(batch)
     return pa.Table.from_batches(batches) if count else pa.table({})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coordinator.planner.identifiers import PlanNodeIds
@@ -11,13 +11,14 @@ from shared.plan.traversal import rewrite_bottom_up
 from shared.spi.pushdown import PushdownOf
 from shared.spi.row_position import RowPositionDescriptor
 from shared.spi.session import Session
+from shared.spi.table_statistics import ValueRange
 
 RowPositionOf = Callable[[TableScanNode], RowPositionDescriptor | str | None]
 """How a connector finds the rows of a scan again, or why it cannot; None for one that never can."""
 
 
-ColumnBoundsOf = Callable[[TableScanNode], Mapping[str, tuple[float, float]]]
-"""Least and greatest values of a scan's columns by their handles' names, of those that are known."""
+ColumnBoundsOf = Callable[[TableScanNode], Mapping[str, Sequence[ValueRange]]]
+"""Where the values of a scan's columns lie, by their handles' names, of those for which it is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,11 +79,20 @@ class RunOnSpark:
 
 
 @dataclass(frozen=True, slots=True)
+class LikelyRows:
+    """``work`` gives the right rows in less time, provided that it gives ``rows`` of them."""
+
+    work: RunOnSpark
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class FetchRows:
     """Late materialization: run ``first``, then read at its rows' positions what ``look_ups`` say.
 
     ``columns`` name the columns of ``first``, ``output`` those of the result, which look-ups add to. ``otherwise`` is
     the same query in one pass, for when more than ``max_rows`` rows are found or files cannot be read by position.
+    ``likely`` is tried before ``first``.
     """
 
     first: RunOnSpark
@@ -92,6 +101,7 @@ class FetchRows:
     output: tuple[str, ...]
     otherwise: RunOnSpark
     max_rows: int
+    likely: LikelyRows | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,12 @@ DECLARED: tuple[SessionProperty, ...] = (
         "global_late_materialization_cost_based", "boolean", "true", "Fetch columns by position only where that pays"
     ),
     SessionProperty(
+        "global_late_materialization_guess_first_rows",
+        "boolean",
+        "true",
+        "Look for the first rows of an order where bounds of columns say they are, and elsewhere only if they are not",
+    ),
+    SessionProperty(
         "global_late_materialization_max_rows",
         "bigint",
         "100000",

@@ -21,6 +21,7 @@ from coordinator.connectors.table_versions import recording
 from coordinator.explain.explain_statement import plan_explain
 from coordinator.fragmenter.fragment import fragment
 from coordinator.optimizer.optimize import FiredRule, optimize
+from coordinator.optimizer.rules.late_materialization.likely_rows import likely_rows
 from coordinator.planner import session_statements, show
 from coordinator.planner.alter import procedure_call
 from coordinator.planner.constant_query import constant_rows
@@ -36,7 +37,7 @@ from coordinator.planner.planned_statement import (
 from coordinator.planner.procedure_call import plan_call
 from coordinator.planner.query import plan_query
 from coordinator.planner.refused import refusal
-from coordinator.planner.session_properties import check_session, session_value
+from coordinator.planner.session_properties import check_session, session_flag, session_value
 from coordinator.planner.writes import ROWS
 from coordinator.sql import statements as sql
 from coordinator.sql.ddl_statements import ExecuteTableProcedure
@@ -229,8 +230,15 @@ class _Line:
         if isinstance(logical.source, FetchNode):
             before = self._before_late_materialization()
             max_rows = int(session_value(self._session, "global_late_materialization_max_rows"))
-            return fetch_work(logical, before, lambda plan: work_of(plan, self._catalogs.relation), max_rows)
+            found = self._likely_rows(logical.source)
+            return fetch_work(logical, before, lambda plan: work_of(plan, self._catalogs.relation), max_rows, found)
         return constant_rows(logical, self._session) or work_of(logical, self._catalogs.relation)
+
+    def _likely_rows(self, fetch: FetchNode) -> tuple[PlanNode, int] | None:
+        if not session_flag(self._session, "global_late_materialization_guess_first_rows"):
+            return None
+        found = likely_rows(fetch.source, self._catalogs.column_bounds)
+        return None if found is None else (found.plan, found.rows)
 
     def _write(self, statement: sql.Statement, text: str) -> PlannedStatement:
         _refuse_parameters(tokenize(text), text)

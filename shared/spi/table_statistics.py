@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -35,10 +35,19 @@ class StatisticsSource(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ValueRange:
+    """``rows`` values of a column, NULLs not among them, are from ``low`` to ``high``: those of one file."""
+
+    low: float
+    high: float
+    rows: int
+
+
 @runtime_checkable
 class ColumnBounds(Protocol):
     """A connector that knows between which numbers the values of columns lie, without a scan."""
 
-    def column_bounds(self, scan: TableScanNode) -> Mapping[str, tuple[float, float]]:
+    def column_bounds(self, scan: TableScanNode) -> Mapping[str, Sequence[ValueRange]]:
         """By column name, of those where it is known and cheap to tell; dates in days, timestamps in microseconds."""
         ...

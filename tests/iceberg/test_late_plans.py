@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 from pyiceberg.transforms import IdentityTransform
@@ -138,3 +139,49 @@ def test_off(plan: Any) -> None:
     query = "SELECT * FROM t ORDER BY k LIMIT 2"
     assert "Late" not in explained(plan, query, enable="false")
     assert isinstance(plan(query, enable="false"), RunOnSpark)
+
+
+ROWS_IN_ORDER = [
+    ("SELECT id, note FROM big ORDER BY k LIMIT 10", 10, True),
+    ("SELECT id, note FROM big ORDER BY k DESC LIMIT 10", 10, True),
+    ("SELECT id, note FROM big ORDER BY k OFFSET 100 LIMIT 7", 7, True),
+    ("SELECT id, note FROM big WHERE id % 2 = 0 ORDER BY k, id LIMIT 10", 10, True),
+    ("SELECT note, b.uid FROM big JOIN u b ON id = uid ORDER BY k LIMIT 10", 10, True),
+    ("SELECT note, d FROM big ORDER BY d DESC LIMIT 3", 3, True),
+    ("SELECT note, id FROM big ORDER BY at LIMIT 3", 3, True),
+    ("SELECT id, note FROM big ORDER BY k NULLS FIRST LIMIT 10", 0, False),
+    ("SELECT id, note FROM big ORDER BY k LIMIT 9000", 0, False),
+    ("SELECT id, note FROM big ORDER BY k + 1 LIMIT 10", 0, False),
+    ("SELECT id, note FROM big RIGHT JOIN u ON id = uid ORDER BY k LIMIT 10", 0, False),
+    ("SELECT id, note, rank() OVER (ORDER BY id) AS r FROM big ORDER BY k LIMIT 10", 0, False),
+]
+
+
+@pytest.mark.parametrize(("query", "rows", "guessed"), ROWS_IN_ORDER)
+def test_first_rows_are_looked_for_where_they_are(query: str, rows: int, guessed: bool, plan: Any, lake: Any) -> None:
+    """What the guess leaves has the right rows: counted by DuckDB over the same rows."""
+    numbers = range(10_000)
+    big = pa.table(
+        {
+            "id": list(numbers),
+            "k": [None if i % 9 == 0 else i * 7919 % 10_000 for i in numbers],
+            "note": [f"n{i}" for i in numbers],
+            "d": pa.array([i % 3000 for i in numbers], pa.date32()),
+            "at": pa.array([i * 1_000_000_123 for i in numbers], pa.timestamp("us")),
+        }
+    )
+    lake.create("big", [big.slice(0, 4000), big.slice(4000)])
+    work = plan(query)
+    assert isinstance(work, FetchRows)
+    assert (work.likely is not None) == guessed
+    if work.likely is None:
+        return
+    assert work.likely.rows == rows
+    condition = re.search(
+        r"`(k|d|at)` (<=|>=) (CAST\('[^']*' AS \w+\)|TIMESTAMP_NTZ '[^']*'|DATE '[^']*')", work.likely.work.sql
+    )
+    assert condition is not None, work.likely.work.sql
+    bound = f'"{condition[1]}"' + f" {condition[2]} {condition[3].replace('TIMESTAMP_NTZ', 'TIMESTAMP')}"
+    wanted = rows + (100 if "OFFSET" in query else 0)
+    kept = duckdb.sql(f"SELECT count(*) FROM big WHERE {bound}").fetchall()[0][0]
+    assert wanted <= kept < 5000, bound

@@ -1,10 +1,10 @@
-"""Least and greatest numbers of a table's columns, from the bounds in its manifests; remembered by snapshot."""
+"""Between which numbers the columns of each file lie, from the bounds in manifests; remembered by snapshot."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyiceberg.conversions import from_bytes
@@ -27,13 +27,14 @@ from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.manifests import read_live
 from shared.plan.nodes import TableScanNode
+from shared.spi.table_statistics import ValueRange
 
 _NUMBERS = (IntegerType, LongType, FloatType, DoubleType, DecimalType, DateType, TimestampType, TimestamptzType)
 _MOST_MANIFEST_BYTES = 2 << 20
 """Reading more would take planning longer than an estimate is worth."""
-_REMEMBERED = 128
+_REMEMBERED = 32
 
-Ranges = Mapping[str, tuple[float, float]]
+Ranges = Mapping[str, Sequence[ValueRange]]
 
 
 class ColumnRanges:
@@ -75,25 +76,23 @@ def _ranges(table: Table, snapshot: Snapshot, schema: Schema) -> Ranges:
     files = [file.file for file in read_live(table, snapshot).data if file.file.record_count]
     found = {}
     for field in schema.fields:
-        pair = _range(field, files) if isinstance(field.field_type, _NUMBERS) else None
-        if pair is not None:
-            found[field.name] = pair
+        of_files = _of_files(field, files) if isinstance(field.field_type, _NUMBERS) else None
+        if of_files:
+            found[field.name] = of_files
     return found
 
 
-def _range(field: NestedField, files: list[Any]) -> tuple[float, float] | None:
+def _of_files(field: NestedField, files: list[Any]) -> list[ValueRange] | None:
     """None where a file with values does not tell its bounds."""
-    lows, highs = [], []
+    found = []
     for file in files:
         low, high = ((getattr(file, of) or {}).get(field.field_id) for of in ("lower_bounds", "upper_bounds"))
-        if low is None or high is None:
-            nulls = (file.null_value_counts or {}).get(field.field_id)
-            if nulls is None or nulls < file.record_count:
-                return None
-            continue
-        lows.append(_number(field, low))
-        highs.append(_number(field, high))
-    return (min(lows), max(highs)) if lows else None
+        nulls = (file.null_value_counts or {}).get(field.field_id, 0)
+        if low is not None and high is not None:
+            found.append(ValueRange(_number(field, low), _number(field, high), file.record_count - nulls))
+        elif nulls < file.record_count:
+            return None
+    return found
 
 
 def _number(field: NestedField, raw: bytes) -> float:

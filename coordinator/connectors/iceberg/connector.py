@@ -37,7 +37,7 @@ from shared.spi.connector import ColumnMetadata, TableMetadata, ViewMetadata
 from shared.spi.procedure import Procedure, ProcedureContext
 from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
-from shared.spi.table_statistics import TableStatistics
+from shared.spi.table_statistics import TableStatistics, ValueRange
 from shared.spi.table_writes import TableWrite, WriteContext
 
 
@@ -130,7 +130,7 @@ class IcebergConnector:
     def statistics(self, schema: str, table: str) -> TableStatistics | None:
         return table_statistics(self.tables_of, schema, table)
 
-    def column_bounds(self, scan: TableScanNode) -> Mapping[str, tuple[float, float]]:
+    def column_bounds(self, scan: TableScanNode) -> Mapping[str, Sequence[ValueRange]]:
         return self._bounds.of(scan)
 
     def validate(self, change: CatalogChange) -> None:

@@ -65,10 +65,11 @@ def _found(node: PlanNode, bounds_of: ColumnBoundsOf, known: dict[str, Interval]
             bounds = bounds_of(node)
             for key, handle in node.assignments.items():
                 variable = variable_of_key(key)
-                pair = bounds.get(str(handle.get("columnIdentity", handle).get("name")))
+                ranges = bounds.get(str(handle.get("columnIdentity", handle).get("name")))
                 base = parse_type(variable.type).base
-                if pair is not None and base in _NUMBERS:
-                    known[variable.name] = Interval(*pair, whole=base in _WHOLE)
+                if ranges and base in _NUMBERS:
+                    low, high = min(r.low for r in ranges), max(r.high for r in ranges)
+                    known[variable.name] = Interval(low, high, whole=base in _WHOLE)
         case nodes.ProjectNode():
             for key, expression in node.assignments.assignments.items():
                 found = interval(expression, known)
