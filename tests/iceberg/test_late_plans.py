@@ -135,6 +135,10 @@ def test_both_passes_read_the_same_snapshot(plan: Any, lake: Any) -> None:
     assert work.look_ups[0].table.connectorHandle["icebergTableName"]["snapshotId"] == snapshot
 
 
+def test_metadata_tables_are_read_in_one_pass(plan: Any) -> None:
+    assert "t$files is a metadata table" in explained(plan, 'SELECT * FROM "t$files" ORDER BY record_count LIMIT 2')
+
+
 def test_off(plan: Any) -> None:
     query = "SELECT * FROM t ORDER BY k LIMIT 2"
     assert "Late" not in explained(plan, query, enable="false")

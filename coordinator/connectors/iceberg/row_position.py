@@ -93,7 +93,7 @@ def row_lineage(table: Table) -> tuple[ColumnMetadata, ...]:
 def row_position(catalog: TableCatalog, scan: TableScanNode) -> RowPositionDescriptor | str:
     """The position of a scan's rows, or why there is none."""
     handle = scan.table.connectorHandle
-    inner = handle["icebergTableName"]
+    inner = handle.get("icebergTableName", {"tableName": handle.get("tableName"), "tableType": "SYSTEM"})
     name = str(inner["tableName"])
     if inner.get("tableType", "DATA") != "DATA":
         return f"{name} is a metadata table"
