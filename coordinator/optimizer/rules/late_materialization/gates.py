@@ -55,21 +55,26 @@ def too_narrow(deferral: Deferral, settings: Settings) -> bool:
     return all(kind in _NARROW for kind in kinds) and len(kinds) < settings.min_columns
 
 
-def reason_against(
-    root: nodes.OutputNode, deferrals: Sequence[Deferral], settings: Settings, context: RuleContext
-) -> str | None:
-    """Why columns should not be fetched later; None when they should."""
+def reason_of_plan(root: nodes.OutputNode, settings: Settings) -> str | None:
+    """Why nothing of a plan should be fetched later, whatever its tables are."""
     if not any(isinstance(node, _REDUCING) for node in walk(root)):
         return "every row of the table is in the result"
     most = most_rows(root)
     if most is not None and most > settings.max_rows:
         return f"up to {most} rows are in the result, more than global_late_materialization_max_rows"
+    return None
+
+
+def reason_against(
+    root: nodes.OutputNode, deferrals: Sequence[Deferral], settings: Settings, context: RuleContext
+) -> str | None:
+    """Why columns should not be fetched later; None when they should."""
     if not settings.cost_based:
         return None
     least = settings.min_table_size
     if all((d.descriptor.size_bytes or least) < least for d in deferrals):
         return f"no table has {format_data_size(least)} to read"
-    chains = [_chain(root, deferral.scan) for deferral in deferrals]
+    chains, most = [_chain(root, deferral.scan) for deferral in deferrals], most_rows(root)
     if most is not None and any(_limit_pays(chain) for chain in chains):
         return None
     known = intervals(root, context.column_bounds)

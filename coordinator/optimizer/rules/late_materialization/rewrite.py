@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from coordinator.optimizer.rule import RuleContext
 from coordinator.optimizer.rules.late_materialization.collector import ColumnCollector
-from coordinator.optimizer.rules.late_materialization.gates import SWITCH, Settings, reason_against, too_narrow
+from coordinator.optimizer.rules.late_materialization.gates import (
+    SWITCH,
+    Settings,
+    reason_against,
+    reason_of_plan,
+    too_narrow,
+)
 from coordinator.optimizer.rules.late_materialization.rewriter import Deferral, PlanRewriter, UnionConflictError
 from shared.plan.nodes import OutputNode, PlanNode, TableScanNode
 from shared.plan.traversal import variable_of_key
@@ -18,6 +24,11 @@ def apply(plan: PlanNode, context: RuleContext) -> PlanNode:
     collector = ColumnCollector()
     collector.collect(plan)
     early: set[tuple[str, str]] = set()
+    if collector.carried:  # before any table is asked
+        reason = reason_of_plan(plan, settings)
+        if reason is not None:
+            context.note(reason)
+            return plan
     while True:
         deferrals = _deferrals(collector, context, settings, early)
         if not deferrals:
