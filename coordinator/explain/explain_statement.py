@@ -20,6 +20,8 @@ from coordinator.planner.planned_statement import (
     PlannedStatement,
     ReturnRows,
 )
+from coordinator.sql import ddl_statements as ddl
+from coordinator.sql import statements as sql
 from coordinator.sql.statements import Explain, ExplainFormat, ExplainType
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.fragment import SubPlan
@@ -56,15 +58,33 @@ def plan_explain(
             assert_never(statement.type)
 
 
+_NOT_RUN = (
+    ddl.AddColumn, ddl.AlterColumn, ddl.CommentOn, ddl.CreateSchema, ddl.CreateTable, ddl.CreateView, ddl.DropColumn,
+    ddl.DropSchema, ddl.DropTable, ddl.DropView, ddl.ExecuteTableProcedure, ddl.RenameColumn, ddl.RenameSchema,
+    ddl.RenameTable, ddl.RenameView, ddl.SetTableProperties, ddl.TruncateTable, sql.Call, sql.Commit, sql.Deallocate,
+    sql.Execute, sql.ExecuteImmediate, sql.Prepare, sql.ResetSession, sql.Rollback, sql.SetSession,
+    sql.StartTransaction, sql.Use,
+)  # fmt: skip
+
+
+def refuse_to_analyze(statement: Explain) -> None:
+    """Raises NOT_SUPPORTED, before anything is looked up, for EXPLAIN ANALYZE of what has no plan to measure."""
+    if statement.analyze and isinstance(statement.statement, _NOT_RUN):
+        raise _not_analyzed(statement)
+
+
+def _not_analyzed(statement: Explain) -> ProcessionError:
+    kind = type(statement.statement).__name__
+    return ProcessionError(ErrorCode.NOT_SUPPORTED, f"EXPLAIN ANALYZE doesn't support statement type: {kind}")
+
+
 def _analyze(statement: Explain, planned: PlannedStatement) -> PlannedStatement:
     """The statement runs, is checked and queued as it is; its plan becomes the result."""
     if statement.type is not ExplainType.DISTRIBUTED or statement.format is not ExplainFormat.TEXT:
         message = "EXPLAIN ANALYZE only supports TYPE DISTRIBUTED and FORMAT TEXT"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
     if planned.subplan is None or isinstance(planned.work, CallProcedure):
-        kind = type(statement.statement).__name__
-        message = f"EXPLAIN ANALYZE doesn't support statement type: {kind}"
-        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
+        raise _not_analyzed(statement)
     work = ExplainAnalyze(planned.work, planned.columns, distributed_text(planned.subplan), planned.verb_seconds)
     return replace(planned, columns=(Column("Query Plan", "varchar"),), work=work, query_type="EXPLAIN")
 

@@ -18,7 +18,7 @@ from coordinator.analyzer.procedure_resolution import resolve_procedure
 from coordinator.analyzer.syntax import parse_query
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.table_versions import recording
-from coordinator.explain.explain_statement import plan_explain
+from coordinator.explain.explain_statement import plan_explain, refuse_to_analyze
 from coordinator.fragmenter.fragment import fragment
 from coordinator.optimizer.optimize import FiredRule, optimize
 from coordinator.optimizer.rules.late_materialization.likely_rows import likely_rows
@@ -125,6 +125,7 @@ class _Line:
             case sql.Query():
                 return self._query(statement, text)
             case sql.Explain():
+                refuse_to_analyze(statement)
                 self._explaining = not statement.analyze
                 planned = self._plan(statement.statement, text)
                 return plan_explain(statement, planned, self._fired, self._notes)

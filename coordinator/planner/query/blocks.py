@@ -10,7 +10,6 @@ from coordinator.analyzer import calls, expressions
 from coordinator.analyzer.builders import conjunction, conjuncts
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.scope import Scope, ScopeField
-from coordinator.analyzer.syntax import CAST, function_name
 from coordinator.planner.query.aggregation import Grouping, check_grouped, check_groupings, group, plan_grouping
 from coordinator.planner.query.builder import Builder, Ids, RelationPlan, free_variables
 from coordinator.planner.query.builder import replace as substitute
@@ -164,14 +163,13 @@ def _select_items(tree: Any, source: RelationPlan, context: Context) -> list[Sel
 
 
 def _implied_name(node: Any) -> str | None:
+    """The name of a column, or of a field reached by names only; nothing else names its result."""
     while type(node).__name__ == "Paren":
         node = node.this
     if type(node).__name__ == "Column":
         return str(node.name)
-    if type(node).__name__ == "Dot":
+    if type(node).__name__ == "Dot" and _implied_name(node.this) is not None:
         return str(node.expression.name)
-    if function_name(node) == CAST:
-        return None
     return None
 
 
@@ -219,13 +217,11 @@ def _order(
     if clause is None:
         return []
     context.only(clause, "expressions")
-    # Output names come before source columns of the same name.
-    outputs: dict[str, RowExpression] = {}
+    # Output names come before source columns of the same name; two outputs of one name are ambiguous.
     fields: list[ScopeField] = []
     for item in items:
-        if item.name is None or item.name.lower() in outputs:
+        if item.name is None:
             continue
-        outputs[item.name.lower()] = item.expression
         if isinstance(item.expression, Variable):
             fields.append(ScopeField(item.name, item.expression))
             continue

@@ -85,6 +85,17 @@ class Builder:
             self.project(kept | {v.key: e for e, v in computed.items()})
         return wanted
 
+    def add_each(self, expressions: Iterable[tuple[RowExpression, str]]) -> list[Variable]:
+        """As ``add``, with a variable of its own for each expression, also where two are the same."""
+        wanted, copies = self.add(expressions), dict[str, RowExpression]()
+        for position, variable in enumerate(wanted):
+            if variable in wanted[:position]:
+                wanted[position] = self.ids.variable(variable.name, variable.type, variable.sourceLocation)
+                copies[wanted[position].key] = variable
+        if copies:
+            self.project({v.key: v for v in output_variables(self.node)} | copies)
+        return wanted
+
     def project(self, assignments: Mapping[str, RowExpression]) -> None:
         """Exactly the assigned variables."""
         self.node = ProjectNode(

@@ -44,7 +44,7 @@ def plan_relation(planner: Planning, node: Any, context: Context, left: Relation
             context.only(node, "this", "alias", "joins", "with_")
             if node.args.get("with_"):
                 raise context.unsupported(node, "WITH before a parenthesis")
-            if type(node.this).__name__ == "Table":
+            if _is_relation(node.this):
                 inner = plan_relation(planner, node.this, context, None)
             else:
                 inner = planner.plan_nested(node.this, context)
@@ -63,6 +63,13 @@ def plan_relation(planner: Planning, node: Any, context: Context, left: Relation
             return plan_relation(planner, node.this, context, left)
         case name:
             raise context.unsupported(node, f"{name.upper()} in FROM")
+
+
+def _is_relation(node: Any) -> bool:
+    """Whether parentheses hold a relation, and not a query: a table, or a query that has an alias or is joined."""
+    if type(node).__name__ == "Subquery":
+        return bool(node.args.get("alias") or node.args.get("joins"))
+    return type(node).__name__ == "Table"
 
 
 def _lateral(planner: Planning, node: Any, context: Context, left: RelationPlan | None = None) -> RelationPlan:
@@ -189,7 +196,7 @@ def _unnest(planner: Planning, node: Any, context: Context, left: RelationPlan |
     values = [expressions.analyze_expression(e, inner) for e in node.expressions]
     builder = Builder(planner.ids, source.node)
     replicated = output_variables(source.node)
-    variables = builder.add((v, "unnest") for v in values)
+    variables = builder.add_each((v, "unnest") for v in values)
     made: dict[str, tuple[Variable, ...]] = {}
     fields: list[ScopeField] = []
     for tree, variable in zip(node.expressions, variables, strict=True):
