@@ -21,6 +21,7 @@ from coordinator.engine.jobs import JobLog
 from coordinator.engine.measured import Operator, explain_analyze
 from coordinator.engine.procedures import run_procedure
 from coordinator.planner.planned_statement import (
+    AnalyzeTable,
     CallProcedure,
     ChangeCatalog,
     ExplainAnalyze,
@@ -35,6 +36,7 @@ from coordinator.planner.planned_statement import (
 from shared.spi.catalog_changes import EditableCatalog
 from shared.spi.jobs import Job
 from shared.spi.procedure import ProcedureContext, ProcedureProgress
+from shared.spi.table_statistics import AnalyzableCatalog
 from shared.spi.table_writes import WritableCatalog, WriteContext
 from shared.spi.workers import WorkerRuntime
 
@@ -104,6 +106,11 @@ class Executor:
                 editor = cast(EditableCatalog, self._catalogs.connector(catalog))
                 editor.change(change, self._context(catalog, execution))
                 yield rows_to_batch(planned.columns, [[True]])
+            case AnalyzeTable(catalog, schema, table, properties):
+                analyzer = cast(AnalyzableCatalog, self._catalogs.connector(catalog))
+                analyzed = analyzer.analyze(schema, table, properties, self._context(catalog, execution))
+                execution.set_update_count(analyzed)
+                yield rows_to_batch(planned.columns, [[analyzed]])
             case WriteRows() as work:
                 yield rows_to_batch(planned.columns, [[self._write(work, execution)]])
             case _:

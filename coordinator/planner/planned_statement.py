@@ -154,6 +154,16 @@ class WriteRows:
     inputs: tuple[Input, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class AnalyzeTable:
+    """ANALYZE: statistics of a table, by a connector that is an AnalyzableCatalog; the rows are the result."""
+
+    catalog: str
+    schema: str
+    table: str
+    properties: Mapping[str, Any]
+
+
 Work = (
     ReturnRows
     | RunLocally
@@ -164,6 +174,7 @@ Work = (
     | ExplainAnalyze
     | ChangeCatalog
     | WriteRows
+    | AnalyzeTable
 )
 
 

@@ -38,7 +38,11 @@ def evaluate_properties(
 
 def code_of(kind: str) -> ErrorCode:
     """The error code of wrong properties."""
-    codes = {"schema": ErrorCode.INVALID_SCHEMA_PROPERTY, "column": ErrorCode.INVALID_COLUMN_PROPERTY}
+    codes = {
+        "schema": ErrorCode.INVALID_SCHEMA_PROPERTY,
+        "column": ErrorCode.INVALID_COLUMN_PROPERTY,
+        "analyze": ErrorCode.INVALID_ANALYZE_PROPERTY,
+    }
     return codes.get(kind, ErrorCode.INVALID_TABLE_PROPERTY)
 
 

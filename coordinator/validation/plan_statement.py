@@ -27,6 +27,7 @@ from coordinator.planner.alter import procedure_call
 from coordinator.planner.constant_query import constant_rows
 from coordinator.planner.describe_prepared import describe_input, describe_output
 from coordinator.planner.planned_statement import (
+    AnalyzeTable,
     ChangeCatalog,
     Column,
     PlannedStatement,
@@ -266,7 +267,11 @@ class _Line:
     def _refuse_in_transaction(self, planned: PlannedStatement) -> None:
         """Nothing could be rolled back: what writes commits by itself, as with Presto's Iceberg connector."""
         match planned.work:
-            case ChangeCatalog(catalog=catalog) | WriteRows(write=TableWrite(catalog=catalog)):
+            case (
+                ChangeCatalog(catalog=catalog)
+                | AnalyzeTable(catalog=catalog)
+                | WriteRows(write=TableWrite(catalog=catalog))
+            ):
                 if self._session.transaction_id is not None:
                     message = f"Catalog only supports writes using autocommit: {catalog}"
                     raise ProcessionError(ErrorCode.AUTOCOMMIT_WRITE_CONFLICT, message)

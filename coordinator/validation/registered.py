@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from coordinator.connectors.registry import Catalogs
-from coordinator.planner import alter, ddl, merge, row_changes, show_create, show_stats, views, writes
+from coordinator.planner import alter, analyze, ddl, merge, row_changes, show_create, show_stats, views, writes
 from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.planner.writes import PlannedWrite
 from coordinator.sql import ddl_statements, dml_statements, statements
@@ -33,6 +33,7 @@ PLANNERS: Mapping[type, Planner] = {
     ddl_statements.DropView: views.plan_drop_view,
     ddl_statements.RenameView: views.plan_rename_view,
     ddl_statements.ShowCreateView: views.show_create_view,
+    ddl_statements.Analyze: analyze.plan_analyze,
     ddl_statements.ShowStats: show_stats.plan_show_stats,
     ddl_statements.ShowCreateSchema: show_create.show_create_schema,
     statements.ShowCreateTable: show_create.show_create_table,

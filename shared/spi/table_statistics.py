@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from shared.plan.nodes import TableScanNode
+from shared.spi.catalog_changes import PropertyDeclaration
+from shared.spi.procedure import ProcedureContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,16 @@ class ColumnStatistics:
 class TableStatistics:
     rows: float | None
     columns: tuple[ColumnStatistics, ...]
+
+
+class AnalyzableCatalog(Protocol):
+    """A connector that has ANALYZE."""
+
+    def analyze_properties(self) -> Sequence[PropertyDeclaration]: ...
+
+    def analyze(self, schema: str, table: str, properties: Mapping[str, Any], context: ProcedureContext) -> int:
+        """Make statistics; the rows that were analyzed. Raises ProcessionError."""
+        ...
 
 
 class StatisticsSource(Protocol):

@@ -128,6 +128,60 @@ def test_cancelled_call_stops_soon_and_leaves_nothing(fresh: Service) -> None:
     assert checksum(table) == before
 
 
+FILL = "CREATE TABLE iceberg.db.filled AS SELECT a.id, a.text FROM iceberg.db.t a CROSS JOIN iceberg.db.t b"
+"""Too many rows to end before the test does."""
+
+
+def under_warehouse(service: Service) -> set[str]:
+    folder = service.data_dir / "iceberg" / "warehouse" / "db"
+    return {str(file) for file in folder.rglob("*") if file.is_file() and not file.name.endswith(".crc")}
+
+
+def test_table_of_a_cancelled_query_is_gone_with_its_files(fresh: Service) -> None:
+    fresh.create("t", [wide(0, rows=30_000)])
+    before = under_warehouse(fresh)
+    thread, outcome = in_background(fresh, FILL)
+    eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(fresh) - before), 120)
+    assert httpx.delete(f"{fresh.url}/v1/query/{running_query(fresh)}").status_code == 204
+    thread.join(timeout=60)
+    assert isinstance(outcome[0], prestodb.exceptions.PrestoUserError)
+    assert outcome[0].error_name == "USER_CANCELED"
+    eventually(lambda: under_warehouse(fresh) == before)
+    assert fresh.lake().list_tables("db") == [("db", "t")]
+
+
+def test_query_that_runs_out_of_time_leaves_no_table(fresh: Service) -> None:
+    fresh.create("t", [wide(0, rows=30_000)])
+    before = under_warehouse(fresh)
+    cursor = fresh.cursor(session_properties={"query_max_execution_time": "10s"})
+    with pytest.raises(prestodb.exceptions.PrestoQueryError) as failed:
+        cursor.execute(FILL)
+        cursor.fetchall()
+    assert failed.value.error_name == "EXCEEDED_TIME_LIMIT"
+    eventually(lambda: under_warehouse(fresh) == before)
+    assert fresh.lake().list_tables("db") == [("db", "t")]
+
+
+def test_killed_coordinator_leaves_no_half_filled_table(fresh: Service, tmp_path: Path) -> None:
+    fresh.create("t", [wide(0, rows=30_000)])
+    before = under_warehouse(fresh)
+    thread, _ = in_background(fresh, FILL)
+    eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(fresh) - before), 120)
+    children = family(fresh.process.pid)
+    fresh.process.kill()
+    fresh.process.wait()
+    thread.join()
+    eventually(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))
+    assert len(fresh.lake().list_tables("db")) == 2
+    again = start_service(fresh.etc, fresh.data_dir, tmp_path / "log2")
+    try:
+        assert again.execute("SHOW TABLES FROM iceberg.db") == [["t"]]
+        assert again.lake().list_tables("db") == [("db", "t")]
+        assert under_warehouse(again) == before
+    finally:
+        assert again.stop(signal.SIGTERM) == 0
+
+
 def test_killed_spark_server_is_a_retriable_error_and_comes_back(fresh: Service) -> None:
     fresh.execute("CALL system.clean_data_cache()")
     table = fresh.create("t", [wide(i) for i in range(8)])

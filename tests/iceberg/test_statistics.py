@@ -184,3 +184,22 @@ def test_partition_statistics_add_up(java_lake: Any, tmp_path: Path, monkeypatch
     assert sum(r["position_delete_record_count"] for r in rows) == int(summary["total-position-deletes"])
     assert sum(r["equality_delete_record_count"] for r in rows) == int(summary["total-equality-deletes"])
     assert lake.other.load_table(f"fx.{name}").metadata.partition_statistics[0].statistics_path == path
+
+
+def test_analyze_counts_rows_and_distinct_values(lake: Any) -> None:
+    rows = pa.table({"k": pa.array([1, 2, 2, None], pa.int64()), "s": ["a", "b", "c", "c"]})
+    lake.create("t", [rows, rows])
+    connector = lake.connector
+    assert connector.analyze("db", "t", {}, lake.context()) == 8
+    assert [(c.column, c.distinct_values) for c in connector.statistics("db", "t").columns] == [("k", 2), ("s", 3)]
+    lake.create("chosen", [rows])
+    assert connector.analyze("db", "chosen", {"columns": ("S",)}, lake.context()) == 4
+    assert [(c.column, c.distinct_values) for c in connector.statistics("db", "chosen").columns] == [
+        ("k", None),
+        ("s", 3),
+    ]
+    with pytest.raises(ProcessionError, match="Can't find column nope") as failed:
+        connector.analyze("db", "t", {"columns": ("nope",)}, lake.context())
+    assert failed.value.code is ErrorCode.INVALID_ANALYZE_PROPERTY
+    lake.other.create_table("db.empty", schema=rows.schema)
+    assert connector.analyze("db", "empty", {}, lake.context()) == 0

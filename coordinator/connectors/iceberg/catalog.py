@@ -17,6 +17,7 @@ from sqlalchemy import bindparam, select
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.metadata_files import write_all_versions
 from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg_properties
+from coordinator.connectors.iceberg.unfinished import UnfinishedTables
 from shared.errors import ErrorCode, ProcessionError
 
 _CACHED_TABLES = 256
@@ -38,6 +39,7 @@ class TableCatalog:
 
     def __init__(self, settings: IcebergSettings) -> None:
         self.settings = settings
+        self.unfinished = UnfinishedTables(settings.catalog, settings.journal_file)
         self._catalog: Catalog | None = None
         self._tables: OrderedDict[str, Table] = OrderedDict()
         self._lock = threading.Lock()

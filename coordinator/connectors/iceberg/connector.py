@@ -11,6 +11,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg import ddl, writing
+from coordinator.connectors.iceberg.analysis import ANALYZE_PROPERTIES, analyze
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.column_ranges import ColumnRanges
 from coordinator.connectors.iceberg.definitions import schema_definition, table_definition
@@ -120,6 +121,12 @@ class IcebergConnector:
 
     def column_properties(self) -> Sequence[PropertyDeclaration]:
         return COLUMN_PROPERTIES
+
+    def analyze_properties(self) -> Sequence[PropertyDeclaration]:
+        return ANALYZE_PROPERTIES
+
+    def analyze(self, schema: str, table: str, properties: Mapping[str, Any], context: ProcedureContext) -> int:
+        return analyze(self.tables_of, schema, table, properties.get("columns"), context)
 
     def definition(self, schema: str, table: str) -> TableDefinition | None:
         return table_definition(self.tables_of, schema, table)

@@ -24,6 +24,7 @@ from coordinator.connectors.iceberg.failures import invalid_property, mapped
 from coordinator.connectors.iceberg.layout import partition_spec, sort_order
 from coordinator.connectors.iceberg.table_properties import canonical, format_version, stored
 from coordinator.connectors.iceberg.types import iceberg_type
+from coordinator.connectors.iceberg.unfinished import UnfinishedTable
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import NewColumn, TableCreation
 
@@ -87,11 +88,14 @@ def create(catalog: TableCatalog, new: NewTable, schema: str, name: str, shown: 
     """Make the empty table ``schema.name``; ``shown`` is the name whose folder it gets. Raises ProcessionError."""
     client = catalog.client()
     with mapped(f"{schema}.{shown}"):
+        location = new.location or _location(client, schema, shown)
+        if name != shown:
+            catalog.unfinished.begin(UnfinishedTable(schema, name, shown, location))
         try:
             client.create_table(
                 (*schema.split("."), name),
                 new.schema,
-                location=new.location or _location(client, schema, shown),
+                location=location,
                 partition_spec=new.spec,
                 sort_order=new.order,
                 properties=dict(new.properties),

@@ -21,10 +21,13 @@ from pyiceberg.types import IcebergType
 from coordinator.connectors.iceberg.catalog import UNFINISHED, TableCatalog
 from coordinator.connectors.iceberg.creation import already_exists, check_location, create, new_table
 from coordinator.connectors.iceberg.failures import invalid_property, mapped
+from coordinator.connectors.iceberg.listing import walk
 from coordinator.connectors.iceberg.spark_ddl import ColumnStep, column_step, property_step
 from coordinator.connectors.iceberg.spark_sql import quoted_path
+from coordinator.connectors.iceberg.storage import delete_files as delete_all_files
 from coordinator.connectors.iceberg.table_properties import UPDATABLE, canonical, changed
 from coordinator.connectors.iceberg.types import iceberg_type
+from coordinator.connectors.iceberg.unfinished import is_own_folder
 from coordinator.connectors.iceberg.views.catalog_views import change_view, view_names, view_store
 from coordinator.connectors.iceberg.views.metadata import view_schema
 from shared.errors import ErrorCode, ProcessionError
@@ -173,14 +176,24 @@ def appear(catalog: TableCatalog, schema: str, name: str, shown: str) -> None:
             catalog.client().rename_table((*namespace, name), (*namespace, shown))
         except TableAlreadyExistsError as error:
             raise already_exists(catalog.settings.catalog, schema, shown) from error
+    catalog.unfinished.close(schema, name)
 
 
-def remove_unfinished(catalog: TableCatalog, schema: str, name: str) -> None:
-    """Take a table that never appeared away, files included; what cannot be removed now is left to the next start."""
+def remove_unfinished(catalog: TableCatalog, schema: str, name: str) -> bool:
+    """Take a table that never appeared away, with all its files; False: what cannot go now is left to the next start.
+
+    Its folder is swept as well: files of a writer that was killed are in no metadata.
+    """
     try:
-        _drop_table(catalog, TableRemoval(schema, name, if_exists=True))
+        with mapped(f"{schema}.{name}"):
+            table = catalog.load(schema, name)
+            _drop_table(catalog, TableRemoval(schema, name, if_exists=True))
+            if table is not None and is_own_folder(table.location()):
+                delete_all_files(table.io, [file.location for file in walk(table.io, table.location())])
+            catalog.unfinished.close(schema, name)
     except ProcessionError:
-        return
+        return False
+    return True
 
 
 def _drop_table(catalog: TableCatalog, change: TableRemoval) -> None:

@@ -13,13 +13,16 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.ddl import remove_unfinished
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.journal import Journal, JournalEntry
+from coordinator.connectors.iceberg.listing import walk
 from coordinator.connectors.iceberg.manifests import read_live
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.properties import pyiceberg_properties
 from coordinator.connectors.iceberg.replace import CALL_ID
 from coordinator.connectors.iceberg.storage import delete_files, list_directory
+from coordinator.connectors.iceberg.unfinished import UnfinishedTable, is_own_folder
 from shared.errors import ProcessionError
 
 
@@ -37,7 +40,34 @@ class Recovered:
 
 def recover(catalog: TableCatalog, journal: Journal) -> list[Recovered]:
     """Close every open entry of the journal; to be called at start, before any call of this coordinator begins."""
-    return [_recover(catalog, journal, entry) for entry in journal.open_entries(catalog.settings.catalog)]
+    calls = [_recover(catalog, journal, entry) for entry in journal.open_entries(catalog.settings.catalog)]
+    return [*calls, *(_remove(catalog, entry) for entry in catalog.unfinished.open_entries())]
+
+
+def _remove(catalog: TableCatalog, entry: UnfinishedTable) -> Recovered:
+    """A table that was being filled goes; one that got its name in the last moment stays."""
+    try:
+        with mapped(f"{entry.schema}.{entry.shown}"):
+            if catalog.load(entry.schema, entry.name) is None:
+                return _never_made_or_named(catalog, entry)
+            removed = remove_unfinished(catalog, entry.schema, entry.name)
+    except ProcessionError as error:
+        return Recovered(entry.name, entry.schema, entry.shown, "POSTPONED", 0, error.message)
+    return Recovered(entry.name, entry.schema, entry.shown, "ABORTED" if removed else "POSTPONED", 0)
+
+
+def _never_made_or_named(catalog: TableCatalog, entry: UnfinishedTable) -> Recovered:
+    shown = catalog.load(entry.schema, entry.shown)
+    named = shown is not None and shown.location() == entry.location
+    files = []
+    if not named and entry.location is not None and is_own_folder(entry.location):
+        io = catalog.file_io(entry.location)
+        files = [file.location for file in walk(io, entry.location)]
+        # More than a first metadata file is a table that someone else may have renamed meanwhile.
+        files = files if len(files) == 1 and "/metadata/00000-" in files[0] else []
+        delete_files(io, files)
+    catalog.unfinished.close(entry.schema, entry.name)
+    return Recovered(entry.name, entry.schema, entry.shown, "COMMITTED" if named else "ABORTED", len(files))
 
 
 def _recover(catalog: TableCatalog, journal: Journal, entry: JournalEntry) -> Recovered:
