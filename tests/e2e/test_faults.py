@@ -138,19 +138,21 @@ def under_warehouse(service: Service) -> set[str]:
 
 
 def test_table_of_a_cancelled_query_is_gone_with_its_files(fresh: Service) -> None:
+    fresh.execute("CALL system.clean_data_cache()")
     fresh.create("t", [wide(0, rows=30_000)])
     before = under_warehouse(fresh)
     thread, outcome = in_background(fresh, FILL)
-    eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(fresh) - before), 120)
+    eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(fresh) - before), 600)
     assert httpx.delete(f"{fresh.url}/v1/query/{running_query(fresh)}").status_code == 204
-    thread.join(timeout=60)
+    thread.join(timeout=300)
     assert isinstance(outcome[0], prestodb.exceptions.PrestoUserError)
     assert outcome[0].error_name == "USER_CANCELED"
-    eventually(lambda: under_warehouse(fresh) == before)
+    eventually(lambda: under_warehouse(fresh) == before, 120)
     assert fresh.lake().list_tables("db") == [("db", "t")]
 
 
 def test_query_that_runs_out_of_time_leaves_no_table(fresh: Service) -> None:
+    fresh.execute("CALL system.clean_data_cache()")
     fresh.create("t", [wide(0, rows=30_000)])
     before = under_warehouse(fresh)
     cursor = fresh.cursor(session_properties={"query_max_execution_time": "10s"})
@@ -158,15 +160,16 @@ def test_query_that_runs_out_of_time_leaves_no_table(fresh: Service) -> None:
         cursor.execute(FILL)
         cursor.fetchall()
     assert failed.value.error_name == "EXCEEDED_TIME_LIMIT"
-    eventually(lambda: under_warehouse(fresh) == before)
+    eventually(lambda: under_warehouse(fresh) == before, 120)
     assert fresh.lake().list_tables("db") == [("db", "t")]
 
 
 def test_killed_coordinator_leaves_no_half_filled_table(fresh: Service, tmp_path: Path) -> None:
+    fresh.execute("CALL system.clean_data_cache()")
     fresh.create("t", [wide(0, rows=30_000)])
     before = under_warehouse(fresh)
     thread, _ = in_background(fresh, FILL)
-    eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(fresh) - before), 120)
+    eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(fresh) - before), 600)
     children = family(fresh.process.pid)
     fresh.process.kill()
     fresh.process.wait()

@@ -227,6 +227,8 @@ class _Runner:
                 # The next statement makes a new session; an embedded server says itself whether it lives.
                 connection.lost.set()
             raise failure from error
+        finally:
+            self._streaming.clear()
 
     def _stream(self, connection: Connection, frame: Callable[[SparkSession], DataFrame]) -> Iterator[pa.RecordBatch]:
         session = connection.session
