@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyiceberg.manifest import DataFileContent
 from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
@@ -101,6 +101,7 @@ def test_an_append_meanwhile_is_none(lake: Any, foreign: Any) -> None:
 POSITIONS = st.sets(st.integers(0, 70_000) | st.integers(0, (1 << 40)), min_size=1, max_size=60)
 
 
+@settings(deadline=None)
 @given(POSITIONS, st.integers(0, 200_000), st.integers(1, 9000))
 def test_vectors_are_those_that_pyiceberg_reads(some: set[int], start: int, run: int) -> None:
     positions = np.array(sorted(some | set(range(start, start + run))), np.int64)

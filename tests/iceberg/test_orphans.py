@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.connectors.iceberg import orphans as orphans_module
@@ -148,6 +148,7 @@ def test_prefixes_that_mean_the_same() -> None:
     assert names.conflicts == {("s3", "both", "s3", "other"), ("hdfs", "nn", "s3", "nn")}
 
 
+@settings(deadline=None)
 @given(st.sets(st.text("ab/", min_size=1, max_size=6)), st.lists(st.text("ab/", min_size=1, max_size=6), min_size=1))
 def test_lookup_is_that_of_a_set(named: set[str], asked: list[str]) -> None:
     names = FileReferences(spelling({}, {}))

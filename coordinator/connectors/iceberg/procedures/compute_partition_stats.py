@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.statistics import PartitionStatisticsFile
 from pyiceberg.table.update import SetPartitionStatisticsUpdate
 
 from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
-from coordinator.connectors.iceberg.partition_statistics import partition_statistics
+from coordinator.connectors.iceberg.partition_statistics import (
+    KnownStatistics,
+    earlier_statistics,
+    partition_statistics,
+)
 from coordinator.connectors.iceberg.procedures.show_snapshot_files import SNAPSHOT_ID, chosen_snapshot
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 
+logger = logging.getLogger(__name__)
 DECLARATION = ProcedureDeclaration(
     name="compute_partition_stats",
     kind=ProcedureKind.COORDINATOR,
@@ -23,7 +31,8 @@ DECLARATION = ProcedureDeclaration(
     arguments=(*TABLE_ARGUMENTS, SNAPSHOT_ID),
     output=(OutputColumn("partition_statistics_file", "varchar", "The file; one that is there already is kept."),),
     example="CALL iceberg.system.compute_partition_stats('sales', 'orders')",
-    notes="Worked out from the manifests alone. No rows for a table without snapshots.",
+    notes="Worked out from the manifests alone; where an ancestor has such statistics, only from what changed since. "
+    "No rows for a table without snapshots.",
 )
 
 
@@ -38,7 +47,7 @@ def answer(call: Call) -> Rows:
     for known in table.metadata.partition_statistics:
         if known.snapshot_id == snapshot.snapshot_id:
             return [(known.statistics_path,)]
-    statistics = partition_statistics(table, snapshot)
+    statistics = partition_statistics(table, snapshot, _known(table, snapshot))
     if statistics.num_rows == 0:
         return []
     name = f"partition-stats-{snapshot.snapshot_id}-{uuid.uuid4()}.parquet"
@@ -63,3 +72,16 @@ def answer(call: Call) -> Rows:
             table.io.delete(path)
         raise
     return [(path,)]
+
+
+def _known(table: Table, snapshot: Snapshot) -> KnownStatistics | None:
+    """The statistics to go on from; a file that is gone or broken is as none."""
+    found = earlier_statistics(table, snapshot)
+    if found is None:
+        return None
+    try:
+        with table.io.new_input(found[0]).open() as stream:
+            return KnownStatistics(pq.read_table(stream), found[1])
+    except (OSError, pa.ArrowInvalid) as error:
+        logger.warning("%s is not used, every manifest is read: %s", found[0], error)
+        return None

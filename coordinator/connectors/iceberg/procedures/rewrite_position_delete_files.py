@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from pyiceberg.table import Table
+
+from coordinator.connectors.iceberg.manifests import LiveFile, Partition, read_live
+from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark
-from shared.spi.procedure import Argument, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 _COUNTS = (
     ("rewritten_delete_files_count", "integer", "Delete files that were replaced."),
@@ -12,6 +18,7 @@ _COUNTS = (
     ("rewritten_bytes_count", "bigint", "Bytes of the replaced files."),
     ("added_bytes_count", "bigint", "Bytes of the written files."),
 )
+_TARGET = 64 << 20
 
 DECLARATION = ProcedureDeclaration(
     name="rewrite_position_delete_files",
@@ -20,14 +27,70 @@ DECLARATION = ProcedureDeclaration(
     arguments=(
         *TABLE_ARGUMENTS,
         Argument("options", "map(varchar,varchar)", "Iceberg's options by name, such as 'rewrite-all' to 'true'."),
+        Argument("dry_run", "boolean", "Only tell what would be joined.", default=False),
     ),
     output=tuple(OutputColumn(name, kind, doc) for name, kind, doc in _COUNTS),
+    dry_run_output=(
+        OutputColumn("partition", "varchar", "Partition as field=value/…; empty for a table without partitions."),
+        OutputColumn("delete_files_count", "integer", "Its position delete files."),
+        OutputColumn("bytes_count", "bigint", "Their size."),
+        OutputColumn("is_rewritten", "boolean", "Whether the call would rewrite some of them."),
+        OutputColumn("reason", "varchar", "Why, or why not."),
+    ),
     example="CALL iceberg.system.rewrite_position_delete_files('sales', 'orders')",
+    notes="Deletion vectors are one a data file already and stay.",
 )
 
 
 def answer(call: Call) -> Rows:
     """Raises ProcessionError: what Iceberg's procedure raises, unknown options among it."""
-    call.read()
-    row = call_spark(call, "rewrite_position_delete_files", {"options": call.arguments["options"] or None})[0]
+    table = call.read()
+    options: Mapping[str, str] = call.arguments["options"] or {}
+    if call.arguments["dry_run"]:
+        return _dry_run(table, options)
+    row = call_spark(call, "rewrite_position_delete_files", {"options": options or None})[0]
     return [[int(row[name]) for name, _, _ in _COUNTS]]
+
+
+def _dry_run(table: Table, options: Mapping[str, str]) -> Rows:
+    groups: dict[Partition, list[LiveFile]] = {}
+    for delete in read_live(table, table.current_snapshot()).deletes:
+        if delete.is_position_delete and delete.file.file_format.value.lower() != "puffin":
+            groups.setdefault(delete.partition, []).append(delete)
+    target = _number(
+        options, "target-file-size-bytes", int(table.properties.get("write.delete.target-file-size-bytes", _TARGET))
+    )
+    rows = []
+    for files in groups.values():
+        chosen, reason = _chosen(files, options, target)
+        name = partition_text(files[0].file, table.specs()[files[0].file.spec_id], table.schema())
+        rows.append((name, len(files), sum(file.size for file in files), chosen, reason))
+    return sorted(rows)
+
+
+def _chosen(files: Sequence[LiveFile], options: Mapping[str, str], target: int) -> tuple[bool, str]:
+    """Iceberg's rules of size: which files are wrong, and whether there are enough of them."""
+    if options.get("rewrite-all", "false").lower() == "true":
+        return True, "rewrite-all is true"
+    low = _number(options, "min-file-size-bytes", target * 3 // 4)
+    high = _number(options, "max-file-size-bytes", target * 9 // 5)
+    least = _number(options, "min-input-files", 5)
+    wrong = [file.size for file in files if not low <= file.size <= high]
+    if not wrong:
+        return False, f"every file is between {low} and {high} bytes"
+    if len(wrong) >= least:
+        return True, f"{len(wrong)} files are not between {low} and {high} bytes"
+    if len(wrong) > 1 and sum(wrong) > target:
+        return True, f"together {len(wrong)} files are larger than {target} bytes"
+    if sum(wrong) > high:
+        return True, f"a file is larger than {high} bytes"
+    return False, f"{len(wrong)} files of a wrong size are fewer than min-input-files, {least}"
+
+
+def _number(options: Mapping[str, str], name: str, default: int) -> int:
+    text = options.get(name)
+    if text is None:
+        return default
+    if not text.isdigit():
+        raise ArgumentError("options", f"Option {name} must be a number, got: {text}")
+    return int(text)

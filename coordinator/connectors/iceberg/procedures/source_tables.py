@@ -25,13 +25,19 @@ class Source:
     managed: bool = False
 
 
+def folder_of(text: str) -> tuple[str, str] | None:
+    """Format and path of `` `parquet`.`path` ``; None for the name of a table."""
+    found = _FOLDER.fullmatch(text.strip())
+    return None if found is None else (found[1].lower(), found[2])
+
+
 def find_source(call: Call, text: str, argument: str) -> Source:
     """Raises ArgumentError for other formats than Parquet, and for tables that Spark does not have."""
-    folder = _FOLDER.fullmatch(text.strip())
+    folder = folder_of(text)
     if folder is not None:
-        if folder[1].lower() != "parquet":
+        if folder[0] != "parquet":
             raise ArgumentError(argument, f"Only Parquet folders can be taken in: {text}", ErrorCode.NOT_SUPPORTED)
-        return Source(folder[2])
+        return Source(folder[1])
     names = tuple(name.strip("`") for name in text.split("."))
     return _of_spark(call, names if names[0] == SPARK_CATALOG else (SPARK_CATALOG, *names), argument)
 

@@ -11,6 +11,7 @@ from coordinator.connectors.iceberg.instants import zone
 from coordinator.connectors.iceberg.procedures.table_procedure import Call
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map
 from shared.errors import ErrorCode, ProcessionError
+from shared.spi.procedure import ProcedureProgress
 
 
 def call_spark(call: Call, procedure: str, arguments: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -19,7 +20,11 @@ def call_spark(call: Call, procedure: str, arguments: Mapping[str, Any]) -> Sequ
     given = [f"table => {quoted_string(table)}"]
     given += [f"{name} => {literal(value)}" for name, value in arguments.items() if value is not None]
     sql = f"CALL {quoted_name(call.catalog.settings.catalog)}.system.{procedure}({', '.join(given)})"
-    return run_spark(call, sql, procedure)
+    call.context.check_cancelled()
+    call.context.report(ProcedureProgress(0, 1, f"{procedure} by Iceberg in Spark"))
+    rows = run_spark(call, sql, procedure)
+    call.context.report(ProcedureProgress(1, 1, f"{procedure} by Iceberg in Spark"))
+    return rows
 
 
 def run_spark(call: Call, sql: str, description: str) -> Sequence[Mapping[str, Any]]:

@@ -1,0 +1,57 @@
+"""Dry runs of what Iceberg does in Spark: they need no Spark, and change nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from shared.errors import ErrorCode, ProcessionError
+
+PART = pa.table({"id": pa.array(range(10), pa.int64())})
+
+
+def call(lake: Any, procedure: str, **given: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in lake.call(procedure, schema="db", table_name="t", dry_run=True, **given).rows]
+
+
+def test_files_that_would_be_added(lake: Any, tmp_path: Path) -> None:
+    table = lake.create("t", [PART])
+    folder = tmp_path / "in"
+    for name in ("p=a/one.parquet", "p=b/two.parquet"):
+        (folder / name).parent.mkdir(parents=True)
+        pq.write_table(PART, folder / name)
+    (folder / "p=b" / "_SUCCESS").touch()
+    table.add_files([f"file://{folder}/p=a/one.parquet"])
+    found = call(lake, "add_files", source_table=f"`parquet`.`{folder}`")
+    size = (folder / "p=b" / "two.parquet").stat().st_size
+    assert found == [
+        (f"{folder}/p=a/one.parquet", "p=a", size, True),
+        (f"{folder}/p=b/two.parquet", "p=b", size, False),
+    ]
+    assert len(call(lake, "add_files", source_table=f"`parquet`.`{folder}`", partition_filter={"p": "b"})) == 1
+    with pytest.raises(ProcessionError, match="A dry run can only look at folders") as caught:
+        call(lake, "add_files", source_table="db.other")
+    assert caught.value.code is ErrorCode.NOT_SUPPORTED
+    assert lake.workers.statements == []
+
+
+def test_delete_files_that_would_be_joined(lake: Any, foreign: Any) -> None:
+    table = lake.create("t", [PART])
+    path = next(iter(table.scan().plan_files())).file.file_path
+    for number in range(5):
+        foreign.delete_positions(table, {path: [number]})
+    ((partition, files, size, chosen, reason),) = call(lake, "rewrite_position_delete_files")
+    assert (partition, files, chosen) == ("", 5, True)
+    assert reason.startswith("5 files are not between")
+    few = call(lake, "rewrite_position_delete_files", options={"min-input-files": "6"})[0]
+    assert few[3:] == (False, "5 files of a wrong size are fewer than min-input-files, 6")
+    right = {"min-file-size-bytes": "1", "max-file-size-bytes": str(size)}
+    assert call(lake, "rewrite_position_delete_files", options=right)[0][3] is False
+    assert call(lake, "rewrite_position_delete_files", options={**right, "rewrite-all": "true"})[0][3] is True
+    with pytest.raises(ProcessionError, match="min-input-files must be a number, got: few"):
+        call(lake, "rewrite_position_delete_files", options={"min-input-files": "few"})
+    assert lake.workers.statements == []
