@@ -73,6 +73,7 @@ def optimize(
     row_position: RowPositionOf | None = None,
     column_bounds: ColumnBoundsOf = lambda _scan: {},
     notes: list[str] | None = None,
+    distinct_values: Mapping[str, float] | None = None,
 ) -> tuple[PlanNode, tuple[FiredRule, ...]]:
     """The optimized plan and the rules that fired, in order; ``notes`` gets what EXPLAIN tells beside them.
 
@@ -80,7 +81,9 @@ def optimize(
     that failed.
     """
     ids, told = PlanNodeIds.after(plan), [] if notes is None else notes
-    context = RuleContext(session, ids, pushdown_of, table_rows or {}, row_position, column_bounds, told)
+    context = RuleContext(
+        session, ids, pushdown_of, table_rows or {}, row_position, column_bounds, told, distinct_values or {}
+    )
     wanted = _output_types(plan)
     fired: list[FiredRule] = []
     for rule in rules:

@@ -25,7 +25,8 @@ ColumnBoundsOf = Callable[[TableScanNode], Mapping[str, Sequence[ValueRange]]]
 class RuleContext:
     """What a rule may use besides the plan.
 
-    ``table_rows`` are exact row counts by the id of a scan; ``notes`` are for EXPLAIN: why something was not done.
+    ``table_rows`` are exact row counts by the id of a scan, ``distinct_values`` those of columns by the names of their
+    variables; ``notes`` are for EXPLAIN: why something was not done.
     """
 
     session: Session
@@ -35,6 +36,7 @@ class RuleContext:
     row_position: RowPositionOf | None = None
     column_bounds: ColumnBoundsOf = lambda _scan: {}
     notes: list[str] = field(default_factory=list)
+    distinct_values: Mapping[str, float] = field(default_factory=dict)
 
     def note(self, text: str) -> None:
         """Tell EXPLAIN, once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from shared.plan.expressions import SourceLocation
 from shared.plan.nodes import PlanNode
 from shared.plan.traversal import rewrite_bottom_up, sources
 
@@ -11,6 +12,13 @@ from shared.plan.traversal import rewrite_bottom_up, sources
 def inherit_locations(plan: PlanNode) -> PlanNode:
     """The plan in which every node has the place of its first located input, unless it has one of its own."""
     return rewrite_bottom_up(plan, _inherited)
+
+
+def located_at(plan: PlanNode, place: SourceLocation | None) -> PlanNode:
+    """The plan in which every node without a place has this one."""
+    if place is None:
+        return plan
+    return rewrite_bottom_up(plan, lambda n: n if n.sourceLocation is not None else replace(n, sourceLocation=place))
 
 
 def _inherited(node: PlanNode) -> PlanNode:

@@ -214,7 +214,7 @@ class _Line:
             tree = parse_query(text, query.tokens)
         with self._verb("plan"):
             planned = plan_query(tree, text, self._session, self._catalogs, tokens=query.tokens)
-        logical, subplan = self._finish(planned.root, planned.table_rows)
+        logical, subplan = self._finish(planned.root, planned.table_rows, planned.distinct_values)
         assert isinstance(logical, OutputNode)
         return PlannedStatement(
             query_type="SELECT",
@@ -305,7 +305,10 @@ class _Line:
         )
 
     def _finish(
-        self, plan: PlanNode | None, table_rows: Mapping[str, int] | None = None
+        self,
+        plan: PlanNode | None,
+        table_rows: Mapping[str, int] | None = None,
+        distinct_values: Mapping[str, float] | None = None,
     ) -> tuple[PlanNode | None, SubPlan | None]:
         """Checks, optimizes and fragments a plan."""
         if plan is None:
@@ -318,6 +321,7 @@ class _Line:
                 self._session,
                 pushdown_of=self._catalogs.pushdown,
                 table_rows=table_rows,
+                distinct_values=distinct_values,
                 row_position=self._catalogs.row_position,
                 column_bounds=self._catalogs.column_bounds,
                 notes=self._notes,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,7 +31,7 @@ class TableMetadata:
     """A resolved table at one version, picklable.
 
     ``handle`` is what TableScan nodes carry; it pins ``snapshot_id`` so that one query sees one version.
-    ``row_count`` and ``size_bytes`` are exact or None.
+    ``row_count`` and ``size_bytes`` are exact or None; ``distinct_values`` estimates, by the names of columns.
     """
 
     catalog: str
@@ -45,6 +45,7 @@ class TableMetadata:
     comment: str | None = None
     hidden_columns: tuple[ColumnMetadata, ...] = ()
     """Columns that only a query that names them reads: ``"$path"`` and the like."""
+    distinct_values: Mapping[str, float] = field(default_factory=dict)
 
     def column(self, name: str) -> ColumnMetadata | None:
         """The column of that name, compared without case as Presto does."""

@@ -7,11 +7,15 @@ from itertools import permutations
 import duckdb
 import pytest
 
+from coordinator.analyzer.builders import operator
+from coordinator.analyzer.types import BOOLEAN
+from coordinator.optimizer.cardinality import cardinality
 from coordinator.optimizer.join_tree import equality, flatten
 from coordinator.optimizer.optimize import optimize
 from coordinator.optimizer.rule import Rule, node_rule
 from coordinator.optimizer.rules import determine_join_distribution, reorder_joins
-from shared.plan.expressions import Variable
+from shared.plan.blocks import encode_constant
+from shared.plan.expressions import Constant, Variable
 from shared.plan.nodes import EquiJoinClause, FilterNode, JoinNode, OutputNode, PlanNode, TableHandle, TableScanNode
 from shared.plan.traversal import output_variables, walk
 from shared.spi.session import Session
@@ -119,3 +123,31 @@ def test_conditions_survive_the_way_there_and_back() -> None:
     tree = flatten(WRITTEN_BADLY, lambda leaf: leaf)
     assert tree.terms == [equality(v("t"), v("f_tiny")), equality(v("f_dim"), v("d"))]
     assert [leaf.id for leaf in tree.leaves] == ["tiny", "fact", "dim"]
+
+
+def test_distinct_values_say_what_thins_more() -> None:
+    """Both dimensions look alike by rules of thumb; that one value of ``d_key`` is one row of many decides."""
+    fact = scan("fact", "f_a", "f_b")
+    first, second = scan("first", "a", "a_key"), scan("second", "b", "b_key")
+    rows = {"fact": 1_000_000, "first": 100_000, "second": 100_000}
+
+    def filtered(node: PlanNode, column: str) -> FilterNode:
+        one = Constant(valueBlock=encode_constant(1, "bigint"), type="bigint")
+        return FilterNode(id=f"filter_{column}", source=node, predicate=operator("=", (v(column), one), BOOLEAN))
+
+    query = join(2, join(1, fact, filtered(first, "a_key"), ("f_a", "a")), filtered(second, "b_key"), ("f_b", "b"))
+    wanted = (v("f_a"), v("b"))
+    plan = OutputNode(id="out", source=query, columnNames=("f_a", "b"), outputVariables=wanted)
+    for selective, order in (("a_key", ["fact", "first", "second"]), ("b_key", ["fact", "second", "first"])):
+        distinct = {"a_key": 2.0, "b_key": 2.0, selective: 50_000.0}
+        found, _ = optimize(plan, SESSION, RULES, table_rows=rows, distinct_values=distinct)
+        assert tables(found) == order
+
+
+def test_distinct_values_of_keys_bound_a_join() -> None:
+    """A join on a column of few values multiplies rows, so that its result is no small build side."""
+    few = cardinality(join(1, FACT, DIM, ("f_dim", "d")), ROWS, {"f_dim": 10.0, "d": 10.0})
+    thumb = cardinality(join(1, FACT, DIM, ("f_dim", "d")), ROWS)
+    assert few is not None
+    assert thumb is not None
+    assert (few.rows, thumb.rows) == (100_000_000, 1_000_000)

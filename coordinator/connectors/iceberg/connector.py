@@ -25,7 +25,7 @@ from coordinator.connectors.iceberg.properties import read_settings, spark_prope
 from coordinator.connectors.iceberg.recovery import Recovered, recover
 from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.connectors.iceberg.row_position import look_up_template, row_lineage, row_position
-from coordinator.connectors.iceberg.statistics import table_statistics
+from coordinator.connectors.iceberg.statistics import distinct_values, table_statistics
 from coordinator.connectors.iceberg.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
 from coordinator.connectors.iceberg.types import presto_type
 from coordinator.connectors.iceberg.views.catalog_views import load_view, view_names
@@ -219,6 +219,7 @@ def describe(
         size_bytes=_total(snapshot, "total-files-size"),
         comment=table.properties.get("comment"),
         hidden_columns=(*HIDDEN_COLUMNS, *row_lineage(table)),
+        distinct_values=distinct_values(table, snapshot),
     )
 
 

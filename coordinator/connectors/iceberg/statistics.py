@@ -77,6 +77,14 @@ def _shown(value: Any, field: NestedField) -> str:
     return str(value)
 
 
+def distinct_values(table: Table, snapshot: Snapshot | None) -> Mapping[str, float]:
+    """Distinct values by column, lower case, as the metadata of the table tells them; no file is read."""
+    if snapshot is None or not table.metadata.statistics:
+        return {}
+    counts = _distinct(table, snapshot)
+    return {f.name.lower(): counts[f.field_id] for f in table.schema().fields if f.field_id in counts}
+
+
 def _distinct(table: Table, snapshot: Snapshot) -> Mapping[int, float]:
     """Distinct values by field id, of the newest statistics file that an ancestor of the snapshot has."""
     by_snapshot = {file.snapshot_id: file for file in table.metadata.statistics}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from coordinator.connectors.tpch.distinct_values import distinct_values
 from coordinator.connectors.tpch.files import file_names, generate, size_bytes
 from coordinator.connectors.tpch.tables import SCHEMAS, TABLES, Table, exact_rows, scale_of
 from shared.errors import ErrorCode, ProcessionError
@@ -72,6 +73,7 @@ class TpchConnector:
             ),
             row_count=exact_rows(table, scale),
             size_bytes=size_bytes(table, scale),
+            distinct_values=distinct_values(table, tuple(self._columns(table)), scale),
         )
 
     def relation(self, scan: TableScanNode) -> ParquetRelation:

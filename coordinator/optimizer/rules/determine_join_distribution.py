@@ -20,7 +20,8 @@ def rewrite(node: PlanNode, context: RuleContext) -> PlanNode:
         return node
     if session_value(context.session, "join_distribution_type").upper() != "AUTOMATIC" or not node.criteria:
         return node
-    left, right = cardinality(node.left, context.table_rows), cardinality(node.right, context.table_rows)
+    rows, distinct = context.table_rows, context.distinct_values
+    left, right = cardinality(node.left, rows, distinct), cardinality(node.right, rows, distinct)
     if left is None or right is None:
         return node
     limit = parse_data_size(session_value(context.session, "join_max_broadcast_table_size"))

@@ -29,6 +29,8 @@ class QueryPlan:
     root: OutputNode
     tables: tuple[TableMetadata, ...]
     table_rows: Mapping[str, int] = field(default_factory=dict)
+    distinct_values: Mapping[str, float] = field(default_factory=dict)
+    """Of columns, by the names of their variables."""
 
 
 def plan_query(
@@ -61,4 +63,4 @@ def plan_query(
     assert isinstance(root, OutputNode)
     columns = tuple(Column(n, v.type) for n, v in zip(names, variables, strict=True))
     known = {scan: table.row_count for scan, table in planner.scans.items() if table.row_count is not None}
-    return QueryPlan(columns, root, tuple(planner.scans.values()), known)
+    return QueryPlan(columns, root, tuple(planner.scans.values()), known, planner.distinct_values)

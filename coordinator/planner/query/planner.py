@@ -27,6 +27,7 @@ from coordinator.planner.query.view_expansion import (
     promised_columns,
     refuse_recursion,
 )
+from coordinator.planner.source_locations import located_at
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Constant, RowExpression
 from shared.plan.nodes import AggregationNode, LimitNode, OffsetNode, PlanNode, SortNode, TopNNode
@@ -58,6 +59,7 @@ class QueryPlanner:
     ids: Ids = field(default_factory=Ids)
     ctes: dict[str, Cte] = field(default_factory=dict)
     scans: dict[str, TableMetadata] = field(default_factory=dict)
+    distinct_values: dict[str, float] = field(default_factory=dict)
     inlined: int = 0
     open_views: tuple[ViewName, ...] = ()
     """The views around what is planned now, outermost first."""
@@ -111,6 +113,8 @@ class QueryPlanner:
             raise analysis_failure(view, error, node, context) from error
         finally:
             self.session, self.ctes, self.open_views = outside
+        # What a view does stands where the view is named.
+        plan = RelationPlan(located_at(plan.node, context.place(node)), plan.fields)
         return promised_columns(self, view, plan, node, context)
 
     def _count_inlined(self, tree: Any, context: Context) -> None:

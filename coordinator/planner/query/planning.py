@@ -31,6 +31,7 @@ class Planning(Protocol):
     session: Session
     catalogs: Catalogs
     scans: dict[str, TableMetadata]
+    distinct_values: dict[str, float]
 
     @property
     def context(self) -> Context: ...

@@ -137,6 +137,8 @@ def _scan(planner: Planning, node: Any, parts: list[str], context: Context) -> R
     for column in columns:
         variable = planner.ids.variable(column.name, column.type, place)
         assignments[variable.key] = column.handle
+        if column.name in table.distinct_values:
+            planner.distinct_values[variable.name] = table.distinct_values[column.name]
         fields.append(ScopeField(column.name, variable, relation, column.hidden))
     shown = tuple(f.variable for f in fields)
     scan = TableScanNode(
