@@ -19,8 +19,17 @@ def fixtures(tmp_path: Path, monkeypatch: Any, java_lake: Any) -> Any:
     return java_lake(tmp_path)
 
 
+NEW_TYPES = ("timestamp_ns", "timestamptz_ns", "unknown")
+LINEAGE = ["_row_id", "_last_updated_sequence_number"]
+
+
+def without_lineage(data: pa.Table) -> pa.Table:
+    """The table's own columns; those of row lineage are compared in Spark (test_spark_procedure.py)."""
+    return data.drop_columns([name for name in LINEAGE if name in data.column_names])
+
+
 REWRITTEN = [
-    "v1_table", "v2_posdel", "v2_posdel_part", "v2_eqdel", "v2_eqdel_part", "part_evolved", "transforms",
+    "v1_table", "v3_dv", "v3_dv_java", "v3_lineage", "v3_upgraded", "v3_eqdel", "v3_default", "types_v3", "v2_posdel", "v2_posdel_part", "v2_eqdel", "v2_eqdel_part", "part_evolved", "transforms",
     "nested", "evolved", "sorted", "refs", "stats", "types_v2", "ident_sorted",
 ]  # fmt: skip
 
@@ -32,7 +41,7 @@ def test_rows_after_rewrite_all(fixtures: Any, java_rows: Any, name: str) -> Non
     tasks = list(fixtures.other.load_table(f"fx.{name}").scan().plan_files())
     assert not any(task.delete_files for task in tasks)
     # Read by pyarrow: PyIceberg 0.12 gives empty lists for null ones.
-    data = pa.concat_tables([pq.ParquetFile(task.file.file_path).read() for task in tasks])
+    data = without_lineage(pa.concat_tables([pq.ParquetFile(task.file.file_path).read() for task in tasks]))
     assert java_rows.found(data) == java_rows.expected(fixtures.home, name, data.schema)
     assert result["rewritten_rows_count"] == data.num_rows
     again = fixtures.rewrite(name)
@@ -46,11 +55,13 @@ def test_rows_after_a_sort_over_ranges(fixtures: Any, java_rows: Any, monkeypatc
     monkeypatch.setattr(sorted_writes, "_SMALL_BYTES", 0)
     monkeypatch.setattr(sorted_writes, "_RANGE_BYTES", 2000)
     fields = fixtures.other.load_table(f"fx.{name}").schema().fields
-    columns = ", ".join(f'"{field.name}"' for field in fields if field.field_type.is_primitive)
+    columns = ", ".join(
+        f'"{f.name}"' for f in fields if f.field_type.is_primitive and str(f.field_type) not in NEW_TYPES
+    )
     result = fixtures.rewrite(name, {"rewrite-all": "true"}, strategy="sort", sorted_by=[f"hilbert({columns})"])
     tasks = list(fixtures.other.load_table(f"fx.{name}").scan().plan_files())
     assert not any(task.delete_files for task in tasks)
-    data = pa.concat_tables([pq.ParquetFile(task.file.file_path).read() for task in tasks])
+    data = without_lineage(pa.concat_tables([pq.ParquetFile(task.file.file_path).read() for task in tasks]))
     assert java_rows.found(data) == java_rows.expected(fixtures.home, name, data.schema)
     assert result["rewritten_rows_count"] == data.num_rows
     assert fixtures.workers.statements == []
@@ -58,7 +69,7 @@ def test_rows_after_a_sort_over_ranges(fixtures: Any, java_rows: Any, monkeypatc
 
 
 DELEGATED = [
-    "v3_dv", "v3_lineage", "v3_eqdel", "v3_default", "types_v3", "fmt_avro", "fmt_orc", "v2_mixed",
+    "fmt_avro", "fmt_orc", "v2_mixed",
 ]  # fmt: skip
 
 

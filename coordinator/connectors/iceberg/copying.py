@@ -38,6 +38,8 @@ def choose_ways(
 ) -> list[Way]:
     """One way a group. Manifests rule most out; the footers of the rest are read on the workers."""
     reasons = [_reason_of_manifests(group, options) for group in groups]
+    if table.format_version > 2:
+        reasons = [reason or "the ids of its rows have to be written (format version 3)" for reason in reasons]
     open_groups = [i for i, reason in enumerate(reasons) if reason is None]
     for number, reason in _probed(table, groups, open_groups, factory, workers).items():
         reasons[number] = reason

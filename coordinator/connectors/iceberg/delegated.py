@@ -24,6 +24,7 @@ from coordinator.connectors.iceberg.options import RewriteOptions, option_texts
 from coordinator.connectors.iceberg.replace import CALL_ID
 from coordinator.connectors.iceberg.sorting import SortedBy, resolved, sort_order_text
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map, where_clause
+from coordinator.connectors.iceberg.stored_columns import unwritable_column
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import Arguments, ProcedureContext, ProcedureProgress, ProcedureResult, TableTarget
 
@@ -48,7 +49,7 @@ class Delegated:
 
 def reason_before_planning(table: Table, options: RewriteOptions) -> str | None:
     """Why the call is Iceberg's whatever its files are; None when that depends on the files."""
-    if table.format_version > 2:
+    if table.format_version > 3:
         return f"the table has format version {table.format_version}"
     if not options.use_starting_sequence_number:
         return "use-starting-sequence-number=false"
@@ -60,6 +61,8 @@ def reason_of_properties(table: Table) -> str | None:
     written = table.properties.get("write.format.default", "parquet").lower()
     if written != "parquet":
         return f"new files of the table are {written.upper()}"
+    if column := unwritable_column(table.schema()):
+        return column
     blooming = unsupported_column(table.schema(), table.properties)
     return f"the table wants a Bloom filter inside a list or map: {blooming}" if blooming else None
 

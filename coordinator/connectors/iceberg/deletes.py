@@ -1,7 +1,8 @@
 """Which delete files apply to which data files (Iceberg specification, "Scan planning").
 
 Position deletes apply from their sequence number down, equality deletes only to older files; both within one partition
-of one spec, except that equality deletes of an unpartitioned spec apply to the whole table.
+of one spec, except that equality deletes of an unpartitioned spec apply to the whole table. A deletion vector holds all
+deleted positions of its data file: position delete files are not looked at beside one.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ class DeleteIndex:
             *self._by_partition.get(data.partition, ()),
             *self._everywhere,
         )
-        return tuple(delete for delete in candidates if _in_sequence(delete, data))
+        found = tuple(delete for delete in candidates if _in_sequence(delete, data))
+        if any(delete.vector is not None for delete in found):
+            return tuple(d for d in found if d.vector is not None or not d.is_position_delete)
+        return found
 
 
 def _in_sequence(delete: LiveFile, data: LiveFile) -> bool:

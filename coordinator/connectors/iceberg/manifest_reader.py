@@ -8,7 +8,7 @@ Source: Avro 1.12 specification; Iceberg specification, "Manifests".
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,9 +18,11 @@ from pyiceberg.avro.resolver import construct_reader
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import (
     DATA_FILE_TYPE,
+    MANIFEST_LIST_FILE_SCHEMAS,
     DataFile,
     DataFileContent,
     FileFormat,
+    ManifestContent,
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
@@ -41,6 +43,8 @@ _STATISTICS = frozenset({108, 109, 110, 125, 128})
 """Sizes, value and null counts and bounds; counts of NaN stay, they are few."""
 _CONTENTS = {content.value: content for content in DataFileContent}
 _STATUSES = {status.value: status for status in ManifestEntryStatus}
+FIRST_ROW_ID = len(MANIFEST_LIST_FILE_SCHEMAS[3].fields) - 1
+"""Its place in the record of a manifest file; absent from records of lists of earlier versions."""
 _set_data = Record.__dict__["_data"].__set__
 """Around DataFile's own slow way to set attributes."""
 _DELETED = ManifestEntryStatus.DELETED.value
@@ -68,7 +72,27 @@ def read_entries(
                 entry = layout.read(decoder, manifest, discard_deleted=discard_deleted)
                 if entry is not None:
                     found.append(entry)
+        if manifest.content == ManifestContent.DATA:
+            _inherit_row_ids(found, first_row_id(manifest))
         return found
+
+
+def first_row_id(manifest: ManifestFile) -> int | None:
+    """The first row id that the manifest list gives a manifest; None for lists of earlier versions."""
+    data = manifest._data
+    return data[FIRST_ROW_ID] if len(data) > FIRST_ROW_ID else None
+
+
+def _inherit_row_ids(entries: Iterable[ManifestEntry], following: int | None) -> None:
+    """Give data files without a first row id the next ones; without one of the manifest, none has any."""
+    for entry in entries:
+        assert isinstance(entry.data_file, ManifestDataFile)
+        extras = entry.data_file.extras
+        if following is None:
+            extras.pop("first_row_id", None)
+        elif entry.status != ManifestEntryStatus.DELETED and "first_row_id" not in extras:
+            extras["first_row_id"] = following
+            following += entry.data_file.record_count
 
 
 @contextmanager

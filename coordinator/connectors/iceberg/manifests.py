@@ -14,6 +14,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.manifest_reader import ManifestDataFile, read_entries, unhurried_garbage
 from coordinator.connectors.iceberg.paths import normalize
+from coordinator.connectors.iceberg.version_three import list_manifests
 
 _DELETE_PATH_ID = 2147483546
 """Field id of ``file_path`` in position delete files; equal bounds mean that the file is about one data file."""
@@ -28,6 +29,7 @@ class LiveFile:
 
     file: DataFile
     sequence_number: int
+    file_sequence_number: int | None = None
 
     @property
     def path(self) -> str:
@@ -39,8 +41,9 @@ class LiveFile:
 
     @cached_property
     def key(self) -> str:
-        """The path in one spelling, for comparing."""
-        return normalize(self.file.file_path)
+        """What the file is compared by: its path in one spelling, for a deletion vector with its place in the file."""
+        path = normalize(self.file.file_path)
+        return path if self.vector is None else f"{path}#{self.vector[0]}"
 
     @cached_property
     def partition(self) -> Partition:
@@ -49,6 +52,18 @@ class LiveFile:
     @property
     def is_position_delete(self) -> bool:
         return self.file.content == DataFileContent.POSITION_DELETES
+
+    @property
+    def vector(self) -> tuple[int, int] | None:
+        """Offset and length of a deletion vector in its Puffin file; None for other files."""
+        if self.file.file_format != FileFormat.PUFFIN or not isinstance(self.file, ManifestDataFile):
+            return None
+        return self.file.extras["content_offset"], self.file.extras["content_size_in_bytes"]
+
+    @property
+    def first_row_id(self) -> int | None:
+        """The id of the first row of a data file, in format version 3."""
+        return self.file.extras.get("first_row_id") if isinstance(self.file, ManifestDataFile) else None
 
     @property
     def is_parquet(self) -> bool:
@@ -76,7 +91,7 @@ def read_live(table: Table, snapshot: Snapshot | None, *, statistics: bool = Tru
     """The live files of ``snapshot``; without ``statistics``, data files come without those of their columns."""
     if snapshot is None:
         return LiveFiles((), ())
-    manifests = snapshot.manifests(table.io)
+    manifests = list_manifests(table.io, snapshot, table.format_version)
     data = [m for m in manifests if m.content == ManifestContent.DATA]
     deletes = [m for m in manifests if m.content == ManifestContent.DELETES]
     with unhurried_garbage():
@@ -104,4 +119,4 @@ def entries(io: FileIO, manifest: ManifestFile) -> list[ManifestEntry]:
 
 def live(entry: ManifestEntry) -> LiveFile:
     """A manifest entry as a live file; files of format version 1 have sequence number 0."""
-    return LiveFile(entry.data_file, entry.sequence_number or 0)
+    return LiveFile(entry.data_file, entry.sequence_number or 0, entry.file_sequence_number)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 from pyiceberg.io.pyarrow import compute_statistics_plan
 from pyiceberg.partitioning import PartitionSpec
@@ -19,12 +16,19 @@ from pyiceberg.transforms import IdentityTransform
 from coordinator.connectors.iceberg.bloom_filters import bloom_filters
 from coordinator.connectors.iceberg.groups import Candidate, FileGroup
 from coordinator.connectors.iceberg.manifests import LiveFile
+from coordinator.connectors.iceberg.stored_columns import json_value, stored_fields
 from shared.errors import ErrorCode, ProcessionError
 
 _LEAST_PART = 16 << 20
 """Splitting further would cost more in starting tasks than it gains."""
 _OPEN_END = 1 << 30
-_EPOCH = date(1970, 1, 1)
+
+
+_LINEAGE: list[dict[str, Any]] = [
+    {"id": 2147483540, "name": "_row_id", "required": False, "type": "long"},
+    {"id": 2147483539, "name": "_last_updated_sequence_number", "required": False, "type": "long"},
+]
+"""Written with every row that moves in a table of format version 3 (Iceberg specification, "Row Lineage")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +66,10 @@ class TaskFactory:
     def of(cls, table: Table, storage: Mapping[str, str]) -> TaskFactory:
         schema = table.schema()
         mapping = table.name_mapping()
+        lineage = _LINEAGE if table.format_version > 2 else []
         common = {
-            "fields": json.loads(schema.model_dump_json())["fields"],
-            "modes": _metrics_modes(schema, table.properties),
+            "fields": [*stored_fields(schema), *lineage],
+            "modes": _metrics_modes(schema, table.properties) | {str(f["id"]): "none" for f in lineage},
             "storage": dict(storage),
             "name_mapping": None if mapping is None else json.loads(mapping.model_dump_json()),
         }
@@ -86,7 +91,7 @@ class TaskFactory:
         return {
             **self.common,
             "inputs": [_input(s, self.table, positions, equality) for s in slices],
-            "position_deletes": [{"path": d.path, "size": d.size} for d in positions.values()],
+            "position_deletes": [_position_delete(d) for d in positions.values()],
             "equality_deletes": [
                 {"path": d.path, "size": d.size, "fields": equality_fields(self.table, d)} for d in equality.values()
             ],
@@ -222,7 +227,16 @@ def _balanced(slices: Sequence[Slice], bins: int) -> list[list[Slice]]:
 
 
 def _distinct(files: Iterator[LiveFile]) -> dict[str, LiveFile]:
-    return {file.path: file for file in files}
+    return {file.key: file for file in files}
+
+
+def _position_delete(delete: LiveFile) -> dict[str, Any]:
+    """A file, or with its place in one a deletion vector."""
+    found: dict[str, Any] = {"path": delete.path, "size": delete.size}
+    if delete.vector is not None:
+        offset, length = delete.vector
+        found |= {"offset": offset, "length": length, "data_file": delete.only_data_file}
+    return found
 
 
 def _input(
@@ -230,13 +244,15 @@ def _input(
 ) -> dict[str, Any]:
     data = piece.candidate.data
     place = {path: i for i, path in enumerate(positions)} | {path: i for i, path in enumerate(equality)}
+    lineage = {"first_row_id": data.first_row_id, "sequence": data.file_sequence_number}
     return {
+        **(lineage if table.format_version > 2 else {}),
         "path": data.path,
         "size": data.size,
         "groups": piece.groups,
         "constants": _constants(data, table.specs()[data.file.spec_id]),
-        "positions": [place[d.path] for d in piece.candidate.deletes if d.is_position_delete],
-        "equality": [place[d.path] for d in piece.candidate.deletes if not d.is_position_delete],
+        "positions": [place[d.key] for d in piece.candidate.deletes if d.is_position_delete],
+        "equality": [place[d.key] for d in piece.candidate.deletes if not d.is_position_delete],
     }
 
 
@@ -250,32 +266,12 @@ def _constants(data: LiveFile, spec: PartitionSpec) -> dict[str, Any]:
     }
 
 
-def json_value(value: Any) -> Any:
-    """A partition value as kernels take it: days, microseconds, text of decimals, hex of bytes."""
-    match value:
-        case datetime():
-            utc = value.replace(tzinfo=UTC) if value.tzinfo is None else value
-            return (utc - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-        case date():
-            return (value - _EPOCH).days
-        case time():
-            return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
-        case Decimal():
-            return str(value)
-        case UUID():
-            return value.bytes.hex()
-        case bytes():
-            return value.hex()
-        case _:
-            return value
-
-
 def equality_fields(table: Table, delete: LiveFile) -> list[dict[str, Any]]:
     """The columns that an equality delete file compares, from today's schema or an older one."""
     schemas = [table.schema(), *reversed(list(table.schemas().values()))]
     known: dict[int, dict[str, Any]] = {}
     for schema in schemas:
-        for raw in json.loads(schema.model_dump_json())["fields"]:
+        for raw in stored_fields(schema):
             known.setdefault(raw["id"], raw)
     ids = delete.file.equality_ids or []
     unknown = [i for i in ids if i not in known or not isinstance(known[i]["type"], str)]

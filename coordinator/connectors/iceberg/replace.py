@@ -18,52 +18,19 @@ from pyiceberg.manifest import (
     ManifestEntryStatus,
     ManifestFile,
     ManifestWriter,
-    ManifestWriterV2,
-    manifest_entry_schema_with_data_file,
-    write_manifest,
 )
-from pyiceberg.schema import Schema
 from pyiceberg.table import TableProperties, Transaction
-from pyiceberg.table.snapshots import (
-    Operation,
-    SnapshotSummaryCollector,
-    Summary,
-    update_snapshot_summaries,
-)
-from pyiceberg.table.update.snapshot import _SnapshotProducer
-from pyiceberg.typedef import TableVersion
-from pyiceberg.types import IntegerType, ListType, NestedField, StructType
+from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
 
 from coordinator.connectors.iceberg.deletes import DeleteIndex
 from coordinator.connectors.iceberg.manifests import LiveFile, entries, holds_live, live
+from coordinator.connectors.iceberg.snapshot_producer import SnapshotProducer
 
 CALL_ID = "procession.call-id"
 """Snapshot property that names the call: how a restart finds out that a commit landed."""
 
 
-_EQUALITY_IDS = NestedField(135, "equality_ids", ListType(136, IntegerType(), element_required=True), required=False)
-
-
-class DeleteManifestWriter(ManifestWriterV2):
-    """Delete manifests that Iceberg Java can read: PyIceberg's writer always declares data manifests, and gives
-    equality ids as longs, on which Java fails with a ClassCastException."""
-
-    def content(self) -> ManifestContent:
-        return ManifestContent.DELETES
-
-    @property
-    def _meta(self) -> dict[str, str]:
-        return {**super()._meta, "content": "deletes"}
-
-    def _with_partition(self, format_version: TableVersion) -> Schema:
-        entry = super()._with_partition(format_version)
-        file = entry.find_field(2).field_type
-        assert isinstance(file, StructType)
-        fields = [_EQUALITY_IDS if field.field_id == _EQUALITY_IDS.field_id else field for field in file.fields]
-        return manifest_entry_schema_with_data_file(format_version, StructType(*fields))
-
-
-class ReplaceFiles(_SnapshotProducer["ReplaceFiles"]):
+class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
     """Replaces ``replaced`` by ``added`` on the main branch.
 
     ``base_sequence`` is the sequence number of the snapshot that was read: added files keep it as theirs, so that
@@ -121,7 +88,7 @@ class ReplaceFiles(_SnapshotProducer["ReplaceFiles"]):
         head = self._transaction.table_metadata.snapshot_by_name(self._target_branch)
         if head is None:
             raise ValidationException("Missing required files to delete: the table has no snapshot any more")
-        manifests = [m for m in head.manifests(self._io) if holds_live(m)]
+        manifests = [m for m in self.listed(head) if holds_live(m)]
         data = [m for m in manifests if m.content == ManifestContent.DATA]
         deletes = [m for m in manifests if m.content == ManifestContent.DELETES]
         kept, remaining = self._data_manifests(data)
@@ -187,7 +154,7 @@ class ReplaceFiles(_SnapshotProducer["ReplaceFiles"]):
             by_spec.setdefault(file.spec_id, []).append(file)
         written = []
         for spec_id, files in by_spec.items():
-            with self.new_manifest_writer(self.spec(spec_id)) as writer:
+            with self.writer(self.spec(spec_id), ManifestContent.DATA) as writer:
                 for file in files:
                     writer.add_entry(
                         ManifestEntry.from_args(
@@ -214,12 +181,7 @@ class ReplaceFiles(_SnapshotProducer["ReplaceFiles"]):
         return writer.to_manifest_file()
 
     def _writer_like(self, manifest: ManifestFile) -> ManifestWriter:
-        spec = self.spec(manifest.partition_spec_id)
-        output = self.new_manifest_output()
-        if manifest.content == ManifestContent.DELETES:
-            return DeleteManifestWriter(spec, self.schema(), output, self._snapshot_id, self._compression)
-        version = self._transaction.table_metadata.format_version
-        return write_manifest(version, spec, self.schema(), output, self._snapshot_id, self._compression)
+        return self.writer(self.spec(manifest.partition_spec_id), manifest.content)
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
         metadata = self._transaction.table_metadata

@@ -65,7 +65,7 @@ class Rewrite:
 
     @property
     def applied(self) -> list[LiveFile]:
-        found = {d.path: d for group in self.groups for c in group.files for d in c.deletes}
+        found = {d.key: d for group in self.groups for c in group.files for d in c.deletes}
         return list(found.values())
 
 
@@ -255,7 +255,7 @@ def _reason_of_files(table: Table, groups: Sequence[FileGroup]) -> str | None:
                 ErrorCode.NOT_SUPPORTED,
                 f"rewrite_data_files cannot rewrite this table: the file is encrypted: {file.path}",
             )
-    other = next((file for file in files if not file.is_parquet), None)
+    other = next((file for file in files if not file.is_parquet and file.vector is None), None)
     if other is not None:
         name = getattr(other.file.file_format, "value", str(other.file.file_format))
         return f"a file is {name}: {other.path}"

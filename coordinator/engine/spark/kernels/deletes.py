@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from .deletion_vectors import read_vector
 from .errors import reading
 from .schema import FieldJson, aligner, arrow_type, field_id
 from .storage import normalize, resolve
@@ -30,6 +31,9 @@ def read_positions(
 
 
 def _positions_of(file: DeleteFile, wanted: set[str], storage: Mapping[str, str]) -> dict[str, Positions]:
+    if file.offset is not None:
+        name = normalize(file.data_file)
+        return {name: read_vector(file, storage)} if name in wanted else {}
     found: dict[str, list[Positions]] = {}
     with reading(file.path):
         filesystem, path = resolve(file.path, storage)

@@ -122,7 +122,7 @@ def _single_value(kind: str, physical: int, raw: bytes) -> bytes:
 def _order(kind: str) -> Callable[[bytes], Any]:
     if kind in ("int", "date"):
         return lambda raw: struct.unpack("<i", raw)[0]
-    if kind in ("long", "time", "timestamp", "timestamptz"):
+    if kind in ("long", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"):
         return lambda raw: struct.unpack("<q", raw)[0]
     if kind == "float":
         return lambda raw: struct.unpack("<f", raw)[0]

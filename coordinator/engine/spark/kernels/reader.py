@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from .cache import FOOTERS
 from .deletes import EqualityDeletes, Mask, Positions, keep_mask
+from .lineage import LAST_UPDATED, ROW_ID, inherited
 from .mapping import NameMapping, with_ids
 from .schema import Align, FieldJson, aligner, constant, field_id
 from .storage import is_local, resolve
@@ -61,11 +62,11 @@ class FileReader:
     ) -> Iterator[list[Any]]:
         """One array a field, in order, for the rows of the input that are not deleted."""
         schema = with_ids(self._file.schema_arrow, mapping, self._item.path)
-        plan = ColumnPlan(schema, fields, self._item.constants)
+        plan = ColumnPlan(schema, fields, self._item)
         place = {field["id"]: i for i, field in enumerate(fields)}
         for start, batch in self._stream(schema, plan):
             self.rows += batch.num_rows
-            arrays = plan.arrays(batch)
+            arrays = plan.arrays(batch, start)
             masks = [keep_mask(deleted, start, batch.num_rows) for deleted in positions]
             masks += [deleted.keep_mask([arrays[place[i]] for i in deleted.ids]) for deleted in equality]
             yield _kept(arrays, masks)
@@ -73,14 +74,14 @@ class FileReader:
     def head(self, fields: Sequence[FieldJson], mapping: NameMapping | None, rows: int) -> list[Any]:
         """One array a field of at most ``rows`` rows from the beginning of the input, deleted ones included."""
         schema = with_ids(self._file.schema_arrow, mapping, self._item.path)
-        plan = ColumnPlan(schema, fields, self._item.constants)
+        plan = ColumnPlan(schema, fields, self._item)
         columns = [schema.field(i).name for i in plan.indices]
         first = (self._item.groups or (0, 0))[0]
         if first >= self._file.metadata.num_row_groups:
             return []
         batches = self._file.iter_batches(rows, row_groups=[first], columns=columns, use_threads=False)
         batch = next(iter(batches), None)
-        return [] if batch is None else plan.arrays(batch)
+        return [] if batch is None else plan.arrays(batch, 0)
 
     def _stream(self, schema: Any, plan: ColumnPlan) -> Iterator[tuple[int, Any]]:
         """Batches with the position of their first row in the file."""
@@ -108,7 +109,7 @@ class FileReader:
 class ColumnPlan:
     """Which top-level columns of a file to read, and how each becomes the table's."""
 
-    def __init__(self, schema: Any, fields: Sequence[FieldJson], constants: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Any, fields: Sequence[FieldJson], item: Input) -> None:
         found = {field_id(field): i for i, field in enumerate(schema)}
         self.indices = sorted(found[f["id"]] for f in fields if f["id"] in found)
         self._names = [schema.field(i).name for i in self.indices]
@@ -119,15 +120,19 @@ class ColumnPlan:
             source = None if index is None else schema.field(index)
             step = None if source is None else aligner(source, field)
             self._steps.append((None if source is None else source.name, step, field))
-        self._constants = constants
+        self._item = item
 
-    def arrays(self, batch: Any) -> list[Any]:
-        """The columns of ``batch`` as the table has them."""
-        return [self._array(batch, *step) for step in self._steps]
+    def arrays(self, batch: Any, start: int) -> list[Any]:
+        """The columns of ``batch``, whose first row is at position ``start``, as the table has them."""
+        found = [self._array(batch, *step) for step in self._steps]
+        for place, (_, _, field) in enumerate(self._steps):
+            if field["id"] in (ROW_ID, LAST_UPDATED):
+                found[place] = inherited(field["id"], found[place], self._item, start)
+        return found
 
     def _array(self, batch: Any, name: str | None, step: Align | None, field: FieldJson) -> Any:
         if name is None:
-            value = self._constants.get(str(field["id"]), field.get("initial-default"))
+            value = self._item.constants.get(str(field["id"]), field.get("initial-default"))
             return constant(value, field, batch.num_rows)
         array = batch.column(batch.schema.get_field_index(name))
         return step(array) if step else array

@@ -29,6 +29,8 @@ _PLAIN: Mapping[str, Any] = {
     "time": pa.time64("us"),
     "timestamp": pa.timestamp("us"),
     "timestamptz": pa.timestamp("us", tz="UTC"),
+    "timestamp_ns": pa.timestamp("ns"),
+    "timestamptz_ns": pa.timestamp("ns", tz="UTC"),
     "string": pa.string(),
     "uuid": pa.uuid(),
     "binary": pa.binary(),
@@ -170,7 +172,7 @@ def _struct(source: Any, fields: Sequence[FieldJson], wanted: Any) -> Align | No
     def align(array: Any) -> Any:
         children = array.flatten()
         columns = [
-            pa.nulls(len(array), wanted.field(i).type)
+            constant(fields[i].get("initial-default"), fields[i], len(array))
             if index is None
             else (step(children[index]) if step else children[index])
             for i, (index, step) in enumerate(steps)

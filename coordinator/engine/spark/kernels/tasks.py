@@ -12,11 +12,17 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
-    """A Parquet delete file; ``fields`` are the Iceberg fields of its equality columns, empty for position deletes."""
+    """A Parquet delete file; ``fields`` are the Iceberg fields of its equality columns, empty for position deletes.
+
+    With an ``offset``, a deletion vector of ``length`` bytes in a Puffin file, about ``data_file`` alone.
+    """
 
     path: str
     size: int
     fields: list[dict[str, Any]] = field(default_factory=list)
+    offset: int | None = None
+    length: int = 0
+    data_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,8 @@ class Input:
     """A data file, or the row groups ``groups[0]`` up to ``groups[1]`` of it.
 
     ``constants`` are values of columns that the file may lack, by field id, as JSON (see ``schema.constant``).
-    ``positions`` and ``equality`` index the task's delete files.
+    ``positions`` and ``equality`` index the task's delete files. ``first_row_id`` and ``sequence`` are what its rows
+    inherit in format version 3.
     """
 
     path: str
@@ -33,6 +40,8 @@ class Input:
     constants: dict[str, Any] = field(default_factory=dict)
     positions: list[int] = field(default_factory=list)
     equality: list[int] = field(default_factory=list)
+    first_row_id: int | None = None
+    sequence: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
