@@ -46,7 +46,7 @@ def _scalar(value: Any, kind: pa.DataType) -> Any:
     if pa.types.is_decimal(kind):
         return str(Decimal(value))
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        return value if isinstance(value, str) else value.isoformat()
+        return value.replace("Z", "+00:00") if isinstance(value, str) else value.isoformat()
     if pa.types.is_timestamp(kind):
         parsed = datetime.fromisoformat(value) if isinstance(value, str) else value
         return parsed.isoformat()

@@ -162,3 +162,19 @@ def test_lost_races_are_retried_and_their_files_removed(lake: Any, table: str, m
     assert ids(lake, table) == [*range(400), 1000, 1001]
     assert lake.table(table).current_snapshot().manifest_list.endswith("-2.avro")
     assert lake.orphans(table) == set()
+
+
+def test_without_the_starting_sequence_number_an_equality_delete_is_a_conflict(
+    lake: Any, table: str, foreign: Any
+) -> None:
+    keys = pa.table({"id": pa.array([7], pa.int64())})
+    meanwhile(lake, lambda: foreign.delete_equal(lake.table(table), keys))
+    with pytest.raises(ProcessionError, match="found new delete for replaced data file") as failure:
+        lake.rewrite(table, {"use-starting-sequence-number": "false"})
+    assert failure.value.code is ErrorCode.TRANSACTION_CONFLICT
+    lake.rewrite(table, {"use-starting-sequence-number": "false"})
+    assert ids(lake, table) == [i for i in range(400) if i != 7]
+    snapshot = lake.table(table).current_snapshot()
+    (manifest,) = [m for m in snapshot.manifests(lake.table(table).io) if m.has_added_files()]
+    (entry,) = manifest.fetch_manifest_entry(lake.table(table).io)
+    assert entry.sequence_number == snapshot.sequence_number

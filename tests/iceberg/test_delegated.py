@@ -56,8 +56,6 @@ def statement(lake: Any, **given: Any) -> str:
         ({"options": {"partial-progress.enabled": "TRUE", "partial-progress.max-commits": "3", "output-spec-id": "0"}},
          "options => map('output-spec-id', '0', 'partial-progress.enabled', 'TRUE', "
          "'partial-progress.max-commits', '3')"),
-        ({"options": {"use-starting-sequence-number": "false"}},
-         "options => map('use-starting-sequence-number', 'false')"),
         ({"options": {"output-spec-id": "0", "min-file-size-bytes": "0", "max-file-size-bytes": "900"}},
          "options => map('max-file-size-bytes', '900', 'min-file-size-bytes', '0', 'output-spec-id', '0', "
          "'target-file-size-bytes', '500')"),

@@ -29,7 +29,8 @@ def without_lineage(data: pa.Table) -> pa.Table:
 
 
 REWRITTEN = [
-    "v1_table", "v3_dv", "v3_dv_java", "v3_lineage", "v3_upgraded", "v3_eqdel", "v3_default", "types_v3", "v2_posdel", "v2_posdel_part", "v2_eqdel", "v2_eqdel_part", "part_evolved", "transforms",
+    "v1_table", "v3_dv", "v3_dv_java", "v3_lineage", "v3_upgraded", "v3_eqdel", "v3_default", "types_v3", "v2_posdel",
+    "v2_posdel_part", "v2_eqdel", "v2_eqdel_part", "part_evolved", "transforms",
     "nested", "evolved", "sorted", "refs", "stats", "types_v2", "ident_sorted",
 ]  # fmt: skip
 

@@ -67,6 +67,7 @@ def _stage(transaction: Transaction, rewrite: Rewrite, added: Sequence[DataFile]
         transaction,
         call_id=rewrite.call_id,
         base_sequence=rewrite.base_sequence,
+        pinned=rewrite.options.use_starting_sequence_number,
         replaced=rewrite.replaced,
         added=added,
         applied=rewrite.applied,

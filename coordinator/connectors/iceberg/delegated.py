@@ -51,8 +51,6 @@ def reason_before_planning(table: Table, options: RewriteOptions) -> str | None:
     """Why the call is Iceberg's whatever its files are; None when that depends on the files."""
     if table.format_version > 3:
         return f"the table has format version {table.format_version}"
-    if not options.use_starting_sequence_number:
-        return "use-starting-sequence-number=false"
     return "output-spec-id" if options.output_spec_id is not None else None
 
 

@@ -155,6 +155,14 @@ def output_file_count(size: int, options: RewriteOptions) -> int:
     return whole if size / whole < min(1.1 * target, options.max_file_size) else whole + 1
 
 
+def output_sizes(size: int, options: RewriteOptions) -> list[float]:
+    """The sizes of the files that ``size`` bytes go into: full ones, and a last one that may be smaller."""
+    count = output_file_count(size, options)
+    full = max(options.target_file_size, size / count)
+    whole = min(count - 1, int(size // full)) if full < size else 0
+    return [float(full)] * whole + [size - whole * full] if size > whole * full else [float(full)] * whole
+
+
 def _ordered(groups: list[FileGroup], options: RewriteOptions) -> list[FileGroup]:
     match options.job_order:
         case "bytes-asc" | "bytes-desc":

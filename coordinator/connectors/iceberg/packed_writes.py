@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from coordinator.connectors.iceberg.fragments import Written, empty_fragment, parse_fragment, with_read_rows
+from coordinator.connectors.iceberg.fragments import (
+    Written,
+    empty_fragment,
+    parse_fragment,
+    with_nan_groups,
+    with_read_rows,
+)
+from coordinator.connectors.iceberg.output_sizes import resized
 from coordinator.connectors.iceberg.rewrite import Rewrite
 from coordinator.connectors.iceberg.storage import delete_files
 from shared.spi.procedure import ProcedureContext, ProcedureProgress
@@ -18,7 +25,7 @@ def write_files(rewrite: Rewrite, context: ProcedureContext, write_wave: WriteWa
     """Run the tasks: parts first, joined to one file where an output has several. Returns the final fragments."""
     fragments: list[bytes] = []
     for wave in _waves(rewrite):
-        fragments += write_wave(rewrite, context, wave)
+        fragments += resized(rewrite, context, write_wave(rewrite, context, wave))
     delete_files(rewrite.table.io, rewrite.parts)
     rewrite.parts.clear()
     return fragments
@@ -68,9 +75,12 @@ def join_parts(rewrite: Rewrite, context: ProcedureContext, parts: dict[int, lis
     """One file an output out of its parts, which are removed later; fragments of the outputs, empty ones included."""
     payloads, empty = [], []
     read: dict[int, int] = {}
-    for number, written in parts.items():
+    nan_groups: dict[int, list[dict[str, int]]] = {}
+    for number, found in parts.items():
+        written = sorted(found, key=lambda w: w.part or 0)
         read[number] = sum(w.read_rows for w in written)
-        paths = [w.path for w in sorted(written, key=lambda w: w.part or 0) if w.path is not None]
+        nan_groups[number] = [group for w in written for group in w.nan_groups]
+        paths = [w.path for w in written if w.path is not None]
         rewrite.parts += paths
         nan_counts: dict[str, int] = {}
         for w in written:
@@ -85,5 +95,6 @@ def join_parts(rewrite: Rewrite, context: ProcedureContext, parts: dict[int, lis
     joined = []
     for raw in context.workers.run_tasks(JOIN_KERNEL, payloads, description="join parts"):
         context.check_cancelled()
-        joined.append(with_read_rows(raw, read[parse_fragment(raw).output]))
+        number = parse_fragment(raw).output
+        joined.append(with_nan_groups(with_read_rows(raw, read[number]), nan_groups[number]))
     return joined + empty

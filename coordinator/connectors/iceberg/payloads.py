@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from pyiceberg.io.pyarrow import compute_statistics_plan
@@ -14,8 +16,9 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
 from coordinator.connectors.iceberg.bloom_filters import bloom_filters
-from coordinator.connectors.iceberg.groups import Candidate, FileGroup
+from coordinator.connectors.iceberg.groups import Candidate, FileGroup, output_sizes
 from coordinator.connectors.iceberg.manifests import LiveFile
+from coordinator.connectors.iceberg.options import RewriteOptions
 from coordinator.connectors.iceberg.stored_columns import json_value, stored_fields
 from shared.errors import ErrorCode, ProcessionError
 
@@ -24,6 +27,9 @@ _LEAST_PART = 16 << 20
 _OPEN_END = 1 << 30
 
 
+_ROW_GROUP, _LEAST_ROW_GROUP = 64 << 20, 16 << 10
+"""Decoded bytes of a row group."""
+_ROW_GROUPS_OF_A_FILE = 6
 _LINEAGE: list[dict[str, Any]] = [
     {"id": 2147483540, "name": "_row_id", "required": False, "type": "long"},
     {"id": 2147483539, "name": "_last_updated_sequence_number", "required": False, "type": "long"},
@@ -61,9 +67,11 @@ class TaskFactory:
     table: Table
     storage: Mapping[str, str]
     common: Mapping[str, Any] = field(default_factory=dict)
+    row_group_bytes: int = _ROW_GROUP
 
     @classmethod
-    def of(cls, table: Table, storage: Mapping[str, str]) -> TaskFactory:
+    def of(cls, table: Table, storage: Mapping[str, str], target_size: int | None = None) -> TaskFactory:
+        """Files are cut to ``target_size`` between row groups: small ones need small row groups."""
         schema = table.schema()
         mapping = table.name_mapping()
         lineage = _LINEAGE if table.format_version > 2 else []
@@ -73,7 +81,8 @@ class TaskFactory:
             "storage": dict(storage),
             "name_mapping": None if mapping is None else json.loads(mapping.model_dump_json()),
         }
-        return cls(table, storage, common)
+        fitting = _ROW_GROUP if target_size is None else target_size // _ROW_GROUPS_OF_A_FILE
+        return cls(table, storage, common, max(_LEAST_ROW_GROUP, min(_ROW_GROUP, fitting)))
 
     def write(self, output: int, plan: OutputPlan, part: int) -> bytes:
         """The payload that writes one part; a single part is the final file."""
@@ -102,36 +111,32 @@ class TaskFactory:
 
     def join(self, output: int, plan: OutputPlan, parts: Sequence[str], nan_counts: Mapping[str, int]) -> bytes:
         """The payload that joins the parts of one output file."""
-        task = {
+        task = self.join_task(plan, [{"path": path, "size": 0} for path in parts], nan_counts)
+        return json.dumps({**task, "tag": {"output": output, "part": None}}).encode()
+
+    def join_task(
+        self, plan: OutputPlan, parts: Sequence[Mapping[str, Any]], nan_counts: Mapping[str, int]
+    ) -> dict[str, Any]:
+        """The kernels' JoinTask over files or row groups of them."""
+        return {
             "fields": self.common["fields"],
             "modes": self.common["modes"],
             "storage": self.common["storage"],
-            "parts": [{"path": path, "size": 0} for path in parts],
+            "parts": [dict(part) for part in parts],
             "output": self._output(plan.directory, plan.name),
             "nan_counts": dict(nan_counts),
-            "tag": {"output": output, "part": None},
         }
-        return json.dumps(task).encode()
 
     def copy(self, output: int, plan: OutputPlan) -> bytes:
         """The payload that copies the row groups of one output's data files."""
         (slices,) = plan.parts
-        task = {
-            "fields": self.common["fields"],
-            "modes": self.common["modes"],
-            "storage": self.common["storage"],
-            "parts": [
-                {"path": s.candidate.data.path, "size": s.candidate.data.size, "groups": s.groups} for s in slices
-            ],
-            "output": self._output(plan.directory, plan.name),
-            "nan_counts": _nan_counts(slices),
-            "tag": {"output": output, "part": None},
-        }
-        return json.dumps(task).encode()
+        parts = [{"path": s.candidate.data.path, "size": s.candidate.data.size, "groups": s.groups} for s in slices]
+        task = self.join_task(plan, parts, _nan_counts(slices))
+        return json.dumps({**task, "tag": {"output": output, "part": None}}).encode()
 
     def _output(self, directory: str, name: str) -> dict[str, Any]:
         properties = self.table.properties
-        output: dict[str, Any] = {"directory": directory, "name": name}
+        output: dict[str, Any] = {"directory": directory, "name": name, "row_group_bytes": self.row_group_bytes}
         output["codec"] = properties.get("write.parquet.compression-codec", "zstd").lower()
         for key, wire in (
             ("write.parquet.compression-level", "level"),
@@ -159,6 +164,7 @@ def plan_outputs(
     parallelism: int,
     directories: Sequence[str],
     call_id: str,
+    options: RewriteOptions,
     copies: Sequence[bool] = (),
 ) -> list[OutputPlan]:
     """The files to write: enough parts that every core works even when there are fewer files than cores.
@@ -172,8 +178,9 @@ def plan_outputs(
         each = group.size // group.output_files
         copied = bool(copies) and copies[number]
         parts = 1 if copied else max(1, min(wanted, each // _LEAST_PART))
-        slices = _slices(group, group.output_files * parts)
-        bins = _balanced(slices, group.output_files * parts)
+        sizes = output_sizes(group.size, options)
+        slices = _slices(group, len(sizes) * parts)
+        bins = _balanced(slices, [size / parts for size in sizes for _ in range(parts)])
         for start in range(0, len(bins), parts):
             chosen = tuple(tuple(b) for b in bins[start : start + parts] if b)
             if chosen:
@@ -193,7 +200,7 @@ def plan_sorted_outputs(groups: Sequence[FileGroup], directories: Sequence[str],
 
 def even_slices(group: FileGroup, bins: int) -> list[list[Slice]]:
     """The group's files or row groups of them in at most ``bins`` contiguous lists of about equal size."""
-    return [found for found in _balanced(_slices(group, bins), bins) if found]
+    return [found for found in _balanced(_slices(group, bins), [1.0] * bins) if found]
 
 
 def _slices(group: FileGroup, bins: int) -> list[Slice]:
@@ -214,14 +221,15 @@ def _slices(group: FileGroup, bins: int) -> list[Slice]:
     return slices
 
 
-def _balanced(slices: Sequence[Slice], bins: int) -> list[list[Slice]]:
-    """Contiguous bins of about equal size."""
+def _balanced(slices: Sequence[Slice], weights: Sequence[float]) -> list[list[Slice]]:
+    """Contiguous bins of about the sizes that ``weights`` say in proportion."""
     total = sum(s.size for s in slices) or 1
-    result: list[list[Slice]] = [[] for _ in range(bins)]
+    ends = [end * total / sum(weights) for end in accumulate(weights)]
+    result: list[list[Slice]] = [[] for _ in weights]
     done = 0
     for piece in slices:
-        middle = done + piece.size / 2
-        result[min(bins - 1, int(middle * bins / total))].append(piece)
+        place = bisect_right(ends, done + piece.size / 2)
+        result[min(len(ends) - 1, place)].append(piece)
         done += piece.size
     return result
 

@@ -34,8 +34,9 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
     """Replaces ``replaced`` by ``added`` on the main branch.
 
     ``base_sequence`` is the sequence number of the snapshot that was read: added files keep it as theirs, so that
-    equality deletes committed meanwhile still apply to the rows that moved. ``applied`` are the delete files that
-    the rewrite applied; those that match no live file any more are removed, or all such ones with ``dangling``.
+    equality deletes committed meanwhile still apply to the rows that moved. When they are not ``pinned`` to it, they
+    take the commit's, and such deletes are conflicts. ``applied`` are the delete files that the rewrite applied; those
+    that match no live file any more are removed, or all such ones with ``dangling``.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
         *,
         call_id: str,
         base_sequence: int,
+        pinned: bool = True,
         replaced: Iterable[LiveFile],
         added: Sequence[DataFile],
         applied: Iterable[LiveFile],
@@ -59,6 +61,7 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
         self._call_id = call_id
         self.attempts = 0
         self._base_sequence = base_sequence
+        self._pinned = pinned
         self._replaced = {file.key: file for file in replaced}
         self._added = list(added)
         self._applied = {file.key for file in applied}
@@ -120,16 +123,19 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
         return [self._without(m, found, {live(e).key for e in found} & gone) for m, found in listed]
 
     def _refuse_new_deletes(self, deletes: Sequence[LiveFile]) -> None:
-        """Position deletes that came after the rewrite read its files name rows at positions that are gone."""
-        newer = [d for d in deletes if d.is_position_delete and d.sequence_number > self._base_sequence]
+        """Position deletes that came after the rewrite read its files name rows at positions that are gone.
+
+        Equality deletes find the rows by themselves, unless the new files are younger.
+        """
+        newer = [d for d in deletes if d.sequence_number > self._base_sequence]
+        newer = [d for d in newer if d.is_position_delete or not self._pinned]
         index = DeleteIndex(newer, self._transaction.table_metadata.specs())
         if not index:
             return
         for file in self._replaced.values():
             if index.of(file):
-                raise ValidationException(
-                    f"Cannot commit, found new position delete for replaced data file: {file.path}"
-                )
+                kind = "position delete" if index.of(file)[0].is_position_delete else "delete"
+                raise ValidationException(f"Cannot commit, found new {kind} for replaced data file: {file.path}")
 
     def _refuse_revoked_deletes(self, deletes: Sequence[LiveFile]) -> None:
         """A rollback may have brought rows back that the new files lack."""
@@ -142,9 +148,10 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
         if not index:
             return []
         needed = {delete.key for file in stay for delete in index.of(file)}
+        sequence = self._base_sequence if self._pinned else self._transaction.table_metadata.next_sequence_number()
         for added in self._added:
             # No position delete can name a file that was just written.
-            matching = index.of(LiveFile(added, self._base_sequence))
+            matching = index.of(LiveFile(added, sequence))
             needed |= {delete.key for delete in matching if not delete.is_position_delete}
         return [d for d in candidates if d.key not in needed]
 
@@ -160,7 +167,7 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
                         ManifestEntry.from_args(
                             status=ManifestEntryStatus.ADDED,
                             snapshot_id=self._snapshot_id,
-                            sequence_number=self._base_sequence,
+                            sequence_number=self._base_sequence if self._pinned else None,
                             file_sequence_number=None,
                             data_file=file,
                         )

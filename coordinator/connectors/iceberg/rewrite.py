@@ -137,7 +137,7 @@ def plan_rewrite(
     reason = reason_of_work(table, looked.survey.groups)
     if reason is not None:
         return NotOurs(reason)
-    factory = TaskFactory.of(table, catalog.settings.storage)
+    factory = TaskFactory.of(table, catalog.settings.storage, options.target_file_size)
     return [
         Rewrite(
             call_id=call_id,
@@ -177,7 +177,7 @@ def _outputs(
     if ordering is not None:
         return plan_sorted_outputs(groups, directories, call_id)
     copies = [way.copies for way in choose_ways(table, groups, options, factory, workers)]
-    return plan_outputs(groups, workers.parallelism, directories, call_id, copies)
+    return plan_outputs(groups, workers.parallelism, directories, call_id, options, copies)
 
 
 def journal_begin(rewrite: Rewrite, journal: Journal, catalog: str, query_id: str) -> None:
@@ -202,8 +202,8 @@ def new_data_files(rewrite: Rewrite, fragments: Sequence[bytes]) -> list[DataFil
     written = [parse_fragment(raw) for raw in fragments]
     expected = sum(file.file.record_count for file in rewrite.replaced)
     found = sum(w.read_rows for w in written)
-    outputs = sorted(w.output for w in written)
-    if found != expected or outputs != list(range(len(rewrite.outputs))):
+    outputs = {w.output for w in written}
+    if found != expected or outputs != set(range(len(rewrite.outputs))):
         raise ProcessionError(
             ErrorCode.ICEBERG_BAD_DATA,
             f"Nothing was committed: the files hold {found} rows where their manifests promise {expected}",

@@ -96,7 +96,7 @@ DECLARATION = ProcedureDeclaration(
     "partial-progress.max-failed-commits; with sort also "
     "compression-factor and shuffle-partitions-per-file, with zorder also var-length-contribution and "
     "max-output-size; copy-row-groups=false always decodes. Iceberg's own procedure does the rewrite through Spark, "
-    "with the same columns, for output-spec-id, use-starting-sequence-number=false, tables of format version 3, and "
+    "with the same columns, for output-spec-id, columns of types that our kernels do not write (variant), and "
     "Avro and ORC files. Sorting by columns must keep the table's own sort order. "
     "A call with nothing to do makes no snapshot.",
     dry_run_output=dry_run.COLUMNS,

@@ -45,7 +45,7 @@ def _rewrite(task: WriteTask) -> Fragment:
     if path is None:
         return Fragment(task.tag, None, read_rows=read)
     found = read_metrics(path, size, fields, task.modes, writer.nan_counts, task.storage) if task.final else None
-    return Fragment(task.tag, path, writer.rows, size, read, writer.nan_counts, found)
+    return Fragment(task.tag, path, writer.rows, size, read, writer.nan_counts, found, writer.nan_groups)
 
 
 def live_rows(task: WriteTask, dictionary: Sequence[str]) -> Iterator[tuple[list[Any], int]]:
@@ -111,6 +111,7 @@ class FileWriter:
         self._path: str | None = None
         self.rows = 0
         self.nan_counts = {str(leaf.id): 0 for leaf in self._nan_leaves}
+        self.nan_groups: list[dict[str, int]] = []
 
     def write(self, arrays: Sequence[Any]) -> None:
         """Add rows: one array a column."""
@@ -118,11 +119,15 @@ class FileWriter:
             return
         fitted = [_fit(array, field) for array, field in zip(arrays, self._schema, strict=True)]
         batch = pa.RecordBatch.from_arrays(fitted, schema=self._schema)
-        self._pending.append(batch)
-        self._pending_bytes += batch.nbytes
         self.rows += batch.num_rows
-        if self._pending_bytes >= self._output.row_group_bytes:
-            self._flush()
+        size = batch.nbytes
+        pieces = min(batch.num_rows, -(-size // self._output.row_group_bytes))
+        for start in range(0, batch.num_rows, -(-batch.num_rows // max(1, pieces))):
+            piece = batch.slice(start, -(-batch.num_rows // max(1, pieces)))
+            self._pending.append(piece)
+            self._pending_bytes += size * piece.num_rows // batch.num_rows
+            if self._pending_bytes >= self._output.row_group_bytes:
+                self._flush()
 
     def close(self) -> tuple[str | None, int]:
         """Finish the file: its location and size, or (None, 0) when there was no row."""
@@ -145,12 +150,7 @@ class FileWriter:
     def _flush(self) -> None:
         table = pa.Table.from_batches(self._pending, schema=self._schema).unify_dictionaries()
         self._pending, self._pending_bytes = [], 0
-        for leaf in self._nan_leaves:
-            assert leaf.names is not None
-            column = table.column(leaf.names[0])
-            if len(leaf.names) > 1:
-                column = pc.struct_field(column, list(leaf.names[1:]))
-            self.nan_counts[str(leaf.id)] += pc.sum(pc.is_nan(column)).as_py() or 0
+        self._count_nans(table)
         if self._writer is None:
             self._path, self._sink = open_output(self._output, self._storage)
             with writing(self._path):
@@ -158,6 +158,17 @@ class FileWriter:
         assert self._path is not None
         with writing(self._path):
             self._writer.write_table(table, row_group_size=table.num_rows)
+
+    def _count_nans(self, table: Any) -> None:
+        found = {}
+        for leaf in self._nan_leaves:
+            assert leaf.names is not None
+            column = table.column(leaf.names[0])
+            if len(leaf.names) > 1:
+                column = pc.struct_field(column, list(leaf.names[1:]))
+            found[str(leaf.id)] = pc.sum(pc.is_nan(column)).as_py() or 0
+            self.nan_counts[str(leaf.id)] += found[str(leaf.id)]
+        self.nan_groups.append(found)
 
 
 def dictionaries(task: WriteTask) -> tuple[set[str], set[str]]:

@@ -256,7 +256,7 @@ def _written(task: WriteTask, tables: Iterator[Any], worth: set[str], read: int 
     if path is None or writer is None:
         return Fragment(task.tag, None, read_rows=read)
     found = read_metrics(path, size, fields, task.modes, writer.nan_counts, task.storage) if task.final else None
-    return Fragment(task.tag, path, writer.rows, size, read, writer.nan_counts, found)
+    return Fragment(task.tag, path, writer.rows, size, read, writer.nan_counts, found, writer.nan_groups)
 
 
 def _sorted_ranges(task: WriteTask, raw: Mapping[str, Any]) -> Iterator[Any]:

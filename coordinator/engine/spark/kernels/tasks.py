@@ -119,6 +119,8 @@ class Fragment:
     read_rows: int = 0
     nan_counts: dict[str, int] = field(default_factory=dict)
     metrics: Metrics | None = None
+    nan_groups: list[dict[str, int]] = field(default_factory=list)
+    """The counts of NaN of each row group; empty when they are not known."""
 
 
 def write_task(payload: bytes) -> WriteTask:
