@@ -27,9 +27,9 @@ _LEAST_PART = 16 << 20
 _OPEN_END = 1 << 30
 
 
-_ROW_GROUP, _LEAST_ROW_GROUP = 64 << 20, 16 << 10
-"""Decoded bytes of a row group."""
-_ROW_GROUPS_OF_A_FILE = 6
+_ROW_GROUP, _LEAST_ROW_GROUP = 64 << 20, 4 << 10
+"""Bytes of a row group in a file."""
+_ROW_GROUPS_OF_A_FILE = 24
 _LINEAGE: list[dict[str, Any]] = [
     {"id": 2147483540, "name": "_row_id", "required": False, "type": "long"},
     {"id": 2147483539, "name": "_last_updated_sequence_number", "required": False, "type": "long"},
@@ -67,7 +67,7 @@ class TaskFactory:
     table: Table
     storage: Mapping[str, str]
     common: Mapping[str, Any] = field(default_factory=dict)
-    row_group_bytes: int = _ROW_GROUP
+    row_group_stored: int = _ROW_GROUP
 
     @classmethod
     def of(cls, table: Table, storage: Mapping[str, str], target_size: int | None = None) -> TaskFactory:
@@ -136,7 +136,7 @@ class TaskFactory:
 
     def _output(self, directory: str, name: str) -> dict[str, Any]:
         properties = self.table.properties
-        output: dict[str, Any] = {"directory": directory, "name": name, "row_group_bytes": self.row_group_bytes}
+        output: dict[str, Any] = {"directory": directory, "name": name, "row_group_stored": self.row_group_stored}
         output["codec"] = properties.get("write.parquet.compression-codec", "zstd").lower()
         for key, wire in (
             ("write.parquet.compression-level", "level"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -105,7 +106,9 @@ class FileWriter:
         self._options = _options(task.output, [leaf.path for leaf in fields if leaf.path in worth])
         self._nan_leaves = [leaf for leaf in nan_columns(fields) if leaf.names]
         self._pending: list[Any] = []
-        self._pending_bytes = 0
+        self._pending_bytes = 0.0
+        self._decoded = 0.0
+        self._limit = float(min(task.output.row_group_bytes, task.output.row_group_stored))
         self._writer: Any = None
         self._sink: Any = None
         self._path: str | None = None
@@ -120,13 +123,13 @@ class FileWriter:
         fitted = [_fit(array, field) for array, field in zip(arrays, self._schema, strict=True)]
         batch = pa.RecordBatch.from_arrays(fitted, schema=self._schema)
         self.rows += batch.num_rows
-        size = batch.nbytes
-        pieces = min(batch.num_rows, -(-size // self._output.row_group_bytes))
-        for start in range(0, batch.num_rows, -(-batch.num_rows // max(1, pieces))):
-            piece = batch.slice(start, -(-batch.num_rows // max(1, pieces)))
+        width = max(1.0, batch.nbytes / batch.num_rows)
+        while batch.num_rows:
+            room = max(1, math.ceil((self._limit - self._pending_bytes) / width))
+            piece, batch = batch.slice(0, room), batch.slice(room)
             self._pending.append(piece)
-            self._pending_bytes += size * piece.num_rows // batch.num_rows
-            if self._pending_bytes >= self._output.row_group_bytes:
+            self._pending_bytes += width * piece.num_rows
+            if self._pending_bytes >= self._limit:
                 self._flush()
 
     def close(self) -> tuple[str | None, int]:
@@ -149,7 +152,8 @@ class FileWriter:
 
     def _flush(self) -> None:
         table = pa.Table.from_batches(self._pending, schema=self._schema).unify_dictionaries()
-        self._pending, self._pending_bytes = [], 0
+        self._decoded += self._pending_bytes
+        self._pending, self._pending_bytes = [], 0.0
         self._count_nans(table)
         if self._writer is None:
             self._path, self._sink = open_output(self._output, self._storage)
@@ -158,6 +162,9 @@ class FileWriter:
         assert self._path is not None
         with writing(self._path):
             self._writer.write_table(table, row_group_size=table.num_rows)
+            # What the rows so far take in the file tells how many of the next make a row group.
+            growth = self._decoded / max(1, self._sink.tell())
+            self._limit = min(self._output.row_group_bytes, self._output.row_group_stored * growth)
 
     def _count_nans(self, table: Any) -> None:
         found = {}

@@ -46,13 +46,15 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where and how to write. The file is ``directory/name-<attempt>.parquet``: no two attempts share a name."""
+    """Where and how to write. A row group has at most ``row_group_bytes`` in memory and about ``row_group_stored``
+    in the file. The file is ``directory/name-<attempt>.parquet``: no two attempts share a name."""
 
     directory: str
     name: str
     codec: str = "zstd"
     level: int | None = None
     row_group_bytes: int = 64 << 20
+    row_group_stored: int = 64 << 20
     page_rows: int = 20_000
     page_bytes: int = 1 << 20
     dictionary_bytes: int = 2 << 20
