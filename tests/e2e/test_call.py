@@ -39,6 +39,29 @@ def test_rewrite_keeps_every_row_and_leaves_one_file(service: Service) -> None:
     assert len(list(table.refresh().scan().plan_files())) == 1
 
 
+def test_the_dry_run_of_a_sort_accounts_for_every_file_and_changes_nothing(service: Service) -> None:
+    table = service.create("to_sort", [numbers(i * 100) for i in range(6)])
+    snapshot = table.refresh().metadata.current_snapshot_id
+    call = (
+        "CALL iceberg.system.rewrite_data_files(schema => 'db', table_name => 'to_sort', strategy => 'sort', "
+        "sorted_by => ARRAY['p DESC', 'id'], filter => 'id < 250', dry_run => true)"
+    )
+    names = [name for name, _ in service.columns(call)]
+    rows = [dict(zip(names, row, strict=True)) for row in service.execute(call)]
+    assert sum(row["data_files_count"] for row in rows) == 6
+    assert all(row["reason"] for row in rows), "nothing is left out without a reason"
+    kept = {row["reason"] for row in rows if not row["is_rewritten"]}
+    assert "no row of them can match the filter" in kept
+    assert any("fewer than min-input-files (5)" in reason for reason in kept)
+    whole = call.replace("filter => 'id < 250', ", "")
+    ((row),) = [dict(zip(names, row, strict=True)) for row in service.execute(whole)]
+    assert (row["is_rewritten"], row["method"], row["data_files_count"], row["expected_files_count"]) == (
+        True, "sort", 6, 1)  # fmt: skip
+    assert row["method_reason"] == "strategy sort"
+    assert row["expected_seconds"] > 0
+    assert table.refresh().metadata.current_snapshot_id == snapshot
+
+
 def test_a_second_run_makes_no_snapshot(service: Service) -> None:
     table = service.create("settled", [numbers(i * 100) for i in range(6)])
     sql = "CALL iceberg.system.rewrite_data_files(table => 'db.settled')"

@@ -72,7 +72,7 @@ def read_entries(
                 entry = layout.read(decoder, manifest, discard_deleted=discard_deleted)
                 if entry is not None:
                     found.append(entry)
-        if manifest.content == ManifestContent.DATA:
+        if manifest.content == ManifestContent.DATA and len(manifest._data) > FIRST_ROW_ID:
             _inherit_row_ids(found, first_row_id(manifest))
         return found
 
