@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from coordinator.analyzer.syntax import parse_expression
 from coordinator.analyzer.types import read_type, type_text
 from coordinator.connectors.registry import Catalogs
@@ -19,8 +21,9 @@ from shared.spi.catalog_changes import (
     ColumnRename,
     CommentChange,
     TablePropertiesChange,
+    ViewCreation,
 )
-from shared.spi.connector import TableMetadata
+from shared.spi.connector import TableMetadata, ViewMetadata
 from shared.spi.session import Session
 
 
@@ -130,12 +133,36 @@ def plan_comment(statement: sql.CommentOn, _text: str, session: Session, catalog
     if column is not None and len(parts) == 1:
         message = f"Column name '{column}' has no table"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-    name, table = _table(parts if column is None else parts[:-1], statement.location, session, catalogs)
+    of = parts if column is None else parts[:-1]
+    named = object_name(of, statement.location, session)
+    connector_of(named.catalog, statement.location, catalogs)
+    view = catalogs.view(named.catalog, named.schema, named.name)
+    if view is not None:
+        return _comment_on_view(statement, view, column, catalogs)
+    name, table = _table(of, statement.location, session, catalogs)
     assert table is not None
     if column is not None and table.column(column) is None:
         raise _missing_column(column, statement.location)
     change = CommentChange(table.schema, table.name, column, statement.comment)
     return _planned(name, change, "COMMENT", catalogs, "setting comments")
+
+
+def _comment_on_view(
+    statement: sql.CommentOn, view: ViewMetadata, column: str | None, catalogs: Catalogs
+) -> PlannedStatement:
+    """A new version of the view that differs in the comment alone."""
+    if column is None:
+        changed = replace(view, comment=statement.comment)
+    elif column in {c.name for c in view.columns}:
+        columns = (replace(c, comment=statement.comment) if c.name == column else c for c in view.columns)
+        changed = replace(view, columns=tuple(columns))
+    else:
+        raise _missing_column(column, statement.location)
+    if not view.definition:
+        message = f"Views of dialect '{view.dialect}' cannot be changed here"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
+    name = ObjectName(view.catalog, view.schema, view.name)
+    return _planned(name, ViewCreation(changed, replace=True), "COMMENT", catalogs, "setting comments")
 
 
 def procedure_call(statement: sql.ExecuteTableProcedure, text: str, session: Session) -> str:

@@ -86,6 +86,8 @@ class RestViewServer:
                     new["current-version-id"] = new["versions"][-1]["version-id"]
                 case "set-properties":
                     new["properties"] = new["properties"] | update["updates"]
+                case "remove-properties":
+                    new["properties"] = {k: v for k, v in new["properties"].items() if k not in update["removals"]}
                 case action:
                     raise AssertionError(action)
         self._views[schema, name] = new

@@ -78,6 +78,9 @@ def test_views_through_rest(lake: Any) -> None:
         other = replace(view, definition="SELECT 1 c", columns=(ViewColumn("c", "integer"),), security="INVOKER")
         lake.change(ViewCreation(other, replace=True))
         assert lake.connector.view("db", "v") == other
+        for comment in ("told", None):
+            lake.change(ViewCreation(replace(other, comment=comment), replace=True))
+            assert lake.connector.view("db", "v").comment == comment
         lake.change(ViewRename("db", "v", "db", "w"))
         assert lake.connector.view("db", "v") is None
         lake.change(ViewRemoval("db", "w"))

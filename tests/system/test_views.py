@@ -129,6 +129,22 @@ def test_a_view_promises_its_columns(run: Run) -> None:
     )
 
 
+def test_comments(run: Run) -> None:
+    run(f"CREATE VIEW v AS {PATHS}")
+    assert run("COMMENT ON VIEW v IS 'two letters'") == [[True]]
+    assert run("COMMENT ON COLUMN v.b IS 'a letter'") == [[True]]
+    assert run("DESCRIBE v") == [
+        ["a", "integer", "", "", 10, None, None],
+        ["b", "varchar", "", "a letter", None, None, None],
+    ]
+    comments = "SELECT comment FROM system.metadata.table_comments WHERE catalog_name = 'iceberg' AND table_name = 'v'"
+    assert run(comments) == [["two letters"]]
+    assert run("COMMENT ON VIEW v IS NULL") == [[True]]
+    assert run(comments) == [[None]]
+    assert run("SELECT count(*) FROM v") == [[2]]
+    assert run("COMMENT ON COLUMN v.nope IS 'x'") == ("SYNTAX_ERROR", "line 1:1: Column 'nope' does not exist")
+
+
 def test_recursion_is_refused(run: Run) -> None:
     run("CREATE VIEW r AS SELECT 1 x")
     run("CREATE VIEW s AS SELECT * FROM r")

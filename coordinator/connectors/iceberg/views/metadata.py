@@ -15,6 +15,7 @@ from coordinator.connectors.iceberg.types import iceberg_type
 from coordinator.connectors.iceberg.views.representations import COMMENT, OWNER, SECURITY, representations
 from shared.spi.connector import ViewMetadata
 
+PROPERTIES = (OWNER, SECURITY, COMMENT)
 _KEPT_VERSIONS = 10
 """``version.history.num-entries`` of Iceberg."""
 
@@ -82,6 +83,6 @@ def replaced(old: IcebergView, view: ViewMetadata) -> IcebergView:
             "current_version_id": version.version_id,
             "versions": versions,
             "version_log": [entry for entry in [*old.version_log, _logged(version)] if entry.version_id in known],
-            "properties": {**old.properties, **view_properties(view)},
+            "properties": {k: v for k, v in old.properties.items() if k not in PROPERTIES} | view_properties(view),
         }
     )

@@ -17,7 +17,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.view.metadata import ViewMetadata as IcebergView
 from requests import Response
 
-from coordinator.connectors.iceberg.views.metadata import view_properties, view_schema, view_version
+from coordinator.connectors.iceberg.views.metadata import PROPERTIES, view_properties, view_schema, view_version
 from shared.spi.connector import ViewMetadata
 
 _NEWEST = -1
@@ -62,6 +62,9 @@ class RestViews:
             {"action": "set-current-view-version", "view-version-id": _NEWEST},
             {"action": "set-properties", "updates": view_properties(view)},
         ]
+        gone = [name for name in PROPERTIES if name in old.properties and name not in view_properties(view)]
+        if gone:
+            updates.append({"action": "remove-properties", "removals": gone})
         path = self._catalog._split_identifier_for_path((*view.schema.split("."), view.name))
         body: Any = {
             "identifier": {"namespace": view.schema.split("."), "name": view.name},
