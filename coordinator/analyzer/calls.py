@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from coordinator.analyzer import registry
+from coordinator.analyzer.aggregate_checks import misplaced, refuse_nested, refuse_other_order, refuse_output_columns
 from coordinator.analyzer.builders import (
     cast,
     coerce,
@@ -76,7 +77,9 @@ def analyze_call(node: Any, context: Context, analyze: Analyze) -> RowExpression
     if condition_node is not None:
         raise context.error(node, f"Filter is only valid for aggregation functions: '{name}'")
     if {s.kind for s in registry.registry().get(name, ())} == {"window"}:
-        raise context.error(node, f"Window function {name} requires an OVER clause")
+        raise context.error(node, f"Window function presto.default.{name} requires an OVER clause")
+    if inner.expressions and type(inner.expressions[-1]).__name__ == "Order":
+        raise context.error(node, "ORDER BY is only valid for aggregation functions")
     return bind_call(inner, name, inner.expressions, context, analyze, ("scalar",))
 
 
@@ -88,14 +91,19 @@ def _aggregate(
     node: Any, inner: Any, name: str, condition_node: Any, context: Context, analyze: Analyze
 ) -> RowExpression:
     if context.sinks is None:
-        message = f"{context.clause} cannot contain aggregations, window functions or grouping operations: [{name}]"
-        raise context.error(node, message)
+        raise misplaced(node, context.clause, context)
+    if context.lambdas:
+        raise misplaced(node, "Lambda expression", context)
+    refuse_output_columns(inner, context)
+    refuse_nested(node, inner, name, context, _is_aggregate)
     arguments, distinct, order = aggregate_arguments(inner, context, analyze)
     bound = bind_call(inner, name, arguments, context, analyze, ("aggregate",))
     assert isinstance(bound, Call)
     bound = replace(bound, sourceLocation=context.place(inner))
     if distinct and not all(is_comparable(typed(a)) for a in bound.arguments):
-        raise context.error(node, f"DISTINCT can only be applied to comparable types: {name}")
+        stray = next(a for a in bound.arguments if not is_comparable(typed(a)))
+        message = f"DISTINCT can only be applied to comparable types (actual: {type_of(stray)})"
+        raise context.error(node, message)
     condition = None
     if condition_node is not None:
         predicate = condition_node.this if type(condition_node).__name__ == "Where" else condition_node
@@ -114,8 +122,11 @@ def aggregate_arguments(inner: Any, context: Context, analyze: Analyze) -> tuple
     distinct = False
     if arguments and type(arguments[-1]).__name__ == "Order":
         context.only(arguments[-1], "this", "expressions")
-        order = tuple(sort_item(o, analyze(o.this, context), context) for o in arguments[-1].expressions)
+        sorted_by = arguments[-1].expressions
+        order = tuple(sort_item(o, analyze(o.this, context), context) for o in sorted_by)
         arguments[-1] = arguments[-1].this
+        if any(type(a).__name__ == "Distinct" for a in arguments):
+            refuse_other_order(arguments, sorted_by, context)
     if len(arguments) == 1 and type(arguments[0]).__name__ == "Distinct":
         context.only(arguments[0], "expressions")
         distinct, arguments = True, list(arguments[0].expressions)
@@ -324,9 +335,7 @@ def _try(node: Any, context: Context, analyze: Analyze) -> RowExpression:
 
 def _grouping(node: Any, context: Context, analyze: Analyze) -> RowExpression:
     if context.sinks is None:
-        raise context.error(
-            node, f"{context.clause} cannot contain aggregations, window functions or grouping operations"
-        )
+        raise misplaced(node, context.clause, context)
     return context.sinks.grouping(node, tuple(analyze(e, context) for e in node.expressions))
 
 

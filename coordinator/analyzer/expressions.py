@@ -137,7 +137,8 @@ def _resolve(node: Any, parts: list[str], context: Context) -> RowExpression:
             if found:
                 return _fields(node, _reference(node, found[0].variable, context), parts[count:], context)
         scope = scope.parent
-    raise context.error(node, f"Column '{'.'.join(lowered)}' cannot be resolved")
+    what = "" if len(parts) > 1 else "Column "
+    raise context.error(node, f"{what}'{'.'.join(lowered)}' cannot be resolved")
 
 
 def _reference(node: Any, variable: Variable, context: Context) -> Variable:

@@ -20,8 +20,8 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.planner.object_names import ObjectName, connector_of, object_name, refuse_view, writable
 from coordinator.planner.query.builder import Builder
 from coordinator.planner.query.collector import Collector
+from coordinator.planner.query.no_aggregates import NoAggregates
 from coordinator.planner.query.planner import QueryPlanner
-from coordinator.planner.query.relations import NoAggregates
 from coordinator.planner.query.subqueries import apply_subqueries
 from coordinator.planner.writes import PlannedWrite, rows_output
 from coordinator.sql.dml_statements import ColumnValue, Delete, Update

@@ -11,6 +11,7 @@ from typing import Any
 from coordinator.analyzer import expressions
 from coordinator.analyzer.builders import typed
 from coordinator.analyzer.context import Context
+from coordinator.analyzer.expression_text import expression_text
 from coordinator.analyzer.types import is_comparable
 from coordinator.planner.query.builder import Builder, free_variables
 from coordinator.planner.query.collector import Aggregate, Collector, grouping_value
@@ -61,7 +62,7 @@ def check_groupings(tree: Any, grouping: Grouping | None, collector: Collector, 
     for arguments, node in collector.grouping_nodes.items():
         for argument, written in zip(arguments, node.expressions, strict=True):
             if argument not in keys:
-                shown = str(written.sql(dialect="trino")).lower().replace("fn$", "")
+                shown = expression_text(written)
                 where = "referenced by the GROUP BY at the associated query level"
                 message = f"The arguments to GROUPING() must be expressions {where}. Mismatch due to {shown}."
                 raise context.error(node, message)
@@ -83,7 +84,7 @@ def _element(element: Any, items: Sequence[SelectItem], context: Context) -> lis
     kind = type(element).__name__
     if kind in ("Rollup", "Cube", "GroupingSets"):
         context.only(element, "expressions")
-        groups = [_keys(e, items, context) for e in element.expressions]
+        groups = [_keys(e, items, context, columns_only=True) for e in element.expressions]
         if kind == "GroupingSets":
             return groups
         if kind == "Rollup":
@@ -98,9 +99,15 @@ def _joined(groups: list[tuple[RowExpression, ...]]) -> tuple[RowExpression, ...
     return tuple(k for g in groups for k in g)
 
 
-def _keys(element: Any, items: Sequence[SelectItem], context: Context) -> tuple[RowExpression, ...]:
-    if type(element).__name__ == "Tuple":
-        return tuple(k for e in element.expressions for k in _keys(e, items, context))
+def _keys(
+    element: Any, items: Sequence[SelectItem], context: Context, *, columns_only: bool = False
+) -> tuple[RowExpression, ...]:
+    if type(element).__name__ in ("Tuple", "Paren"):
+        inside = element.expressions or (element.this,)
+        return tuple(k for e in inside for k in _keys(e, items, context, columns_only=columns_only))
+    if columns_only and ordinal(element) is None and type(element).__name__ not in ("Column", "Dot"):
+        message = f"GROUP BY expression must be a column reference: {expression_text(element)}"
+        raise context.error(element, message)
     return (_key(element, items, context),)
 
 
@@ -227,6 +234,6 @@ def check_grouped(node: Any, expression: RowExpression, allowed: set[RowExpressi
     """Refuses an expression that reads a column which is neither grouped nor aggregated."""
     stray = free_variables(expression) - allowed
     if stray:
-        shown = str(node.sql(dialect="trino")).lower().replace('"fn$', '"') if node is not None else ""
+        shown = expression_text(node) if node is not None else ""
         message = f"'{shown}' must be an aggregate expression or appear in GROUP BY clause"
         raise context.error(node, message)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from sqlglot import exp
+
 from coordinator.analyzer import calls, expressions
 from coordinator.analyzer.builders import conjunction, conjuncts
 from coordinator.analyzer.context import Context, SortItem
@@ -13,13 +15,14 @@ from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.planner.query.aggregation import Grouping, check_grouped, check_groupings, group, plan_grouping
 from coordinator.planner.query.builder import Builder, Ids, RelationPlan, free_variables
 from coordinator.planner.query.builder import replace as substitute
-from coordinator.planner.query.collector import Collector
+from coordinator.planner.query.collector import Collector, Subquery
 from coordinator.planner.query.correlation import correlated
 from coordinator.planner.query.joins import extend
+from coordinator.planner.query.no_aggregates import NoAggregates
 from coordinator.planner.query.outputs import output_variables
 from coordinator.planner.query.planning import Planning, SelectItem, ordinal, resolve_windows
 from coordinator.planner.query.pushdown import push_filter
-from coordinator.planner.query.relations import NoAggregates, plan_from
+from coordinator.planner.query.relations import plan_from
 from coordinator.planner.query.samples import sampled
 from coordinator.planner.query.subqueries import apply_subqueries
 from coordinator.planner.query.windows import plan_windows
@@ -53,7 +56,7 @@ def plan_block(planner: Planning, tree: Any, context: Context) -> RelationPlan:
     grouping = plan_grouping(tree, items, replace(inner, sinks=NoAggregates(collector, "GROUP BY clause")))
     check_groupings(tree, grouping, collector, inner)
     mapping: dict[RowExpression, RowExpression] = {}
-    if grouping is not None or collector.aggregates or collector.groupings or having is not None:
+    if grouping is not None or collector.aggregates or collector.groupings:
         below = _read_by_aggregates(collector) | _read_by_keys(grouping)
         apply_subqueries(builder, [s for s in collector.subqueries if s.variable in below], {})
         collector.subqueries = [s for s in collector.subqueries if s.variable not in below]
@@ -66,6 +69,8 @@ def plan_block(planner: Planning, tree: Any, context: Context) -> RelationPlan:
             check_grouped(tree.args["having"].this, substitute(having, mapping), allowed, inner)
         for node, sort in order:
             check_grouped(node, substitute(sort.expression, mapping), allowed, inner)
+        for subquery in collector.subqueries:
+            _check_read(subquery, {f.variable for f in source.fields} - set(mapping), inner)
     _compute_outputs(builder, collector, stand_ins, mapping)
     apply_subqueries(builder, collector.subqueries, mapping)
     if having is not None:
@@ -74,6 +79,21 @@ def plan_block(planner: Planning, tree: Any, context: Context) -> RelationPlan:
     chosen = [SelectItem(i.name, substitute(i.expression, mapping), i.node) for i in items]
     sorts = [SortItem(substitute(s.expression, mapping), s.order) for _, s in order]
     return _finish(planner, tree, builder, chosen, sorts, inner)
+
+
+def _check_read(subquery: Subquery, ungrouped: set[Variable], context: Context) -> None:
+    """Refuses a subquery of SELECT, HAVING or ORDER BY that reads a column which is not grouped."""
+    given = {f.variable for f in subquery.plan.fields}
+    if not (given & ungrouped or correlated(subquery.plan.node, ungrouped)):
+        return
+    for column in subquery.node.find_all(exp.Column):
+        parts = [str(part.name).lower() for part in column.parts]
+        for count in range(len(parts), 0, -1):
+            found = context.scope.find(parts[count - 1], tuple(parts[: count - 1]))
+            read = {f.variable for f in found} & ungrouped
+            if given & read or correlated(subquery.plan.node, read):
+                message = f"Subquery uses '{'.'.join(parts[:count])}' which must appear in GROUP BY clause"
+                raise context.error(column, message)
 
 
 def _read_by_aggregates(collector: Collector) -> set[Variable]:
@@ -125,7 +145,7 @@ def _where(planner: Planning, tree: Any, builder: Builder, context: Context) -> 
     if clause is None:
         return
     collector = Collector(planner.ids, planner, allow_aggregates=False)
-    inner = replace(context, sinks=NoAggregates(collector, "WHERE clause"), clause="WHERE clause")
+    inner = replace(context, sinks=NoAggregates(collector, "WHERE clause", clause.this), clause="WHERE clause")
     condition = expressions.analyze_condition(clause.this, inner, "WHERE clause")
     # What needs no subquery filters before the subqueries are joined.
     made = {s.variable for s in collector.subqueries}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from coordinator.analyzer.aggregate_checks import misplaced
 from coordinator.analyzer.builders import coerce, constant, not_, operator, special, typed
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, is_comparable, is_orderable
@@ -80,6 +81,10 @@ class Collector:
         return self.groupings[arguments]
 
     def window(self, node: Any, context: Context) -> RowExpression:
+        if context.clause == "HAVING clause":
+            raise context.error(node, "HAVING clause cannot contain window functions")
+        if context.lambdas:
+            raise misplaced(node, "Lambda expression", context)
         spec = window_call(node, context)
         read = {v for e in (*spec.call.arguments, *spec.partition) for v in free_variables(e)}
         read |= {v for item in spec.order for v in free_variables(item.expression)}
@@ -127,7 +132,7 @@ class Collector:
         column = plan.visible[0].variable
         common = common_super_type(typed(value), typed(column))
         if common is None:
-            shown = f"{type_of(value)} and {column.type}"
+            shown = f"{type_of(value)} vs {column.type}"
             raise context.error(
                 node, f"value and result of subquery must be of the same type for IN expression: {shown}"
             )

@@ -17,12 +17,13 @@ from coordinator.planner.query.builder import Builder, RelationPlan, free_variab
 from coordinator.planner.query.collector import Collector, Subquery
 from coordinator.planner.query.correlation import NotDecorrelatedError, correlated
 from coordinator.planner.query.lateral import lateral_join
+from coordinator.planner.query.no_aggregates import NoAggregates
 from coordinator.planner.query.outputs import output_variables
 from coordinator.planner.query.planning import Planning
 from coordinator.planner.query.samples import sampled
 from coordinator.planner.query.subqueries import apply_subqueries
 from shared.errors import ErrorCode, ProcessionError
-from shared.plan.expressions import Call, RowExpression, SourceLocation, Variable
+from shared.plan.expressions import RowExpression, SourceLocation, Variable
 from shared.plan.nodes import EquiJoinClause, JoinNode, TableScanNode, UnnestNode
 from shared.spi.connector import TableMetadata, ViewMetadata
 
@@ -310,7 +311,7 @@ def _on(
 ) -> RelationPlan:
     collector = Collector(planner.ids, planner, allow_aggregates=False)
     scope = Scope((*left.fields, *right.fields), context.scope.parent)
-    inner = replace(context, scope=scope, sinks=_NoAggregates(collector, "JOIN clause"), clause="JOIN clause")
+    inner = replace(context, scope=scope, sinks=NoAggregates(collector, "JOIN clause", tree), clause="JOIN clause")
     condition = expressions.analyze_condition(tree, inner, "JOIN ON clause")
     if collector.subqueries and kind != "INNER":
         left = _with_subqueries(planner, left, right, collector.subqueries)
@@ -377,42 +378,3 @@ def _using(
     fields = [ScopeField(n, v) for (_, n), v in zip(values, merged_variables, strict=True)]
     others = [f for f in joined.fields if f.variable not in used]
     return RelationPlan(builder.node, (*fields, *others))
-
-
-class _NoAggregates:
-    """The sinks of a clause where subqueries may stand and aggregates may not."""
-
-    def __init__(self, collector: Collector, clause: str) -> None:
-        self.collector, self.clause = collector, clause
-
-    def _refuse(self, node: Any, context: Any = None) -> ProcessionError:
-        message = f"{self.clause} cannot contain aggregations, window functions or grouping operations"
-        maker = context or self.collector.planner.context
-        error: ProcessionError = maker.error(node, message)
-        return error
-
-    def aggregate(self, node: Any, call: Call, **_rest: Any) -> RowExpression:  # noqa: ARG002 - the sinks' shape
-        raise self._refuse(node)
-
-    def window(self, node: Any, context: Context) -> RowExpression:
-        raise self._refuse(node, context)
-
-    def grouping(self, node: Any, _arguments: tuple[RowExpression, ...]) -> RowExpression:
-        raise self._refuse(node)
-
-    def scalar_subquery(self, node: Any, context: Context) -> RowExpression:
-        return self.collector.scalar_subquery(node, context)
-
-    def exists(self, node: Any, context: Context) -> RowExpression:
-        return self.collector.exists(node, context)
-
-    def in_subquery(self, node: Any, value: RowExpression, query: Any, context: Context) -> RowExpression:
-        return self.collector.in_subquery(node, value, query, context)
-
-    def quantified(
-        self, node: Any, symbol: str, value: RowExpression, every: bool, query: Any, context: Context
-    ) -> RowExpression:
-        return self.collector.quantified(node, symbol, value, every, query, context)
-
-
-NoAggregates = _NoAggregates

@@ -13,7 +13,8 @@ from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.operators import arithmetic
 from coordinator.analyzer.syntax import function_name
 from coordinator.analyzer.types import BIGINT, DAY_SECOND, NUMERIC, YEAR_MONTH, is_comparable
-from shared.errors import ErrorCode, ProcessionError
+from coordinator.sql.tokens import location_of, tokenize
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import Call, Constant, RowExpression, type_of
 
 _MOMENTS = ("date", "time", "time with time zone", "timestamp", "timestamp with time zone")
@@ -105,8 +106,21 @@ def _frame(node: Any, order: tuple[SortItem, ...], context: Context) -> Frame:
     end = Bound("CURRENT_ROW") if spec.args.get("end") is None else _bound(node, kind, "end", order, context)
     message = _misplaced(start.kind, end.kind)
     if message is not None:
-        raise context.error(spec, message)
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=_frame_location(node, context))
     return Frame(kind, start, end)
+
+
+def _frame_location(window: Any, context: Context) -> ErrorLocation | None:
+    """Where the frame begins, which the parser does not keep: the first ROWS, RANGE or GROUPS behind the call."""
+    call = context.locate(window)
+    if call is None or not context.text:
+        return call
+    for token in tokenize(context.text):
+        here = location_of(context.text, token.start)
+        behind = (here.line, here.column) > (call.line, call.column)
+        if behind and str(token.text).upper() in ("ROWS", "RANGE", "GROUPS"):
+            return here
+    return call
 
 
 def _misplaced(start: str, end: str) -> str | None:
