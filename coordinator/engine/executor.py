@@ -87,10 +87,12 @@ class Executor:
                 yield rows_to_batch(planned.columns, rows)
             case RunLocally(sql, inputs):
                 make_files(inputs, self._catalogs, execution.check_cancelled)
-                yield from self._local.run(sql, execution, arrow_inputs(inputs, self._catalogs))
+                with arrow_inputs(inputs, self._catalogs, execution) as opened:
+                    yield from self._local.run(sql, execution, opened)
             case RunOnSpark(sql, inputs):
                 make_files(inputs, self._catalogs, execution.check_cancelled)
-                yield from self._spark.run(sql, execution, spark_inputs(inputs, self._catalogs))
+                with spark_inputs(inputs, self._catalogs, execution) as opened:
+                    yield from self._spark.run(sql, execution, opened)
             case FetchRows() as work:
                 make_files(work.otherwise.inputs, self._catalogs, execution.check_cancelled)
                 yield from fetch_rows(work, execution, self._spark, self._catalogs)
@@ -122,7 +124,8 @@ class Executor:
         match explained.work:
             case RunOnSpark(sql, inputs):
                 make_files(inputs, self._catalogs, execution.check_cancelled)
-                yield from self._spark.run(sql, execution, spark_inputs(inputs, self._catalogs), operators)
+                with spark_inputs(inputs, self._catalogs, execution) as opened:
+                    yield from self._spark.run(sql, execution, opened, operators)
             case work:
                 yield from self.execute(replace(planned, work=work, columns=explained.columns), execution)
 
@@ -157,14 +160,14 @@ class Executor:
 
     def _write(self, work: WriteRows, execution: Execution) -> int:
         write = work.write
-        inputs = spark_inputs(work.inputs, self._catalogs)
+        with spark_inputs(work.inputs, self._catalogs, execution) as inputs:
 
-        def run(sql: str) -> list[Mapping[str, Any]]:
-            batches = self._spark.write(sql, execution, inputs)
-            return [row for batch in batches for row in batch.to_pylist()]
+            def run(sql: str) -> list[Mapping[str, Any]]:
+                batches = self._spark.write(sql, execution, inputs)
+                return [row for batch in batches for row in batch.to_pylist()]
 
-        writer = cast(WritableCatalog, self._catalogs.connector(write.catalog))
-        rows = writer.write(write, WriteContext(self._context(write.catalog, execution), run))
+            writer = cast(WritableCatalog, self._catalogs.connector(write.catalog))
+            rows = writer.write(write, WriteContext(self._context(write.catalog, execution), run))
         execution.set_update_count(rows)
         return rows
 

@@ -60,7 +60,8 @@ def fetch_rows(work: FetchRows, execution: Execution, spark: SparkSql, catalogs:
 
 
 def _run(work: RunOnSpark, execution: Execution, spark: SparkSql, catalogs: Catalogs) -> Iterator[pa.RecordBatch]:
-    return spark.run(work.sql, execution, spark_inputs(work.inputs, catalogs))
+    with spark_inputs(work.inputs, catalogs, execution) as inputs:
+        yield from spark.run(work.sql, execution, inputs)
 
 
 def _first_pass(work: FetchRows, execution: Execution, spark: SparkSql, catalogs: Catalogs) -> Any | None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
 import pyarrow.dataset as ds
 
 from coordinator.connectors.registry import Catalogs
+from coordinator.dispatch.ports import Execution
+from shared.errors import ProcessionError
 from shared.spi.relation import (
     ArrowStream,
     FileSource,
     Input,
     JdbcRelation,
-    JdbcSource,
     ParquetRelation,
+    RemoteReads,
+    RemoteSource,
     RowSource,
     RowsRelation,
 )
@@ -53,29 +57,67 @@ def make_files(inputs: Sequence[Input], catalogs: Catalogs, check_cancelled: Cal
             cast(FileSource, catalogs.connector(handle.connectorId)).make_files(handle, check_cancelled)
 
 
-def arrow_inputs(inputs: Sequence[Input], catalogs: Catalogs) -> tuple[ArrowInput, ...]:
-    """For the embedded engine. Raises ProcessionError when a source cannot be read."""
-    return tuple(ArrowInput(made.name, _arrow(made.relation, catalogs)) for made in inputs)
+@contextmanager
+def arrow_inputs(inputs: Sequence[Input], catalogs: Catalogs, execution: Execution) -> Iterator[tuple[ArrowInput, ...]]:
+    """For the embedded engine, as long as the statement runs. Raises ProcessionError when a source cannot be read."""
+    with _remote_reads(inputs, catalogs, execution) as remote:
+        yield tuple(ArrowInput(made.name, _arrow(made.relation, catalogs, remote)) for made in inputs)
 
 
-def spark_inputs(inputs: Sequence[Input], catalogs: Catalogs) -> tuple[SparkInput, ...]:
-    """For Spark. Raises ProcessionError when a source cannot be read."""
-    return tuple(_for_spark(made, catalogs) for made in inputs)
+@contextmanager
+def spark_inputs(inputs: Sequence[Input], catalogs: Catalogs, execution: Execution) -> Iterator[tuple[SparkInput, ...]]:
+    """For Spark, as long as the statement runs. Raises ProcessionError when a source cannot be read."""
+    with _remote_reads(inputs, catalogs, execution) as remote:
+        yield tuple(_for_spark(made, catalogs, remote) for made in inputs)
 
 
-def _for_spark(made: Input, catalogs: Catalogs) -> SparkInput:
+@contextmanager
+def _remote_reads(
+    inputs: Sequence[Input], catalogs: Catalogs, execution: Execution
+) -> Iterator[Mapping[str, RemoteReads]]:
+    """The databases that the statement reads, by catalog: cancelled with it, closed after it."""
+    relations: dict[str, list[JdbcRelation]] = {}
+    for made in inputs:
+        if isinstance(made.relation, JdbcRelation):
+            relations.setdefault(made.relation.catalog, []).append(made.relation)
+    remote: dict[str, RemoteReads] = {}
+    try:
+        for catalog, several in relations.items():
+            source = cast(RemoteSource, catalogs.connector(catalog))
+            remote[catalog] = source.reads(execution.query_id, several)
+            execution.on_cancel(remote[catalog].cancel)
+        yield remote
+    except ProcessionError as error:
+        execution.check_cancelled()
+        failure = error
+        for reads in remote.values():
+            failure = reads.failure(failure)
+        if failure is error:
+            raise
+        raise failure from error
+    finally:
+        for reads in remote.values():
+            reads.close()
+
+
+def _for_spark(made: Input, catalogs: Catalogs, remote: Mapping[str, RemoteReads]) -> SparkInput:
     match made.relation:
-        case RowsRelation() as relation:
-            return ArrowInput(made.name, _arrow(relation, catalogs))
         case ParquetRelation(paths):
             return FormatInput(made.name, "parquet", paths, {})
         case JdbcRelation() as relation:
-            source = cast(JdbcSource, catalogs.connector(relation.catalog))
-            return FormatInput(made.name, "jdbc", (), source.jdbc_options(relation))
+            return FormatInput(made.name, "jdbc", (), remote[relation.catalog].options(relation))
+        case relation:
+            return ArrowInput(made.name, _arrow(relation, catalogs, remote))
 
 
-def _arrow(relation: ParquetRelation | RowsRelation | JdbcRelation, catalogs: Catalogs) -> ArrowStream:
-    if isinstance(relation, ParquetRelation):
-        dataset: Any = ds.dataset(list(relation.paths), format="parquet")
-        return cast(ArrowStream, dataset)
-    return cast(RowSource, catalogs.connector(relation.catalog)).read(relation)
+def _arrow(
+    relation: ParquetRelation | RowsRelation | JdbcRelation, catalogs: Catalogs, remote: Mapping[str, RemoteReads]
+) -> ArrowStream:
+    match relation:
+        case ParquetRelation():
+            dataset: Any = ds.dataset(list(relation.paths), format="parquet")
+            return cast(ArrowStream, dataset)
+        case JdbcRelation():
+            return remote[relation.catalog].rows(relation)
+        case RowsRelation():
+            return cast(RowSource, catalogs.connector(relation.catalog)).read(relation)

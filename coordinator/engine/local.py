@@ -52,7 +52,8 @@ class LocalEngine:
         except duckdb.Error as error:
             execution.check_cancelled()
             raise presto_error(error) from error
-        except pa.ArrowException as error:
+        except (pa.ArrowException, OSError) as error:
+            # OSError: an input's stream broke; who reads it knows why.
             execution.check_cancelled()
             raise presto_error(error) from error
         finally:

@@ -6,10 +6,11 @@ cross processes: they hold no credentials, only names by which the catalog finds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
+from shared.errors import ProcessionError
 from shared.plan.nodes import TableHandle
 
 
@@ -47,11 +48,22 @@ class RowsRelation:
 
 
 @dataclass(frozen=True, slots=True)
+class JdbcPartitioning:
+    """How a remote query may be read by several tasks: ``sql`` is the query with ``column`` among its columns.
+
+    ``bounds`` is remote SQL for the least and the greatest value of the column.
+    """
+
+    sql: str
+    column: str
+    bounds: str
+
+
+@dataclass(frozen=True, slots=True)
 class JdbcRelation:
     """A query in the remote database's own SQL, its columns and their Presto types.
 
-    ``size_bytes`` is the estimate of its result, None when unknown. ``hints`` are the connector's own (partition
-    column, bounds), read again when the query runs.
+    ``size_bytes`` and ``row_count`` are estimates of its result, None when unknown.
     """
 
     catalog: str
@@ -59,7 +71,8 @@ class JdbcRelation:
     columns: tuple[str, ...]
     types: tuple[str, ...]
     size_bytes: int | None = None
-    hints: dict[str, str] = field(default_factory=dict)
+    row_count: int | None = None
+    partitioning: JdbcPartitioning | None = None
 
 
 Relation = CatalogTable | ParquetRelation | RowsRelation | JdbcRelation
@@ -95,9 +108,33 @@ class FileSource(Protocol):
         ...
 
 
-class JdbcSource(Protocol):
-    """A connector over a database that Spark reaches by JDBC."""
+class RemoteReads(Protocol):
+    """What one statement reads from one database, from its first connection to its last. Methods block."""
 
-    def jdbc_options(self, relation: JdbcRelation) -> Mapping[str, str]:
+    def rows(self, relation: JdbcRelation) -> ArrowStream:
+        """The rows in the coordinator. Raises ProcessionError, also while they stream."""
+        ...
+
+    def options(self, relation: JdbcRelation) -> Mapping[str, str]:
         """Spark's options to read ``relation``, secrets among them: for the engine alone, never logged."""
+        ...
+
+    def failure(self, told: ProcessionError) -> ProcessionError:
+        """The database's own error behind what an engine told; ``told`` itself when there is none."""
+        ...
+
+    def cancel(self) -> None:
+        """End the remote queries of the statement, wherever they run."""
+        ...
+
+    def close(self) -> None:
+        """Give all connections back. Called once, after the statement ended."""
+        ...
+
+
+class RemoteSource(Protocol):
+    """A connector over a database."""
+
+    def reads(self, query_id: str, relations: Sequence[JdbcRelation]) -> RemoteReads:
+        """The reads of one statement; opens nothing yet."""
         ...

@@ -30,7 +30,9 @@ SESSION = Session(user="test", catalog="pg", schema="shop")
 def query(catalogs: Catalogs, text: str) -> list[tuple[Any, ...]]:
     work = work_of(plan_query(None, text, SESSION, catalogs).root, catalogs.relation)
     assert isinstance(work, RunLocally)
-    table = pa.Table.from_batches(LocalEngine().run(work.sql, Run(), arrow_inputs(work.inputs, catalogs)))
+    run = Run()
+    with arrow_inputs(work.inputs, catalogs, run) as inputs:
+        table = pa.Table.from_batches(LocalEngine().run(work.sql, run, inputs))
     return [tuple(row.values()) for row in table.to_pylist()]
 
 
@@ -95,9 +97,9 @@ def test_secrets_are_for_the_engine_alone(postgres: str) -> None:
     catalogs = Catalogs([catalog_config(postgres, **{"connection-password": "open sesame"})])
     work = work_of(plan_query(None, "SELECT id FROM kinds", SESSION, catalogs).root, catalogs.relation)
     assert "sesame" not in repr(work)
-    (made,) = spark_inputs(work.inputs, catalogs)
-    assert made.options["password"] == "open sesame"
-    assert "sesame" not in repr(made)
+    with spark_inputs(work.inputs, catalogs, Run()) as (made,):
+        assert made.options["password"] == "open sesame"
+        assert "sesame" not in repr(made)
 
 
 def test_a_database_that_is_away_is_told_by_the_catalogs_name() -> None:

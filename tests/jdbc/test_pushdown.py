@@ -185,9 +185,11 @@ def rows(catalogs: Catalogs, text: str, properties: dict[str, str]) -> tuple[lis
     if not isinstance(work, RunLocally):
         return [str(r) for r in getattr(work, "rows", ())], 0
     found: list[str] = []
-    for batch in ENGINE.run(work.sql, Run(), arrow_inputs(work.inputs, catalogs)):
-        cells = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-        found += [str([_shown(value) for value in row]) for row in cells]
+    run = Run()
+    with arrow_inputs(work.inputs, catalogs, run) as inputs:
+        for batch in ENGINE.run(work.sql, run, inputs):
+            cells = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            found += [str([_shown(value) for value in row]) for row in cells]
     return sorted(found), len(work.inputs)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from coordinator.connectors.jdbc.database import Database, RemoteTable
 from coordinator.connectors.jdbc.dialects import DIALECTS
 from coordinator.connectors.jdbc.dialects.dialect import Dialect
-from coordinator.connectors.jdbc.handles import column_handle, table_handle
+from coordinator.connectors.jdbc.handles import PARTITION_TYPES, column_handle, table_handle
 from coordinator.connectors.jdbc.pushdown import pushdown
-from coordinator.connectors.jdbc.read import read_arrow
+from coordinator.connectors.jdbc.reads import StatementReads
 from coordinator.connectors.jdbc.relation import jdbc_relation
 from coordinator.connectors.jdbc.settings import JdbcSettings, read_settings
 from shared.plan.expressions import RowExpression
@@ -20,7 +20,7 @@ from shared.properties import Property
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.procedure import Procedure
 from shared.spi.pushdown import JoinedScan
-from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelation
+from shared.spi.relation import JdbcRelation, Relation
 from shared.spi.session import Session
 
 
@@ -53,27 +53,9 @@ class JdbcConnector:
     def relation(self, scan: TableScanNode) -> Relation:
         return jdbc_relation(scan, self.dialect)
 
-    def read(self, relation: RowsRelation | JdbcRelation) -> ArrowStream:
-        """The rows of ``relation`` in the coordinator, without Spark. Raises ProcessionError."""
-        assert isinstance(relation, JdbcRelation)
-        return read_arrow(self.database, relation)
-
-    def jdbc_options(self, relation: JdbcRelation) -> Mapping[str, str]:
-        """Spark's options to read ``relation``; secrets are among them."""
-        options = {
-            "url": self.settings.jdbc_url,
-            "driver": self.dialect.driver_class,
-            "dbtable": f"({relation.sql}) procession_remote",
-            "fetchsize": str(self.settings.fetch_size),
-            "preferTimestampNTZ": "false",
-            **self.dialect.spark_options,
-            **relation.hints,
-        }
-        if self.settings.user is not None:
-            options["user"] = self.settings.user
-        if self.settings.password is not None:
-            options["password"] = self.settings.password
-        return options
+    def reads(self, query_id: str, relations: Sequence[JdbcRelation]) -> StatementReads:
+        """The reads of one statement; opens nothing yet."""
+        return StatementReads(self.database, query_id, relations)
 
     def procedures(self) -> Sequence[Procedure]:
         return ()
@@ -93,7 +75,7 @@ class JdbcConnector:
         return pushdown.explained(scan, reason)
 
     def finished(self, scan: TableScanNode) -> TableScanNode:
-        return pushdown.finished(scan, self.dialect)
+        return pushdown.finished(self.database, scan)
 
     def _describe(self, schema: str, name: str, table: RemoteTable) -> TableMetadata:
         columns = tuple(
@@ -111,9 +93,16 @@ class JdbcConnector:
             schema=schema,
             name=name,
             columns=columns,
-            handle=table_handle(self.catalog, self.dialect, table),
+            handle=table_handle(self.catalog, self.dialect, table, self._partition_column(table)),
             comment=table.comment,
         )
+
+    def _partition_column(self, table: RemoteTable) -> str | None:
+        """The column by whose ranges several tasks read the table: the configured one, else the key's first."""
+        chosen = self.settings.partition_columns.get(f"{table.schema}.{table.name}".lower())
+        name = chosen or next(iter(table.primary_key), None)
+        kinds = {c.name: c.mapped.presto for c in table.columns}
+        return name if name is not None and kinds.get(name) in PARTITION_TYPES else None
 
     def _remote_schema(self, schema: str) -> str | None:
         return next((n for n in self.database.schemas() if n.lower() == schema.lower()), None)

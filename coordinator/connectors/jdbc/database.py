@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
@@ -56,6 +57,14 @@ class Database:
         with mapped_failures(self.settings), self._pool().connect() as connection:
             yield connection
 
+    @contextmanager
+    def alone(self) -> Iterator[Connection]:
+        """A connection outside of the pool, which may be exhausted by what it shall end."""
+        with mapped_failures(self.settings):
+            engine = self._engine_of(sa.NullPool)
+            with engine.connect() as connection:
+                yield connection
+
     def schemas(self) -> list[str]:
         with self.connection() as connection:
             names = sa.inspect(connection).get_schema_names()
@@ -105,19 +114,27 @@ class Database:
     def _pool(self) -> Engine:
         with self._lock:
             if self._engine is None:
-                seconds = self.settings.connect_timeout_seconds
-                self._engine = sa.create_engine(
-                    self.settings.url,
-                    pool_size=self.settings.max_connections,
-                    max_overflow=0,
-                    pool_timeout=seconds,
+                # Every planner process has a pool: what is not in use is closed but for one.
+                self._engine = self._engine_of(
+                    sa.QueuePool,
+                    pool_size=1,
+                    max_overflow=self.settings.max_connections - 1,
+                    pool_timeout=self.settings.connect_timeout_seconds,
                     pool_pre_ping=True,
                     pool_recycle=600,
-                    connect_args=dict(self.dialect.connect_arguments(seconds)),
-                    execution_options={"isolation_level": "AUTOCOMMIT"},
-                    hide_parameters=True,
                 )
             return self._engine
+
+    def _engine_of(self, pool: type[sa.Pool], **settings: Any) -> Engine:
+        arguments = self.dialect.connect_arguments(self.settings.connect_timeout_seconds)
+        return sa.create_engine(
+            self.settings.url,
+            poolclass=pool,
+            connect_args=dict(arguments),
+            execution_options={"isolation_level": "AUTOCOMMIT"},
+            hide_parameters=True,
+            **settings,
+        )
 
 
 def _column(found: Mapping[str, object], mapped: MappedType, collations: Mapping[str, Collation]) -> RemoteColumn:

@@ -1,7 +1,7 @@
 """JDBC handles as Presto writes them in plan JSON (``JdbcTableHandle``, ``JdbcColumnHandle``), with what ours add.
 
-Ours: ``read`` (the column's SQL where it is not the bare column), ``collation`` and ``estimate``, so that rules need no
-connection.
+Ours: ``read`` (the column's SQL where it is not the bare column), ``collation``, ``estimate`` and
+``partitionColumn``, so that rules need no connection.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from shared.plan.nodes import TableHandle
 
 UNKNOWN_WIDTH = 100
 """Bytes a row where the database keeps no average."""
+
+PARTITION_TYPES = frozenset({"smallint", "integer", "bigint"})
+"""Types of columns by whose ranges Spark can divide a read."""
 
 
 def column_handle(catalog: str, dialect: Dialect, column: RemoteColumn) -> dict[str, Any]:
@@ -41,7 +44,9 @@ def column_handle(catalog: str, dialect: Dialect, column: RemoteColumn) -> dict[
     return handle
 
 
-def table_handle(catalog: str, dialect: Dialect, table: RemoteTable) -> TableHandle:
+def table_handle(
+    catalog: str, dialect: Dialect, table: RemoteTable, partition_column: str | None = None
+) -> TableHandle:
     """What a scan of one table carries."""
     inner = {
         "@type": dialect.name,
@@ -53,6 +58,8 @@ def table_handle(catalog: str, dialect: Dialect, table: RemoteTable) -> TableHan
     layout: dict[str, Any] = {"@type": dialect.name, "table": inner, "tupleDomain": {"columnDomains": []}}
     if table.statistics.rows is not None:
         layout["estimate"] = {"rows": table.statistics.rows, "rowWidth": table.statistics.row_width or UNKNOWN_WIDTH}
+    if partition_column is not None:
+        layout["partitionColumn"] = partition_column
     return TableHandle(
         connectorId=catalog,
         connectorHandle=inner,

@@ -5,9 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from coordinator.connectors.jdbc.dialects.dialect import Dialect
-from coordinator.connectors.jdbc.remote_query import RemoteColumn, remote_query, render
+from coordinator.connectors.jdbc.remote_query import RemoteColumn, RemoteQuery, remote_query, render
 from shared.plan.nodes import TableScanNode
-from shared.spi.relation import JdbcRelation
+from shared.spi.relation import JdbcPartitioning, JdbcRelation
+
+PARTITION_COLUMN = "procession_part"
+"""A column that only divided reads have."""
 
 
 def jdbc_relation(scan: TableScanNode, dialect: Dialect) -> JdbcRelation:
@@ -23,9 +26,18 @@ def jdbc_relation(scan: TableScanNode, dialect: Dialect) -> JdbcRelation:
     names = tuple(renamed)
     shown = msgspec.structs.replace(query, columns=renamed)
     sql = render(shown, names, dialect, outermost=True)
-    return JdbcRelation(scan.table.connectorId, sql, names, types, _size(scan))
-
-
-def _size(scan: TableScanNode) -> int | None:
     estimate = (scan.table.connectorTableLayout or {}).get("estimate")
-    return None if estimate is None else int(estimate["rows"]) * int(estimate["rowWidth"])
+    rows = None if estimate is None else int(estimate["rows"])
+    size = None if estimate is None else int(estimate["rows"]) * int(estimate["rowWidth"])
+    divided = _partitioning(shown, names, dialect)
+    return JdbcRelation(scan.table.connectorId, sql, names, types, size, rows, divided)
+
+
+def _partitioning(query: RemoteQuery, names: tuple[str, ...], dialect: Dialect) -> JdbcPartitioning | None:
+    """How to divide the query; not one that aggregates, orders or stops: each part would do so by itself."""
+    key = query.partition
+    if key is None or not query.simple:
+        return None
+    columns = {**query.columns, PARTITION_COLUMN: RemoteColumn(key.sql, "bigint")}
+    sql = render(msgspec.structs.replace(query, columns=columns), (*names, PARTITION_COLUMN), dialect, outermost=True)
+    return JdbcPartitioning(sql, PARTITION_COLUMN, key.bounds)

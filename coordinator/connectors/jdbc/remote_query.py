@@ -44,6 +44,14 @@ class RemoteSource(msgspec.Struct, frozen=True):
     on: str | None = None
 
 
+class RemotePartition(msgspec.Struct, frozen=True):
+    """A key by whose ranges the query may be read in parts, and remote SQL for its least and greatest value."""
+
+    sql: str
+    bounds: str
+    rows: int
+
+
 class RemoteQuery(msgspec.Struct, frozen=True):
     """``columns`` are by variable name; ``group_by`` is None without aggregation; ``tables`` are for people."""
 
@@ -54,6 +62,7 @@ class RemoteQuery(msgspec.Struct, frozen=True):
     order_by: tuple[str, ...] = ()
     limit: int | None = None
     tables: tuple[str, ...] = ()
+    partition: RemotePartition | None = None
 
     @property
     def simple(self) -> bool:
@@ -72,7 +81,17 @@ def remote_query(scan: TableScanNode, dialect: Dialect) -> RemoteQuery:
     columns = {v.name: _column(scan.assignments[v.key], alias, dialect) for v in scan.outputVariables}
     schema, table = str(handle["schemaName"]), str(handle["tableName"])
     source = RemoteSource(f"{dialect.quote(schema)}.{dialect.quote(table)}", alias)
-    return RemoteQuery((source,), columns, tables=(f"{schema}.{table}",))
+    return RemoteQuery((source,), columns, tables=(f"{schema}.{table}",), partition=_partition(scan, source, dialect))
+
+
+def _partition(scan: TableScanNode, source: RemoteSource, dialect: Dialect) -> RemotePartition | None:
+    layout = scan.table.connectorTableLayout or {}
+    column, estimate = layout.get("partitionColumn"), layout.get("estimate")
+    if column is None or estimate is None:
+        return None
+    quoted = dialect.quote(str(column))
+    bounds = f"SELECT min({quoted}), max({quoted}) FROM {source.sql}"  # noqa: S608 - see the module
+    return RemotePartition(f"{source.alias}.{quoted}", bounds, int(estimate["rows"]))
 
 
 def _column(handle: dict[str, Any], alias: str, dialect: Dialect) -> RemoteColumn:

@@ -23,6 +23,8 @@ _KNOWN = frozenset(
         "jdbc.fetch-size",
         "jdbc.max-connections",
         "jdbc.connect-timeout-seconds",
+        "jdbc.partitions",
+        "jdbc.partition-columns",
         "unsupported-type-handling",
     }
 )
@@ -32,7 +34,7 @@ _KNOWN = frozenset(
 class JdbcSettings:
     """A checked catalog file. ``jdbc_url`` is Spark's, ``url`` SQLAlchemy's; secrets are never shown by ``repr``.
 
-    ``fetch_size`` is in rows.
+    ``fetch_size`` is in rows. ``partition_columns`` are by ``schema.table``, where the primary key is not the choice.
     """
 
     catalog: str
@@ -42,8 +44,10 @@ class JdbcSettings:
     user: str | None
     password: str | None = field(repr=False)
     fetch_size: int = 10_000
-    max_connections: int = 4
+    max_connections: int = 10
     connect_timeout_seconds: int = 10
+    partitions: int = 4
+    partition_columns: Mapping[str, str] = field(default_factory=dict)
     unsupported_types: UnsupportedTypes = "IGNORE"
 
 
@@ -74,8 +78,10 @@ def read_settings(
         user=user,
         password=password,
         fetch_size=_number(properties, "jdbc.fetch-size", 10_000, 1, 10_000_000),
-        max_connections=_number(properties, "jdbc.max-connections", 4, 1, 1_000),
+        max_connections=_number(properties, "jdbc.max-connections", 10, 1, 1_000),
         connect_timeout_seconds=_number(properties, "jdbc.connect-timeout-seconds", 10, 1, 3_600),
+        partitions=_number(properties, "jdbc.partitions", 4, 1, 1_000),
+        partition_columns=_partition_columns(properties),
         unsupported_types=_unsupported_types(properties),
     )
 
@@ -127,6 +133,18 @@ def _number(properties: Mapping[str, Property], name: str, default: int, least: 
     if not entry.value.isdigit() or not least <= int(entry.value) <= most:
         raise entry.error(f"{name} must be a number from {least} to {most}")
     return int(entry.value)
+
+
+def _partition_columns(properties: Mapping[str, Property]) -> Mapping[str, str]:
+    entry = properties.get("jdbc.partition-columns")
+    chosen: dict[str, str] = {}
+    for item in entry.value.split(",") if entry is not None and entry.value else ():
+        table, colon, column = (part.strip() for part in item.partition(":"))
+        if not (colon and column and table.count(".") == 1):
+            assert entry is not None
+            raise entry.error("jdbc.partition-columns must be a list of schema.table:column")
+        chosen[table.lower()] = column
+    return chosen
 
 
 def _unsupported_types(properties: Mapping[str, Property]) -> UnsupportedTypes:

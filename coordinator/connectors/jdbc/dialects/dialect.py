@@ -59,6 +59,20 @@ class Dialect:
     quote_character: str = '"'
     connect_arguments: Callable[[int], Mapping[str, object]] = lambda _seconds: {}
     spark_options: Mapping[str, str] = field(default_factory=dict)
+    driver_failure: str = r"java\.sql\.SQL\w*Exception: (.*)"
+    """A pattern of the driver's own exceptions among Spark's words; group 1 is what the database said."""
+    session_name: Callable[[str], Mapping[str, str]] = lambda _name: {}
+    """Spark's options that give the remote session a name."""
+    begin_reads: Callable[[Connection, str], None] = lambda _connection, _name: None
+    """Begins a read-only transaction of that name on a connection at isolation level REPEATABLE READ."""
+    end_queries: Callable[[Connection, str], int] = lambda _connection, _name: 0
+    """Ends the running queries of sessions, or of queries with a comment, of that name; how many there were."""
+    export_snapshot: str | None = None
+    """SQL that gives the snapshot of its transaction a name, None where sessions cannot share one."""
+    import_snapshot: Callable[[str], str] | None = None
+    """SQL that makes a new transaction read that snapshot."""
+    adbc: bool = False
+    """Whether an ADBC driver reads this database."""
 
     def quote(self, name: str) -> str:
         """``name`` as a delimited identifier."""

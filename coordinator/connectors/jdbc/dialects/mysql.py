@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeEngine
 
 from coordinator.connectors.jdbc.dialects.dialect import Collation, Dialect, MappedType, TableStatistics
@@ -24,6 +26,24 @@ _STATISTICS = sa.text("""
 SELECT table_rows AS row_count, avg_row_length AS width
 FROM information_schema.tables WHERE table_schema = :schema AND table_name = :table
 """)
+
+_RUNNING = sa.text("""
+SELECT id FROM information_schema.processlist
+WHERE id <> connection_id() AND user = substring_index(current_user(), '@', 1) AND locate(:mark, info) > 0
+""")
+
+
+def _end_queries(connection: Connection, name: str) -> int:
+    """A session has no name there; the query's comment has it."""
+    running = connection.execute(_RUNNING, {"mark": f"/* {name} */"}).scalars().all()
+    for number in running:
+        with suppress(DBAPIError):  # it ended by itself
+            connection.execute(sa.text(f"KILL QUERY {int(number)}"))
+    return len(running)
+
+
+def _begin_reads(connection: Connection, _name: str) -> None:
+    connection.execute(sa.text("START TRANSACTION READ ONLY, WITH CONSISTENT SNAPSHOT"))
 
 
 def _text(column: str) -> str:
@@ -109,6 +129,9 @@ MYSQL = Dialect(
     statistics=_statistics,
     hidden_schemas=frozenset({"information_schema", "mysql", "performance_schema", "sys"}),
     quote_character="`",
+    driver_failure=r"(?:com\.mysql|org\.mariadb|java\.sql)\.[\w.]*Exception: (.*)",
+    begin_reads=_begin_reads,
+    end_queries=_end_queries,
     connect_arguments=lambda seconds: {"connect_timeout": seconds, "init_command": "SET time_zone = '+00:00'"},
 )
 MARIADB = replace(

@@ -33,6 +33,15 @@ FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
 WHERE n.nspname = :schema AND t.relname = :table
 """)
 
+_END_QUERIES = sa.text("""
+SELECT count(*) FROM (
+  SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+  WHERE application_name = :name AND state = 'active' AND pid <> pg_backend_pid()
+) ended
+""")
+_KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
+"""A server that vanished is noticed within a minute, also while it owes an answer; units as in libpq."""
+
 
 def _text(column: str) -> str:
     return f"CAST({column} AS text)"
@@ -98,6 +107,21 @@ def _statistics(connection: Connection, schema: str, table: str) -> TableStatist
     return TableStatistics(int(row.rows), None if row.width is None else int(row.width))
 
 
+def _begin_reads(connection: Connection, name: str) -> None:
+    # Local to the transaction: a connection that went back to the pool must not be cancelled for this statement.
+    connection.execute(sa.text("SET TRANSACTION READ ONLY"))
+    connection.execute(sa.text("SELECT set_config('application_name', :name, true)"), {"name": name})
+    connection.execute(sa.text("SET LOCAL idle_in_transaction_session_timeout = 0"))
+
+
+def _end_queries(connection: Connection, name: str) -> int:
+    return int(connection.execute(_END_QUERIES, {"name": name}).scalar_one())
+
+
+def _import_snapshot(name: str) -> str:
+    return f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '{name}'"
+
+
 POSTGRESQL = Dialect(
     name="postgresql",
     scheme="postgresql",
@@ -110,5 +134,13 @@ POSTGRESQL = Dialect(
     collations=_collations,
     statistics=_statistics,
     hidden_schemas=frozenset({"information_schema"}),
-    connect_arguments=lambda seconds: {"connect_timeout": seconds, "options": "-c timezone=UTC"},
+    connect_arguments=lambda seconds: {"connect_timeout": seconds, "options": "-c timezone=UTC", **_KEEPALIVE},
+    spark_options={"tcpKeepAlive": "true"},
+    driver_failure=r"org\.postgresql\.[\w.]*Exception: (.*)",
+    session_name=lambda name: {"ApplicationName": name},
+    begin_reads=_begin_reads,
+    end_queries=_end_queries,
+    export_snapshot="SELECT pg_export_snapshot()",
+    import_snapshot=_import_snapshot,
+    adbc=True,
 )

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from coordinator.connectors.jdbc.database import Database
 
 MOST_GROWTH = 1.25
+_LOCK_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,9 @@ def estimate(database: Database, sql: str) -> Estimate | None:
     if database.dialect.sqlglot != "postgres":
         return None
     with database.connection() as connection:
-        found: Any = connection.execute(sa.text(f"EXPLAIN (FORMAT JSON) {_escaped(sql)}")).scalar_one()
+        # One round trip and one transaction: a plan must not wait for a table that is being altered.
+        asked = f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'; EXPLAIN (FORMAT JSON) {_escaped(sql)}"
+        found: Any = connection.execute(sa.text(asked)).scalar_one()
     plan = (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
     return Estimate(int(plan["Plan Rows"]), max(1, int(plan["Plan Width"])))
 

@@ -48,6 +48,8 @@ def inner_join(scans: Sequence[TableScanNode], terms: Sequence[RowExpression], d
         columns=columns,
         where=tuple(dict.fromkeys(where)),
         tables=tuple(table for query in queries for table in query.tables),
+        # The largest table's: its rows are those that are worth dividing.
+        partition=max((q.partition for q in queries if q.partition), key=lambda p: p.rows, default=None),
     )
 
 
@@ -74,6 +76,7 @@ def push_outer_join(node: JoinNode, left: TableScanNode, right: TableScanNode, d
         columns={**outer.columns, **optional},
         where=outer.where,
         tables=(*outer.tables, *inner.tables),
+        partition=outer.partition,
     )
     return scan_of(left, joined, node.outputVariables)
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import msgspec
 
 from coordinator.connectors.jdbc.database import Database
-from coordinator.connectors.jdbc.dialects.dialect import Dialect
 from coordinator.connectors.jdbc.pushdown.aggregations import push_aggregation
 from coordinator.connectors.jdbc.pushdown.cost import Estimate, estimate, why_not
 from coordinator.connectors.jdbc.pushdown.filters import push_filter
@@ -16,7 +15,7 @@ from coordinator.connectors.jdbc.pushdown.limits import push_limit, push_top_n
 from coordinator.connectors.jdbc.pushdown.projections import push_projection
 from coordinator.connectors.jdbc.pushdown.refusal import NotPushable
 from coordinator.connectors.jdbc.relation import jdbc_relation
-from coordinator.connectors.jdbc.remote_query import RemoteQuery, remote_query, render, scan_of
+from coordinator.connectors.jdbc.remote_query import KEY, RemoteQuery, remote_query, render, scan_of
 from coordinator.planner.session_properties import session_value
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import (
@@ -32,6 +31,9 @@ from shared.plan.nodes import (
 )
 from shared.spi.pushdown import JoinedScan
 from shared.spi.session import Session
+
+_WORTH_ASKING = 1 << 20
+"""Bytes of a table from which on a question about its filtered rows is cheaper than the wrong engine."""
 
 
 def push(database: Database, node: PlanNode, session: Session) -> PlanNode | None:
@@ -83,9 +85,14 @@ def explained(scan: TableScanNode, reason: str) -> TableScanNode:
     return msgspec.structs.replace(scan, table=msgspec.structs.replace(scan.table, connectorTableLayout=layout))
 
 
-def finished(scan: TableScanNode, dialect: Dialect) -> TableScanNode:
-    """As ``shared.spi.pushdown.Pushdown.finished``."""
-    layout = {**(scan.table.connectorTableLayout or {}), "remoteSql": jdbc_relation(scan, dialect).sql}
+def finished(database: Database, scan: TableScanNode) -> TableScanNode:
+    """As ``shared.spi.pushdown.Pushdown.finished``; with an estimate of what is left to read."""
+    relation = jdbc_relation(scan, database.dialect)
+    layout = {**(scan.table.connectorTableLayout or {}), "remoteSql": relation.sql}
+    if relation.size_bytes is None or (relation.size_bytes > _WORTH_ASKING and KEY in layout):
+        found = estimate(database, relation.sql)
+        if found is not None:
+            layout["estimate"] = {"rows": found.rows, "rowWidth": found.row_width}
     return msgspec.structs.replace(scan, table=msgspec.structs.replace(scan.table, connectorTableLayout=layout))
 
 

@@ -1,45 +1,37 @@
-"""Rows of the remote database as Arrow batches in the coordinator, for results that are not worth waking Spark."""
+"""Rows of the remote database by a server-side cursor, as Arrow batches."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
-from coordinator.connectors.jdbc.database import Database
 from coordinator.engine.arrow_types import arrow_type
 from shared.plan.types import parse_type
-from shared.spi.relation import ArrowStream, JdbcRelation
+from shared.spi.relation import JdbcRelation
 
 _BATCH_ROWS = 4096
 
 
-def read_arrow(database: Database, relation: JdbcRelation) -> ArrowStream:
-    """The result of ``relation`` as a stream, by a server-side cursor. Raises ProcessionError."""
-    batches = _batches(database, relation)
-    first = next(batches)
-    return cast(ArrowStream, pa.RecordBatchReader.from_batches(first.schema, _and_then(first, batches)))
+def read_batches(
+    connection: Connection, relation: JdbcRelation, sql: str, *, keep: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """The rows of ``sql`` as they arrive, at least one batch; raises SQLAlchemy's and Arrow's errors.
 
-
-def _and_then(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest
-
-
-def _batches(database: Database, relation: JdbcRelation) -> Iterator[pa.RecordBatch]:
-    with database.connection() as connection:
-        # A server-side cursor lives in a transaction.
-        streamed = connection.execution_options(
-            isolation_level="READ COMMITTED", stream_results=True, max_row_buffer=_BATCH_ROWS
-        )
-        result = streamed.execute(sa.text(relation.sql.replace(":", r"\:")))
-        yield _batch(relation, result.fetchmany(_BATCH_ROWS))
-        while rows := result.fetchmany(_BATCH_ROWS):
-            yield _batch(relation, rows)
+    ``keep`` says that other cursors of ``connection`` are read at the same time: where the driver cannot do that, the
+    rows are fetched whole.
+    """
+    streams = connection.dialect.name == "postgresql" or not keep
+    options = {"stream_results": True, "max_row_buffer": _BATCH_ROWS} if streams else {}
+    result = connection.execute(sa.text(sql.replace(":", r"\:")), execution_options=options)
+    yield _batch(relation, result.fetchmany(_BATCH_ROWS))
+    while rows := result.fetchmany(_BATCH_ROWS):
+        yield _batch(relation, rows)
 
 
 def _batch(relation: JdbcRelation, rows: Any) -> pa.RecordBatch:
