@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -20,38 +17,16 @@ from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 from tests.engine_local.test_local_engine import Run
-from tests.jdbc.conftest import catalog_config
+from tests.jdbc.faults import SECRET, admin_of, close, failure, in_thread, reader_of, sessions, wait_for_query
 
 pytestmark = pytest.mark.slow
 
 SESSION = Session(user="test", catalog="pg", schema="faults")
-SECRET = "open-sesame"
-TABLES = f"""
-CREATE SCHEMA faults;
-CREATE TABLE faults.many AS SELECT g AS k, 'row ' || g AS v FROM generate_series(1, 60000) g;
-ALTER TABLE faults.many ADD PRIMARY KEY (k);
-CREATE TABLE faults.few AS SELECT g AS k, g * 2 AS w FROM generate_series(1, 20) g;
-CREATE TABLE faults.secret (k integer);
-CREATE VIEW faults.slow AS SELECT k, CASE WHEN pg_sleep(30) IS NULL THEN 0 ELSE 1 END AS s FROM faults.few;
-CREATE ROLE reader LOGIN PASSWORD '{SECRET}';
-CREATE ROLE locked LOGIN PASSWORD 'another';
-GRANT USAGE ON SCHEMA faults TO reader, locked;
-GRANT SELECT ON faults.many, faults.few, faults.slow TO reader, locked;
-ANALYZE faults.many; ANALYZE faults.few; ANALYZE faults.secret;
-"""
 
 
 @pytest.fixture(scope="module")
 def admin(postgres: str) -> Iterator[sa.Engine]:
-    engine = sa.create_engine(
-        postgres.replace("postgresql:", "postgresql+psycopg2:", 1), execution_options={"isolation_level": "AUTOCOMMIT"}
-    )
-    with engine.connect() as connection:
-        connection.exec_driver_sql(TABLES)
-        hba = Path(str(connection.exec_driver_sql("SHOW hba_file").scalar_one()))
-        asked = "host all locked all scram-sha-256\nlocal all locked scram-sha-256\n"
-        hba.write_text(asked + hba.read_text())
-        connection.exec_driver_sql("SELECT pg_reload_conf()")
+    engine = admin_of(postgres)
     yield engine
     engine.dispose()
 
@@ -60,26 +35,8 @@ def admin(postgres: str) -> Iterator[sa.Engine]:
 def catalogs(postgres: str, admin: sa.Engine) -> Iterator[Catalogs]:
     made = reader_of(postgres)
     yield made
-    made.connector("pg").database.close()  # type: ignore[attr-defined]
+    close(made)
     assert sessions(admin) == []
-
-
-def reader_of(url: str, **more: str) -> Catalogs:
-    values = {"connection-user": "reader", "connection-password": SECRET} | more
-    return Catalogs([catalog_config(url, **values)])
-
-
-def sessions(admin: sa.Engine, user: str = "reader") -> list[str]:
-    """What the sessions of the catalog's user run, once those that are ending have ended."""
-    found: list[str] = []
-    for _ in range(100):
-        with admin.connect() as connection:
-            asked = sa.text("SELECT state || ': ' || query FROM pg_stat_activity WHERE usename = :user")
-            found = list(connection.execute(asked, {"user": user}).scalars())
-        if not found:
-            break
-        time.sleep(0.1)
-    return found
 
 
 def planned(catalogs: Catalogs, text: str, **properties: str) -> PlannedStatement:
@@ -91,42 +48,6 @@ def planned(catalogs: Catalogs, text: str, **properties: str) -> PlannedStatemen
 def run(catalogs: Catalogs, statement: PlannedStatement, execution: Run | None = None) -> int:
     executor = Executor(catalogs, LocalEngine(), None, lambda _: "")  # type: ignore[arg-type]
     return sum(batch.num_rows for batch in executor.execute(statement, execution or Run()))  # type: ignore[arg-type]
-
-
-def failure(work: Callable[[], object]) -> ProcessionError:
-    with pytest.raises(ProcessionError) as caught:
-        work()
-    assert SECRET not in str(caught.value)
-    return caught.value
-
-
-def in_thread(work: Callable[[], object]) -> tuple[threading.Thread, list[BaseException]]:
-    failures: list[BaseException] = []
-
-    def body() -> None:
-        try:
-            work()
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=body)
-    thread.start()
-    return thread, failures
-
-
-def wait_for_query(admin: sa.Engine, part: str) -> int:
-    """The process of the query that holds ``part``, once it runs."""
-    for _ in range(300):
-        with admin.connect() as connection:
-            asked = sa.text(
-                "SELECT pid FROM pg_stat_activity "
-                "WHERE state = 'active' AND usename = 'reader' AND strpos(query, :part) > 0"
-            )
-            pid = connection.execute(asked, {"part": part}).scalar()
-        if pid is not None:
-            return int(pid)
-        time.sleep(0.05)
-    raise AssertionError(f"no query {part}")
 
 
 def test_a_table_without_permission(catalogs: Catalogs) -> None:
@@ -217,7 +138,7 @@ def test_a_cancelled_statement_ends_its_remote_query(catalogs: Catalogs, admin: 
 def test_the_connection_limit(postgres: str, admin: sa.Engine) -> None:
     catalogs = reader_of(postgres)
     statement = planned(catalogs, "SELECT * FROM few")
-    catalogs.connector("pg").database.close()  # type: ignore[attr-defined]
+    close(catalogs)
     with admin.connect() as connection:
         connection.exec_driver_sql("ALTER ROLE reader CONNECTION LIMIT 0")
         try:
@@ -227,7 +148,7 @@ def test_the_connection_limit(postgres: str, admin: sa.Engine) -> None:
     assert told.code is ErrorCode.JDBC_ERROR
     assert 'too many connections for role "reader"' in told.message
     assert run(catalogs, statement) == 20
-    catalogs.connector("pg").database.close()  # type: ignore[attr-defined]
+    close(catalogs)
 
 
 def test_many_tables_of_a_statement_need_one_connection(postgres: str, admin: sa.Engine) -> None:
@@ -235,7 +156,7 @@ def test_many_tables_of_a_statement_need_one_connection(postgres: str, admin: sa
     tables = " UNION ALL ".join(["SELECT k FROM few"] * 6)
     off = {"optimizer_inner_join_pushdown_enabled": "false"}
     assert run(catalogs, planned(catalogs, tables, **off)) == 120
-    catalogs.connector("pg").database.close()  # type: ignore[attr-defined]
+    close(catalogs)
     assert sessions(admin) == []
 
 

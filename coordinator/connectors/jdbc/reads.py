@@ -31,6 +31,9 @@ _LOG = logging.getLogger(__name__)
 _ADBC_ROWS = 50_000
 """More rows are worth a connection of their own, by which they arrive as Arrow without a Python object each."""
 _PARTITION_BYTES = 32 << 20
+_ALIAS = "procession_remote"
+_OF_SCHEMA = re.compile(rf"{_ALIAS}[^.]*\. (?P<reason>.*?)\.? The error occurred during", re.DOTALL)
+"""How Spark tells that the database refused a query: the query, the reason, when."""
 _CANCEL_SECONDS = 60.0
 _CANCEL_PAUSE_SECONDS = 0.2
 
@@ -77,14 +80,15 @@ class StatementReads:
             if partitions or (self._several and dialect.import_snapshot is not None):
                 options |= self._shared_snapshot()
         sql = partitions.pop("sql") if partitions else relation.sql
-        return {**options, **partitions, "dbtable": f"({self._marked(sql)}) procession_remote"}
+        return {**options, **partitions, "dbtable": f"({self._marked(sql)}) {_ALIAS}"}
 
     def failure(self, told: ProcessionError) -> ProcessionError:
         """As ``RemoteReads.failure``: that of our own cursor, or the driver's among Spark's words."""
         if self._failure is not None:
             return self._failure
-        found = re.search(self._dialect.driver_failure, str(told.__cause__)) if told.__cause__ is not None else None
-        return told if found is None else remote_error(self._settings, found[1])
+        text = "" if told.__cause__ is None else str(told.__cause__)
+        found = _OF_SCHEMA.search(text) or re.search(self._dialect.driver_failure, text)
+        return told if found is None else remote_error(self._settings, found["reason"])
 
     def cancel(self) -> None:
         """Again until none is left: a task may have been about to connect."""

@@ -20,6 +20,8 @@ SESSION_CONF = {
     "spark.sql.session.timeZone": "UTC",
     # Text with ${…} in it stays as it is.
     "spark.sql.variable.substitute": "false",
+    # Spark's UI and event log show every request, options of readers among them.
+    "spark.sql.redaction.string.regex": r'(?s)key: "password"\s+value: "(?:[^"\\]|\\.)*"',
 }
 
 

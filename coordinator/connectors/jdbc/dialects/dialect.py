@@ -59,8 +59,8 @@ class Dialect:
     quote_character: str = '"'
     connect_arguments: Callable[[int], Mapping[str, object]] = lambda _seconds: {}
     spark_options: Mapping[str, str] = field(default_factory=dict)
-    driver_failure: str = r"java\.sql\.SQL\w*Exception: (.*)"
-    """A pattern of the driver's own exceptions among Spark's words; group 1 is what the database said."""
+    driver_failure: str = r"java\.sql\.SQL\w*Exception: (?P<reason>.*)"
+    """A pattern of the driver's own exceptions among Spark's words; ``reason`` is what the database said."""
     session_name: Callable[[str], Mapping[str, str]] = lambda _name: {}
     """Spark's options that give the remote session a name."""
     begin_reads: Callable[[Connection, str], None] = lambda _connection, _name: None

@@ -129,7 +129,7 @@ MYSQL = Dialect(
     statistics=_statistics,
     hidden_schemas=frozenset({"information_schema", "mysql", "performance_schema", "sys"}),
     quote_character="`",
-    driver_failure=r"(?:com\.mysql|org\.mariadb|java\.sql)\.[\w.]*Exception: (.*)",
+    driver_failure=r"(?:com\.mysql|org\.mariadb|java\.sql)\.[\w.]*Exception: (?P<reason>.*)",
     begin_reads=_begin_reads,
     end_queries=_end_queries,
     connect_arguments=lambda seconds: {"connect_timeout": seconds, "init_command": "SET time_zone = '+00:00'"},

@@ -36,7 +36,8 @@ WHERE n.nspname = :schema AND t.relname = :table
 _END_QUERIES = sa.text("""
 SELECT count(*) FROM (
   SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-  WHERE application_name = :name AND state = 'active' AND pid <> pg_backend_pid()
+  WHERE (application_name = :name OR strpos(query, :mark) > 0) AND state = 'active' AND usename = current_user
+    AND pid <> pg_backend_pid()
 ) ended
 """)
 _KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
@@ -115,7 +116,7 @@ def _begin_reads(connection: Connection, name: str) -> None:
 
 
 def _end_queries(connection: Connection, name: str) -> int:
-    return int(connection.execute(_END_QUERIES, {"name": name}).scalar_one())
+    return int(connection.execute(_END_QUERIES, {"name": name, "mark": f"/* {name} */"}).scalar_one())
 
 
 def _import_snapshot(name: str) -> str:
@@ -136,7 +137,7 @@ POSTGRESQL = Dialect(
     hidden_schemas=frozenset({"information_schema"}),
     connect_arguments=lambda seconds: {"connect_timeout": seconds, "options": "-c timezone=UTC", **_KEEPALIVE},
     spark_options={"tcpKeepAlive": "true"},
-    driver_failure=r"org\.postgresql\.[\w.]*Exception: (.*)",
+    driver_failure=r"org\.postgresql\.[\w.]*Exception: (?P<reason>.*)",
     session_name=lambda name: {"ApplicationName": name},
     begin_reads=_begin_reads,
     end_queries=_end_queries,
