@@ -53,9 +53,13 @@ from coordinator.validation.registered import PLANNERS, WRITERS
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.fragment import SubPlan
 from shared.plan.nodes import FetchNode, OutputNode, PlanNode
+from shared.spi.connector import TableMetadata
 from shared.spi.plan_checker import PrestoWarning, WarningCollector
 from shared.spi.session import Session
 from shared.spi.table_writes import TableWrite
+
+_SEMANTIC_WARNING = (4, "SEMANTIC_WARNING")
+"""Presto's StandardWarningCode of that name."""
 
 
 class PlanPhaseCheckers(Protocol):
@@ -214,6 +218,7 @@ class _Line:
             tree = parse_query(text, query.tokens)
         with self._verb("plan"):
             planned = plan_query(tree, text, self._session, self._catalogs, tokens=query.tokens)
+        self._warn_of(planned.tables)
         logical, subplan = self._finish(planned.root, planned.table_rows, planned.distinct_values)
         assert isinstance(logical, OutputNode)
         return PlannedStatement(
@@ -225,6 +230,10 @@ class _Line:
             subplan=subplan,
             inputs=tuple(f"{t.catalog}.{t.schema}.{t.name}" for t in planned.tables),
         )
+
+    def _warn_of(self, tables: Sequence[TableMetadata]) -> None:
+        told = dict.fromkeys(text for table in tables for text in table.warnings)
+        self._warnings += [PrestoWarning(*_SEMANTIC_WARNING, text) for text in told]
 
     def _work(self, logical: OutputNode) -> Work:
         if self._explaining:
@@ -248,6 +257,7 @@ class _Line:
             planned = WRITERS[type(statement)](statement, text, self._session, self._catalogs)
         if isinstance(planned, PlannedStatement):
             return planned
+        self._warn_of(planned.tables)
         logical, subplan = self._finish(planned.root)
         assert isinstance(logical, OutputNode)
         work = ReturnRows(()) if self._explaining else write_work(planned, logical, self._catalogs.relation)

@@ -46,6 +46,8 @@ class TableMetadata:
     hidden_columns: tuple[ColumnMetadata, ...] = ()
     """Columns that only a query that names them reads: ``"$path"`` and the like."""
     distinct_values: Mapping[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    """What whoever reads the table should know: columns that are left out, for instance."""
 
     def column(self, name: str) -> ColumnMetadata | None:
         """The column of that name, compared without case as Presto does."""

@@ -82,7 +82,7 @@ class JdbcConnector:
             ColumnMetadata(
                 name=column.name.lower(),
                 type=column.mapped.presto,
-                handle=column_handle(self.catalog, self.dialect, column),
+                handle=column_handle(self.catalog, self.dialect, column, table.statistics.widths.get(column.name)),
                 nullable=column.nullable,
                 comment=column.comment,
             )
@@ -95,6 +95,16 @@ class JdbcConnector:
             columns=columns,
             handle=table_handle(self.catalog, self.dialect, table, self._partition_column(table)),
             comment=table.comment,
+            warnings=self._warnings(table),
+        )
+
+    def _warnings(self, table: RemoteTable) -> tuple[str, ...]:
+        if not table.skipped:
+            return ()
+        columns = ", ".join(table.skipped)
+        advice = "unsupported-type-handling=CONVERT_TO_VARCHAR reads them as text"
+        return (
+            f"Table {self.catalog}.{table.schema}.{table.name}: no Presto type for the columns {columns}; {advice}",
         )
 
     def _partition_column(self, table: RemoteTable) -> str | None:

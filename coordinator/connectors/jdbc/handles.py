@@ -20,8 +20,8 @@ PARTITION_TYPES = frozenset({"smallint", "integer", "bigint"})
 """Types of columns by whose ranges Spark can divide a read."""
 
 
-def column_handle(catalog: str, dialect: Dialect, column: RemoteColumn) -> dict[str, Any]:
-    """The handle of a column; ``columnName`` is the remote spelling."""
+def column_handle(catalog: str, dialect: Dialect, column: RemoteColumn, width: int | None = None) -> dict[str, Any]:
+    """The handle of a column; ``columnName`` is the remote spelling, ``width`` its average in bytes."""
     quoted = dialect.quote(column.name)
     handle: dict[str, Any] = {
         "@type": dialect.name,
@@ -31,6 +31,8 @@ def column_handle(catalog: str, dialect: Dialect, column: RemoteColumn) -> dict[
         "columnType": column.mapped.presto,
         "nullable": column.nullable,
     }
+    if width is not None:
+        handle["width"] = width
     if column.mapped.read is not None:
         handle["read"] = column.mapped.read(quoted)
     if column.collation is not None:

@@ -24,10 +24,11 @@ class Collation:
 
 @dataclass(frozen=True, slots=True)
 class TableStatistics:
-    """Estimates that the database keeps, None where it has none; ``row_width`` is in bytes."""
+    """Estimates that the database keeps, None where it has none; widths are in bytes, ``widths`` by column."""
 
     rows: int | None = None
     row_width: int | None = None
+    widths: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ WHERE n.nspname = :schema AND t.relname = :table AND a.attnum > 0 AND NOT a.atti
 """)  # noqa: E501
 _STATISTICS = sa.text("""
 SELECT t.reltuples::bigint AS rows,
-       (SELECT sum(s.avg_width) FROM pg_stats s WHERE s.schemaname = n.nspname AND s.tablename = t.relname) AS width
+       (SELECT json_object_agg(s.attname, s.avg_width) FROM pg_stats s
+        WHERE s.schemaname = n.nspname AND s.tablename = t.relname) AS widths
 FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
 WHERE n.nspname = :schema AND t.relname = :table
 """)
@@ -105,7 +106,8 @@ def _statistics(connection: Connection, schema: str, table: str) -> TableStatist
     row = connection.execute(_STATISTICS, {"schema": schema, "table": table}).first()
     if row is None or row.rows is None or row.rows < 0:
         return TableStatistics()
-    return TableStatistics(int(row.rows), None if row.width is None else int(row.width))
+    widths = {str(name): int(width) for name, width in (row.widths or {}).items()}
+    return TableStatistics(int(row.rows), sum(widths.values()) or None, widths)
 
 
 def _begin_reads(connection: Connection, name: str) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from coordinator.connectors.jdbc.database import Database
 from coordinator.connectors.jdbc.pushdown.aggregations import push_aggregation
-from coordinator.connectors.jdbc.pushdown.cost import Estimate, estimate, why_not
+from coordinator.connectors.jdbc.pushdown.cost import Estimate, estimate, multiplied, of_table, why_not
 from coordinator.connectors.jdbc.pushdown.filters import push_filter
 from coordinator.connectors.jdbc.pushdown.joins import inner_join, push_outer_join, push_semi_join, translatable
 from coordinator.connectors.jdbc.pushdown.limits import push_limit, push_top_n
@@ -17,7 +17,7 @@ from coordinator.connectors.jdbc.pushdown.refusal import NotPushable
 from coordinator.connectors.jdbc.relation import jdbc_relation
 from coordinator.connectors.jdbc.remote_query import KEY, RemoteQuery, remote_query, render, scan_of
 from coordinator.planner.session_properties import session_value
-from shared.plan.expressions import RowExpression, Variable
+from shared.plan.expressions import Call, RowExpression, Variable
 from shared.plan.nodes import (
     AggregationNode,
     FilterNode,
@@ -68,7 +68,8 @@ def join(
     except NotPushable as reason:
         return f"{reason} stays with the engine"
     wanted = tuple(variable for scan in scans for variable in scan.outputVariables)
-    against, found = _against(database, query, wanted, scans, session)
+    equal = any(isinstance(term, Call) and term.displayName == "EQUAL" for term in terms)
+    against, found = _against(database, query, wanted, scans, session, equal=equal)
     if against is not None:
         return against
     return JoinedScan(scan_of(scans[0], query, wanted, found), ())
@@ -101,7 +102,7 @@ def _if_it_pays(
 ) -> PlanNode | None:
     assert isinstance(pushed, TableScanNode)
     query = remote_query(pushed, database.dialect)
-    against, found = _against(database, query, pushed.outputVariables, parts, session)
+    against, found = _against(database, query, pushed.outputVariables, parts, session, equal=True)
     return None if against is not None else scan_of(pushed, query, pushed.outputVariables, found)
 
 
@@ -111,18 +112,27 @@ def _against(
     outputs: Sequence[Variable],
     parts: Sequence[TableScanNode],
     session: Session,
+    *,
+    equal: bool,
 ) -> tuple[str | None, dict[str, int] | None]:
     """The reason against a join, and its estimate."""
     if session_value(session, "join_pushdown_strategy").upper() == "EAGER":
         return None, None
     dialect = database.dialect
+    known = [of_table(part) for part in parts]
+    if not equal and None not in known:
+        reason = why_not(multiplied([part for part in known if part is not None]), [p for p in known if p is not None])
+        if reason is not None:
+            return reason, None
     joined = estimate(database, render(query, [v.name for v in outputs], dialect))
     if joined is None:
         return None, None
-    single: list[Estimate] = []
-    for part in parts:
-        of_part = remote_query(part, dialect)
-        found = estimate(database, render(of_part, [v.name for v in part.outputVariables], dialect))
-        assert found is not None, "a dialect has estimates for all queries or for none"
-        single.append(found)
+    single = [found or _asked(database, part) for found, part in zip(known, parts, strict=True)]
     return why_not(joined, single), {"rows": joined.rows, "rowWidth": joined.row_width}
+
+
+def _asked(database: Database, part: TableScanNode) -> Estimate:
+    sql = render(remote_query(part, database.dialect), [v.name for v in part.outputVariables], database.dialect)
+    found = estimate(database, sql)
+    assert found is not None, "a dialect has estimates for all queries or for none"
+    return found
