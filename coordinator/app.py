@@ -51,6 +51,7 @@ from coordinator.validation.metadata_versions import MetadataVersions
 from coordinator.validation.pool import ValidationPool
 from shared.errors import ProcessionError
 from shared.properties import ConfigurationError
+from shared.spi.connector import SparkDrivers
 from shared.units import parse_data_size
 
 _log = structlog.get_logger("coordinator")
@@ -101,7 +102,7 @@ def create_app(
         max_queued=settings.validation_queue_size,
         timeout_seconds=settings.planning_timeout,
     )
-    spark = SparkEngine(_spark_settings(config), catalogs.spark_conf())
+    spark = SparkEngine(_spark_settings(config, catalogs.spark_drivers()), catalogs.spark_conf())
     converter = NativePlanConverter(NativeSettings.model_validate(defaults["native"])) if defaults else None
     explainer = NativeExplainer(converter)
     jobs = JobLog(config.node.data_dir / "jobs.db")
@@ -266,7 +267,7 @@ def _checker_defaults(config: CoordinatorConfig) -> dict[str, dict[str, str]]:
     return {} if url is None else {"native": {"native-plan-checker.sidecar-uri": url}}
 
 
-def _spark_settings(config: CoordinatorConfig) -> SparkSettings:
+def _spark_settings(config: CoordinatorConfig, drivers: SparkDrivers) -> SparkSettings:
     settings = config.coordinator
     return SparkSettings(
         work_dir=config.node.data_dir / "spark",
@@ -274,8 +275,8 @@ def _spark_settings(config: CoordinatorConfig) -> SparkSettings:
         warm_up=settings.spark_warm_up,
         driver_memory=settings.spark_driver_memory,
         master=settings.spark_master,
-        packages=settings.spark_packages,
-        jars=tuple(Path(jar) for jar in settings.spark_jars),
+        packages=tuple(dict.fromkeys((*settings.spark_packages, *drivers.packages))),
+        jars=tuple(Path(jar) for jar in (*settings.spark_jars, *drivers.jars)),
     )
 
 

@@ -17,7 +17,7 @@ from coordinator.connectors.system.runtime import RuntimeState
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import LookUpNode, TableScanNode
 from shared.properties import ConfigurationError, Property, read_properties
-from shared.spi.connector import Connector, ConnectorFactory
+from shared.spi.connector import Connector, ConnectorFactory, DriverSource, SparkDrivers
 from shared.spi.pushdown import Pushdown
 from shared.spi.relation import Relation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor, RowPositions
@@ -136,3 +136,15 @@ class Catalogs(CatalogObjects):
         for config in self._configs.values():
             conf |= self._factories[config.connector_name].spark_conf(config.name, config.properties, config.data_dir)
         return conf
+
+    def spark_drivers(self) -> SparkDrivers:
+        """The drivers by which Spark reads the configured catalogs."""
+        packages: list[str] = []
+        jars: list[str] = []
+        for config in self._configs.values():
+            factory = self._factories[config.connector_name]
+            if isinstance(factory, DriverSource):
+                needed = factory.drivers(config.name, config.properties)
+                packages += needed.packages
+                jars += needed.jars
+        return SparkDrivers(tuple(dict.fromkeys(packages)), tuple(dict.fromkeys(jars)))

@@ -77,9 +77,10 @@ def scan_lines(scan: TableScanNode) -> list[str]:
 
 
 def _remote_lines(layout: Mapping[str, Any]) -> list[str]:
-    """What a JDBC catalog asks of its database, and why it does not join there."""
-    shown = [("remote query", layout.get("remoteSql")), ("join not pushed down", layout.get("notPushed"))]
-    return [f"{label}: {value}" for label, value in shown if value is not None]
+    """What a JDBC catalog asks of its database, and what it does not ask, and why."""
+    remote = layout.get("remoteSql")
+    asked = [] if remote is None else [f"remote query: {remote}"]
+    return asked + [f"{kind} not pushed down: {why}" for kind, why in layout.get("notPushed", {}).items()]
 
 
 def _place(location: SourceLocation | None) -> str:

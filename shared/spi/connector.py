@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.properties import Property
@@ -138,4 +138,21 @@ class ConnectorFactory(Protocol):
 
     def spark_conf(self, catalog: str, properties: Mapping[str, Property], data_dir: Path) -> dict[str, str]:
         """Spark settings that make the same catalog visible to Spark under the same name; empty when it is not."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SparkDrivers:
+    """Jars that Spark needs to read a catalog: Maven coordinates, and paths on this machine."""
+
+    packages: tuple[str, ...] = ()
+    jars: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class DriverSource(Protocol):
+    """A connector factory whose catalogs Spark reads by a driver of their own."""
+
+    def drivers(self, catalog: str, properties: Mapping[str, Property]) -> SparkDrivers:
+        """What the embedded Spark must load for one catalog file. Raises ConfigurationError."""
         ...

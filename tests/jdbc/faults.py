@@ -92,16 +92,16 @@ def in_thread(work: Callable[[], object]) -> tuple[threading.Thread, list[BaseEx
     return thread, failures
 
 
-def wait_for_query(admin: sa.Engine, part: str) -> int:
-    """The process of the query that holds ``part``, once it runs."""
+def wait_for_query(admin: sa.Engine, part: str, failures: list[BaseException]) -> int:
+    """The process of the query that holds ``part``, once it runs; ``failures`` are its sender's."""
     asked = sa.text(
         "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND usename = 'reader' AND strpos(query, :part) > 0"
     )
     deadline = time.monotonic() + 240
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and not failures:
         with admin.connect() as connection:
             pid = connection.execute(asked, {"part": part}).scalar()
         if pid is not None:
             return int(pid)
         time.sleep(0.05)
-    raise AssertionError(f"no query {part}")
+    raise AssertionError(f"no query {part}: {failures}")

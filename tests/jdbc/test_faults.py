@@ -98,7 +98,7 @@ def test_a_table_that_was_altered_or_dropped_after_planning(catalogs: Catalogs, 
 def test_a_session_that_is_killed_in_mid_query(catalogs: Catalogs, admin: sa.Engine) -> None:
     statement = planned(catalogs, "SELECT * FROM slow")
     thread, failures = in_thread(lambda: run(catalogs, statement))
-    pid = wait_for_query(admin, "FETCH")
+    pid = wait_for_query(admin, "FETCH", failures)
     with admin.connect() as connection:
         connection.execute(sa.text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
     thread.join(timeout=60)
@@ -126,7 +126,7 @@ def test_a_session_that_is_killed_between_two_pages(catalogs: Catalogs, admin: s
 def test_a_cancelled_statement_ends_its_remote_query(catalogs: Catalogs, admin: sa.Engine) -> None:
     statement, execution = planned(catalogs, "SELECT * FROM slow"), Run()
     thread, failures = in_thread(lambda: run(catalogs, statement, execution))
-    wait_for_query(admin, "FETCH")
+    wait_for_query(admin, "FETCH", failures)
     execution.cancel()
     thread.join(timeout=60)
     assert not thread.is_alive()
@@ -173,8 +173,8 @@ def test_many_rows_arrive_by_adbc_as_few_do_by_a_cursor(catalogs: Catalogs, admi
 
 def test_the_remote_session_has_the_name_of_the_statement(catalogs: Catalogs, admin: sa.Engine) -> None:
     statement, execution = planned(catalogs, "SELECT * FROM slow"), Run()
-    thread, _ = in_thread(lambda: run(catalogs, statement, execution))
-    pid = wait_for_query(admin, "FETCH")
+    thread, failures = in_thread(lambda: run(catalogs, statement, execution))
+    pid = wait_for_query(admin, "FETCH", failures)
     with admin.connect() as connection:
         asked = sa.text("SELECT application_name FROM pg_stat_activity WHERE pid = :pid")
         assert connection.execute(asked, {"pid": pid}).scalar() == "procession test"

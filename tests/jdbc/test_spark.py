@@ -137,7 +137,7 @@ def test_the_parts_are_the_whole(catalogs: Catalogs, spark: SparkEngine) -> None
 def test_a_cancelled_statement_ends_its_remote_query(catalogs: Catalogs, spark: SparkEngine, admin: sa.Engine) -> None:
     execution = Query()
     thread, failures = in_thread(lambda: run(catalogs, spark, "SELECT * FROM slow", execution))
-    wait_for_query(admin, "procession test")
+    wait_for_query(admin, "procession test", failures)
     execution.cancel()
     thread.join(timeout=200)
     assert not thread.is_alive()
@@ -148,7 +148,7 @@ def test_a_cancelled_statement_ends_its_remote_query(catalogs: Catalogs, spark: 
 
 def test_a_session_of_spark_that_is_killed(catalogs: Catalogs, spark: SparkEngine, admin: sa.Engine) -> None:
     thread, failures = in_thread(lambda: run(catalogs, spark, "SELECT * FROM slow"))
-    pid = wait_for_query(admin, "procession test")
+    pid = wait_for_query(admin, "procession test", failures)
     with admin.connect() as connection:
         connection.execute(sa.text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
     thread.join(timeout=200)

@@ -11,13 +11,14 @@ from coordinator.connectors.jdbc.dialects import DIALECTS
 from coordinator.connectors.jdbc.dialects.dialect import Dialect
 from coordinator.connectors.jdbc.handles import PARTITION_TYPES, column_handle, table_handle
 from coordinator.connectors.jdbc.pushdown import pushdown
+from coordinator.connectors.jdbc.pushdown.refusal import explained
 from coordinator.connectors.jdbc.reads import StatementReads
 from coordinator.connectors.jdbc.relation import jdbc_relation
 from coordinator.connectors.jdbc.settings import JdbcSettings, read_settings
 from shared.plan.expressions import RowExpression
 from shared.plan.nodes import PlanNode, TableScanNode
 from shared.properties import Property
-from shared.spi.connector import ColumnMetadata, TableMetadata
+from shared.spi.connector import ColumnMetadata, SparkDrivers, TableMetadata
 from shared.spi.procedure import Procedure
 from shared.spi.pushdown import JoinedScan
 from shared.spi.relation import JdbcRelation, Relation
@@ -72,7 +73,7 @@ class JdbcConnector:
         return pushdown.join(self.database, scans, conjuncts, session)
 
     def explained(self, scan: TableScanNode, reason: str) -> TableScanNode:
-        return pushdown.explained(scan, reason)
+        return explained(scan, reason)
 
     def finished(self, scan: TableScanNode) -> TableScanNode:
         return pushdown.finished(self.database, scan)
@@ -139,6 +140,13 @@ class JdbcConnectorFactory:
         """Nothing: Spark reads these tables query by query, so that no password stands in its configuration."""
         self._settings(catalog, properties)
         return {}
+
+    def drivers(self, catalog: str, properties: Mapping[str, Property]) -> SparkDrivers:
+        """The jar at ``driver-path``, else the dialect's driver from Maven."""
+        path = self._settings(catalog, properties).driver_path
+        return (
+            SparkDrivers(jars=(path,)) if path is not None else SparkDrivers(packages=(self._dialect.driver_package,))
+        )
 
     def _settings(self, catalog: str, properties: Mapping[str, Property]) -> JdbcSettings:
         dialect = self._dialect

@@ -20,6 +20,7 @@ _KNOWN = frozenset(
         "connection-user",
         "connection-password",
         "connection-password-file",
+        "driver-path",
         "jdbc.fetch-size",
         "jdbc.max-connections",
         "jdbc.connect-timeout-seconds",
@@ -46,6 +47,7 @@ class JdbcSettings:
     fetch_size: int = 10_000
     max_connections: int = 10
     connect_timeout_seconds: int = 10
+    driver_path: str | None = None
     partitions: int = 4
     partition_columns: Mapping[str, str] = field(default_factory=dict)
     unsupported_types: UnsupportedTypes = "IGNORE"
@@ -80,6 +82,7 @@ def read_settings(
         fetch_size=_number(properties, "jdbc.fetch-size", 10_000, 1, 10_000_000),
         max_connections=_number(properties, "jdbc.max-connections", 10, 1, 1_000),
         connect_timeout_seconds=_number(properties, "jdbc.connect-timeout-seconds", 10, 1, 3_600),
+        driver_path=_driver_path(properties),
         partitions=_number(properties, "jdbc.partitions", 4, 1, 1_000),
         partition_columns=_partition_columns(properties),
         unsupported_types=_unsupported_types(properties),
@@ -133,6 +136,13 @@ def _number(properties: Mapping[str, Property], name: str, default: int, least: 
     if not entry.value.isdigit() or not least <= int(entry.value) <= most:
         raise entry.error(f"{name} must be a number from {least} to {most}")
     return int(entry.value)
+
+
+def _driver_path(properties: Mapping[str, Property]) -> str | None:
+    entry = properties.get("driver-path")
+    if entry is not None and not Path(entry.value).is_file():
+        raise entry.error(f"driver-path {entry.value} is no file")
+    return None if entry is None else entry.value
 
 
 def _partition_columns(properties: Mapping[str, Property]) -> Mapping[str, str]:

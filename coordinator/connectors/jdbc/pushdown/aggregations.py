@@ -18,22 +18,19 @@ from shared.plan.types import parse_type
 _INTEGERS = ("tinyint", "smallint", "integer", "bigint")
 
 
-def push_aggregation(node: AggregationNode, scan: TableScanNode, dialect: Dialect) -> PlanNode | None:
-    """The scan of the aggregated rows; None unless every key and every function can be pushed."""
+def push_aggregation(node: AggregationNode, scan: TableScanNode, dialect: Dialect) -> PlanNode:
+    """The scan of the aggregated rows; raises NotPushable unless every key and every function can be pushed."""
     sets = node.groupingSets
     if node.step != "SINGLE" or sets.groupingSetCount != 1 or node.groupIdVariable is not None:
-        return None
+        raise NotPushable("several grouping sets")
     query = remote_query(scan, dialect)
     if not query.simple:
         query = nested(query, dialect.quote(f"T{node.id}"), dialect)
     translator = Translator(query.columns, dialect)
-    try:
-        keys = tuple(translator.key(variable) for variable in sets.groupingKeys)
-        columns = {v.name: _grouped(query.columns[v.name], k) for v, k in zip(sets.groupingKeys, keys, strict=True)}
-        for key, aggregation in node.aggregations.items():
-            columns[variable_of_key(key).name] = _function(aggregation, translator)
-    except NotPushable:
-        return None
+    keys = tuple(translator.key(variable) for variable in sets.groupingKeys)
+    columns = {v.name: _grouped(query.columns[v.name], k) for v, k in zip(sets.groupingKeys, keys, strict=True)}
+    for key, aggregation in node.aggregations.items():
+        columns[variable_of_key(key).name] = _function(aggregation, translator)
     return scan_of(scan, replace(query, columns=columns, group_by=keys), output_variables(node))
 
 

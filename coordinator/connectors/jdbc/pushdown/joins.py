@@ -53,8 +53,10 @@ def inner_join(scans: Sequence[TableScanNode], terms: Sequence[RowExpression], d
     )
 
 
-def push_outer_join(node: JoinNode, left: TableScanNode, right: TableScanNode, dialect: Dialect) -> PlanNode | None:
-    """A LEFT or RIGHT join of two scans as one scan; None when a part of its condition cannot be pushed."""
+def push_outer_join(node: JoinNode, left: TableScanNode, right: TableScanNode, dialect: Dialect) -> TableScanNode:
+    """A LEFT or RIGHT join of two scans as one scan; raises NotPushable when a part of its condition stays here."""
+    if node.type == "FULL":
+        raise NotPushable("a full join")
     if node.type == "RIGHT":
         left, right = right, left
     outer, inner = _simple(left, dialect), remote_query(right, dialect)
@@ -63,12 +65,9 @@ def push_outer_join(node: JoinNode, left: TableScanNode, right: TableScanNode, d
     terms = [_equality(clause) for clause in node.criteria]
     terms += [] if node.filter is None else conjuncts(node.filter)
     translator = Translator({**outer.columns, **inner.columns}, dialect)
-    try:
-        on = " AND ".join(translator.condition(term) for term in terms)
-    except NotPushable:
-        return None
+    on = " AND ".join(translator.condition(term) for term in terms)
     if not on:
-        return None
+        raise NotPushable("a join without a condition")
     source = replace(inner.sources[0], on=on)
     optional = {name: replace(column, nullable=True) for name, column in inner.columns.items()}
     joined = RemoteQuery(
@@ -81,20 +80,14 @@ def push_outer_join(node: JoinNode, left: TableScanNode, right: TableScanNode, d
     return scan_of(left, joined, node.outputVariables)
 
 
-def push_semi_join(
-    node: SemiJoinNode, source: TableScanNode, filtering: TableScanNode, dialect: Dialect
-) -> PlanNode | None:
-    """IN over two scans as a boolean column: NULL rules of SQL are the same on both sides."""
+def push_semi_join(node: SemiJoinNode, source: TableScanNode, filtering: TableScanNode, dialect: Dialect) -> PlanNode:
+    """IN over two scans as a boolean column: NULL rules of SQL are the same on both sides. Raises NotPushable."""
     query, inner = _simple(source, dialect), remote_query(filtering, dialect)
     clause = EquiJoinClause(left=node.sourceJoinVariable, right=node.filteringSourceJoinVariable)
-    both = Translator({**query.columns, **inner.columns}, dialect)
-    try:
-        both.condition(_equality(clause))
-        tested = Translator(query.columns, dialect).key(node.sourceJoinVariable)
-        # The side that is looked up must compare by its bytes too.
-        Translator(inner.columns, dialect).key(node.filteringSourceJoinVariable)
-    except NotPushable:
-        return None
+    Translator({**query.columns, **inner.columns}, dialect).condition(_equality(clause))
+    tested = Translator(query.columns, dialect).key(node.sourceJoinVariable)
+    # The side that is looked up must compare by its bytes too.
+    Translator(inner.columns, dialect).key(node.filteringSourceJoinVariable)
     looked_up = render(inner, [node.filteringSourceJoinVariable.name], dialect)
     test = RemoteColumn(f"({tested} IN ({looked_up}))", "boolean")
     columns = {**query.columns, node.semiJoinOutput.name: test}

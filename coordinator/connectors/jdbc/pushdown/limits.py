@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from coordinator.connectors.jdbc.dialects.dialect import Dialect
 from coordinator.connectors.jdbc.pushdown.expressions import Translator
-from coordinator.connectors.jdbc.pushdown.refusal import NotPushable
 from coordinator.connectors.jdbc.remote_query import RemoteQuery, nested, remote_query, scan_of
 from shared.plan.nodes import LimitNode, Ordering, PlanNode, TableScanNode, TopNNode
 
@@ -21,16 +20,13 @@ def push_limit(node: LimitNode, scan: TableScanNode, dialect: Dialect) -> PlanNo
 
 
 def push_top_n(node: TopNNode, scan: TableScanNode, dialect: Dialect) -> PlanNode | None:
-    """The TopN over a scan that reads only the first rows, by Presto's order."""
+    """The TopN over a scan that reads only the first rows, by Presto's order. Raises NotPushable."""
     query = remote_query(scan, dialect)
     if query.limit is not None:
         if query.order_by and query.limit <= node.count:
             return None
         query = nested(query, dialect.quote(f"T{node.id}"), dialect)
-    try:
-        keys = tuple(_key(ordering, query, dialect) for ordering in node.orderingScheme.orderBy)
-    except NotPushable:
-        return None
+    keys = tuple(_key(ordering, query, dialect) for ordering in node.orderingScheme.orderBy)
     first = replace(query, order_by=keys, limit=node.count)
     return replace(node, source=scan_of(scan, first, scan.outputVariables, _estimate(scan, node.count)))
 

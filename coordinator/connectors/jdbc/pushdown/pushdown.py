@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 import msgspec
 
@@ -13,7 +14,7 @@ from coordinator.connectors.jdbc.pushdown.filters import push_filter
 from coordinator.connectors.jdbc.pushdown.joins import inner_join, push_outer_join, push_semi_join, translatable
 from coordinator.connectors.jdbc.pushdown.limits import push_limit, push_top_n
 from coordinator.connectors.jdbc.pushdown.projections import push_projection
-from coordinator.connectors.jdbc.pushdown.refusal import NotPushable
+from coordinator.connectors.jdbc.pushdown.refusal import NotPushable, explained
 from coordinator.connectors.jdbc.relation import jdbc_relation
 from coordinator.connectors.jdbc.remote_query import KEY, RemoteQuery, remote_query, render, scan_of
 from coordinator.planner.session_properties import session_value
@@ -29,15 +30,33 @@ from shared.plan.nodes import (
     TableScanNode,
     TopNNode,
 )
+from shared.plan.traversal import sources, with_sources
 from shared.spi.pushdown import JoinedScan
 from shared.spi.session import Session
 
+_KINDS: Mapping[type, str] = {
+    FilterNode: "filter",
+    ProjectNode: "projection",
+    LimitNode: "limit",
+    TopNNode: "ordering",
+    AggregationNode: "aggregation",
+    SemiJoinNode: "semi join",
+    JoinNode: "join",
+}
 _WORTH_ASKING = 1 << 20
 """Bytes of a table from which on a question about its filtered rows is cheaper than the wrong engine."""
 
 
 def push(database: Database, node: PlanNode, session: Session) -> PlanNode | None:
     """As ``shared.spi.pushdown.Pushdown.push``."""
+    try:
+        return _push(database, node, session)
+    except NotPushable as reason:
+        told = [explained(cast(TableScanNode, scan), f"{reason}", _KINDS[type(node)]) for scan in sources(node)]
+        return with_sources(node, told)
+
+
+def _push(database: Database, node: PlanNode, session: Session) -> PlanNode | None:
     dialect = database.dialect
     match node:
         case FilterNode(source=TableScanNode() as scan):
@@ -52,9 +71,8 @@ def push(database: Database, node: PlanNode, session: Session) -> PlanNode | Non
             return push_aggregation(node, scan, dialect)
         case SemiJoinNode(source=TableScanNode() as source, filteringSource=TableScanNode() as filtering):
             return push_semi_join(node, source, filtering, dialect)
-        case JoinNode(left=TableScanNode() as left, right=TableScanNode() as right) if node.type in ("LEFT", "RIGHT"):
-            pushed = push_outer_join(node, left, right, dialect)
-            return None if pushed is None else _if_it_pays(database, pushed, (left, right), session)
+        case JoinNode(left=TableScanNode() as left, right=TableScanNode() as right) if node.type != "INNER":
+            return _if_it_pays(database, push_outer_join(node, left, right, dialect), (left, right), session)
         case _:
             return None
 
@@ -80,12 +98,6 @@ def pushable(database: Database, conjunct: RowExpression, scans: Sequence[TableS
     return translatable(conjunct, scans, database.dialect)
 
 
-def explained(scan: TableScanNode, reason: str) -> TableScanNode:
-    """As ``shared.spi.pushdown.Pushdown.explained``."""
-    layout = {**(scan.table.connectorTableLayout or {}), "notPushed": reason}
-    return msgspec.structs.replace(scan, table=msgspec.structs.replace(scan.table, connectorTableLayout=layout))
-
-
 def finished(database: Database, scan: TableScanNode) -> TableScanNode:
     """As ``shared.spi.pushdown.Pushdown.finished``; with an estimate of what is left to read."""
     relation = jdbc_relation(scan, database.dialect)
@@ -98,12 +110,13 @@ def finished(database: Database, scan: TableScanNode) -> TableScanNode:
 
 
 def _if_it_pays(
-    database: Database, pushed: PlanNode, parts: Sequence[TableScanNode], session: Session
-) -> PlanNode | None:
-    assert isinstance(pushed, TableScanNode)
+    database: Database, pushed: TableScanNode, parts: Sequence[TableScanNode], session: Session
+) -> PlanNode:
     query = remote_query(pushed, database.dialect)
     against, found = _against(database, query, pushed.outputVariables, parts, session, equal=True)
-    return None if against is not None else scan_of(pushed, query, pushed.outputVariables, found)
+    if against is not None:
+        raise NotPushable(against)
+    return scan_of(pushed, query, pushed.outputVariables, found)
 
 
 def _against(

@@ -1,0 +1,213 @@
+"""A MariaDB catalog over Debian's server: types, the same rows with and without pushdown and from MariaDB itself."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from coordinator.checks.plan_checkers import PlanCheckers
+from coordinator.connectors.registry import CatalogConfig, Catalogs
+from coordinator.engine.executor import Executor
+from coordinator.engine.local import LocalEngine
+from coordinator.planner.planned_statement import RunLocally
+from coordinator.validation.plan_statement import plan_statement
+from shared.errors import ErrorCode
+from shared.properties import Property
+from shared.spi.session import Session
+from tests.engine_local.test_local_engine import Run
+from tests.jdbc.faults import failure
+from tests.jdbc.test_pushdown import OFF, ON
+from tests.mariadb import PASSWORD, mariadb_server
+
+pytestmark = pytest.mark.slow
+
+TABLES = r"""
+CREATE DATABASE shop CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci;
+CREATE TABLE shop.kinds (
+  id integer PRIMARY KEY, flag boolean, t tinyint, tu tinyint unsigned, s smallint, su smallint unsigned,
+  m mediumint, iu integer unsigned, l bigint, lu bigint unsigned, r float, d double, n decimal(12,2),
+  wide decimal(60,2),
+  v varchar(10), tx text, c char(5), vb varbinary(4), bl blob, day date, moment datetime(6), stamp timestamp(3) NULL,
+  pick enum('a','b'), several set('x','y'), doc json, gap time, yr year
+);
+INSERT INTO shop.kinds VALUES
+  (1, true, -5, 250, -3, 65000, 7, 4000000000, 9, 18446744073709551615, 1.5, 2.5, 12345.67, 1.1, 'abc', 'läßt', 'ab',
+   x'00ff', x'0102', '2024-02-29', '2024-02-29 01:02:03.456', '2024-02-29 01:02:03.5', 'b', 'x,y',
+   '{"a": [1]}', '10:00', 2024),
+  (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+   NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+CREATE TABLE shop.l (
+  i integer, s smallint, b bigint, n decimal(10,2), d double, v varchar(10), c varchar(10) COLLATE utf8mb4_nopad_bin,
+  x varchar(10) COLLATE utf8mb4_bin, ch char(5), day date, ts datetime, ok boolean
+);
+INSERT INTO shop.l VALUES
+  (1, 1, 1, 1.00, 1.5, 'abc', 'abc', 'abc', 'ab', '2024-01-01', '2024-01-01 10:00:00', true),
+  (2, 2, 2, 2.50, -0.0, 'ABC', 'ABC', 'ABC', 'AB', '2024-02-29', '2024-02-29 23:59:59', false),
+  (3, 3, 3000000000, -1.00, 1e300, 'abc ', 'abc ', 'abc ', 'ab', NULL, NULL, NULL),
+  (4, NULL, -4, 0.00, 4, 'a_c', 'a%c', '', '', '1999-12-31', '1999-12-31 00:00:00', true),
+  (5, 5, 5, 99999999.99, 0, 'äpfel', 'äpfel', 'ÄPFEL', 'ä', '2024-01-01', '2024-01-01 10:00:00', false),
+  (NULL, 7, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '2024-03-01', '2024-03-01 00:00:00', NULL),
+  (2, 2, 2, 2.50, 2.5, 'zeta', 'Zeta', 'zeta', 'zeta', '2024-02-29', '2024-02-29 00:00:00', true);
+CREATE TABLE shop.r LIKE shop.l;
+INSERT INTO shop.r SELECT * FROM shop.l WHERE i <> 4 OR i IS NULL;
+INSERT INTO shop.r VALUES
+  (2, 2, 2, 2.50, 7.5, 'Abc', 'aBC', 'aBc', 'Ab', '2024-01-01', '2024-01-01 10:00:00', true),
+  (9, 9, 9, 9.00, 9.5, 'it''s', 'back\\slash', '"q"', 'x''y', '2030-01-01', '2030-01-01 00:00:00', false);
+ANALYZE TABLE shop.l, shop.r, shop.kinds;
+"""
+KINDS = ("i", "s", "b", "n", "d", "v", "c", "x", "ch", "day", "ts", "ok")
+LITERALS = {
+    "i": "2", "s": "SMALLINT '2'", "b": "BIGINT '3000000000'", "n": "DECIMAL '2.50'", "d": "DOUBLE '1.5'", "v": "'abc'",
+    "c": "'abc'", "x": "'abc'", "ch": "CHAR 'ab'", "day": "DATE '2024-02-29'", "ts": "TIMESTAMP '2024-01-01 10:00:00'",
+    "ok": "true",
+}  # fmt: skip
+ENGINE = LocalEngine()
+SESSION = Session(user="test", catalog="maria", schema="shop")
+
+
+def statements() -> Iterator[str]:
+    for k in KINDS:
+        for o in ("=", "<>") if k == "ok" else ("=", "<>", "<", ">="):
+            yield f"SELECT i, {k} FROM l WHERE {k} {o} {LITERALS[k]}"
+        yield f"SELECT i, {k} FROM l WHERE {k} IN ({LITERALS[k]}, {LITERALS[k]}) OR {k} IS NULL"
+        yield f"SELECT i, {k} FROM l WHERE {k} IS DISTINCT FROM {LITERALS[k]}"
+        yield f"SELECT {k}, count(*) AS n FROM r GROUP BY {k}"
+        yield f"SELECT i, {k} FROM l WHERE {k} NOT IN (SELECT {k} FROM r WHERE {k} IS NOT NULL)"
+        for kind in ("JOIN", "LEFT JOIN"):
+            yield f"SELECT l.i AS a, r.i AS b, l.{k} AS x, r.{k} AS y FROM l {kind} r ON l.{k} = r.{k}"
+        if k != "ok":
+            yield f"SELECT min({k}) AS a, max({k}) AS z, count({k}) AS n, count(DISTINCT {k}) AS u FROM l"
+            yield f"SELECT {k} FROM r ORDER BY {k} LIMIT 3"
+            yield f"SELECT {k} FROM r ORDER BY {k} DESC NULLS LAST LIMIT 4"
+            yield f"SELECT {k} FROM r ORDER BY {k} DESC NULLS FIRST LIMIT 2"
+    yield "SELECT sum(i) AS a, sum(b) AS b, sum(n) AS c FROM l"
+    yield "SELECT i FROM r WHERE v = 'it''s' OR c = 'back\\slash'"
+    yield "SELECT a.i AS a, c.i AS c FROM l a, r b, l c WHERE a.b = b.i AND b.i = c.b"
+    yield "SELECT i FROM l WHERE i + s = 4"
+    yield "SELECT i FROM l WHERE c LIKE 'a%'"
+    yield "SELECT count(*) AS n FROM (SELECT i FROM l LIMIT 3) t"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with mariadb_server() as address:
+        engine = sa.create_engine(f"mariadb+pymysql://reader:{PASSWORD}@{address}/?charset=utf8mb4")
+        with engine.connect() as connection:
+            connection.exec_driver_sql("SET time_zone = '+00:00'")
+            for statement in TABLES.split(";\n"):
+                if statement.strip():
+                    connection.exec_driver_sql(statement.replace("%", "%%"))
+            connection.commit()
+        engine.dispose()
+        yield address
+
+
+def catalogs_of(address: str, **more: str) -> Catalogs:
+    values = {"connection-url": f"jdbc:mariadb://{address}/", "connection-user": "reader"}
+    values |= {"connection-password": PASSWORD} | more
+    properties = {n: Property(n, v, Path("maria.properties"), i) for i, (n, v) in enumerate(values.items(), 1)}
+    return Catalogs([CatalogConfig("maria", "mariadb", properties)])
+
+
+@pytest.fixture(scope="module")
+def catalogs(server: str) -> Catalogs:
+    return catalogs_of(server)
+
+
+def rows(catalogs: Catalogs, text: str, properties: dict[str, str]) -> list[str]:
+    planned = plan_statement(text, replace(SESSION, properties=properties), catalogs, PlanCheckers())
+    executor = Executor(catalogs, ENGINE, None, lambda _: "")  # type: ignore[arg-type]
+    batches = executor.execute(planned, Run())  # type: ignore[arg-type]
+    return sorted(str([shown(v) for v in row.values()]) for batch in batches for row in batch.to_pylist())
+
+
+def shown(value: Any) -> Any:
+    if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, float):
+        return value + 0.0
+    return value
+
+
+def test_values_arrive_exactly(catalogs: Catalogs) -> None:
+    table = catalogs.connector("maria").table("shop", "kinds")
+    assert table is not None
+    kinds = {c.name: c.type for c in table.columns}
+    assert [kinds[n] for n in ("flag", "tu", "su", "iu", "lu", "r", "n", "c", "moment", "stamp", "doc")] == [
+        "boolean", "smallint", "integer", "bigint", "decimal(20,0)", "real", "decimal(12,2)", "char(5)", "timestamp",
+        "timestamp with time zone", "json",
+    ]  # fmt: skip
+    assert "wide" not in kinds
+    (warning,) = table.warnings
+    assert "wide DECIMAL(60, 2)" in warning
+    planned = plan_statement(
+        "SELECT flag, t, tu, s, su, m, iu, l, lu, r, d, n, v, tx, vb, bl, day, moment, pick, several, doc "
+        "FROM kinds WHERE id = 1",
+        SESSION, catalogs, PlanCheckers(),
+    )  # fmt: skip
+    assert isinstance(planned.work, RunLocally)
+    executor = Executor(catalogs, ENGINE, None, lambda _: "")  # type: ignore[arg-type]
+    (row,) = [tuple(r.values()) for b in executor.execute(planned, Run()) for r in b.to_pylist()]  # type: ignore[arg-type]
+    assert row == (
+        True, -5, 250, -3, 65000, 7, 4000000000, 9, Decimal(18446744073709551615), 1.5, 2.5, Decimal("12345.67"), "abc",
+        "läßt", b"\x00\xff", b"\x01\x02", dt.date(2024, 2, 29), dt.datetime(2024, 2, 29, 1, 2, 3, 456000), "b", "x,y",
+        '{"a": [1]}',
+    )  # fmt: skip
+
+
+def test_rows_are_the_same_with_and_without_pushdown(catalogs: Catalogs) -> None:
+    different = []
+    for text in statements():
+        pushed, bare = rows(catalogs, text, ON), rows(catalogs, text, OFF)
+        if pushed != bare:
+            different.append(f"{text}\n  pushed {pushed}\n  bare   {bare}")
+    assert not different, "\n".join(different)
+
+
+def test_mariadb_itself_agrees_where_it_means_the_same(catalogs: Catalogs, server: str) -> None:
+    engine = sa.create_engine(f"mariadb+pymysql://reader:{PASSWORD}@{server}/shop?charset=utf8mb4")
+    otherwise = ("v", "x", "ch", "ok", "IS DISTINCT", "NULLS", "SMALLINT", "BIGINT", "DECIMAL", "DOUBLE", "LIKE")
+    asked = 0
+    with engine.connect() as connection:
+        for text in statements():
+            if any(word in text for word in otherwise):
+                continue
+            theirs = sorted(str([shown(v) for v in row]) for row in connection.execute(sa.text(text)))
+            assert rows(catalogs, text, ON) == theirs, text
+            asked += 1
+    engine.dispose()
+    assert asked >= 30
+
+
+def test_a_database_that_ignores_case_and_spaces_would_give_other_rows(catalogs: Catalogs, server: str) -> None:
+    engine = sa.create_engine(f"mariadb+pymysql://reader:{PASSWORD}@{server}/shop?charset=utf8mb4")
+    with engine.connect() as connection:
+        blind = connection.exec_driver_sql("SELECT i FROM l WHERE v = 'abc'").fetchall()
+        padded = connection.exec_driver_sql("SELECT i FROM l WHERE x = 'abc'").fetchall()
+    engine.dispose()
+    assert sorted(blind) == [(1,), (2,), (3,)]
+    assert sorted(padded) == [(1,), (3,)]
+    assert rows(catalogs, "SELECT i FROM l WHERE v = 'abc'", ON) == ["[1.0]"]
+    assert rows(catalogs, "SELECT i FROM l WHERE x = 'abc'", ON) == ["[1.0]"]
+    ((plan,),) = plan_statement("EXPLAIN SELECT i FROM l WHERE x = 'abc'", SESSION, catalogs, PlanCheckers()).work.rows
+    assert "filter not pushed down: the comparison = under collation utf8mb4_bin" in plan
+
+
+def test_joins_are_computed_there(catalogs: Catalogs) -> None:
+    text = "EXPLAIN SELECT l.i FROM l JOIN r ON l.c = r.c WHERE l.i > 1"
+    ((plan,),) = plan_statement(text, replace(SESSION, properties=ON), catalogs, PlanCheckers()).work.rows
+    assert "FROM `shop`.`l` `T0`, `shop`.`r` `T1` WHERE" in plan
+    assert "InnerJoin" not in plan
+
+
+def test_a_wrong_password(server: str) -> None:
+    told = failure(lambda: rows(catalogs_of(server, **{"connection-password": "wrong"}), "SELECT i FROM l", ON))
+    assert told.code is ErrorCode.JDBC_ERROR
+    assert "Access denied for user 'reader'" in told.message

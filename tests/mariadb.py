@@ -1,0 +1,75 @@
+"""A real MariaDB server for tests, reachable by TCP."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pymysql
+import pytest
+
+PASSWORD = "swordfish"
+PACKAGES = ("mariadb-server-core", "mariadb-client-core")
+
+
+def _installed() -> bool:
+    return shutil.which("mariadbd") is not None and shutil.which("my_print_defaults") is not None
+
+
+def _install() -> None:
+    """Debian's server when it is missing and we may."""
+    if not _installed() and os.geteuid() == 0 and shutil.which("apt-get"):
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": 240, "check": False}
+        subprocess.run(["apt-get", "update"], **quiet)  # type: ignore[call-overload]
+        install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *PACKAGES]
+        subprocess.run(install, **quiet)  # type: ignore[call-overload]
+    if not _installed():
+        pytest.skip("neither MariaDB's server nor root to install Debian's package")
+
+
+@contextmanager
+def mariadb_server() -> Iterator[str]:
+    """A server with data of its own, as ``host:port``; its user ``reader`` has ``PASSWORD`` and may do anything."""
+    _install()
+    home = Path(tempfile.mkdtemp(prefix="procession-mariadb-"))
+    data = home / "data"
+    me = "root" if os.geteuid() == 0 else os.environ.get("USER", "nobody")
+    made = ["mariadb-install-db", "--no-defaults", f"--datadir={data}", f"--user={me}", "--skip-test-db"]
+    subprocess.run(
+        [*made, "--auth-root-authentication-method=normal"], check=True, capture_output=True, cwd=home, timeout=240
+    )
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    serve = ["mariadbd", "--no-defaults", f"--datadir={data}", f"--port={port}", f"--socket={home / 'socket'}"]
+    serve += ["--bind-address=127.0.0.1", f"--user={me}", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"]
+    with (home / "log").open("w") as log:
+        server = subprocess.Popen(serve, stdout=log, stderr=log, cwd=home)
+    try:
+        _wait_for(home / "socket", server, home / "log")
+        yield f"127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(timeout=120)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _wait_for(path: Path, server: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            connection = pymysql.connect(unix_socket=str(path), user="root")
+        except pymysql.err.OperationalError:
+            time.sleep(0.2)
+            continue
+        with connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE USER reader@'%%' IDENTIFIED BY '{PASSWORD}'".replace("%%", "%"))
+            cursor.execute("GRANT ALL ON *.* TO reader@'%'")
+        return
+    raise AssertionError(log.read_text())
