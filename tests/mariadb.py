@@ -63,11 +63,10 @@ def mariadb_server() -> Iterator[str]:
 def _wait_for(path: Path, server: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and server.poll() is None:
-        try:
-            connection = pymysql.connect(unix_socket=str(path), user="root")
-        except pymysql.err.OperationalError:
+        if not path.exists():  # it is made once connections are taken
             time.sleep(0.2)
             continue
+        connection = pymysql.connect(unix_socket=str(path), user="root")
         with connection, connection.cursor() as cursor:
             cursor.execute(f"CREATE USER reader@'%%' IDENTIFIED BY '{PASSWORD}'".replace("%%", "%"))
             cursor.execute("GRANT ALL ON *.* TO reader@'%'")

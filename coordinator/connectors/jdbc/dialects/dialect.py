@@ -72,6 +72,10 @@ class Dialect:
     """SQL that gives the snapshot of its transaction a name, None where sessions cannot share one."""
     import_snapshot: Callable[[str], str] | None = None
     """SQL that makes a new transaction read that snapshot."""
+    cast_names: Mapping[str, str] = field(default_factory=dict)
+    """The dialect's names of Presto types in CAST, where they are others."""
+    sums: Callable[[str, int], bool] = lambda _base, _precision: True
+    """Whether a sum of that type tells of an overflow, or cannot have one, where Presto refuses it."""
     adbc: bool = False
     """Whether an ADBC driver reads this database."""
 

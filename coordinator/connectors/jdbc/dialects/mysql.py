@@ -129,6 +129,15 @@ MYSQL = Dialect(
     statistics=_statistics,
     hidden_schemas=frozenset({"information_schema", "mysql", "performance_schema", "sys"}),
     quote_character="`",
+    cast_names={
+        "smallint": "signed",
+        "integer": "signed",
+        "bigint": "signed",
+        "double": "double",
+        "timestamp": "datetime(6)",
+    },
+    # CAST stops at the greatest value with no more than a warning; sums have 22 digits more than what they add.
+    sums=lambda base, precision: base == "decimal" and precision <= _MAX_PRECISION - 22,
     driver_failure=r"(?:com\.mysql|org\.mariadb|java\.sql)\.[\w.]*Exception: (?P<reason>.*)",
     begin_reads=_begin_reads,
     end_queries=_end_queries,

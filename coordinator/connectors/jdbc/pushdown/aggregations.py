@@ -62,6 +62,8 @@ def _of_one(name: str, call: Call, argument: Variable, translator: Translator, *
             # NaN and the padding of char count otherwise in a database.
             return RemoteColumn(f"{name}({translator.order(argument)})", argument.type)
         case "sum" if not distinct and (kind.base in _INTEGERS or kind.base == "decimal"):
+            if not translator.dialect.sums(kind.base, kind.numbers[0] if kind.numbers else 0):
+                raise NotPushable(f"a sum of {kind}, which the database would cut")
             target = parse_type(call.returnType)
             shown = f"decimal({target.numbers[0]},{target.numbers[1]})" if target.numbers else "bigint"
             return RemoteColumn(f"CAST(sum({translator.column(argument).sql}) AS {shown})", call.returnType)

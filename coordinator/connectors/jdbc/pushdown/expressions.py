@@ -57,6 +57,11 @@ class Translator:
         self._columns = columns
         self._dialect = dialect
 
+    @property
+    def dialect(self) -> Dialect:
+        """Whose SQL this writes."""
+        return self._dialect
+
     def condition(self, expression: RowExpression) -> str:
         """A boolean as SQL; raises NotPushable."""
         return self._value(expression).sql
@@ -214,7 +219,7 @@ class Translator:
         if source.constant or not _widens(source.type, target):
             raise NotPushable(f"CAST({source.type} AS {target})")
         name = f"decimal({target.numbers[0]},{target.numbers[1]})" if target.base == "decimal" else ""
-        name = name or _CAST_NAMES.get(target.base, "")
+        name = name or self._dialect.cast_names.get(target.base) or _CAST_NAMES.get(target.base, "")
         if not name:
             raise NotPushable(f"CAST({source.type} AS {target})")
         return Remote(f"CAST({source.sql} AS {name})", target)

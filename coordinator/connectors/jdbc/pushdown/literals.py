@@ -23,7 +23,7 @@ def literal(value: Any, kind: Type, dialect: Dialect) -> str:
         case "boolean":
             return "TRUE" if value else "FALSE"
         case "double":
-            return _double(value)
+            return _double(value, dialect)
         case "varchar" | "char":
             return text(value.rstrip(" ") if kind.base == "char" else value, dialect)
         case "date":
@@ -47,9 +47,12 @@ def text(value: str, dialect: Dialect) -> str:
     return f"'{doubled}'"
 
 
-def _double(value: float) -> str:
+def _double(value: float, dialect: Dialect) -> str:
     if math.isnan(value) or math.isinf(value):
         raise NotPushable("a NaN or infinite constant")
+    if dialect.sqlglot == "mysql":
+        # An exponent makes a double of it; without one it is a decimal.
+        return f"{value!r}" if "e" in f"{value!r}" else f"{value!r}e0"
     return f"CAST({value!r} AS double precision)"
 
 
