@@ -138,7 +138,7 @@ MYSQL = Dialect(
     },
     # CAST stops at the greatest value with no more than a warning; sums have 22 digits more than what they add.
     sums=lambda base, precision: base == "decimal" and precision <= _MAX_PRECISION - 22,
-    driver_failure=r"(?:com\.mysql|org\.mariadb|java\.sql)\.[\w.]*Exception: (?P<reason>.*)",
+    driver_failure=r"(?:com\.mysql|org\.mariadb|java\.sql)\.[\w.]*Exception[:)] (?P<reason>.*)",
     begin_reads=_begin_reads,
     end_queries=_end_queries,
     connect_arguments=lambda seconds: {"connect_timeout": seconds, "init_command": "SET time_zone = '+00:00'"},

@@ -139,7 +139,7 @@ POSTGRESQL = Dialect(
     hidden_schemas=frozenset({"information_schema"}),
     connect_arguments=lambda seconds: {"connect_timeout": seconds, "options": "-c timezone=UTC", **_KEEPALIVE},
     spark_options={"tcpKeepAlive": "true"},
-    driver_failure=r"org\.postgresql\.[\w.]*Exception: (?P<reason>.*)",
+    driver_failure=r"org\.postgresql\.[\w.]*Exception[:)] (?P<reason>.*)",
     session_name=lambda name: {"ApplicationName": name},
     begin_reads=_begin_reads,
     end_queries=_end_queries,
