@@ -50,7 +50,8 @@ EVERY = {
 }
 QUERIES = SEED | MORE | WIDE | EVERY
 LINEORDERS = ("lineorder", "by_spark", "rewritten")
-SMALL_ROWS = 600_000
+SMALL_ROWS = 900_000
+"""More than the 16 MB below which nothing is fetched later."""
 SWITCH = "enable_global_late_materialization"
 OPTIONS = {"catalog": "iceberg", "schema": "ssb"}
 
