@@ -24,6 +24,9 @@ _NARROW = frozenset(
 SWITCH = "enable_global_late_materialization"
 _MOST_SHARE = 0.5
 """Of the scanned rows, where no LIMIT says how many are left: the engine itself stops when it finds too many."""
+_MOST_SHARE_OF_SMALL = 0.2
+_LARGE = 8
+"""Times the smallest table: a first pass in vain takes no noticeable part of reading a large table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,8 @@ def reason_against(
         if any(selective(node.predicate, known) for chain in chains for node in chain if _is_filter(node)):
             return None
         return "the scan stops at the LIMIT by itself"
-    return _against_unlimited(chains, known)
+    large = any((d.descriptor.size_bytes or _LARGE * least) >= _LARGE * least for d in deferrals)
+    return _against_unlimited(chains, known, _MOST_SHARE if large else _MOST_SHARE_OF_SMALL)
 
 
 _REDUCING = (nodes.TopNNode, nodes.LimitNode, nodes.FilterNode, nodes.JoinNode, nodes.SemiJoinNode, nodes.SampleNode)
@@ -109,8 +113,8 @@ def _is_filter(node: PlanNode) -> TypeGuard[nodes.FilterNode]:
     return isinstance(node, nodes.FilterNode)
 
 
-def _against_unlimited(chains: Sequence[Sequence[PlanNode]], known: Intervals) -> str | None:
+def _against_unlimited(chains: Sequence[Sequence[PlanNode]], known: Intervals, most: float) -> str | None:
     least = min(share_left(chain, known) for chain in chains)
-    if least >= _MOST_SHARE:
+    if least >= most:
         return "without LIMIT, no filter or join is known to leave few rows"
     return None
