@@ -166,10 +166,18 @@ def bind_call(
         bodies[position] = _lambda(trees[position], types, context, analyze)
         return typed(bodies[position].body)
 
+    if name == "concat" and len(values) < 2 and values and values[0] is not None:
+        _refuse_one_part(typed(values[0]))
     bound = registry.bind(name, [None if v is None else typed(v) for v in values], kinds, typer)
     if bound is None:
         raise unbound(node, name, [("function" if v is None else type_of(v)) for v in values], context)
     return _bound_call(bound, name, values, bodies, context)
+
+
+def _refuse_one_part(kind: Type) -> None:
+    if kind.base in ("varchar", "varbinary", "char"):
+        message = "There must be two or more concatenation arguments"
+        raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, message)
 
 
 def _bound_call(

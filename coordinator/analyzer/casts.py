@@ -147,6 +147,8 @@ def _to_double(value: Any, source: Type, target: Type, _zone: tzinfo) -> float:
 
 
 def _to_decimal(value: Any, source: Type, target: Type, _zone: tzinfo) -> Decimal:
+    if isinstance(value, float):
+        value = _shortest(value) if source.base == "real" else value
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     precision, scale = target.numbers
     rounded = exact.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)

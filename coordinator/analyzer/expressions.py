@@ -176,7 +176,7 @@ def _bracket(node: Any, context: Context) -> RowExpression:
     context.only(node, "this", "expressions")
     if len(node.expressions) != 1:
         raise context.error(node, "mismatched input ','. Expecting: ']'")
-    return subscript(node, _analyze(node.this, context), _analyze(node.expressions[0], context), context)
+    return subscript(node.this, _analyze(node.this, context), _analyze(node.expressions[0], context), context)
 
 
 def _array(node: Any, context: Context) -> RowExpression:

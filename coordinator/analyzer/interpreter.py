@@ -11,6 +11,7 @@ from typing import Any
 
 from coordinator.analyzer.builders import NAMESPACE, constant, typed, value_of
 from coordinator.analyzer.casts import cast_value
+from coordinator.analyzer.operators import negated_number
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
 from shared.plan.types import Type
@@ -93,6 +94,8 @@ def _call(expression: Call, zone: tzinfo) -> Any:
         return _map(arguments)
     if name not in ("$operator$cast", "not", "concat") and not name.startswith("$operator$"):
         raise NotConstantError(name)
+    if name == "$operator$is_distinct_from" and None in arguments:
+        return arguments[0] is not arguments[1]
     if None in arguments:
         return None
     kinds = [typed(a) for a in expression.arguments]
@@ -131,7 +134,7 @@ def _operator(name: str, arguments: list[Any], kinds: list[Type], result: Type) 
     if name in _COMPARE:
         return _COMPARE[name](*arguments)
     if name == "negation":
-        return -arguments[0]
+        return negated_number(arguments[0])
     if name == "between":
         return arguments[1] <= arguments[0] <= arguments[2]
     if name == "subscript":
@@ -160,10 +163,9 @@ def _subscript(arguments: list[Any], kind: Type) -> Any:
     if index == 0:
         raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, "SQL array indices start at 1")
     if index < 0:
-        raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, "Array subscript is negative: " + str(index))
+        raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, "Array subscript is negative")
     if index > len(base):
-        message = f"Array subscript must be less than or equal to array length: {index} > {len(base)}"
-        raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, message)
+        raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, "Array subscript out of bounds")
     return base[index - 1]
 
 
@@ -171,6 +173,8 @@ def _arithmetic(name: str, arguments: list[Any], kinds: list[Type], result: Type
     a, b = arguments
     if isinstance(a, date) or isinstance(b, date):
         return _moment(name, a, b, kinds)
+    if isinstance(a, Decimal) and name in ("add", "subtract"):
+        return _EXACT.add(a, b) if name == "add" else _EXACT.subtract(a, b)
     if name == "add":
         return a + b
     if name == "subtract":

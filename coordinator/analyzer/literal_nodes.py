@@ -20,7 +20,7 @@ from coordinator.analyzer.types import (
     decimal,
     varchar,
 )
-from shared.errors import ErrorCode, ProcessionError
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import RowExpression
 from shared.plan.types import Type
 
@@ -45,7 +45,8 @@ def _number(node: Any, text: str, context: Context) -> RowExpression:
     except ValueError as error:
         raise context.error(node, str(error)) from error
     if number >= 1 << 63:
-        raise context.error(node, f"Invalid numeric literal: {text}")
+        # Presto's parser locates it nowhere.
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Invalid numeric literal: {text}", location=ErrorLocation(1, 1))
     return constant(number, INTEGER if number < 1 << 31 else BIGINT)
 
 

@@ -6,6 +6,7 @@ Decimal rules: addition ``p = min(38, max(p1-s1, p2-s2) + max(s1, s2) + 1)``, mu
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from coordinator.analyzer.builders import coerce, constant, function_call, operator, special, typed, value_of
@@ -31,7 +32,7 @@ from coordinator.analyzer.types import (
     is_orderable,
     type_text,
 )
-from shared.errors import ErrorCode
+from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Constant, RowExpression
 from shared.plan.types import Type
 
@@ -47,8 +48,8 @@ def arithmetic(node: Any, symbol: str, left: RowExpression, right: RowExpression
         raise _refused(node, symbol, a, b, context)
     to_left, to_right, result = found
     if result.base == "decimal" and result.numbers[1] > 38:
-        message = f"DECIMAL scale must be in range [0, precision] ({result.numbers[0]})"
-        raise context.error(node, message, ErrorCode.INVALID_FUNCTION_ARGUMENT)
+        message = "DECIMAL scale must be in range [0, precision]"
+        raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, message)
     zone = context.zone
     return operator(symbol, (coerce(left, to_left, zone), coerce(right, to_right, zone)), result)
 
@@ -91,9 +92,9 @@ def decimal_result(symbol: str, a: Type, b: Type) -> Type:
 
 
 def _temporal(symbol: str, a: Type, b: Type) -> tuple[Type, Type, Type] | None:
-    if symbol in "+-" and a in _MOMENTS and b in _INTERVALS and not (b == YEAR_MONTH and a in (TIME, TIME_TZ)):
+    if symbol in "+-" and a in _MOMENTS and b in _INTERVALS:
         return a, b, a
-    if symbol == "+" and b in _MOMENTS and a in _INTERVALS and not (a == YEAR_MONTH and b in (TIME, TIME_TZ)):
+    if symbol == "+" and b in _MOMENTS and a in _INTERVALS:
         return a, b, b
     if symbol in "+-" and a in _INTERVALS and a == b:
         return a, b, a
@@ -128,13 +129,20 @@ def negate(node: Any, value: RowExpression, context: Context) -> RowExpression:
     if isinstance(value, Constant):
         number = value_of(value)
         # Decimal('-0.00') is 0 in Presto; -0.0 stays a double's own value.
-        negated = None if number is None else (-number if number or kind.base in ("double", "real") else number)
+        negated = None if number is None else negated_number(number)
         try:
             return constant(negated, kind)
         except ValueError as error:
             message = f"{kind.base} negation overflow: {number}"
             raise context.error(node, message, ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE) from error
     return function_call("$operator$negation", (value,), kind, display="NEGATION")
+
+
+def negated_number(number: Any) -> Any:
+    """``-number`` with all its digits; a decimal zero has no sign."""
+    if isinstance(number, Decimal):
+        return number.copy_negate() if number else number
+    return -number
 
 
 def boolean(node: Any, value: RowExpression, context: Context, what: str) -> RowExpression:
@@ -219,7 +227,7 @@ def subscript(node: Any, base: RowExpression, index: RowExpression, context: Con
 
 
 def _subscript_error(node: Any, base: Type, index: Type, context: Context) -> Exception:
-    return context.error(node, f"Cannot use {type_text(index)} for subscript of {type_text(base)}")
+    return context.error(node, f"'[]' cannot be applied to {type_text(base)}, {type_text(index)}")
 
 
 def dereference(base: RowExpression, position: int, node: Any, context: Context) -> RowExpression:

@@ -27,6 +27,7 @@ from coordinator.analyzer.types import (
     type_text,
     varchar,
 )
+from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import UNBOUNDED_LENGTH, Field, Type, parse_type
 
 LambdaTyper = Callable[[int, tuple[Type, ...]], Type | None]
@@ -34,24 +35,6 @@ LambdaTyper = Callable[[int, tuple[Type, ...]], Type | None]
 
 _VARIABLES = frozenset(
     ["t", "e", "k", "v", "u", "r", "s", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "k1", "k2", "v1", "v2", "v3"]
-)
-_NUMBERS = frozenset(
-    [
-        "p",
-        "s",
-        "x",
-        "y",
-        "z",
-        "u",
-        "rp",
-        "rs",
-        "a_precision",
-        "a_scale",
-        "b_precision",
-        "b_scale",
-        "r_precision",
-        "r_scale",
-    ]
 )
 _ORDERED = frozenset(
     [
@@ -89,9 +72,9 @@ class FunctionSignature:
         return any(_has_variable(a) for a in self.arguments)
 
     def __str__(self) -> str:
-        variables = sorted({n for a in (*self.arguments, self.result) for n in _type_variables(a)})
-        inside = ", ".join(_shown(a) for a in self.arguments) + ("..." if self.variadic else "")
-        return f"{self.name}({inside})" + (f" {', '.join(variables)}" if variables else "")
+        variables = dict.fromkeys(n for a in (*self.arguments, self.result) for n in _type_variables(a))
+        inside = ", ".join(_shown(a) for a in self.arguments)
+        return f"{self.name}({inside}) {', '.join(variables)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +111,10 @@ def registry() -> Mapping[str, tuple[FunctionSignature, ...]]:
         functions.setdefault(signature.name, []).append(signature)
     for moment in ("timestamp with time zone", "time with time zone"):
         # Hidden from SHOW FUNCTIONS; AT TIME ZONE calls it.
-        hidden = FunctionSignature(
-            "at_timezone", "scalar", (_read(moment), _read("varchar(x)")), _read(moment), True, False
-        )
-        functions.setdefault("at_timezone", []).append(hidden)
+        for zone in ("varchar(x)", "interval day to second"):
+            taken = (_read(moment), _read(zone))
+            hidden = FunctionSignature("at_timezone", "scalar", taken, _read(moment), True, False)
+            functions.setdefault("at_timezone", []).append(hidden)
     return {name: tuple(signatures) for name, signatures in functions.items()}
 
 
@@ -157,11 +140,11 @@ def _has_variable(value: Type) -> bool:
 
 
 @cache
-def _type_variables(value: Type) -> frozenset[str]:
+def _type_variables(value: Type) -> tuple[str, ...]:
     if value.base in _VARIABLES:
-        return frozenset({value.base.upper()})
+        return (value.base.upper(),)
     inner = [] if value.base in ("varchar", "char", "decimal") else value.arguments
-    return frozenset(n for a in inner for n in _type_variables(a))
+    return tuple(dict.fromkeys(n for a in inner for n in _type_variables(a)))
 
 
 def _shown(value: Type) -> str:
@@ -180,6 +163,9 @@ def bind(
     A lambda argument is None in ``actual``; ``typer`` gives its result type. ``kinds`` are the kinds allowed here.
     """
     candidates = [s for s in registry().get(name, ()) if s.kind in kinds and _arity(s, len(actual))]
+    if name == "concat" and {t.base for t in actual if t is not None} == {"char", "varchar"}:
+        # Only concat of two chars takes them together.
+        actual = [Type("char", (length_of(t),)) if t is not None and t.base == "varchar" else t for t in actual]
     for exact in (True, False):
         for generic in (False, True):
             found = [
@@ -221,6 +207,7 @@ def _try(
     if signature.name in _SKETCHES:
         # There are no sketches of narrow integers; their values widen.
         bindings.types = {n: BIGINT if t.base in INTEGERS else t for n, t in bindings.types.items()}
+    _leave_unknown(formal, actual, bindings)
     for position, (expected, given) in enumerate(zip(formal, actual, strict=True)):
         if given is None and not _bind_lambda(expected, position, bindings, typer):
             return None
@@ -238,6 +225,14 @@ def _try(
     if signature.name.endswith("_distinct") and any(not is_comparable(t) for t in bindings.types.values()):
         return None
     return BoundFunction(signature.name, signature.kind, arguments, result, signature.deterministic)
+
+
+def _leave_unknown(formal: Sequence[Type], actual: Sequence[Type | None], bindings: _Bindings) -> None:
+    """A variable that only NULL literals speak of is of the unknown type."""
+    for expected, given in zip(formal, actual, strict=True):
+        if given == UNKNOWN:
+            for variable in _type_variables(expected):
+                bindings.types.setdefault(variable.lower(), UNKNOWN)
 
 
 def _spread(signature: FunctionSignature, count: int) -> tuple[Type, ...]:
@@ -341,23 +336,31 @@ def _substitute(formal: Type, bindings: _Bindings) -> Type:
     return Type(formal.base, parameters)
 
 
+_COMPUTED = ("replace", "regexp_replace", "url_encode", "render", "concat")
+
+
 def _finish_numbers(name: str, actual: Sequence[Type | None], bindings: _Bindings) -> None:
     """The computed parameters, which the registry's dump names without their formulas."""
     n = bindings.numbers
     # A NULL literal for a parameterized type leaves its numbers open.
-    for variable in _NUMBERS - n.keys():
-        if variable in ("p", "x", "s"):
-            n[variable] = {"p": 1, "s": 0, "x": 0 if actual else UNBOUNDED_LENGTH}[variable]
+    n.setdefault("p", 1)
+    n.setdefault("s", 0)
+    n.setdefault("x", 0 if actual else UNBOUNDED_LENGTH)
+    if name not in _COMPUTED:
+        n.setdefault("y", 0)
+        n.setdefault("z", 0)
     p, s = n.get("p", 1), n.get("s", 0)
     if name in ("ceil", "ceiling", "floor"):
         n["rp"] = max(1, min(38, p - s + min(s, 1)))
     elif name == "round":
         n["rp"] = min(38, p + 1) if len(actual) > 1 else max(1, min(38, p - s + min(1, s)))
         n["rs"] = 0
+    elif name == "mod" and "a_precision" in n:
+        n["r_precision"], n["r_scale"] = _remainder(n["a_precision"], n["a_scale"], n["b_precision"], n["b_scale"])
     elif name == "truncate":
         n["rp"] = max(p - s, 1)
     elif name == "concat" and "y" in n:
-        n["u"] = min(65536, n["x"] + n["y"])
+        n["u"] = _char_length(n["x"] + n["y"])
     elif name == "replace" and len(actual) == 3:
         x, y, z = n.get("x", 0), n.get("y", 0), n.get("z", 0)
         n["u"] = min(UNBOUNDED_LENGTH, x + z * (x + 1)) if y >= 0 else x
@@ -368,6 +371,19 @@ def _finish_numbers(name: str, actual: Sequence[Type | None], bindings: _Binding
         n["y"] = min(UNBOUNDED_LENGTH, n["x"] * 12)
     elif name == "render":
         n["y"] = UNBOUNDED_LENGTH
+
+
+def _char_length(length: int) -> int:
+    if length > 65536:
+        message = "CHAR length scale must be in range [0, 65536]"
+        raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, message)
+    return length
+
+
+def _remainder(p1: int, s1: int, p2: int, s2: int) -> tuple[int, int]:
+    """Precision and scale of a remainder."""
+    scale = max(s1, s2)
+    return max(1, min(38, min(p1 - s1, p2 - s2) + scale)), scale
 
 
 def expected_text(name: str) -> str:

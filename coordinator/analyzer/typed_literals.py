@@ -37,6 +37,10 @@ def typed_literal(name: str, text: str, context: Context) -> RowExpression:
         target = Type("char", (max(1, len(text)),))
     if name in ("time",):
         parsed = cast_value(text, VARCHAR, TIME, context.zone)
+        if parsed.tzinfo is not None and not isinstance(parsed.tzinfo, timezone):
+            # A constant block keeps no region, so the text keeps it.
+            named = constant(text, varchar(len(text)))
+            return function_call("$operator$cast", (named,), TIME_TZ, display="CAST")
         return constant(parsed, TIME if parsed.tzinfo is None else TIME_TZ)
     source = constant(text, varchar(len(text)))
     if name == "json":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import UNBOUNDED_LENGTH, Field, Type, parse_type
 
 UNKNOWN = Type("unknown")
@@ -95,6 +96,8 @@ def read_type(text: str) -> Type:
     """The type that a user wrote in a CAST, canonical; raises ValueError with ``Unknown type: …``."""
     try:
         parsed = _canonical(parse_type(_without_angles(text)))
+    except ProcessionError:
+        raise
     except (ValueError, RecursionError) as error:
         raise ValueError(f"Unknown type: {text}") from error
     return parsed
@@ -111,9 +114,9 @@ def _canonical(value: Type) -> Type:
         numbers = value.numbers or (38, 0)
         precision, scale = (*numbers, 0)[:2]
         if not 1 <= precision <= 38:
-            raise ValueError("DECIMAL precision must be in range [1, 38]")
+            raise _bad_decimal("precision must be in range [1, 38]")
         if scale > precision:
-            raise ValueError("DECIMAL scale must be in range [0, precision]")
+            raise _bad_decimal("scale must be in range [0, precision]")
         return decimal(precision, scale)
     if value.base == "char":
         return Type("char", value.numbers or (1,))
@@ -129,6 +132,10 @@ def _canonical(value: Type) -> Type:
         else:
             parameters.append(_canonical(parameter) if isinstance(parameter, Type) else parameter)
     return Type(value.base, tuple(parameters))
+
+
+def _bad_decimal(reason: str) -> ProcessionError:
+    return ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, f"DECIMAL {reason}")
 
 
 def length_of(value: Type) -> int:

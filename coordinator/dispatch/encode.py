@@ -277,8 +277,14 @@ def _key_text(key: Any) -> str:
     match key:
         case str():
             return key
-        case bool() | None | list() | tuple() | dict():
-            return _json_text(key)
+        case None:
+            return "null"
+        case bool():
+            return str(key).lower()
+        case list() | tuple():
+            return f"[{', '.join(map(_key_text, key))}]"
+        case dict():
+            return "{" + ", ".join(f"{k}={_key_text(v)}" for k, v in key.items()) + "}"
         case float():
             return java_double(key)
         case _:

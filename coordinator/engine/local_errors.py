@@ -41,6 +41,8 @@ _PATTERNS: tuple[tuple[str, _Make], ...] = (
     (r"Casting value \"(.*?)\" to type (DECIMAL\(.*?\)) failed: value is out of range", _decimal),
     (r"Division by zero in expression", lambda _: (ErrorCode.DIVISION_BY_ZERO, "/ by zero")),
     (r"^Invalid Input Error: Division by zero$", lambda _: (ErrorCode.DIVISION_BY_ZERO, "Division by zero")),
+    (r"Invalid escape string",
+     lambda _: (ErrorCode.INVALID_FUNCTION_ARGUMENT, "Escape string must be a single character")),
     (r"Scalar sub-query has returned multiple rows",
      lambda m: (ErrorCode.SUBQUERY_MULTIPLE_ROWS, m[0])),
     (r"(?:date|timestamp) field value out of range: \"(.*?)\"",
@@ -57,6 +59,8 @@ def presto_error(error: Exception) -> ProcessionError:
     kernel = re.search(r"KernelError: ([A-Z_]+): (.*)", text, re.DOTALL)
     if kernel is not None and kernel[1] in ErrorCode.__members__:
         return ProcessionError(ErrorCode[kernel[1]], kernel[2].strip())
+    if "Python exception occurred" in text:
+        return ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, "The local engine failed in a function")
     if "INTERRUPT" in text:
         return ProcessionError(ErrorCode.USER_CANCELED, "Query was canceled")
     if "Out of Memory" in text:

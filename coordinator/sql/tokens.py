@@ -68,6 +68,8 @@ def tokenize(text: str) -> list[Token]:
         raise _token_error(text) from error
     ends = [i for i, character in enumerate(text) if character == "\n"] if "\n" in text else []
     for token in tokens:
+        if token.token_type is TokenType.APPLY:
+            token.token_type = TokenType.VAR  # no word of Presto's grammar
         token.start -= len(_GUARD)
         token.end -= len(_GUARD)
         # Recomputed, since sqlglot does not count the line feed in "GROUP\nBY".

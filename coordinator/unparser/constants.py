@@ -81,4 +81,6 @@ def time_text(value: time) -> str:
     if offset is None:
         return plain
     minutes = offset // timedelta(minutes=1)
+    if not minutes:
+        return f"{plain} UTC"
     return f"{plain} {'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"

@@ -378,15 +378,11 @@ def _subscript(base: Type, arguments: list[Any], dialect: str) -> Any:
             present = call("map_contains_key", value.copy(), index.copy())
         return case([(is_null(value.copy()), exp.Null()), (exp.Not(this=present), missing)], found)
     length = call("len" if dialect == "duckdb" else "size", value)
-    message = text("Array subscript must be less than or equal to array length: ")
-    for part in (cast(index, varchar, dialect), text(" > "), cast(length, varchar, dialect)):
-        message = binary(exp.DPipe, message, part)
-    negative = binary(exp.DPipe, text("Array subscript is negative: "), cast(index.copy(), varchar, dialect))
     branches = [
         (is_null(value.copy()), exp.Null()),
         (binary(exp.EQ, index.copy(), number(0)), call(error, text("SQL array indices start at 1"))),
-        (binary(exp.LT, index.copy(), number(0)), call(error, negative)),
-        (binary(exp.GT, index.copy(), length.copy()), call(error, message)),
+        (binary(exp.LT, index.copy(), number(0)), call(error, text("Array subscript is negative"))),
+        (binary(exp.GT, index.copy(), length.copy()), call(error, text("Array subscript out of bounds"))),
     ]
     if dialect == "duckdb":
         return case(branches, call("list_extract", value.copy(), index.copy()))

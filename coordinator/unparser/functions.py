@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from coordinator.unparser.spark_functions import SPARK, literal_of
-from coordinator.unparser.trees import call, text
+from coordinator.unparser.trees import call
 from shared.plan.types import Type
 
 Template = str | Callable[..., Any]
@@ -77,12 +77,8 @@ WINDOWS = {
 }
 
 
-def _replace(value: Any, search: Any, new: Any = None) -> Any:
-    return call("replace", value, search, new if new is not None else text(""))
-
-
 # What runs locally is small: the kernels' exactness before an engine's speed.
-_LOCAL: dict[str, Template] = {"lower": "lower", "starts_with": "starts_with", "replace": _replace}
+_LOCAL: dict[str, Template] = {"lower": "lower", "starts_with": "starts_with"}
 SCALARS: dict[str, dict[str, Template]] = {"duckdb": _LOCAL, "spark": {**SPARK}}
 _BOTH_BUILT: dict[str, Template] = {
     "geometric_mean": lambda v: call("exp", call("avg", call("ln", v))), "bitwise_xor_agg": "bit_xor",

@@ -49,6 +49,16 @@ def python_call(node: RowExpression, dialect: str, unparse: Unparse) -> Any:
     return call(name, text(json.dumps(program, separators=(",", ":"))), *arguments)
 
 
+def constant_program(node: RowExpression) -> dict[str, Any] | None:
+    """The program of an expression that reads no column; None when it does, is volatile or needs an engine."""
+    build = _Builder("duckdb")
+    expression = build.expression(node, frozenset())
+    if build.columns or build.volatile:
+        return None
+    kind = encoded_type(typed(node))
+    return {"zone": session_zone(), "columns": [], "result": kind, "expression": expression}
+
+
 def calls_python(tree: Any) -> bool:
     """Whether an engine's tree calls a program anywhere."""
     return any(

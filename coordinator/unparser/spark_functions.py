@@ -142,6 +142,8 @@ def _to_unixtime(moment: Any) -> Any:
 
 
 def _replace(value: Any, search: Any, new: Any = None) -> Any:
+    if not literal_of(search):
+        raise TypeError("an empty text stands between all characters")
     return call("replace", value, search, new if new is not None else text(""))
 
 

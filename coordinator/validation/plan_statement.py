@@ -24,7 +24,6 @@ from coordinator.optimizer.optimize import FiredRule, optimize
 from coordinator.optimizer.rules.late_materialization.likely_rows import likely_rows
 from coordinator.planner import session_statements, show
 from coordinator.planner.alter import procedure_call
-from coordinator.planner.constant_query import constant_rows
 from coordinator.planner.describe_prepared import describe_input, describe_output
 from coordinator.planner.planned_statement import (
     AnalyzeTable,
@@ -46,6 +45,7 @@ from coordinator.sql.parameters import placeholders, substitute
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.sql.tokens import location_of, tokenize, too_large
 from coordinator.unparser import work_of
+from coordinator.unparser.constant_query import constant_rows
 from coordinator.unparser.fetch import fetch_work
 from coordinator.unparser.session_zone import in_session_zone
 from coordinator.unparser.writes import write_work
@@ -243,7 +243,7 @@ class _Line:
             max_rows = int(session_value(self._session, "global_late_materialization_max_rows"))
             found = self._likely_rows(logical.source)
             return fetch_work(logical, before, lambda plan: work_of(plan, self._catalogs.relation), max_rows, found)
-        return constant_rows(logical, self._session) or work_of(logical, self._catalogs.relation)
+        return constant_rows(logical) or work_of(logical, self._catalogs.relation)
 
     def _likely_rows(self, fetch: FetchNode) -> tuple[PlanNode, int] | None:
         if not session_flag(self._session, "global_late_materialization_guess_first_rows"):

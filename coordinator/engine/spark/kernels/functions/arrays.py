@@ -11,10 +11,12 @@ from datetime import date, datetime, timedelta
 from functools import cmp_to_key
 from typing import Any
 
+from ..errors import KernelError
 from .compare import ascending, compare, distinct, equal, key
 from .dates import add_months
 from .failures import check, invalid, out_of_range
-from .kinds import single
+from .kinds import NUMBERS, single
+from .numbers import java_double
 from .table import Signature, Table, nullable, plain, typed
 
 Values = tuple[Any, ...]
@@ -37,13 +39,17 @@ def _none_match(values: Values, predicate: Callable[[Any], Any]) -> bool | None:
 
 
 def _cum_sum(signature: Signature, values: Values) -> Values:
-    total: Any = 0
+    from .operators import summed
+
+    kind = signature.result.arguments[0]
+    if kind.base not in NUMBERS:
+        raise KernelError("OPERATOR_NOT_FOUND", f"'+' cannot be applied to {kind}, {kind}")
     made: list[Any] = []
     for value in values:
-        total = None if total is None or value is None else total + value
-        made.append(total)
-    if signature.result.arguments[0].base == "real":
-        return tuple(None if m is None else single(m) for m in made)
+        if value is None or (made and made[-1] is None):
+            made.append(None)
+        else:
+            made.append(summed(kind, made[-1], value) if made else value)
     return tuple(made)
 
 
@@ -51,9 +57,11 @@ def _sum(signature: Signature, values: Values) -> Any:
     known = [v for v in values if v is not None]
     if signature.result.base == "double":
         return float(sum(known))
-    total = sum(known)
-    if abs(total) >> 63:
-        raise out_of_range("bigint addition overflow")
+    total = 0
+    for value in known:
+        before, total = total, total + value
+        if not -(1 << 63) <= total < 1 << 63:
+            raise out_of_range(f"bigint addition overflow: {before} + {value}")
     return total
 
 
@@ -63,7 +71,10 @@ def _average(values: Values) -> float | None:
 
 
 def _normalize(signature: Signature, values: Values, p: float) -> Values | None:
-    check(p >= 0, "array_normalize only supports non-negative p: " + str(p))
+    kind = signature.result.arguments[0]
+    if kind.base not in ("double", "real"):
+        raise _not_normalized(kind)
+    check(p >= 0, f"array_normalize only supports non-negative p: {java_double(p)}")
     if p == 0:
         return values
     if None in values:
@@ -73,6 +84,15 @@ def _normalize(signature: Signature, values: Values, p: float) -> Values | None:
         return values
     real = signature.result.arguments[0].base == "real"
     return tuple(single(v / norm) if real else v / norm for v in values)
+
+
+def _not_normalized(kind: Any) -> KernelError:
+    if kind.base in NUMBERS:
+        message = f"Unsupported array element type for array_normalize function: {kind}"
+        return KernelError("FUNCTION_IMPLEMENTATION_MISSING", message)
+    bound = f"BoundVariables{{typeVariables={{T={kind}}}, longVariables={{}}}}"
+    function = "presto.default.array_normalize<T>(array(T),T):array(T)"
+    return KernelError("NOT_SUPPORTED", f"Unsupported type parameters ({bound}) for {function}")
 
 
 def _extreme(sign: int) -> Callable[[Values], Any]:
@@ -117,8 +137,21 @@ def _sort_desc(values: Values, function: Callable[[Any], Any] | None = None) -> 
     return (*known, *[None] * (len(values) - len(known)))
 
 
+def _holds_null(value: Any) -> bool:
+    return value is None or (isinstance(value, tuple) and any(map(_holds_null, value)))
+
+
+def _refuse_nulls(function: str, values: Values, element: Any) -> None:
+    """Elements that are arrays or rows with NULLs inside cannot be compared."""
+    if isinstance(element, tuple) and (_holds_null(element) or any(map(_holds_null, values))):
+        message = f"{function} does not support arrays with elements that are null or contain null"
+        raise KernelError("NOT_SUPPORTED", message)
+
+
 def _position(values: Values, element: Any, instance: int = 1) -> int:
     check(instance != 0, "array_position cannot take a 0-valued instance argument.")
+    if isinstance(element, tuple) and any(v is not None and _holds_null(v) for v in values):
+        _refuse_nulls("array_position", values, element)
     places = range(len(values)) if instance > 0 else range(len(values) - 1, -1, -1)
     left = abs(instance)
     for place in places:
@@ -130,6 +163,8 @@ def _position(values: Values, element: Any, instance: int = 1) -> int:
 
 
 def _contains(values: Values, element: Any) -> bool | None:
+    if isinstance(element, tuple) and any(v is not None and _holds_null(v) for v in (*values, element)):
+        _refuse_nulls("contains", values, element)
     unknown = False
     for value in values:
         found = None if value is None else equal(value, element)
@@ -140,6 +175,8 @@ def _contains(values: Values, element: Any) -> bool | None:
 
 
 def _remove(values: Values, element: Any) -> Values:
+    if isinstance(element, tuple) and any(v is not None and _holds_null(v) for v in (*values, element)):
+        _refuse_nulls("array_remove", values, element)
     return tuple(v for v in values if v is None or not equal(v, element))
 
 
@@ -149,6 +186,8 @@ def _except(values: Values, others: Values) -> Values:
 
 
 def _intersect(values: Values, others: Values) -> Values:
+    if len(others) > len(values):  # the longer one gives the order
+        values, others = others, values
     known = {key(o) for o in others}
     return tuple(v for v in distinct(values) if key(v) in known)
 
@@ -163,7 +202,10 @@ def _overlap(values: Values, others: Values) -> bool | None:
 def _join(signature: Signature, values: Values, delimiter: str, null: str | None = None) -> str:
     from .casts import text_of
 
-    show = text_of(signature.arguments[0].arguments[0])
+    kind = signature.arguments[0].arguments[0]
+    if kind.base in ("array", "map", "row"):
+        raise invalid(f"Input type {kind.text} not supported")
+    show = text_of(kind)
     parts = [null if v is None else show(v) for v in values]
     return delimiter.join(p for p in parts if p is not None)
 
@@ -198,7 +240,7 @@ def _find_first(values: Values, *arguments: Any) -> Any:
     if place is None:
         return None
     if values[place] is None:
-        raise invalid("find_first finds NULL as match, which is not supported.")
+        raise invalid("FIND_FIRST finds NULL as match, which is not supported.")
     return values[place]
 
 
@@ -237,6 +279,8 @@ def _sequence(signature: Signature, start: Any, stop: Any, step: Any = None) -> 
     if step is None:
         step = (1 if stop >= start else -1) * (86_400_000 if isinstance(start, date) else 1)
     check(step != 0, "step must not be zero")
+    if not months and isinstance(start, date) and not isinstance(start, datetime):
+        check(step % 86_400_000 == 0, "sequence step must be a day interval if start and end values are dates")
     check(stop >= start if step > 0 else stop <= start,
           "sequence stop value should be greater than or equal to start value if step is greater than zero "
           "otherwise stop should be less than or equal to start")  # fmt: skip
@@ -280,22 +324,16 @@ def _zip_with(values: Values, others: Values, function: Callable[..., Any]) -> V
     return tuple(function(a, b) for a, b in itertools.zip_longest(values, others))
 
 
-def _same_length(a: Values, b: Values) -> None:
-    check(len(a) == len(b), "Both array arguments need to have identical size")
-
-
 def _dot(signature: Signature, a: Values, b: Values) -> float | None:
-    check(len(a) == len(b), "Both array arguments must have the same length")
-    if None in a or None in b:
-        return None
+    check(len(a) == len(b), "Both array arguments must have identical sizes")
+    check(None not in a and None not in b, "Both array arguments must not have nulls")
     total = sum(x * y for x, y in zip(a, b, strict=True))
     return single(total) if signature.result.base == "real" else float(total)
 
 
 def _l2(signature: Signature, a: Values, b: Values) -> float | None:
-    check(len(a) == len(b), "Both arguments must have equal length")
-    if None in a or None in b:
-        return None
+    check(len(a) == len(b), "Both array arguments need to have identical size")
+    check(None not in a and None not in b, "Both arrays must not have nulls")
     total = sum((x - y) ** 2 for x, y in zip(a, b, strict=True))
     return single(total) if signature.result.base == "real" else float(total)
 
@@ -307,12 +345,11 @@ def _cosine(a: Any, b: Any) -> float | None:
         dot = sum(v * b[k] for k, v in a.items() if k in b)
         norms = math.sqrt(sum(v * v for v in a.values())), math.sqrt(sum(v * v for v in b.values()))
     else:
-        check(len(a) == len(b), "Both array arguments must have the same length")
-        if None in a or None in b:
-            return None
+        check(len(a) == len(b), "Both array arguments need to have identical size")
+        check(None not in a and None not in b, "Both arrays must not have nulls")
         dot = sum(x * y for x, y in zip(a, b, strict=True))
         norms = math.sqrt(sum(v * v for v in a)), math.sqrt(sum(v * v for v in b))
-    return dot / (norms[0] * norms[1]) if norms[0] and norms[1] else (None if isinstance(a, dict) else math.nan)
+    return dot / (norms[0] * norms[1]) if norms[0] and norms[1] else math.nan
 
 
 ARRAYS: Table = {

@@ -43,6 +43,9 @@ def _decoder(decode: Callable[..., bytes], alphabet: str) -> Callable[[Any], byt
 
 def _from_base32(value: Any) -> bytes:
     raw = _ascii(value).rstrip(b"=")
+    check(len(raw) % 8 not in (1, 3, 6), f"Invalid input length {len(raw)}")
+    bad = next((chr(c) for c in raw if chr(c) not in "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"), None)
+    check(bad is None, f"Unrecognized character: {bad}")
     try:
         return base64.b32decode(raw + b"=" * (-len(raw) % 8))
     except (binascii.Error, ValueError) as error:
@@ -59,7 +62,7 @@ def _url64(raw: bytes) -> bytes:
 
 def _unpacker(form: str, size: int, name: str) -> Callable[[bytes], Any]:
     def read(value: bytes) -> Any:
-        check(len(value) == size, f"{name} must be a {size}-byte varbinary but got: {len(value)}")
+        check(len(value) == size, name if name.endswith("long") else f"{name}: {len(value)}")
         return struct.unpack(form, value)[0]
 
     return read
@@ -89,11 +92,11 @@ BINARY: Table = {
         from_base64url=_decoder(_url64, "base64url"), to_base32=lambda v: base64.b32encode(v).decode(),
         from_base32=_from_base32, to_utf8=lambda v: v.encode(), from_utf8=_from_utf8,
         to_big_endian_32=lambda v: struct.pack(">i", v), to_big_endian_64=lambda v: struct.pack(">q", v),
-        from_big_endian_32=_unpacker(">i", 4, "expected 4-byte input, value"),
-        from_big_endian_64=_unpacker(">q", 8, "expected 8-byte input, value"),
+        from_big_endian_32=_unpacker(">i", 4, "expected 4-byte input, but got instead"),
+        from_big_endian_64=_unpacker(">q", 8, "expected 8-byte input, but got instead"),
         to_ieee754_32=lambda v: struct.pack(">f", v), to_ieee754_64=lambda v: struct.pack(">d", v),
-        from_ieee754_32=_unpacker(">f", 4, "Input floating-point value"),
-        from_ieee754_64=_unpacker(">d", 8, "Input floating-point value"),
+        from_ieee754_32=_unpacker(">f", 4, "Input floating-point value must be exactly 4 bytes long"),
+        from_ieee754_64=_unpacker(">d", 8, "Input floating-point value must be exactly 8 bytes long"),
         md5=_digest("md5"), sha1=_digest("sha1"), sha256=_digest("sha256"), sha512=_digest("sha512"),
         hmac_md5=_hmac("md5"), hmac_sha1=_hmac("sha1"), hmac_sha256=_hmac("sha256"), hmac_sha512=_hmac("sha512"),
         crc32=zlib.crc32, xxhash64=lambda v, seed=0: struct.pack(">Q", xxhash64(v, seed)),

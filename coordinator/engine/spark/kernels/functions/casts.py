@@ -8,7 +8,7 @@ import ipaddress
 import math
 import uuid
 from collections.abc import Callable
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
@@ -17,7 +17,7 @@ from ..errors import KernelError
 from .failures import bad_cast, out_of_range
 from .json_casts import from_json, to_json
 from .kinds import Convert, Kind, single
-from .moments import local, parse_date, parse_time, parse_timestamp, shown_moment, shown_time
+from .moments import clock_text, local, parse_date, parse_time, parse_timestamp, shown_moment, shown_time
 from .numbers import java_double, java_float
 
 _BITS = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64}
@@ -31,6 +31,8 @@ INTEGERS = tuple(_BITS)
 @lru_cache(maxsize=1024)
 def caster(source: Kind, target: Kind, zone: Any) -> Convert:
     """The conversion of values that are not NULL; raises NOT_SUPPORTED for a pair that is none of Presto's."""
+    if source.base == "char" and target.base in ("re2jregexp", "joniregexp", "likepattern"):
+        return lambda value: str(value).ljust(source.numbers[0])
     if source == target or target.base in _OPAQUE or source.base == "unknown":
         return lambda value: value
     if target.base == "json":
@@ -80,8 +82,27 @@ def _refused(value: Any, source: Kind, target: Kind) -> KernelError:
             return bad_cast(f"Value cannot be cast to {target.base}: {value}")
         if target.base in ("uuid", "ipaddress", "ipprefix"):
             return bad_cast(f"Cannot cast value to {target.base.upper()}: {value}")
-        return bad_cast(f"Cannot cast '{value}' to {_NAMES.get(target.base, str(target).replace(',', ', ').upper())}")
+        if target.base == "decimal":
+            return bad_cast(_not_decimal(value, target))
+        return bad_cast(f"Cannot cast '{value}' to {_named(source, target)}")
+    value = text_of(source)(value)
     return bad_cast(f"Cannot cast {source.base.upper()} '{value}' to {str(target).replace(',', ', ').upper()}")
+
+
+def _named(source: Kind, target: Kind) -> str:
+    if source.base == "varchar" and target.base in _NAMES:
+        return _NAMES[target.base]
+    return str(target).replace(",", ", ").upper()
+
+
+def _not_decimal(text: str, target: Kind) -> str:
+    precision, scale = target.numbers
+    message = f"Cannot cast VARCHAR '{text}' to DECIMAL({precision}, {scale}). "
+    try:
+        Decimal(text.strip())
+    except InvalidOperation:
+        return f"{message}Value is not a number."
+    return f"{message}Value too large."
 
 
 def fits(number: int, base: str) -> bool:
@@ -143,7 +164,10 @@ def _decimal(source: Kind, target: Kind, zone: Any) -> Convert:
     exponent = Decimal(1).scaleb(-scale)
 
     def convert(value: Any) -> Decimal:
-        exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+        if isinstance(value, float):
+            exact = Decimal(java_float(value) if source.base == "real" else repr(value))
+        else:
+            exact = Decimal(value)
         if not exact.is_finite():
             raise ValueError(value)
         rounded = exact.quantize(exponent, ROUND_HALF_UP, _EXACT)
@@ -267,14 +291,8 @@ def _time_tz(source: Kind, target: Kind, zone: Any) -> Convert:
     def convert(value: Any) -> str:
         found = parse_time(value.strip()) if isinstance(value, str) else value
         if isinstance(found, datetime):
-            moment = found if found.tzinfo is not None else local(found, zone)
-            offset = moment.utcoffset() or timedelta()
-            found = moment.time()
-        else:
-            offset = found.utcoffset() or datetime.now(found.tzinfo or zone).utcoffset() or timedelta()
-        minutes = offset // timedelta(minutes=1)
-        sign = "-" if minutes < 0 else "+"
-        return f"{shown_time(found.replace(tzinfo=None))} {sign}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
+            return clock_text(found.time(), found.tzinfo or zone)
+        return clock_text(found, found.tzinfo or zone)
 
     return convert
 

@@ -162,14 +162,18 @@ _READ: dict[str, tuple[str, str]] = {
     "a": (r"[A-Za-z]+", "ignored"),
     "j": (r"\d{1,3}", "ordinal"), "x": (r"\d{4}", "weekyear"), "v": (r"\d{1,2}", "week"),
 }  # fmt: skip
+Reader = tuple[tuple[str, ...], tuple[str, ...]]
+"""The regular expressions of the pattern's parts, and the fields that their groups give."""
 _WHOLE = {"T": "%H:%i:%S", "r": "%I:%i:%S %p"}
 
 
 @lru_cache(maxsize=512)
-def _mysql_reader(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
+def _mysql_reader(pattern: str) -> Reader:
     for letter, long in _WHOLE.items():
         pattern = pattern.replace(f"%{letter}", long)
-    made, fields, position = "", [], 0
+    made: list[str] = []
+    fields: list[str] = []
+    position = 0
     while position < len(pattern):
         character = pattern[position]
         if character == "%" and position + 1 < len(pattern):
@@ -178,14 +182,14 @@ def _mysql_reader(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
             if letter in "DUuVwX":
                 raise invalid(f"%{letter} not supported in date format string")
             if letter in _READ:
-                made += f"({_READ[letter][0]})"
+                made.append(f"({_READ[letter][0]})")
                 fields.append(_READ[letter][1])
             else:
-                made += re.escape(letter)
+                made.append(re.escape(letter))
         else:
-            made += re.escape(character)
+            made.append(re.escape(character))
         position += 1
-    return re.compile(made), tuple(fields)
+    return tuple(made), tuple(fields)
 
 
 _JODA_FIELDS = {"d": "day", "H": "hour", "h": "hour12", "m": "minute", "s": "second", "D": "ordinal", "w": "week",
@@ -193,16 +197,17 @@ _JODA_FIELDS = {"d": "day", "H": "hour", "h": "hour12", "m": "minute", "s": "sec
 
 
 @lru_cache(maxsize=512)
-def _joda_reader(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    made, fields = "", []
+def _joda_reader(pattern: str) -> Reader:
+    made: list[str] = []
+    fields: list[str] = []
     for letter, text in _joda_tokens(pattern):
         if not letter:
-            made += re.escape(text)
+            made.append(re.escape(text))
             continue
         kind, digits = _joda_field(letter, len(text))
-        made += f"({digits})"
+        made.append(f"({digits})")
         fields.append(kind)
-    return re.compile(made), tuple(fields)
+    return tuple(made), tuple(fields)
 
 
 def _joda_field(letter: str, count: int) -> tuple[str, str]:
@@ -229,11 +234,20 @@ def _joda_field(letter: str, count: int) -> tuple[str, str]:
     return _JODA_FIELDS[letter], digits
 
 
-def _read(text: str, reader: tuple[re.Pattern[str], tuple[str, ...]]) -> tuple[datetime, Any]:
-    pattern, fields = reader
-    match = pattern.fullmatch(text)
+def _malformed(text: str, parts: tuple[str, ...]) -> str:
+    """Joda's text, which says where reading stopped."""
+    found = (re.match("".join(parts[:count]), text) for count in range(len(parts), -1, -1))
+    end = next(match.end() for match in found if match is not None)
+    if not end:
+        return f'Invalid format: "{text}"'
+    return f'Invalid format: "{text}" is ' + ("too short" if end >= len(text) else f'malformed at "{text[end:]}"')
+
+
+def _read(text: str, reader: Reader) -> tuple[datetime, Any]:
+    parts, fields = reader
+    match = re.fullmatch("".join(parts), text)
     if match is None:
-        raise invalid(f'Invalid format: "{text}"')
+        raise invalid(_malformed(text, parts))
     found = dict(zip(fields, match.groups(), strict=True))
     try:
         return _assembled(found), zone_of(found["zone"]) if "zone" in found else None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
+import math
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
+from ..errors import KernelError
 from .failures import check, invalid
 from .kinds import zone_of
-from .moments import local, offset_text
+from .moments import clock_instant, clock_of, clock_text, local, offset_now, offset_text
 from .table import Signature, Table, plain, typed
 
 _MILLI = timedelta(milliseconds=1)
@@ -39,7 +42,15 @@ def _unit(text: str, value: Any) -> str:
     return unit
 
 
+def _zoned(change: Callable[[time], Any], value: str) -> str:
+    """A time with time zone whose clock is changed."""
+    clock, zone = clock_of(value)
+    return clock_text(change(clock), zone)
+
+
 def _add(unit: str, count: int, value: Any) -> Any:
+    if isinstance(value, str):
+        return _zoned(lambda clock: _add(unit, count, clock), value)
     unit = _unit(unit, value)
     if unit in _MONTHS:
         return add_months(value, count * _MONTHS[unit])
@@ -51,6 +62,9 @@ def _add(unit: str, count: int, value: Any) -> Any:
 
 
 def _diff(unit: str, start: Any, end: Any) -> int:
+    if isinstance(start, str):
+        gap = clock_instant(end) - clock_instant(start)
+        return int(math.copysign(1, gap)) * (abs(gap) // (_STEPS[_unit(unit, time())] // _MILLI))
     unit = _unit(unit, start)
     if isinstance(start, time):
         start, end = datetime.combine(date(2000, 1, 1), start), datetime.combine(date(2000, 1, 1), end)
@@ -80,6 +94,8 @@ def _whole(start: Any, end: Any, step: int) -> int:
 
 
 def _trunc(unit: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return _zoned(lambda clock: _trunc(unit, clock), value)
     unit = _unit(unit, value)
     if isinstance(value, time):
         kept = ("hour", "minute", "second", "millisecond").index(unit)
@@ -127,11 +143,9 @@ def _from_unixtime(signature: Signature, seconds: float, hours: Any = None, minu
     if hours is None:
         zone = signature.zone
     elif isinstance(hours, str):
-        zone = zone_of(hours)
+        zone = _known_zone(hours)
     else:
-        from datetime import timezone
-
-        zone = timezone(timedelta(hours=hours, minutes=minutes))
+        zone = _fixed_zone(hours * 60 + minutes)
     check(seconds == seconds, "NaN is not a time")
     millis = int((Decimal(seconds) * 1000).to_integral_value("ROUND_HALF_UP"))
     moment = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=millis)).astimezone(zone)
@@ -174,8 +188,7 @@ def _date(signature: Signature, value: Any) -> date:
 
 def _offset(value: Any) -> int:
     if isinstance(value, str):
-        sign = -1 if value[-6] == "-" else 1
-        return sign * (int(value[-5:-3]) * 60 + int(value[-2:]))
+        return offset_now(clock_of(value)[1]) // timedelta(minutes=1)
     return int((value.utcoffset() or timedelta()) // timedelta(minutes=1))
 
 
@@ -219,30 +232,37 @@ _UNITS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6, "d"
 def _parse_duration(text: str) -> int:
     import re
 
+    check(text != "", "duration is empty")
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*", text)
     if match is None:
         raise invalid(f"duration is not a valid data duration string: {text}")
     if match[2] not in _UNITS:
         raise invalid(f"Unknown time unit: {match[2]}")
-    return round(float(match[1]) * _UNITS[match[2]])
+    return int((Decimal(match[1]) * Decimal(repr(_UNITS[match[2]]))).to_integral_value("ROUND_HALF_UP"))
 
 
-def _at_timezone(value: datetime, zone: Any) -> datetime:
-    if isinstance(zone, int):
-        from datetime import timezone
-
-        return value.astimezone(timezone(timedelta(milliseconds=zone)))
+def _known_zone(name: str) -> Any:
     try:
-        return value.astimezone(zone_of(zone))
+        return zone_of(name)
     except ValueError as error:
-        raise invalid(f"'{zone}' is not a valid time zone") from error
+        raise KernelError("NOT_SUPPORTED", f"Time zone not supported: {name}") from error
+
+
+def _fixed_zone(minutes: int) -> Any:
+    check(abs(minutes) <= 14 * 60, f"Invalid offset minutes {minutes}")
+    return timezone(timedelta(minutes=minutes))
+
+
+def _at_timezone(value: Any, zone: Any) -> Any:
+    target = _fixed_zone(zone // 60_000) if isinstance(zone, int) else _known_zone(zone)
+    if isinstance(value, str):
+        moved = clock_instant(value) + offset_now(target) // _MILLI
+        return clock_text((datetime.min + timedelta(milliseconds=moved % 86_400_000)).time(), target)
+    return value.astimezone(target)
 
 
 def _with_timezone(value: datetime, zone: str) -> datetime:
-    try:
-        return local(value, zone_of(zone))
-    except ValueError as error:
-        raise invalid(f"'{zone}' is not a valid time zone") from error
+    return local(value, _known_zone(zone))
 
 
 _WEEK = lambda value: value.isocalendar().week  # noqa: E731

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
+from ..errors import KernelError
 from .failures import bad_cast
 from .kinds import Convert, Kind
 from .moments import shown_moment
-from .numbers import java_double
+from .numbers import java_double, java_float
 
 _VARCHAR, _DOUBLE = Kind("varchar"), Kind("double")
 _WIDE = Context(prec=90)
@@ -87,7 +88,8 @@ def _plain(value: Any, kind: Kind) -> Any:
         case "json":
             return parsed(value)
         case "double" | "real":
-            return Number(java_double(value)) if math.isfinite(value) else java_double(value)
+            text = java_double(value) if kind.base == "double" else java_float(value)
+            return _Exact(text) if math.isfinite(value) else text
         case "decimal":
             return _Exact(f"{value:.{kind.numbers[1]}f}")
         case "array":
@@ -124,8 +126,12 @@ def from_json(text: str, target: Kind, caster: Caster) -> Any:
     try:
         return _sql(parsed(text), target, caster)
     except ValueError as error:
-        shown = str(target) if target.arguments else target.base
+        shown = target.text if target.arguments else target.base
         raise bad_cast(f"Cannot cast to {shown}. {error}\n{text}") from error
+    except KernelError as error:
+        if target.base not in ("array", "map", "row"):
+            raise
+        raise bad_cast(f"Cannot cast to {target.text}. {error.message}\n{written(parsed(text))}") from error
 
 
 def _sql(value: Any, target: Kind, caster: Caster) -> Any:
@@ -183,6 +189,8 @@ def _scalar(value: Any, target: Kind, caster: Caster) -> Any:
         )
     if target.base == "decimal":
         exact = Decimal(value.text).quantize(Decimal(1).scaleb(-target.numbers[1]), ROUND_HALF_UP, _WIDE)
+        if exact and exact.adjusted() >= target.numbers[0] - target.numbers[1]:
+            raise bad_cast(f"Cannot cast input json to {target.text.upper()}")
         return caster(Kind("decimal", numbers=(80, target.numbers[1])), target)(exact)
     return caster(_DOUBLE, target)(float(value))
 

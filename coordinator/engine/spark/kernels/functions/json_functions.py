@@ -122,7 +122,7 @@ def _size(text: str, path: str) -> int | None:
 def _parse(text: str) -> str:
     value = _read(text)
     if value is _MISSING:
-        raise invalid(f"Cannot convert value to JSON: '{text}'")
+        raise invalid(f"Cannot convert '{text}' to JSON")
     return written(ordered(value))
 
 
@@ -145,7 +145,7 @@ def _array_get(text: str, index: int) -> str | None:
         return None
     value = values[place]
     # A string comes without its quotes: Presto's own oddity, which its documentation warns of.
-    return value if isinstance(value, str) else written(value)
+    return value if value is None or isinstance(value, str) else written(value)
 
 
 def _array_contains(text: str, element: Any) -> bool | None:

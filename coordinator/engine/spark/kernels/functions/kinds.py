@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 Convert = Callable[[Any], Any]
+NUMBERS = ("tinyint", "smallint", "integer", "bigint", "real", "double", "decimal")
 
 
 class Kind(NamedTuple):
@@ -27,6 +28,11 @@ class Kind(NamedTuple):
     arguments: tuple[Kind, ...] = ()
     numbers: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The type as Presto's messages write it: no space after a comma."""
+        return str(self).replace(", ", ",")
 
     def __str__(self) -> str:
         if self.base == "row":

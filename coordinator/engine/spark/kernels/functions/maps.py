@@ -7,15 +7,11 @@ from typing import Any
 
 from .compare import key
 from .failures import check, invalid
+from .shown import shown
 from .table import Table, plain
 
 Map = dict[Any, Any]
 Values = tuple[Any, ...]
-
-
-def shown(value: Any) -> str:
-    """A key as Presto names it in an error."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _map(keys: Values = (), values: Values = ()) -> Map:

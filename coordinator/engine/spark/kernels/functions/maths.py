@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import secrets
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from .compare import compare
 from .failures import by_zero, check, invalid, out_of_range
 from .kinds import single
+from .numbers import java_double
 from .table import Signature, Table, plain, typed
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -65,10 +67,13 @@ def _round_float(value: float, digits: int = 0) -> float:
     if not math.isfinite(value):
         return value
     # Half away from zero on the value that is stored, scaled as Java does.
-    scaled = value * 10.0**digits if abs(digits) < 300 else value
-    if not math.isfinite(scaled):
+    scaled = abs(value) * 10.0**digits if abs(digits) < 300 else math.inf if digits > 0 else 0.0
+    if not math.isfinite(scaled) or scaled >= 2**53:
         return value
-    rounded = math.floor(abs(scaled) + 0.5)
+    if digits <= -300:
+        return math.copysign(0.0, value)
+    whole = math.floor(scaled)
+    rounded = whole + (scaled - whole >= 0.5)
     return math.copysign(rounded / 10.0**digits, value)
 
 
@@ -77,10 +82,13 @@ def _round(signature: Signature, value: Any, digits: int = 0) -> Any:
     if base in ("double", "real"):
         return single(_round_float(value, digits)) if base == "real" else _round_float(value, digits)
     if base == "decimal":
+        precision, scale = signature.result.numbers
         exponent = Decimal(1).scaleb(-min(digits, signature.arguments[0].numbers[1]))
-        return value.quantize(exponent, ROUND_HALF_UP, _WIDE).quantize(
-            Decimal(1).scaleb(-signature.result.numbers[1]), ROUND_HALF_UP, _WIDE
-        )
+        rounded = value.quantize(exponent, ROUND_HALF_UP, _WIDE)
+        rounded = rounded.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _WIDE)
+        if rounded and rounded.adjusted() >= precision - scale:
+            raise out_of_range(f"decimal overflow: {rounded:f}")
+        return rounded
     if digits >= 0:
         return value
     return int(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _WIDE))
@@ -105,6 +113,8 @@ def _truncate(signature: Signature, value: Any, digits: int = 0) -> Any:
         return cut.quantize(Decimal(1).scaleb(-signature.result.numbers[1]), ROUND_DOWN, _WIDE)
     if not math.isfinite(value):
         return value
+    if abs(digits) > 330:
+        return value if digits > 0 else 0.0
     exact = Decimal(repr(value)).quantize(Decimal(1).scaleb(-digits), ROUND_DOWN, Context(prec=700))
     return single(float(exact)) if signature.result.base == "real" else float(exact)
 
@@ -113,7 +123,7 @@ def _absolute(signature: Signature, value: Any) -> Any:
     bits = _BITS.get(signature.result.base)
     if bits and value == -(1 << (bits - 1)):
         raise out_of_range(f"Value {value} is out of range for abs({signature.result.base})")
-    return abs(value)
+    return value.copy_abs() if isinstance(value, Decimal) else abs(value)
 
 
 def _sign(signature: Signature, value: Any) -> Any:
@@ -132,7 +142,8 @@ def _mod(signature: Signature, a: Any, b: Any) -> Any:
 
 
 def _factorial(value: int) -> int:
-    check(0 <= value <= 20, "Argument for factorial() must be between 0 and 20, inclusive")
+    check(value >= 0, "The factorial function is only defined for non-negative integers")
+    check(value <= 20, "The output of the factorial function would overflow for any input over 20")
     return math.factorial(value)
 
 
@@ -166,6 +177,8 @@ def _width_bucket(value: float, *bounds: Any) -> int:
     check(math.isfinite(high), "second bound must be finite")
     check(low != high, "bounds cannot equal each other")
     smallest, largest = min(low, high), max(low, high)
+    if count == (1 << 63) - 1 and not smallest <= value < largest:
+        raise out_of_range(f"Bucket for value {java_double(value)} is out of range")
     if value < smallest:
         result = 0
     elif value >= largest:
@@ -175,14 +188,24 @@ def _width_bucket(value: float, *bounds: Any) -> int:
     return count - result + 1 if low > high else result
 
 
+_UNSORTED = "Bin values are not sorted in ascending order"
+
+
+def _bin(bins: tuple[float | None, ...], place: int) -> float:
+    return bins[place] or 0.0
+
+
 def _bin_bucket(value: float, bins: tuple[float, ...]) -> int:
     check(len(bins) > 0, "Bins cannot be an empty array")
     check(value == value, "Operand cannot be NaN")
     low, high = 0, len(bins)
     while low < high:
-        check(bins[low] <= bins[high - 1], "Bin values are not sorted in ascending order")
+        check(_bin(bins, low) <= _bin(bins, high - 1), _UNSORTED)
         middle = (low + high) // 2
-        check(math.isfinite(bins[middle]), f"Bin value must be finite, got {bins[middle]}")
+        if bins[middle] is not None:
+            check(_bin(bins, low) <= _bin(bins, middle) <= _bin(bins, high - 1), _UNSORTED)
+        check(bins[middle] is not None, "Bin values cannot be NULL")
+        check(math.isfinite(bins[middle]), "Bin values must be finite")
         if value < bins[middle]:
             high = middle
         else:
@@ -276,15 +299,17 @@ _SIZES = {"B": 0, "kB": 10, "MB": 20, "GB": 30, "TB": 40, "PB": 50, "EB": 60, "Z
 
 
 def _data_size(text: str) -> Decimal:
-    number = text.rstrip("BkMGTPEZY")
-    unit = text[len(number) :]
+    match = re.fullmatch(r"([\d.]+)([BkMGTPEZY]+)", text)
+    if match is None or match[2] not in _SIZES:
+        raise invalid(f"Invalid data size: '{text}'")
     try:
-        value = Decimal(number)
+        value = Decimal(match[1])
     except ArithmeticError as error:
         raise invalid(f"Invalid data size: '{text}'") from error
-    if unit not in _SIZES or not number:
-        raise invalid(f"Invalid data size: '{text}'")
-    return (value * (1 << _SIZES[unit])).quantize(Decimal(1), ROUND_DOWN, _WIDE)
+    size = _WIDE.multiply(value, Decimal(1 << _SIZES[match[2]])).quantize(Decimal(1), ROUND_DOWN, _WIDE)
+    if size and size.adjusted() >= 38:
+        raise out_of_range(f"Value out of range: '{text}' ('{size:f}B')")
+    return size
 
 
 MATHS: Table = {

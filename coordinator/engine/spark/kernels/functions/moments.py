@@ -59,13 +59,37 @@ def zone_name(zone: Any) -> str:
     name = getattr(zone, "key", None)
     if name is not None:
         return "UTC" if name in ("Etc/UTC", "GMT") else str(name)
-    return offset_text(zone.utcoffset(None))
+    offset = zone.utcoffset(None)
+    return offset_text(offset) if offset else "UTC"
 
 
 def offset_text(offset: timedelta) -> str:
     """``+05:30``."""
     minutes = offset // timedelta(minutes=1)
     return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
+
+
+def clock_of(text: str) -> tuple[time, Any]:
+    """A time with time zone, ``03:04:05.678 Asia/Kabul``, as its clock and its zone."""
+    clock, _, zone = text.partition(" ")
+    return time.fromisoformat(clock), zone_of(zone)
+
+
+def clock_text(clock: time, zone: Any) -> str:
+    """The text that ``clock_of`` reads."""
+    return f"{shown_time(clock.replace(tzinfo=None))} {zone_name(zone)}"
+
+
+def clock_instant(text: str) -> int:
+    """Milliseconds from UTC's midnight, by the offset that the zone has now: what orders times with time zone."""
+    clock, zone = clock_of(text)
+    wall = ((clock.hour * 60 + clock.minute) * 60 + clock.second) * 1000 + clock.microsecond // 1000
+    return wall - offset_now(zone) // timedelta(milliseconds=1)
+
+
+def offset_now(zone: Any) -> timedelta:
+    """The zone's distance from UTC today."""
+    return datetime.now(zone).utcoffset() or timedelta()
 
 
 def shown_moment(value: datetime) -> str:

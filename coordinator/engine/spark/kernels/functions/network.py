@@ -47,7 +47,7 @@ def _subnets(prefix: str, size: int) -> tuple[str, ...]:
     if not 0 <= size <= network.max_prefixlen:
         raise invalid(f"Invalid prefix length for IPv{network.version}: {size}")
     if size < network.prefixlen:
-        return (str(network),)
+        return ()
     return tuple(str(n) for n in network.subnets(new_prefix=size))
 
 

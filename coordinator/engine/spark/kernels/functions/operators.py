@@ -14,19 +14,23 @@ from .casts import INTEGERS, fits
 from .compare import compare, equal, identical
 from .dates import add_months
 from .failures import by_zero, invalid, out_of_range
-from .kinds import single
+from .kinds import Kind, single
+from .moments import clock_instant, clock_of, clock_text
+from .shown import shown
 from .table import Function, Signature, Table
 
 _EXACT = Context(prec=120)
 _WORDS = {"add": "addition", "subtract": "subtraction", "multiply": "multiplication", "divide": "division"}
 _SYMBOLS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulus": "%"}
+_MOMENTS = ("date", "time", "timestamp", "timestamp with time zone", "time with time zone")
+_CLOCKS = ("time", "time with time zone")
 _INTERVALS = ("interval day to second", "interval year to month")
 
 
 def _arithmetic(name: str) -> Callable[..., Any]:
     def apply(signature: Signature, a: Any, b: Any) -> Any:
         base = signature.result.base
-        if any(k.base in ("date", "time", "timestamp", "timestamp with time zone") for k in signature.arguments):
+        if any(k.base in _MOMENTS for k in signature.arguments):
             return _moment(name, signature, a, b)
         if base in INTEGERS:
             return _integer(name, base, a, b)
@@ -76,6 +80,8 @@ def _double(name: str, a: float, b: float) -> float:
 
 def _decimal(name: str, numbers: tuple[int, ...], a: Decimal, b: Decimal) -> Decimal:
     precision, scale = numbers
+    if name in ("add", "subtract") and any(abs(v.scaleb(scale, _EXACT)) >= 1 << 127 for v in (a, b)):
+        raise out_of_range("Decimal overflow")
     match name:
         case "add":
             value = _EXACT.add(a, b)
@@ -91,6 +97,13 @@ def _decimal(name: str, numbers: tuple[int, ...], a: Decimal, b: Decimal) -> Dec
     if value and value.adjusted() + 1 > precision - scale:
         raise out_of_range("Decimal overflow")
     return value
+
+
+def summed(kind: Kind, a: Any, b: Any) -> Any:
+    """``a + b`` of one numeric type, with its overflow."""
+    if kind.base == "decimal":
+        return _decimal("add", (38, kind.numbers[1]), a, b)
+    return _arithmetic("add")(Signature((kind, kind), kind, None), a, b)
 
 
 def _interval(name: str, a: Any, b: Any) -> Any:
@@ -109,7 +122,13 @@ def _moment(name: str, signature: Signature, a: Any, b: Any) -> Any:
         return _difference(a, b)
     amount = b if name == "add" else -b
     if kinds[1].base == "interval year to month":
-        return add_months(a, amount)
+        return a if kinds[0].base in _CLOCKS else add_months(a, amount)
+    if kinds[0].base == "date" and amount % 86_400_000:
+        verb, word = ("add", "to") if name == "add" else ("subtract", "from")
+        raise invalid(f"Cannot {verb} hour, minutes or seconds {word} a date")
+    if isinstance(a, str):
+        clock, zone = clock_of(a)
+        return clock_text((datetime.combine(date(2000, 1, 1), clock) + timedelta(milliseconds=amount)).time(), zone)
     if isinstance(a, time):
         moment = datetime.combine(date(2000, 1, 1), a) + timedelta(milliseconds=amount)
         return moment.timetz()
@@ -117,6 +136,8 @@ def _moment(name: str, signature: Signature, a: Any, b: Any) -> Any:
 
 
 def _difference(a: Any, b: Any) -> int:
+    if isinstance(a, str):
+        return clock_instant(a) - clock_instant(b)
     if isinstance(a, time):
         a, b = datetime.combine(date(2000, 1, 1), a), datetime.combine(date(2000, 1, 1), b)
     return int((a - b) // timedelta(milliseconds=1))
@@ -125,10 +146,27 @@ def _difference(a: Any, b: Any) -> int:
 def _negation(signature: Signature, value: Any) -> Any:
     if signature.result.base in INTEGERS and not fits(-value, signature.result.base):
         raise out_of_range(f"{signature.result.base} negation overflow: {value}")
-    return -value
+    return value.copy_negate() if isinstance(value, Decimal) else -value
 
 
-def _between(value: Any, low: Any, high: Any) -> Any:
+def _same(value: Any) -> Any:
+    return value
+
+
+def _compared(test: Callable[[Any, Any], Any]) -> Function:
+    """A comparison, of times with time zone by their instants."""
+
+    def apply(signature: Signature, a: Any, b: Any) -> Any:
+        if signature.arguments[0].base == "time with time zone":
+            a, b = (None if v is None else clock_instant(v) for v in (a, b))
+        return test(a, b)
+
+    return Function(apply, typed=True)
+
+
+def _between(signature: Signature, value: Any, low: Any, high: Any) -> Any:
+    if signature.arguments[0].base == "time with time zone":
+        value, low, high = (None if v is None else clock_instant(v) for v in (value, low, high))
     checks = [None if low is None or value is None else compare(low, value) <= 0]
     checks.append(None if high is None or value is None else compare(value, high) <= 0)
     return False if False in checks else (None if None in checks else True)
@@ -143,14 +181,14 @@ def subscript(base: Any, index: Any) -> Any:
     """``base[index]`` of an array or a map."""
     if isinstance(base, dict):
         if index not in base:
-            raise invalid(f"Key not present in map: {index}")
+            raise invalid(f"Key not present in map: {shown(index)}")
         return base[index]
     if index == 0:
         raise invalid("SQL array indices start at 1")
     if index < 0:
-        raise invalid(f"Array subscript is negative: {index}")
+        raise invalid("Array subscript is negative")
     if index > len(base):
-        raise invalid(f"Array subscript must be less than or equal to array length: {index} > {len(base)}")
+        raise invalid("Array subscript out of bounds")
     return base[index - 1]
 
 
@@ -183,20 +221,25 @@ def _typed(name: str) -> Function:
 
 
 def _ordered(test: Callable[[int], bool]) -> Function:
-    return Function(lambda types, a, b: test(compare(a, b, rows=types.arguments[0].base == "row")), typed=True)
+    def apply(signature: Signature, a: Any, b: Any) -> bool:
+        base = signature.arguments[0].base
+        order = _ORDERS.get(base, _same)
+        return test(compare(order(a), order(b), rows=base == "row"))
+
+    return Function(apply, typed=True)
 
 
 OPERATORS: Table = {
     **{f"$operator${name}": _typed(name) for name in ("add", "subtract", "multiply", "divide", "modulus")},
     "$operator$negation": Function(_negation, typed=True),
-    "$operator$equal": Function(equal),
-    "$operator$not_equal": Function(_not_equal),
+    "$operator$equal": _compared(equal),
+    "$operator$not_equal": _compared(_not_equal),
     "$operator$less_than": _ordered(lambda order: order < 0),
     "$operator$less_than_or_equal": _ordered(lambda order: order <= 0),
     "$operator$greater_than": _ordered(lambda order: order > 0),
     "$operator$greater_than_or_equal": _ordered(lambda order: order >= 0),
     "$operator$is_distinct_from": Function(lambda a, b: not identical(a, b), nulls=True),
-    "$operator$between": Function(_between, nulls=True),
+    "$operator$between": Function(_between, nulls=True, typed=True),
     "$operator$subscript": Function(subscript),
     "not": Function(lambda value: not value),
     "like": Function(_like),

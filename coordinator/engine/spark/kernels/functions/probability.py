@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from functools import partial
 from statistics import NormalDist
+from typing import Any
 
-from .failures import check
+from ..errors import KernelError
+from .failures import check, invalid
 from .table import Table, plain
 
 _TINY, _STEPS = 1e-300, 500
@@ -73,6 +75,10 @@ def gamma_part(a: float, x: float) -> float:
 
 def _solve(cdf: Cdf, p: float, low: float, high: float) -> float:
     """Where the increasing ``cdf`` reaches ``p``, by bisection to the last bits."""
+    if p == 0 and math.isfinite(low):
+        return low
+    if p == 1 and math.isfinite(high):
+        return high
     while math.isinf(high) or cdf(high) < p:
         high = 1.0 if math.isinf(high) else high * 2
         if high > 1e300:
@@ -107,7 +113,8 @@ def _beta(a: float, b: float, x: float) -> float:
 
 
 def _positive(a: float, b: float, first: str, second: str) -> None:
-    check(a > 0 and b > 0, f"{first}, {second} must be > 0")
+    check(a > 0, f"{first} must be > 0")
+    check(b > 0, f"{second} must be > 0")
 
 
 def _inverse_beta(a: float, b: float, p: float) -> float:
@@ -267,11 +274,29 @@ def _inverse_weibull(a: float, b: float, p: float) -> float:
     return math.inf if p == 1 else b * (-math.log1p(-p)) ** (1 / a)
 
 
+def _told(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose errors begin with its name in Java."""
+    first, *words = name.split("_")
+    java = first + "".join(map(str.capitalize, words))
+
+    def call(*values: Any) -> Any:
+        try:
+            return function(*values)
+        except KernelError as error:
+            raise invalid(f"{java} Function: {error.message}") from error
+
+    return call
+
+
+_TOLD: dict[str, Callable[..., Any]] = {
+    "beta_cdf": _beta, "inverse_beta_cdf": _inverse_beta, "cauchy_cdf": _cauchy, "inverse_cauchy_cdf": _inverse_cauchy,
+    "chi_squared_cdf": _chi_squared, "inverse_chi_squared_cdf": _inverse_chi_squared, "f_cdf": _f,
+    "inverse_f_cdf": _inverse_f, "gamma_cdf": _gamma, "inverse_gamma_cdf": _inverse_gamma, "laplace_cdf": _laplace,
+    "inverse_laplace_cdf": _inverse_laplace, "normal_cdf": _normal, "inverse_normal_cdf": _inverse_normal,
+    "poisson_cdf": _poisson, "inverse_poisson_cdf": _inverse_poisson, "weibull_cdf": _weibull,
+    "inverse_weibull_cdf": _inverse_weibull,
+}  # fmt: skip
 PROBABILITY: Table = plain(
-    beta_cdf=_beta, inverse_beta_cdf=_inverse_beta, binomial_cdf=_binomial, inverse_binomial_cdf=_inverse_binomial,
-    cauchy_cdf=_cauchy, inverse_cauchy_cdf=_inverse_cauchy, chi_squared_cdf=_chi_squared,
-    inverse_chi_squared_cdf=_inverse_chi_squared, f_cdf=_f, inverse_f_cdf=_inverse_f, gamma_cdf=_gamma,
-    inverse_gamma_cdf=_inverse_gamma, laplace_cdf=_laplace, inverse_laplace_cdf=_inverse_laplace, normal_cdf=_normal,
-    inverse_normal_cdf=_inverse_normal, poisson_cdf=_poisson, inverse_poisson_cdf=_inverse_poisson, t_cdf=_student,
-    inverse_t_cdf=_inverse_student, weibull_cdf=_weibull, inverse_weibull_cdf=_inverse_weibull,
+    binomial_cdf=_binomial, inverse_binomial_cdf=_inverse_binomial, t_cdf=_student, inverse_t_cdf=_inverse_student,
+    **{name: _told(name, function) for name, function in _TOLD.items()},
 )  # fmt: skip

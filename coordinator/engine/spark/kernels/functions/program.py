@@ -51,7 +51,7 @@ class Program:
         source = json.loads(text)
         self._readers = [reader(kind_of(t)) for t in source["columns"]]
         result = kind_of(source["result"])
-        self._write, self._type = writer(result), arrow_type(result)
+        self._write, self._type, self._result = writer(result), arrow_type(result), result.text
         self._volatile = bool(source.get("volatile"))
         compiler = _Compiler(len(self._readers), zone_of(source["zone"]))
         self._step = compiler.step(source["expression"])
@@ -74,7 +74,10 @@ class Program:
             for row in zip(*values, strict=True):
                 frame[:width] = row
                 results.append(self._row(frame))
-        return pa.array(results, self._type)
+        try:
+            return pa.array(results, self._type)
+        except (pa.ArrowException, OverflowError) as error:
+            raise KernelError("NUMERIC_VALUE_OUT_OF_RANGE", f"Value out of range for {self._result}") from error
 
     def value(self, row: Iterable[Any]) -> Any:
         """The result of one row of Python forms."""
@@ -196,6 +199,7 @@ class _Compiler:
 
 def _applied(name: str, function: Function, steps: list[Step]) -> Step:
     call, nulls = function.call, function.nulls
+    shown = name.removeprefix("$operator$")
 
     def step(frame: Frame) -> Any:
         values = [s(frame) for s in steps]
@@ -205,8 +209,10 @@ def _applied(name: str, function: Function, steps: list[Step]) -> Step:
             return call(*values)
         except KernelError:
             raise
-        except (ArithmeticError, ValueError, TypeError, LookupError) as error:
-            raise KernelError("INVALID_FUNCTION_ARGUMENT", f"{name}: {error}") from error
+        except OverflowError as error:
+            raise KernelError("NUMERIC_VALUE_OUT_OF_RANGE", f"Value out of range in {shown}") from error
+        except (ArithmeticError, ValueError, TypeError, LookupError, AttributeError) as error:
+            raise KernelError("INVALID_FUNCTION_ARGUMENT", f"Invalid argument of {shown}") from error
 
     return step
 
@@ -259,11 +265,10 @@ def _in(steps: list[Step]) -> Step:
     value_of, *items = steps
 
     def step(frame: Frame) -> Any:
-        value, unknown = value_of(frame), False
+        value, unknown, found = value_of(frame), False, [item(frame) for item in items]
         if value is None:
             return None
-        for item in items:
-            other = item(frame)
+        for other in found:
             if other is None:
                 unknown = True
                 continue

@@ -29,6 +29,8 @@ def pattern_of(text: str) -> re.Pattern[str]:
     try:
         return re.compile((f"(?{flags})" if flags else "") + made)
     except re.error as error:
+        if "missing )" in str(error) or "unbalanced parenthesis" in str(error):
+            raise invalid(f"{'end pattern with ' if 'missing' in str(error) else ''}unmatched parenthesis") from error
         raise invalid(f"Invalid regular expression: {text}: {error}") from error
 
 
@@ -58,22 +60,33 @@ def _replacement(pattern: re.Pattern[str], text: str) -> Callable[[re.Match[str]
     while position < len(text):
         character = text[position]
         if character == "\\":
-            check(position + 1 < len(text), "character to be escaped is missing")
+            check(position + 1 < len(text), f"Illegal replacement sequence: {text}")
             parts.append(text[position + 1])
             position += 2
         elif character == "$":
-            found = re.compile(r"\{(\w+)\}|(\d+)").match(text, position + 1)
-            if found is None:
-                raise invalid("Illegal replacement sequence: " + text)
-            number = pattern.groupindex.get(found[1]) if found[1] else int(found[2])
-            if number is None or number > pattern.groups:
-                raise invalid("Illegal replacement sequence: unknown group")
+            number, position = _reference(pattern, text, position + 1)
             parts.append(number)
-            position = found.end()
         else:
             parts.append(character)
             position += 1
     return lambda match: "".join(p if isinstance(p, str) else (match[p] or "") for p in parts)
+
+
+def _reference(pattern: re.Pattern[str], text: str, position: int) -> tuple[int, int]:
+    """The group named after a ``$`` and where its name ends: as many digits as still name a group."""
+    found = re.compile(r"\{(\w*)\}|(\d)").match(text, position)
+    if found is None:
+        raise invalid(f"Illegal replacement sequence: {text}")
+    if found[2] is None:
+        named = pattern.groupindex.get(found[1])
+        if named is None:
+            raise invalid(f"Illegal replacement sequence: unknown group {{ {found[1]} }}")
+        return named, found.end()
+    number, position = int(found[2]), found.end()
+    check(number <= pattern.groups, f"Illegal replacement sequence: unknown group {number}")
+    while text[position : position + 1].isdecimal() and number * 10 + int(text[position]) <= pattern.groups:
+        number, position = number * 10 + int(text[position]), position + 1
+    return number, position
 
 
 def _replace(text: str, source: str, new: Any = "") -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 import uuid
 from typing import Any
@@ -48,11 +49,13 @@ def _replace(text: str, search: str, new: str = "") -> str:
 
 
 def _split(text: str, delimiter: str, limit: int | None = None) -> tuple[str, ...]:
-    check(delimiter != "", "The delimiter may not be the empty string")
-    if limit is None:
-        return tuple(text.split(delimiter))
-    check(limit > 0, "Limit must be positive")
-    return tuple(text.split(delimiter, limit - 1))
+    if limit is not None:
+        check(limit > 0, "Limit must be positive")
+        check(limit < 1 << 31, "Limit is too large")
+    if delimiter == "":
+        parts = (*text, "")
+        return parts if limit is None or len(parts) <= limit else (*parts[: limit - 1], text[limit - 1 :])
+    return tuple(text.split(delimiter, -1 if limit is None else limit - 1))
 
 
 def _split_part(text: str, delimiter: str, index: int) -> str | None:
@@ -61,7 +64,7 @@ def _split_part(text: str, delimiter: str, index: int) -> str | None:
     return parts[index - 1] if index <= len(parts) else None
 
 
-def _pairs(text: str, entries: str, pair: str) -> list[tuple[str, str]]:
+def _pairs(text: str, entries: str, pair: str, quote: str = "'") -> list[tuple[str, str]]:
     check(entries != "", "entryDelimiter is empty")
     check(pair != "", "keyValueDelimiter is empty")
     check(entries != pair, "entryDelimiter and keyValueDelimiter must not be the same")
@@ -73,10 +76,9 @@ def _pairs(text: str, entries: str, pair: str) -> list[tuple[str, str]]:
         parts.pop()
     for part in parts:
         key, sign, value = part.partition(pair)
-        if not sign:
-            raise invalid("Key-value delimiter must appear exactly once in each entry. Bad input: '" + part + "'")
-        if pair in value:
-            raise invalid("Key-value delimiter must appear exactly once in each entry. Bad input: '" + part + "'")
+        if not sign or pair in value:
+            bad = f"{quote}{part}{quote}"
+            raise invalid(f"Key-value delimiter must appear exactly once in each entry. Bad input: {bad}")
         found.append((key, value))
     return found
 
@@ -97,13 +99,13 @@ def _split_to_map(text: str, entries: str, pair: str, choose: Any = None) -> dic
 
 def _split_to_multimap(text: str, entries: str, pair: str) -> dict[str, tuple[str, ...]]:
     made: dict[str, tuple[str, ...]] = {}
-    for key, value in _pairs(text, entries, pair):
+    for key, value in _pairs(text, entries, pair, ""):
         made[key] = (*made.get(key, ()), value)
     return made
 
 
 def _strpos(text: str, part: str, instance: int = 1) -> int:
-    check(instance > 0, "'instance' must be a positive or negative number.")
+    check(instance > 0, "'instance' must be a positive number.")
     if part == "":
         return 1
     at = -1
@@ -115,9 +117,9 @@ def _strpos(text: str, part: str, instance: int = 1) -> int:
 
 
 def _strrpos(text: str, part: str, instance: int = 1) -> int:
-    check(instance > 0, "'instance' must be a positive or negative number.")
+    check(instance > 0, "'instance' must be a positive number.")
     if part == "":
-        return len(text) + 1 if instance == 1 else 1
+        return 1
     at = len(text)
     for _ in range(instance):
         at = text.rfind(part, 0, at + len(part) - 1 if at < len(text) else len(text))
@@ -193,7 +195,8 @@ def _jaro_winkler(a: str, b: str) -> float:
         if x != y:
             break
         prefix += 1
-    return base + prefix * 0.1 * (1 - base) if base > 0.7 else base
+    found = base + prefix * 0.1 * (1 - base) if base > 0.7 else base
+    return math.floor(found * 100 + 0.5) / 100  # Presto's library keeps two digits
 
 
 def _normalize(text: str, form: str = "NFC") -> str:

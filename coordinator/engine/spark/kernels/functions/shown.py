@@ -1,0 +1,30 @@
+"""Values as Java's ``toString`` shows them inside messages."""
+
+from __future__ import annotations
+
+from datetime import datetime, time
+from typing import Any
+
+from .moments import shown_moment, shown_time
+from .numbers import java_double
+
+
+def shown(value: Any) -> str:
+    """``true``, ``1.0``, ``[1, null]``, ``{a=1}``."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case float():
+            return java_double(value)
+        case datetime():
+            return shown_moment(value)
+        case time():
+            return shown_time(value)
+        case tuple() | list():
+            return f"[{', '.join(map(shown, value))}]"
+        case dict():
+            return "{" + ", ".join(f"{shown(k)}={shown(v)}" for k, v in value.items()) + "}"
+        case _:
+            return str(value)

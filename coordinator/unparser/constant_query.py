@@ -1,0 +1,128 @@
+"""Queries over constants alone (``SELECT 1``, VALUES): answered while they are planned, without an engine.
+
+The Python kernels evaluate them, as they do where an engine lacks a function: one meaning, and a moment keeps its zone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, time, timedelta
+from typing import Any
+
+import pyarrow as pa
+from msgspec.structs import replace
+
+from coordinator.analyzer.builders import typed, value_of
+from coordinator.analyzer.interpreter import NotConstantError
+from coordinator.engine.arrow_types import rows_to_batch
+from coordinator.engine.spark.kernels.errors import KernelError
+from coordinator.engine.spark.kernels.functions.moments import shown_moment
+from coordinator.engine.spark.kernels.functions.program import Program
+from coordinator.planner.planned_statement import Column, ReturnRows
+from coordinator.unparser.constants import time_text
+from coordinator.unparser.programs import constant_program
+from shared.errors import ErrorCode, ProcessionError
+from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, Variable
+from shared.plan.nodes import FilterNode, LimitNode, OutputNode, PlanNode, ProjectNode, ValuesNode
+from shared.plan.traversal import variable_of_key
+from shared.plan.types import Type
+
+MAX_ROWS = 10_000
+
+Row = Mapping[str, RowExpression]
+
+
+def constant_rows(plan: PlanNode) -> ReturnRows | None:
+    """The rows of an optimized query, None when it needs an engine; raises what Presto raises at run time."""
+    try:
+        return ReturnRows(_rows(plan))
+    except NotConstantError:
+        return None
+    except ProcessionError as error:
+        if error.code is ErrorCode.NOT_SUPPORTED:
+            # Nothing of the query's: what Python does not evaluate, an engine does.
+            return None
+        raise
+
+
+def _rows(plan: PlanNode) -> tuple[tuple[Any, ...], ...]:
+    if not isinstance(plan, OutputNode):
+        raise NotConstantError(type(plan).__name__)
+    kinds = [Column(v.name, v.type) for v in plan.outputVariables]
+    rows = tuple(
+        tuple(_shown(_value(row[v.name]), typed(v)) for v in plan.outputVariables) for row in _relation(plan.source)
+    )
+    try:
+        rows_to_batch(kinds, rows)
+    except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
+        raise NotConstantError(str(error)) from error
+    return rows
+
+
+def _relation(node: PlanNode) -> list[Row]:
+    """Rows whose cells are constant expressions, not yet evaluated."""
+    match node:
+        case ValuesNode() if len(node.rows) <= MAX_ROWS:
+            names = [variable.name for variable in node.outputVariables]
+            return [dict(zip(names, row, strict=True)) for row in node.rows]
+        case ProjectNode():
+            assigned = {variable_of_key(key).name: e for key, e in node.assignments.assignments.items()}
+            return [{name: _put_in(e, row) for name, e in assigned.items()} for row in _relation(node.source)]
+        case FilterNode():
+            return [row for row in _relation(node.source) if _value(_put_in(node.predicate, row)) is True]
+        case LimitNode():
+            return _relation(node.source)[: node.count]
+        case _:
+            raise NotConstantError(type(node).__name__)
+
+
+def _put_in(expression: RowExpression, row: Row) -> RowExpression:
+    match expression:
+        case Variable():
+            return row.get(expression.name, expression)
+        case Call() | SpecialForm():
+            return replace(expression, arguments=tuple(_put_in(a, row) for a in expression.arguments))
+        case Lambda():
+            visible = {name: e for name, e in row.items() if name not in expression.arguments}
+            return replace(expression, body=_put_in(expression.body, visible))
+        case _:
+            return expression
+
+
+def _value(expression: RowExpression) -> Any:
+    if isinstance(expression, Constant):
+        return value_of(expression)
+    program = constant_program(expression)
+    if program is None:
+        raise NotConstantError(str(expression)[:100])
+    try:
+        return Program(json.dumps(program)).value(())
+    except KernelError as error:
+        raise ProcessionError(ErrorCode[error.name], error.message) from error
+    except (ArithmeticError, ValueError, TypeError, LookupError, AttributeError) as error:
+        raise NotConstantError(str(error)) from error
+
+
+def _shown(value: Any, kind: Type) -> Any:
+    """A kernel's value as ``rows_to_batch`` takes it."""
+    match kind.base:
+        case _ if value is None:
+            return None
+        case "timestamp with time zone" if isinstance(value, datetime):
+            return shown_moment(value)
+        case "time with time zone" if isinstance(value, time):
+            return time_text(value)
+        case "interval day to second" if isinstance(value, int):
+            return timedelta(milliseconds=value)
+        case "array":
+            return [_shown(v, kind.arguments[0]) for v in value]
+        case "row":
+            return tuple(_shown(v, k) for v, k in zip(value, kind.arguments, strict=True))
+        case "map":
+            key, item = kind.arguments
+            return [(_shown(k, key), _shown(v, item)) for k, v in value.items()]
+        case "uuid" | "ipaddress" | "ipprefix":
+            return str(value)
+        case _:
+            return value
