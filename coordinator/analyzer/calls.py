@@ -272,7 +272,10 @@ def _literal(node: Any, context: Context, _analyze: Analyze) -> RowExpression:
     try:
         return typed_literal(name, text, context)
     except ProcessionError as error:
-        raise context.error(node, error.message, ErrorCode.SYNTAX_ERROR) from error
+        message = error.message
+        if name in ("tinyint", "smallint", "integer"):
+            message = f"Invalid formatted generic {name} literal: {name.upper()} '{text}'"
+        raise context.error(node, message, ErrorCode.SYNTAX_ERROR) from error
     except ValueError as error:
         raise context.error(node, f"'{text}' is not a valid {name} literal") from error
 

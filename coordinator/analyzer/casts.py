@@ -18,6 +18,8 @@ from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 from uuid import UUID
 
+import numpy as np
+
 from coordinator.analyzer.literals import parse_date, parse_time, parse_timestamp
 from coordinator.analyzer.types import INTEGERS, NUMERIC, length_of, type_text
 from shared.errors import ErrorCode, ProcessionError
@@ -39,8 +41,8 @@ _CASTS: dict[str, tuple[str, ...]] = {
     "date": (*_DATETIME, *_TEXT, "json"),
     "timestamp": (*_DATETIME, "time", *_TEXT, "json", "time with time zone"),
     "timestamp with time zone": (*_DATETIME, "time", "time with time zone", *_TEXT),
-    "time": ("time with time zone", *_TEXT),
-    "time with time zone": ("time", *_TEXT),
+    "time": ("time with time zone", "timestamp", "timestamp with time zone", *_TEXT),
+    "time with time zone": ("time", "timestamp", "timestamp with time zone", *_TEXT),
     "json": (*NUMERIC, *_TEXT, "boolean", "date", "timestamp", "array", "map", "row"),
     "array": ("json",),
     "map": ("json",),
@@ -92,8 +94,12 @@ def foldable(source: Type, target: Type) -> bool:
         return all(foldable(s, t) for s, t in zip(source.arguments, target.arguments, strict=True))
     if source.base == "unknown" or source == target:
         return True
+    if target.base in ("json", "ipprefix") or (source.base in ("double", "real") and target.base in INTEGERS):
+        return False
     return (target.base in INTEGERS or target.base in _CONVERT) and source.base not in (
-        "array", "map", "row", "json", "hyperloglog", "varbinary", "geometry",
+        "array", "map", "row", "json", "hyperloglog", "varbinary", "geometry", "ipprefix", "time with time zone",
+        "timestamp with time zone",
+        "interval day to second", "interval year to month",
     )  # fmt: skip
 
 
@@ -189,7 +195,7 @@ def _text_of(value: Any, source: Type, _zone: tzinfo) -> str:
         return java_double(_shortest(value) if source.base == "real" else value)
     if isinstance(value, datetime):
         text = f"{value:%Y-%m-%d %H:%M:%S}.{value.microsecond // 1000:03d}"
-        return text if value.tzinfo is None else f"{text} {value.tzinfo}"
+        return text if value.tzinfo is None else f"{text} {_zone_text(value)}"
     if isinstance(value, Decimal):
         return f"{value:f}"
     if isinstance(value, time):
@@ -201,13 +207,15 @@ def _text_of(value: Any, source: Type, _zone: tzinfo) -> str:
     raise ValueError(value)
 
 
+def _zone_text(value: datetime) -> str:
+    minutes = (value.utcoffset() or timedelta()) // timedelta(minutes=1)
+    offset = f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}" if minutes else "UTC"
+    return str(getattr(value.tzinfo, "key", None) or offset)
+
+
 def _shortest(value: float) -> float:
-    """The double with the fewest digits that four bytes round to ``value``."""
-    for digits in range(1, 10):
-        short = float(f"{value:.{digits}g}")
-        if math.isfinite(value) and struct.pack("<f", short) == struct.pack("<f", value):
-            return short
-    return value
+    """The double with the fewest digits that stand for ``value`` alone among numbers of four bytes."""
+    return float(str(np.float32(value)))
 
 
 def java_double(value: float) -> str:
@@ -231,12 +239,11 @@ def _to_date(value: Any, source: Type, target: Type, zone: tzinfo) -> date:
 
 
 def _to_timestamp(value: Any, source: Type, target: Type, zone: tzinfo) -> datetime:
-    if isinstance(value, str):
-        parsed = parse_timestamp(value)
-        return parsed.replace(tzinfo=None)
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=None)
-    return datetime.combine(_checked(value, date), time())
+    found = parse_timestamp(value) if isinstance(value, str) else value
+    if isinstance(found, datetime):
+        # Presto keeps the instant and shows it in the session's zone.
+        return found if found.tzinfo is None else found.astimezone(zone).replace(tzinfo=None)
+    return datetime.combine(_checked(found, date), time())
 
 
 def _to_timestamp_tz(value: Any, source: Type, target: Type, zone: tzinfo) -> datetime:
@@ -249,6 +256,8 @@ def _to_timestamp_tz(value: Any, source: Type, target: Type, zone: tzinfo) -> da
 def _to_time(value: Any, source: Type, target: Type, zone: tzinfo) -> time:
     if isinstance(value, str):
         return parse_time(value)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(zone)
     return value.time() if isinstance(value, datetime) else _checked(value, time).replace(tzinfo=None)
 
 
@@ -275,7 +284,11 @@ def _to_address(value: Any, source: Type, target: Type, zone: tzinfo) -> Any:
 
 
 def _to_prefix(value: Any, source: Type, target: Type, zone: tzinfo) -> Any:
-    return ipaddress.ip_network(_checked(value, str), strict=False)
+    address, slash, length = _checked(value, str).partition("/")
+    parsed = ipaddress.ip_address(address)
+    if not slash:
+        raise ValueError(value)
+    return ipaddress.ip_network(f"{getattr(parsed, 'ipv4_mapped', None) or parsed}/{length}", strict=False)
 
 
 def _to_json(value: Any, source: Type, target: Type, zone: tzinfo) -> str:

@@ -88,7 +88,11 @@ def interval(node: Any, context: Context) -> RowExpression:
     try:
         kind, result = parse_interval(str(value.this), sign, start, end)
     except ValueError as error:
-        raise context.error(node, str(error)) from error
+        if " value: " not in str(error):
+            raise context.error(node, str(error)) from error
+        fields = start.upper() + (f" TO {end.upper()}" if end else "")
+        message = f"Invalid INTERVAL {fields} value: {value.this}"
+        raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, message) from error
     return constant(result, Type(kind))
 
 

@@ -30,6 +30,7 @@ from coordinator.analyzer.types import (
     decimal,
     is_comparable,
     is_orderable,
+    map_of,
     type_text,
 )
 from shared.errors import ErrorCode, ProcessionError
@@ -217,9 +218,11 @@ def subscript(node: Any, base: RowExpression, index: RowExpression, context: Con
         return function_call("$operator$subscript", (base, at), kind.arguments[0], display="SUBSCRIPT")
     if kind.base == "map":
         key, value = kind.arguments
-        if not can_coerce(typed(index), key):
+        common = common_super_type(key, typed(index))
+        if common is None:
             raise _subscript_error(node, kind, typed(index), context)
-        at = coerce(index, key, context.zone)
+        base = coerce(base, map_of(common, value), context.zone)
+        at = coerce(index, common, context.zone)
         return function_call("$operator$subscript", (base, at), value, display="SUBSCRIPT")
     if kind.base == "row" and isinstance(index, Constant) and isinstance(value_of(index), int):
         return dereference(base, value_of(index) - 1, node, context)

@@ -86,9 +86,20 @@ def function_type(arguments: tuple[Type, ...], result: Type) -> Type:
 @lru_cache(maxsize=4096)
 def type_text(value: Type) -> str:
     """The text of a type on the wire, with Presto's own spelling of names."""
-    if value.base in _CANONICAL and not value.parameters:
-        return _CANONICAL[value.base]
-    return str(value)
+    return str(_spelled(value))
+
+
+def _spelled(value: Type) -> Type:
+    """With Presto's spelling of every name inside."""
+    if not value.parameters:
+        return Type(_CANONICAL.get(value.base, value.base))
+    parameters: list[int | Type | Field] = []
+    for p in value.parameters:
+        if isinstance(p, Field):
+            parameters.append(Field(p.name, _spelled(p.type), p.delimited))
+        else:
+            parameters.append(_spelled(p) if isinstance(p, Type) else p)
+    return Type(value.base, tuple(parameters))
 
 
 @lru_cache(maxsize=4096)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from coordinator.planner.planned_statement import RunLocally, RunOnSpark
 from coordinator.sql.tokens import too_large
 from coordinator.unparser.engine_choice import runs_locally
+from coordinator.unparser.kept_zones import with_zones_as_text
 from coordinator.unparser.relations import Relations
 from coordinator.unparser.scans import RelationOf, Scans
 from shared.errors import ErrorLocation, ProcessionError
@@ -28,6 +29,7 @@ def work_of(root: OutputNode, relation_of: RelationOf) -> RunLocally | RunOnSpar
 
     What is beyond the local engine runs on Spark as well.
     """
+    root = with_zones_as_text(root)
     if not runs_locally(root, relation_of):
         return RunOnSpark(*_unparse(root, "spark", relation_of))
     try:

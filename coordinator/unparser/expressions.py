@@ -71,6 +71,8 @@ def _special(form: SpecialForm, dialect: str) -> Any:
         return python_call(form, dialect, expression)
     if form.form == "SWITCH":
         return _switch(form, dialect)
+    if form.form == "IN" and typed(form.arguments[0]).base in ("array", "row", "map"):
+        return python_call(form, dialect, expression)
     arguments = [expression(a, dialect) for a in form.arguments]
     match form.form:
         case "AND" | "OR":
@@ -293,7 +295,7 @@ def _operator(node: Call, operator: str, dialect: str) -> Any:
 def _operator_in_python(operator: str, kinds: list[Type], dialect: str) -> bool:
     """NULLs inside what is compared leave the answer open in Presto alone; times of day and intervals are no types."""
     if operator in _COMPARISON or operator == "between":
-        return kinds[0].base in ("array", "row", "map")
+        return kinds[0].base in ("array", "row", "map", "time with time zone", "ipaddress", "ipprefix")
     clocks = any(k.base in ("time", "time with time zone") or k.base.startswith("interval") for k in kinds)
     if operator in ("add", "subtract", "multiply", "divide", "modulus"):
         moments = any(k.base.startswith("timestamp") or k.base == "date" for k in kinds)

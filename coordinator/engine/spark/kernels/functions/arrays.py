@@ -12,7 +12,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from ..errors import KernelError
-from .compare import ascending, compare, distinct, equal, key
+from .compare import ascending, compare, distinct, equal, holds_null, key
 from .dates import add_months
 from .failures import check, invalid, out_of_range
 from .kinds import NUMBERS, single
@@ -137,20 +137,16 @@ def _sort_desc(values: Values, function: Callable[[Any], Any] | None = None) -> 
     return (*known, *[None] * (len(values) - len(known)))
 
 
-def _holds_null(value: Any) -> bool:
-    return value is None or (isinstance(value, tuple) and any(map(_holds_null, value)))
-
-
 def _refuse_nulls(function: str, values: Values, element: Any) -> None:
     """Elements that are arrays or rows with NULLs inside cannot be compared."""
-    if isinstance(element, tuple) and (_holds_null(element) or any(map(_holds_null, values))):
+    if isinstance(element, tuple) and (holds_null(element) or any(map(holds_null, values))):
         message = f"{function} does not support arrays with elements that are null or contain null"
         raise KernelError("NOT_SUPPORTED", message)
 
 
 def _position(values: Values, element: Any, instance: int = 1) -> int:
     check(instance != 0, "array_position cannot take a 0-valued instance argument.")
-    if isinstance(element, tuple) and any(v is not None and _holds_null(v) for v in values):
+    if isinstance(element, tuple) and any(v is not None and holds_null(v) for v in values):
         _refuse_nulls("array_position", values, element)
     places = range(len(values)) if instance > 0 else range(len(values) - 1, -1, -1)
     left = abs(instance)
@@ -163,7 +159,7 @@ def _position(values: Values, element: Any, instance: int = 1) -> int:
 
 
 def _contains(values: Values, element: Any) -> bool | None:
-    if isinstance(element, tuple) and any(v is not None and _holds_null(v) for v in (*values, element)):
+    if isinstance(element, tuple) and any(v is not None and holds_null(v) for v in (*values, element)):
         _refuse_nulls("contains", values, element)
     unknown = False
     for value in values:
@@ -175,7 +171,7 @@ def _contains(values: Values, element: Any) -> bool | None:
 
 
 def _remove(values: Values, element: Any) -> Values:
-    if isinstance(element, tuple) and any(v is not None and _holds_null(v) for v in (*values, element)):
+    if isinstance(element, tuple) and any(v is not None and holds_null(v) for v in (*values, element)):
         _refuse_nulls("array_remove", values, element)
     return tuple(v for v in values if v is None or not equal(v, element))
 

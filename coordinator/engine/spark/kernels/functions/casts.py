@@ -8,7 +8,7 @@ import ipaddress
 import math
 import uuid
 from collections.abc import Callable
-from datetime import date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
@@ -17,7 +17,18 @@ from ..errors import KernelError
 from .failures import bad_cast, out_of_range
 from .json_casts import from_json, to_json
 from .kinds import Convert, Kind, single
-from .moments import clock_text, local, parse_date, parse_time, parse_timestamp, shown_moment, shown_time
+from .moments import (
+    clock_instant,
+    clock_of,
+    clock_text,
+    local,
+    offset_now,
+    parse_date,
+    parse_time,
+    parse_timestamp,
+    shown_moment,
+    shown_time,
+)
 from .numbers import java_double, java_float
 
 _BITS = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64}
@@ -112,7 +123,7 @@ def fits(number: int, base: str) -> bool:
 
 
 def _integer(source: Kind, target: Kind, zone: Any) -> Convert:
-    base = target.base
+    base, show = target.base, text_of(source)
 
     def from_text(value: str) -> int:
         if not value.lstrip("+-").isascii() or not value.lstrip("+-").isdigit():
@@ -124,10 +135,10 @@ def _integer(source: Kind, target: Kind, zone: Any) -> Convert:
 
     def from_float(value: float) -> int:
         if not math.isfinite(value):
-            raise bad_cast(f"Unable to cast {java_double(value)} to {base}")
+            raise bad_cast(f"Unable to cast {show(value)} to {base}")
         number = int(Decimal(value).to_integral_value(ROUND_HALF_UP))
         if not fits(number, base):
-            raise bad_cast(f"Unable to cast {java_double(value)} to {base}")
+            raise bad_cast(f"Unable to cast {show(value)} to {base}")
         return number
 
     def from_number(value: Any) -> int:
@@ -251,6 +262,8 @@ def _date(source: Kind, target: Kind, zone: Any) -> Convert:
 
 def _timestamp(source: Kind, target: Kind, zone: Any) -> Convert:
     def convert(value: Any) -> datetime:
+        if source.base == "time with time zone":
+            return datetime(1970, 1, 1) + timedelta(milliseconds=clock_instant(value)) + offset_now(zone)
         if isinstance(value, str):
             value = parse_timestamp(value.strip())
         if isinstance(value, time):
@@ -265,6 +278,9 @@ def _timestamp(source: Kind, target: Kind, zone: Any) -> Convert:
 
 def _timestamp_tz(source: Kind, target: Kind, zone: Any) -> Convert:
     def convert(value: Any) -> datetime:
+        if source.base == "time with time zone":
+            moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=clock_instant(value))
+            return moment.astimezone(clock_of(value)[1])
         if isinstance(value, str):
             value = parse_timestamp(value.strip())
         if isinstance(value, time):
@@ -278,6 +294,9 @@ def _timestamp_tz(source: Kind, target: Kind, zone: Any) -> Convert:
 
 def _time(source: Kind, target: Kind, zone: Any) -> Convert:
     def convert(value: Any) -> time:
+        if source.base == "time with time zone":
+            millis = clock_instant(value) + offset_now(zone) // timedelta(milliseconds=1)
+            return (datetime.min + timedelta(milliseconds=millis % 86_400_000)).time()
         if isinstance(value, str):
             return parse_time(value.strip()).replace(tzinfo=None)
         if isinstance(value, datetime) and value.tzinfo is not None:
@@ -291,7 +310,10 @@ def _time_tz(source: Kind, target: Kind, zone: Any) -> Convert:
     def convert(value: Any) -> str:
         found = parse_time(value.strip()) if isinstance(value, str) else value
         if isinstance(found, datetime):
-            return clock_text(found.time(), found.tzinfo or zone)
+            moment = found if found.tzinfo is not None else local(found, zone)
+            # The instant of the day, shown by the distance from UTC that the zone has now.
+            clock = moment.astimezone(UTC).replace(tzinfo=None) + offset_now(moment.tzinfo)
+            return clock_text(clock.time(), moment.tzinfo)
         return clock_text(found, found.tzinfo or zone)
 
     return convert
@@ -304,7 +326,7 @@ def _uuid(source: Kind, target: Kind, zone: Any) -> Convert:
                 raise bad_cast(f"Invalid UUID binary length: {len(value)}")
             return str(uuid.UUID(bytes=value))
         if len(value) != 36:
-            raise ValueError(value)
+            raise bad_cast(f"Invalid UUID string length: {len(value)}")
         return str(uuid.UUID(value))
 
     return convert
@@ -331,7 +353,10 @@ def _ipprefix(source: Kind, target: Kind, zone: Any) -> Convert:
     def convert(value: str) -> str:
         if source.base == "ipaddress":
             return f"{value}/{32 if '.' in value else 128}"
-        return str(ipaddress.ip_network(value, strict=False))
+        address, slash, length = value.partition("/")
+        if not slash:
+            raise ValueError(value)
+        return str(ipaddress.ip_network(f"{canonical_address(ipaddress.ip_address(address))}/{length}", strict=False))
 
     return convert
 

@@ -72,6 +72,11 @@ def key(value: Any) -> Any:
     return value if not isinstance(value, bool) else ("b", value)
 
 
+def holds_null(value: Any) -> bool:
+    """Whether the value is NULL or an array or row with one inside."""
+    return value is None or (isinstance(value, tuple) and any(map(holds_null, value)))
+
+
 def distinct(values: Iterable[Any]) -> list[Any]:
     """The first of each."""
     seen: dict[Any, Any] = {}

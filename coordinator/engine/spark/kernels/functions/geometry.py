@@ -40,13 +40,23 @@ def _shown(shape: Any) -> str | None:
 def _typed(text: str, kind: str, function: str) -> Any:
     shape = _read(text)
     if shape.geom_type != kind:
-        name = "".join(("_" if i and c.isupper() else "") + c.upper() for i, c in enumerate(kind))
-        raise invalid(f"{function} only applies to {name}. Input type is: {_kind(shape)[3:].upper()}")
+        raise invalid(f"{function} only applies to {_enum(kind)}. Input type is: {_enum(shape.geom_type)}")
     return shape
 
 
+def _enum(kind: str) -> str:
+    """``LINE_STRING``."""
+    return "".join(("_" if i and c.isupper() else "") + c.upper() for i, c in enumerate(kind))
+
+
 def _kind(shape: Any) -> str:
-    return f"ST_{'LineString' if shape.geom_type == 'LinearRing' else shape.geom_type}"
+    kinds = {"LinearRing": "LineString", "GeometryCollection": "GeomCollection"}
+    return f"ST_{kinds.get(shape.geom_type, shape.geom_type)}"
+
+
+def _all(shapes: list[Any]) -> tuple[Any, ...] | None:
+    """NULL for a geometry without any."""
+    return tuple(map(_shown, shapes)) or None
 
 
 def _unary(measure: Callable[[Any], Any]) -> Callable[[str], Any]:
@@ -236,8 +246,8 @@ GEOMETRY: Table = {
         st_isempty=_unary(lambda s: bool(s.is_empty)), st_isring=_unary(lambda s: bool(s.is_closed and s.is_simple)),
         st_issimple=_unary(lambda s: bool(s.is_simple)), st_isvalid=_unary(lambda s: bool(s.is_valid)),
         st_buffer=lambda t, d: _shown(_read(t).buffer(d)), st_numpoints=_unary(_count),
-        st_numgeometries=_unary(lambda s: len(_parts(s))), st_geometries=lambda t: tuple(map(_shown, _parts(_read(t)))),
-        st_geometryn=lambda t, n: _nth(_parts(_read(t)), n), st_points=lambda t: tuple(map(_shown, _points(_read(t)))),
+        st_numgeometries=_unary(lambda s: len(_parts(s))), st_geometries=_unary(lambda s: _all(_parts(s))),
+        st_geometryn=lambda t, n: _nth(_parts(_read(t)), n), st_points=_unary(lambda s: _all(_points(s))),
         st_pointn=lambda t, n: _nth(_points(_typed(t, "LineString", "ST_PointN")), n),
         st_startpoint=lambda t: _nth(_points(_typed(t, "LineString", "ST_StartPoint")), 1),
         st_endpoint=lambda t: _nth(_points(_typed(t, "LineString", "ST_EndPoint"))[-1:], 1),

@@ -18,6 +18,8 @@ from .numbers import java_double, java_float
 
 _VARCHAR, _DOUBLE = Kind("varchar"), Kind("double")
 _WIDE = Context(prec=90)
+INTEGERS = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64}
+"""Bits of the integer types."""
 
 
 class Number(Decimal):
@@ -62,7 +64,7 @@ def number_text(value: Number) -> str:
     if isinstance(value, _Exact):
         return value.text
     number = float(value)
-    return java_double(number) if math.isfinite(number) else value.text
+    return java_double(number)
 
 
 def ordered(value: Any) -> Any:
@@ -124,7 +126,10 @@ Caster = Callable[[Kind, Kind], Convert]
 def from_json(text: str, target: Kind, caster: Caster) -> Any:
     """The SQL value of a JSON text; JSON null is NULL. Raises INVALID_CAST_ARGUMENT."""
     try:
-        return _sql(parsed(text), target, caster)
+        value = parsed(text)
+        if target.base not in ("array", "map", "row", "json"):
+            return _single(value, target, caster)
+        return _sql(value, target, caster)
     except ValueError as error:
         shown = target.text if target.arguments else target.base
         raise bad_cast(f"Cannot cast to {shown}. {error}\n{text}") from error
@@ -132,6 +137,24 @@ def from_json(text: str, target: Kind, caster: Caster) -> Any:
         if target.base not in ("array", "map", "row"):
             raise
         raise bad_cast(f"Cannot cast to {target.text}. {error.message}\n{written(parsed(text))}") from error
+
+
+def _single(value: Any, target: Kind, caster: Caster) -> Any:
+    """A whole JSON text as a scalar."""
+    shown = target.text.upper() if target.base == "decimal" else target.base
+    if isinstance(value, list | dict):
+        raise bad_cast(f"Cannot cast '{written(value)}' to {shown}")
+    if isinstance(value, int) and not isinstance(value, bool) and target.base in (*INTEGERS, "boolean"):
+        bound = 1 << INTEGERS.get(target.base, 64) - 1
+        if not -bound <= value < bound:
+            raise bad_cast(f"Cannot cast '{value}' to {shown}")
+    if target.base == "decimal" and value is not None:
+        try:
+            return _sql(value, target, caster)
+        except (KernelError, ValueError) as error:
+            word = "input json" if not isinstance(value, str) else f"'{written(value)}'"
+            raise bad_cast(f"Cannot cast {word} to {shown}") from error
+    return _sql(value, target, caster)
 
 
 def _sql(value: Any, target: Kind, caster: Caster) -> Any:
@@ -148,7 +171,10 @@ def _sql(value: Any, target: Kind, caster: Caster) -> Any:
             if not isinstance(value, dict):
                 raise ValueError(f"Expected a json object, but got {_word(value)}")
             key, item = target.arguments
-            return {caster(_VARCHAR, key)(k): _sql(v, item, caster) for k, v in value.items()}
+            made = {caster(_VARCHAR, key)(k): _sql(v, item, caster) for k, v in value.items()}
+            if len(made) != len(value):
+                raise ValueError("Duplicate keys are not allowed")
+            return made
         case "row":
             return _row(value, target, caster)
         case "varchar":

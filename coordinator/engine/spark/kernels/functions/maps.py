@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .compare import key
+from .compare import holds_null, key
 from .failures import check, invalid
 from .shown import shown
 from .table import Table, plain
@@ -19,6 +19,7 @@ def _map(keys: Values = (), values: Values = ()) -> Map:
     made: Map = {}
     for k, v in zip(keys, values, strict=True):
         check(k is not None, "map key cannot be null")
+        check(not holds_null(k), f"map key cannot be indeterminate: {shown(k)}")
         if k in made:
             raise invalid(f"Duplicate map keys ({shown(k)}) are not allowed")
         made[k] = v

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import re
 from collections.abc import Callable
@@ -153,20 +154,34 @@ def _same(value: Any) -> Any:
     return value
 
 
+def _address(text: str) -> tuple[int, int]:
+    """An address or prefix by its sixteen bytes and its length; IPv4 stands mapped in IPv6."""
+    address, _, length = text.partition("/")
+    found = ipaddress.ip_address(address)
+    number = int(found) | (0xFFFF << 32 if found.version == 4 else 0)
+    return number, int(length or 0)
+
+
+_ORDERS: dict[str, Callable[[str], Any]] = {
+    "time with time zone": clock_instant, "ipaddress": _address, "ipprefix": _address,
+}  # fmt: skip
+"""What orders values that are text here."""
+
+
 def _compared(test: Callable[[Any, Any], Any]) -> Function:
-    """A comparison, of times with time zone by their instants."""
+    """A comparison, of values that are text here by what they stand for."""
 
     def apply(signature: Signature, a: Any, b: Any) -> Any:
-        if signature.arguments[0].base == "time with time zone":
-            a, b = (None if v is None else clock_instant(v) for v in (a, b))
-        return test(a, b)
+        order = _ORDERS.get(signature.arguments[0].base)
+        return test(a, b) if order is None else test(order(a), order(b))
 
     return Function(apply, typed=True)
 
 
 def _between(signature: Signature, value: Any, low: Any, high: Any) -> Any:
-    if signature.arguments[0].base == "time with time zone":
-        value, low, high = (None if v is None else clock_instant(v) for v in (value, low, high))
+    order = _ORDERS.get(signature.arguments[0].base)
+    if order is not None:
+        value, low, high = (None if v is None else order(v) for v in (value, low, high))
     checks = [None if low is None or value is None else compare(low, value) <= 0]
     checks.append(None if high is None or value is None else compare(value, high) <= 0)
     return False if False in checks else (None if None in checks else True)
@@ -181,7 +196,7 @@ def subscript(base: Any, index: Any) -> Any:
     """``base[index]`` of an array or a map."""
     if isinstance(base, dict):
         if index not in base:
-            raise invalid(f"Key not present in map: {shown(index)}")
+            raise invalid("Key not present in map" + ("" if isinstance(index, bytes) else f": {shown(index)}"))
         return base[index]
     if index == 0:
         raise invalid("SQL array indices start at 1")

@@ -271,11 +271,11 @@ def _in(steps: list[Step]) -> Step:
         for other in found:
             if other is None:
                 unknown = True
-                continue
-            found = equal(value, other)
-            if found:
-                return True
-            unknown |= found is None
+            else:
+                same = equal(value, other)
+                if same:
+                    return True
+                unknown |= same is None
         return None if unknown else False
 
     return step
