@@ -114,7 +114,8 @@ def _cast_nested(value: Any, source: Type, target: Type, zone: tzinfo) -> Any:
 
 def _invalid(value: Any, target: Type) -> ProcessionError:
     shown = f"'{value}'" if isinstance(value, str) else str(value)
-    name = type_text(target).upper()
+    # Presto's cast of text says INT.
+    name = "INT" if target.base == "integer" and isinstance(value, str) else type_text(target).upper()
     if isinstance(value, str) and target.base in _DATETIME:
         return ProcessionError(ErrorCode.INVALID_CAST_ARGUMENT, f"Value cannot be cast to {target}: {value}")
     return ProcessionError(ErrorCode.INVALID_CAST_ARGUMENT, f"Cannot cast {shown} to {name}")

@@ -12,7 +12,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from ..errors import KernelError
-from .compare import ascending, compare, distinct, equal, holds_null, key
+from .compare import ascending, compare, distinct, equal, key
 from .dates import add_months
 from .failures import check, invalid, out_of_range
 from .kinds import NUMBERS, single
@@ -137,21 +137,21 @@ def _sort_desc(values: Values, function: Callable[[Any], Any] | None = None) -> 
     return (*known, *[None] * (len(values) - len(known)))
 
 
-def _refuse_nulls(function: str, values: Values, element: Any) -> None:
-    """Elements that are arrays or rows with NULLs inside cannot be compared."""
-    if isinstance(element, tuple) and (holds_null(element) or any(map(holds_null, values))):
+def _matches(function: str, value: Any, element: Any) -> bool:
+    """Whether two values are equal; refused when a NULL inside leaves that open."""
+    found = equal(value, element)
+    if found is None:
         message = f"{function} does not support arrays with elements that are null or contain null"
         raise KernelError("NOT_SUPPORTED", message)
+    return found
 
 
 def _position(values: Values, element: Any, instance: int = 1) -> int:
     check(instance != 0, "array_position cannot take a 0-valued instance argument.")
-    if isinstance(element, tuple) and any(v is not None and holds_null(v) for v in values):
-        _refuse_nulls("array_position", values, element)
     places = range(len(values)) if instance > 0 else range(len(values) - 1, -1, -1)
     left = abs(instance)
     for place in places:
-        if values[place] is not None and equal(values[place], element):
+        if values[place] is not None and _matches("array_position", values[place], element):
             left -= 1
             if not left:
                 return place + 1
@@ -159,21 +159,16 @@ def _position(values: Values, element: Any, instance: int = 1) -> int:
 
 
 def _contains(values: Values, element: Any) -> bool | None:
-    if isinstance(element, tuple) and any(v is not None and holds_null(v) for v in (*values, element)):
-        _refuse_nulls("contains", values, element)
     unknown = False
     for value in values:
-        found = None if value is None else equal(value, element)
-        if found:
+        if value is not None and _matches("contains", value, element):
             return True
-        unknown |= found is None
+        unknown |= value is None
     return None if unknown else False
 
 
 def _remove(values: Values, element: Any) -> Values:
-    if isinstance(element, tuple) and any(v is not None and holds_null(v) for v in (*values, element)):
-        _refuse_nulls("array_remove", values, element)
-    return tuple(v for v in values if v is None or not equal(v, element))
+    return tuple(v for v in values if v is None or not _matches("array_remove", v, element))
 
 
 def _except(values: Values, others: Values) -> Values:

@@ -200,6 +200,7 @@ def _bin_bucket(value: float, bins: tuple[float, ...]) -> int:
     check(value == value, "Operand cannot be NaN")
     low, high = 0, len(bins)
     while low < high:
+        check(None not in (bins[low], bins[high - 1]), "Bin values cannot be NULL")
         check(_bin(bins, low) <= _bin(bins, high - 1), _UNSORTED)
         middle = (low + high) // 2
         if bins[middle] is not None:

@@ -211,7 +211,7 @@ def _applied(name: str, function: Function, steps: list[Step]) -> Step:
             raise
         except OverflowError as error:
             raise KernelError("NUMERIC_VALUE_OUT_OF_RANGE", f"Value out of range in {shown}") from error
-        except (ArithmeticError, ValueError, TypeError, LookupError, AttributeError) as error:
+        except Exception as error:
             raise KernelError("INVALID_FUNCTION_ARGUMENT", f"Invalid argument of {shown}") from error
 
     return step
