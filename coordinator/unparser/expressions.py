@@ -71,8 +71,6 @@ def _special(form: SpecialForm, dialect: str) -> Any:
         return python_call(form, dialect, expression)
     if form.form == "SWITCH":
         return _switch(form, dialect)
-    if form.form == "IN" and typed(form.arguments[0]).base in ("array", "row", "map"):
-        return python_call(form, dialect, expression)
     arguments = [expression(a, dialect) for a in form.arguments]
     match form.form:
         case "AND" | "OR":

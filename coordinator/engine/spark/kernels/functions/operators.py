@@ -150,10 +150,6 @@ def _negation(signature: Signature, value: Any) -> Any:
     return value.copy_negate() if isinstance(value, Decimal) else -value
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
 def _address(text: str) -> tuple[int, int]:
     """An address or prefix by its sixteen bytes and its length; IPv4 stands mapped in IPv6."""
     address, _, length = text.partition("/")
@@ -238,8 +234,10 @@ def _typed(name: str) -> Function:
 def _ordered(test: Callable[[int], bool]) -> Function:
     def apply(signature: Signature, a: Any, b: Any) -> bool:
         base = signature.arguments[0].base
-        order = _ORDERS.get(base, _same)
-        return test(compare(order(a), order(b), rows=base == "row"))
+        order = _ORDERS.get(base)
+        if order is not None:
+            a, b = order(a), order(b)
+        return test(compare(a, b, rows=base == "row"))
 
     return Function(apply, typed=True)
 
