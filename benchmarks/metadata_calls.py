@@ -29,7 +29,7 @@ drop_branch branch => 'b{i}'; create_savepoint commit_time => '{first}', comment
 rollback_to_savepoint instant_time => '{first}'; delete_savepoint instant_time => '{first}'
 set_current_snapshot snapshot_id => {last}; rollback_to_snapshot snapshot_id => {second}
 cherrypick_snapshot snapshot_id => {third}; rollback_to_instant instant_time => '{second}'
-rollback_to_timestamp timestamp => TIMESTAMP '{after_first} UTC'; set_current_snapshot snapshot_id => {last}
+rollback_to_timestamp timestamp => TIMESTAMP '{after_first}'; set_current_snapshot snapshot_id => {last}
 set_table_property key => 'round', value => '{i}'; upgrade_format_version format_version => 2
 compute_partition_stats; expire_partitions older_than => TIMESTAMP '2001-01-01 00:00:00', dry_run => true
 expire_snapshots older_than => TIMESTAMP '2001-01-01 00:00:00'; expire_snapshots dry_run => true; remove_orphan_files
