@@ -122,7 +122,7 @@ def run(delegated: Delegated, context: ProcedureContext) -> Mapping[str, Any]:
     try:
         rows = context.workers.run_sql(delegated.sql, description=f"rewrite {name}")
     except ProcessionError as error:
-        raise _told(error, name) from error
+        raise told(error, name) from error
     context.report(ProcedureProgress(1, 1, f"rewriting by Iceberg's procedure ({delegated.reason})"))
     if len(rows) != 1:
         raise ProcessionError(ErrorCode.PROCEDURE_CALL_FAILED, f"Iceberg's procedure gave {len(rows)} rows for {name}")
@@ -173,21 +173,21 @@ def _sum(summaries: Iterable[Mapping[str, str]], name: str) -> int:
     return sum(int(summary.get(name, "0")) for summary in summaries)
 
 
-def _told(error: ProcessionError, name: str) -> ProcessionError:
+def told(error: ProcessionError, name: str) -> ProcessionError:
     """Iceberg's own failures, which arrive as text, under the codes that our path gives them."""
     if error.code is not ErrorCode.REMOTE_TASK_ERROR:
         return error
     words = _PREFIX.sub("", error.message)
     # Java's class stands in the text, or is that of the client's exception.
-    told = f"{type(error.__cause__).__name__}: {error.message}"
-    if _UNKNOWN.search(told):
+    text = f"{type(error.__cause__).__name__}: {error.message}"
+    if _UNKNOWN.search(text):
         return CommitOutcomeUnknownError(
             ErrorCode.PROCEDURE_CALL_FAILED, f"Commit to {name} has an unknown outcome: {words}"
         )
-    if _CONFLICT.search(told):
+    if _CONFLICT.search(text):
         return ProcessionError(ErrorCode.TRANSACTION_CONFLICT, f"{name}: {words}", retriable=True)
-    if _REFUSED.search(told):
+    if _REFUSED.search(text):
         return ProcessionError(ErrorCode.NOT_SUPPORTED, f"{name}: {words}")
-    if _WRONG.search(told):
+    if _WRONG.search(text):
         return ProcessionError(ErrorCode.INVALID_PROCEDURE_ARGUMENT, f"{name}: {words}")
     return error

@@ -43,11 +43,6 @@ class Conversion:
 
 def plan_conversion(table: Table) -> Conversion:
     """What the current snapshot holds; raises ProcessionError NOT_SUPPORTED for files that are no plain Parquet."""
-    if table.format_version > 2:
-        message = (
-            "convert_equality_deletes does not write tables of format version 3 yet; rewrite_data_files applies them"
-        )
-        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     live = read_live(table, table.current_snapshot())
     equality = tuple(delete for delete in live.deletes if not delete.is_position_delete)
     index = DeleteIndex(equality, table.specs())

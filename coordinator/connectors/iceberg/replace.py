@@ -19,12 +19,13 @@ from pyiceberg.manifest import (
     ManifestFile,
     ManifestWriter,
 )
-from pyiceberg.table import TableProperties, Transaction
-from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
+from pyiceberg.table import Transaction
+from pyiceberg.table.snapshots import Operation, Summary
 
 from coordinator.connectors.iceberg.deletes import DeleteIndex
 from coordinator.connectors.iceberg.manifests import LiveFile, entries, holds_live, live
 from coordinator.connectors.iceberg.snapshot_producer import SnapshotProducer
+from coordinator.connectors.iceberg.snapshot_summary import summarize
 
 CALL_ID = "procession.call-id"
 """Snapshot property that names the call: how a restart finds out that a commit landed."""
@@ -191,20 +192,11 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
         return self.writer(self.spec(manifest.partition_spec_id), manifest.content)
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
-        metadata = self._transaction.table_metadata
-        limit = int(
-            metadata.properties.get(
-                TableProperties.WRITE_PARTITION_SUMMARY_LIMIT, TableProperties.WRITE_PARTITION_SUMMARY_LIMIT_DEFAULT
-            )
+        return summarize(
+            self._transaction.table_metadata,
+            self._parent_snapshot_id,
+            Operation.REPLACE,
+            added=self._added,
+            removed=[file.file for file in (*self._replaced.values(), *self.removed_deletes)],
+            properties=snapshot_properties,
         )
-        collector = SnapshotSummaryCollector(partition_summary_limit=limit)
-        specs, schema = metadata.specs(), metadata.schema()
-        for added in self._added:
-            collector.add_file(added, schema, specs[added.spec_id])
-        for file in (*self._replaced.values(), *self.removed_deletes):
-            collector.remove_file(file.file, schema, specs[file.file.spec_id])
-        parent = None if self._parent_snapshot_id is None else metadata.snapshot_by_id(self._parent_snapshot_id)
-        # PyIceberg knows no totals for REPLACE; they are counted as for OVERWRITE.
-        counted = Summary(operation=Operation.OVERWRITE, **collector.build(), **(snapshot_properties or {}))
-        totals = update_snapshot_summaries(counted, None if parent is None else parent.summary)
-        return Summary(operation=Operation.REPLACE, **totals.additional_properties)

@@ -16,7 +16,6 @@ from coordinator.connectors.iceberg.manifests import LiveFile, read_live
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.time_partitions import end_of, time_fields
-from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 DECLARATION = ProcedureDeclaration(
@@ -43,7 +42,7 @@ DECLARATION = ProcedureDeclaration(
 
 
 def answer(call: Call) -> Rows:
-    """Raises ProcessionError when no or more than one column partitions by time, and for tables of version 3."""
+    """Raises ProcessionError when no or more than one column partitions by time."""
     table = call.catalog.open(call.schema, call.table)
     fields = _fields(table, call.arguments["column"])
     given: datetime = call.arguments["older_than"]
@@ -83,10 +82,6 @@ def _is_older(
 
 
 def _delete(table: Table, files: list[LiveFile]) -> None:
-    if table.format_version > 2:
-        raise ProcessionError(
-            ErrorCode.NOT_SUPPORTED, "expire_partitions does not support tables of format version 3 yet"
-        )
     transaction = table.transaction()
     EditFiles(transaction, Operation.DELETE, dropped=files).stage()
     transaction.commit_transaction()

@@ -8,16 +8,8 @@ from coordinator.connectors.iceberg.convert_deletes import ConvertDeletes
 from coordinator.connectors.iceberg.dangling import dangling_deletes
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.procedures.through_spark import call_spark
 from shared.spi.procedure import Argument, OutputColumn, ProcedureDeclaration, ProcedureKind
 
-_NOTHING_BUT_DELETES = {
-    "remove-dangling-deletes": "true",
-    "min-file-size-bytes": "0",
-    "max-file-size-bytes": str((1 << 63) - 1),
-    "delete-ratio-threshold": "1.0",
-}
-"""Iceberg has the action but no procedure: its rewrite, told to rewrite no file, runs the action alone."""
 DECLARATION = ProcedureDeclaration(
     name="remove_dangling_deletes",
     kind=ProcedureKind.COORDINATOR,
@@ -45,9 +37,6 @@ def answer(call: Call) -> Rows:
             (d.path, d.file.content.name, partition_text(d.file, table.specs()[d.file.spec_id], table.schema()), d.size)
             for d in dangling
         ]
-    if dangling and table.format_version > 2:
-        row = call_spark(call, "rewrite_data_files", {"options": _NOTHING_BUT_DELETES})[0]
-        return [[int(row.get("removed_delete_files_count") or 0)]]
     if dangling:
         transaction = table.transaction()
         ConvertDeletes(

@@ -46,8 +46,7 @@ DECLARATION = ProcedureDeclaration(
     ),
     example="CALL iceberg.system.rewrite_manifests('sales', 'orders')",
     notes="The new manifests are of commit.manifest.target-size-bytes. A single manifest of the right size stays, so "
-    "a second call does nothing. Above 256 MB of manifests, and for format version 3, Iceberg's own procedure does it "
-    "in Spark.",
+    "a second call does nothing. Above 256 MB of manifests Iceberg's own procedure does it in Spark.",
 )
 
 
@@ -62,12 +61,11 @@ def answer(call: Call) -> Rows:
         return [row for group in groups for row in _rows(group)]
     if not groups:
         return [[0, 0]]
-    newest = table.format_version > 2
-    if newest or sum(group.size for group in groups) > _LARGE:
+    if sum(group.size for group in groups) > _LARGE:
         try:
             row = call_spark(call, "rewrite_manifests", {"use_caching": call.arguments["use_caching"], "spec_id": spec})
         except ProcessionError as error:
-            if newest or error.code is not ErrorCode.NO_NODES_AVAILABLE:
+            if error.code is not ErrorCode.NO_NODES_AVAILABLE:
                 raise
             logger.info("%s.%s: no Spark, manifests are read here", call.schema, call.table)
         else:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from coordinator.connectors.iceberg.delegated import _told
+from coordinator.connectors.iceberg.delegated import told
 from coordinator.connectors.iceberg.instants import zone
 from coordinator.connectors.iceberg.procedures.table_procedure import Call
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map
@@ -33,7 +33,7 @@ def run_spark(call: Call, sql: str, description: str) -> Sequence[Mapping[str, A
     try:
         return call.context.workers.run_sql(sql, description=f"{description} {name}")
     except ProcessionError as error:
-        raise _told(error, name) from error
+        raise told(error, name) from error
 
 
 def spark_table(call: Call, schema: str | None = None, table: str | None = None) -> str:
