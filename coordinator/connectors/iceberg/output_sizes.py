@@ -113,7 +113,7 @@ def _payloads(
         # More files than were planned are counted for the last output.
         output = outputs[min(number, len(outputs) - 1)]
         parts = [{"path": files[p.source].path, "size": 0, "groups": (p.first, p.last)} for p in cut]
-        name = f"{rewrite.outputs[output].name}-c{number}"
+        name = f"{rewrite.outputs[output].name}-c{number:05}"  # names sort as the rows do
         task = rewrite.factory.join_task(rewrite.outputs[output], parts, _nan_counts(files, cut))
         task |= {"output": {**task["output"], "name": name}, "tag": {"output": output, "part": None}}
         payloads.append(json.dumps(task).encode())
