@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -18,6 +19,14 @@ def run(client: httpx.Client, sql: str) -> dict[str, Any]:
         page = client.get(page["nextUri"]).json()
         rows += page.get("data", [])
     return page | {"rows": rows}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def dropped(client: httpx.Client) -> Iterator[None]:
+    """The service is shared: what is made here goes again."""
+    yield
+    run(client, "DROP TABLE t")
+    run(client, "DROP SCHEMA analyzed")
 
 
 def test_rows_and_update_type(client: httpx.Client) -> None:

@@ -103,7 +103,7 @@ def _keys(
     element: Any, items: Sequence[SelectItem], context: Context, *, columns_only: bool = False
 ) -> tuple[RowExpression, ...]:
     if type(element).__name__ in ("Tuple", "Paren"):
-        inside = element.expressions or (element.this,)
+        inside = (element.this,) if type(element).__name__ == "Paren" else element.expressions
         return tuple(k for e in inside for k in _keys(e, items, context, columns_only=columns_only))
     if columns_only and ordinal(element) is None and type(element).__name__ not in ("Column", "Dot"):
         message = f"GROUP BY expression must be a column reference: {expression_text(element)}"
