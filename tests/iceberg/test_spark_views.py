@@ -41,6 +41,10 @@ class Viewed:
     def sql(self, text: str) -> list[tuple[Any, ...]]:
         return [tuple(row.values()) for row in self.engine.workers(Watched()).run_sql(text)]
 
+    def views(self) -> list[str]:
+        """What Spark lists, without the temporary views that others made in its session."""
+        return [name for _, name, temporary in self.sql(f"SHOW VIEWS IN {NAME}.db") if not temporary]
+
     def change(self, change: CatalogChange) -> None:
         workers = self.engine.workers(Watched())
         self.connector.change(change, ProcedureContext(Session(user="test"), NAME, workers, datetime.now(UTC)))
@@ -63,7 +67,7 @@ def test_spark_reads_our_view_and_its_newest_version(viewed: Viewed) -> None:
     )
     viewed.change(ViewCreation(first, replace=False))
     assert viewed.sql(f"SELECT * FROM {NAME}.db.ours ORDER BY id") == [(1, "a"), (2, "b"), (3, "none")]
-    assert [row[1] for row in viewed.sql(f"SHOW VIEWS IN {NAME}.db")] == ["ours"]
+    assert viewed.views() == ["ours"]
     second = view("SELECT count(*) AS n FROM t", ViewColumn("n", "bigint"))
     viewed.change(ViewCreation(second, replace=True))
     assert viewed.sql(f"SELECT n FROM {NAME}.db.ours") == [(3,)]
@@ -75,7 +79,7 @@ def test_spark_reads_our_view_and_its_newest_version(viewed: Viewed) -> None:
     assert found is not None
     assert (found.definition, found.comment, found.owner) == (second.definition, "told by Spark", "alice")
     viewed.change(ViewRemoval("db", "moved"))
-    assert viewed.sql(f"SHOW VIEWS IN {NAME}.db") == []
+    assert viewed.views() == []
 
 
 def test_a_view_of_spark_alone_is_listed_but_not_read(viewed: Viewed) -> None:
@@ -86,4 +90,4 @@ def test_a_view_of_spark_alone_is_listed_but_not_read(viewed: Viewed) -> None:
     assert (found.definition, found.dialect) == ("", "spark")
     assert found.columns == (ViewColumn("k", "bigint", "key"), ViewColumn("v", "varchar"))
     viewed.change(ViewRemoval("db", "theirs"))
-    assert viewed.sql(f"SHOW VIEWS IN {NAME}.db") == []
+    assert viewed.views() == []
