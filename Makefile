@@ -32,7 +32,7 @@ test-failed: $(STAMP) ## once more what failed last
 test-full: $(STAMP) ## the suite with its slow cases at full size
 	PROCESSION_TEST_FULL=1 $(BIN)/python -m pytest -q
 
-check: $(STAMP) ## ruff, mypy, import rules and the fast tests, in under 90 s
+check: $(STAMP) ## ruff, mypy, import rules and the fast tests, in some minutes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

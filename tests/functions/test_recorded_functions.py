@@ -12,6 +12,8 @@ from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.engine.local import LocalEngine
 from tests.functions.recorded import alike, answer, exceptions, recorded
 
+pytestmark = pytest.mark.slow
+
 FULL = os.environ.get("PROCESSION_TEST_FULL") == "1"
 _PART = 12
 """One statement of so many is asked when not all are."""
