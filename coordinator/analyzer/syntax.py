@@ -264,26 +264,13 @@ class _Rewriter:
         self._refuse_words(index, token, raw)
 
     def _refuse_words(self, index: int, token: Token, raw: str) -> None:
-        """What is a word too much for Presto: ``1a``, FROM VALUES without parentheses, table functions."""
-        kind, before = token.token_type, self._kind(index - 1)
+        """A digit before a word, as in ``1a``."""
+        kind = token.token_type
         following = self.tokens[index + 1] if index + 1 < len(self.tokens) else None
         if raw[:1].isdigit() and (kind is not TokenType.NUMBER or _continues(token, following)):
             # Also 0x10 and 0b1, which are numbers to others.
             message = "identifiers must not start with a digit; surround the identifier with double quotes"
             raise syntax(self.text, token.start, message)
-        if kind is TokenType.VALUES and before in (TokenType.FROM, TokenType.JOIN):
-            expected = "'(', 'LATERAL', 'TABLE', 'UNNEST', <identifier>"
-            raise syntax(self.text, token.start, f"mismatched input '{raw}'. Expecting: {expected}")
-        if kind is TokenType.TABLE and following is not None and following.token_type is TokenType.L_PAREN:
-            self._refuse_table_function(index + 2)
-
-    def _refuse_table_function(self, start: int) -> None:
-        end = start
-        while end < len(self.tokens) and self._kind(end) is not TokenType.L_PAREN and end not in self.closing.values():
-            end += 1
-        name = "".join(str(token.text) for token in self.tokens[start:end])
-        if name and self._kind(end) is TokenType.L_PAREN:
-            raise syntax(self.text, self.tokens[start].start, f"Table function {name} not registered")
 
     def _visit(self, index: int, token: Token) -> None:
         kind, word = token.token_type, str(token.text).lower()
