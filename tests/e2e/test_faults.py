@@ -193,12 +193,12 @@ def test_killed_coordinator_leaves_no_half_filled_table(fresh: Service, tmp_path
 
 def test_killed_spark_server_is_a_retriable_error_and_comes_back(fresh: Service) -> None:
     fresh.execute("CALL system.clean_data_cache()")
-    table = fresh.create("t", [wide(i) for i in range(8)])
+    table = fresh.create("t", [wide(i, rows=300_000) for i in range(8)])
     before, files = checksum(table), data_files(table)
     java = next(child for child in family(fresh.process.pid) if child.name() == "java")
     thread, outcome = in_background(fresh, CALL.format("t"))
-    running_query(fresh)
-    os.kill(java.pid, signal.SIGKILL)
+    eventually(lambda: data_files(table) != files)  # earlier than its tasks a new server would just take the call
+    java.kill()
     thread.join(timeout=60)
     assert isinstance(outcome[0], prestodb.exceptions.PrestoQueryError)
     assert outcome[0].error_name == "REMOTE_HOST_GONE"
