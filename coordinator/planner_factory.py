@@ -35,6 +35,7 @@ class PlannerFactory:
                 return planned
             # Here and not on the coordinator's event loop, where they would hold up everybody.
             checkers.validate_built_in_fragments(planned.subplan)
-            return replace(planned, fragments_verified=True)
+            # Who checks, explains or runs it has no use for the whole plans, which cost as much to send as the rest.
+            return replace(planned, fragments_verified=True, initial_plan=None, logical_plan=None)
 
         return plan

@@ -59,5 +59,7 @@ def view_digest(view: ViewMetadata | None) -> str:
 
 def digest(table: TableMetadata | None) -> str:
     """Equal for equal metadata, in every process; transactions are new each time and do not count."""
+    if table is not None and table.digest is not None:
+        return table.digest
     said = table and (table.handle.connectorId, table.handle.connectorHandle, table.columns, table.snapshot_id)
     return hashlib.blake2b(repr(said).encode(), digest_size=16).hexdigest()

@@ -48,6 +48,8 @@ class TableMetadata:
     distinct_values: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     """What whoever reads the table should know: columns that are left out, for instance."""
+    digest: str | None = None
+    """Equal for equal metadata, in every process; for connectors that know a cheap one."""
 
     def column(self, name: str) -> ColumnMetadata | None:
         """The column of that name, compared without case as Presto does."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from pyiceberg.catalog import Catalog, load_catalog
@@ -13,6 +15,8 @@ from pyiceberg.io import FileIO
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from sqlalchemy import bindparam, select
+from sqlalchemy.engine import Dialect
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.metadata_files import write_all_versions
@@ -161,6 +165,34 @@ def _current_location(catalog: Catalog, schema: str, name: str) -> str | None:
     if not isinstance(catalog, SqlCatalog):
         return None
     parameters = {"catalog": catalog.name, "schema": schema, "name": name}
+    with suppress(Exception):  # whatever it is: the way below meets it again, and tells it in SQLAlchemy's terms
+        return _straight_location(catalog, parameters)
     with catalog.engine.connect() as connection:
         location: str | None = connection.execute(_LOCATION, parameters).scalar()
         return location
+
+
+def _straight_location(catalog: SqlCatalog, parameters: dict[str, str]) -> str | None:
+    """The same by the database's driver, on a pooled connection: a third of the time, several times a statement."""
+    compiled = _compiled_location(catalog.engine.dialect)
+    told = compiled.construct_params(parameters)
+    connection = catalog.engine.raw_connection()
+    try:
+        cursor = connection.cursor()
+        try:
+            cursor.execute(
+                compiled.string, [told[p] for p in compiled.positiontup or ()] if compiled.positional else told
+            )
+            row = cursor.fetchone()
+        finally:
+            cursor.close()
+    finally:
+        connection.close()
+    return None if row is None else str(row[0])
+
+
+@cache
+def _compiled_location(dialect: Dialect) -> SQLCompiler:
+    compiled = _LOCATION.compile(dialect=dialect)
+    assert isinstance(compiled, SQLCompiler)
+    return compiled

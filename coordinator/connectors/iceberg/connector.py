@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
@@ -15,8 +14,8 @@ from coordinator.connectors.iceberg.analysis import ANALYZE_PROPERTIES, analyze
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.column_ranges import ColumnRanges
 from coordinator.connectors.iceberg.definitions import schema_definition, table_definition
+from coordinator.connectors.iceberg.descriptions import Descriptions
 from coordinator.connectors.iceberg.failures import mapped
-from coordinator.connectors.iceberg.handles import column_handle, hidden_handle, partition_key_ids, table_handle
 from coordinator.connectors.iceberg.journal import Journal
 from coordinator.connectors.iceberg.metadata_tables.names import special_name
 from coordinator.connectors.iceberg.metadata_tables.tables import metadata_table
@@ -24,17 +23,16 @@ from coordinator.connectors.iceberg.procedures import iceberg_procedures
 from coordinator.connectors.iceberg.properties import read_settings, spark_properties
 from coordinator.connectors.iceberg.recovery import Recovered, recover
 from coordinator.connectors.iceberg.relations import catalog_table
-from coordinator.connectors.iceberg.row_position import look_up_template, row_lineage, row_position
-from coordinator.connectors.iceberg.statistics import distinct_values, table_statistics
+from coordinator.connectors.iceberg.row_position import look_up_template, row_position
+from coordinator.connectors.iceberg.statistics import table_statistics
 from coordinator.connectors.iceberg.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
-from coordinator.connectors.iceberg.types import presto_type
 from coordinator.connectors.iceberg.views.catalog_views import load_view, view_names
 from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, system_table
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.properties import Property
 from shared.spi.catalog_changes import CatalogChange, PropertyDeclaration, TableDefinition
-from shared.spi.connector import ColumnMetadata, TableMetadata, ViewMetadata
+from shared.spi.connector import TableMetadata, ViewMetadata
 from shared.spi.procedure import Procedure, ProcedureContext
 from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
@@ -51,6 +49,7 @@ class IcebergConnector:
         self.tables_of = TableCatalog(self.settings)
         self.journal = Journal(self.settings.journal_file)
         self._bounds = ColumnRanges(self.tables_of)
+        self._descriptions = Descriptions(catalog)
         self._procedures: tuple[Procedure, ...] | None = None
 
     def schemas(self) -> Sequence[str]:
@@ -76,8 +75,7 @@ class IcebergConnector:
         table = self.tables_of.load(schema, name)
         if table is None:
             return None
-        snapshot = _snapshot(table, version)
-        return describe(self.catalog, schema, name, table, snapshot, pinned=version is not None)
+        return self._descriptions.of(schema, name, table, _snapshot(table, version), pinned=version is not None)
 
     def recover(self) -> Sequence[Recovered]:
         """Finish or undo the calls that a dead coordinator left open; to be called once at start."""
@@ -178,51 +176,6 @@ FACTORY = IcebergConnectorFactory()
 """What the entry point group ``procession.connectors`` names."""
 
 
-HIDDEN_COLUMNS = (
-    ColumnMetadata("$path", "varchar", hidden_handle(2147483646, "$path", "varchar"), nullable=False, hidden=True),
-    ColumnMetadata(
-        "$deleted", "boolean", hidden_handle(2147483644, "$deleted", "boolean"), nullable=False, hidden=True
-    ),
-)
-"""The file of a row, and whether it is deleted: a query that reads ``"$deleted"`` sees deleted rows too."""
-
-
-def describe(
-    catalog: str, schema: str, name: str, table: Table, snapshot: Snapshot | None, *, pinned: bool
-) -> TableMetadata:
-    """What the planner knows of ``table`` at ``snapshot``; ``pinned`` takes that snapshot's schema (time travel)."""
-    iceberg_schema = _schema_at(table, snapshot) if pinned else table.schema()
-    keys = partition_key_ids(table.spec())
-    columns = tuple(
-        ColumnMetadata(
-            name=field.name.lower(),
-            type=str(presto_type(field.field_type)),
-            handle=column_handle(field, partition_key=field.field_id in keys),
-            nullable=field.optional,
-            comment=field.doc,
-            is_partition_key=field.field_id in keys,
-        )
-        for field in iceberg_schema.fields
-    )
-    snapshot_id = None if snapshot is None else snapshot.snapshot_id
-    # Spark reads a snapshot by number with the columns of its time: after a change of columns nothing can be pinned
-    # before the next snapshot.
-    current = pinned or snapshot is None or snapshot.schema_id in (None, table.schema().schema_id)
-    return TableMetadata(
-        catalog=catalog,
-        schema=schema,
-        name=name,
-        columns=columns,
-        handle=table_handle(catalog, schema, name, table.metadata, iceberg_schema, snapshot_id if current else None),
-        snapshot_id=snapshot_id,
-        row_count=_exact_rows(snapshot),
-        size_bytes=_total(snapshot, "total-files-size"),
-        comment=table.properties.get("comment"),
-        hidden_columns=(*HIDDEN_COLUMNS, *row_lineage(table)),
-        distinct_values=distinct_values(table, snapshot),
-    )
-
-
 def _snapshot(table: Table, version: Any) -> Snapshot | None:
     if version is None:
         return table.current_snapshot()
@@ -230,25 +183,3 @@ def _snapshot(table: Table, version: Any) -> Snapshot | None:
     if found is None:
         raise ProcessionError(ErrorCode.ICEBERG_INVALID_SNAPSHOT_ID, f"Iceberg snapshot ID does not exists: {version}")
     return found
-
-
-def _schema_at(table: Table, snapshot: Snapshot | None) -> Schema:
-    if snapshot is None or snapshot.schema_id is None:
-        return table.schema()
-    return table.schemas().get(snapshot.schema_id, table.schema())
-
-
-def _exact_rows(snapshot: Snapshot | None) -> int | None:
-    """Rows of a snapshot without deletes; with deletes only reading them would tell."""
-    if snapshot is None:
-        return 0
-    return _total(snapshot, "total-records") if _total(snapshot, "total-delete-files") == 0 else None
-
-
-def _total(snapshot: Snapshot | None, key: str) -> int | None:
-    if snapshot is None:
-        return 0
-    if snapshot.summary is None:
-        return None
-    value = snapshot.summary.additional_properties.get(key)
-    return int(value) if value is not None and value.isdigit() else None

@@ -95,9 +95,14 @@ def table_handle(
     return TableHandle(
         connectorId=catalog,
         connectorHandle=connector_handle,
-        transaction={"@type": TYPE, "uuid": str(uuid.uuid4())},
+        transaction=new_transaction(),
         connectorTableLayout=layout,
     )
+
+
+def new_transaction() -> dict[str, Any]:
+    """A transaction handle that no other scan has."""
+    return {"@type": TYPE, "uuid": str(uuid.uuid4())}
 
 
 def _connector_handle(

@@ -1,0 +1,123 @@
+"""What the planner knows of a table at one snapshot, said once a metadata file, which never changes."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import replace
+
+from msgspec.structs import replace as changed
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from coordinator.connectors.iceberg.handles import (
+    column_handle,
+    hidden_handle,
+    new_transaction,
+    partition_key_ids,
+    table_handle,
+)
+from coordinator.connectors.iceberg.row_position import row_lineage
+from coordinator.connectors.iceberg.statistics import distinct_values
+from coordinator.connectors.iceberg.types import presto_type
+from coordinator.connectors.table_versions import digest
+from shared.spi.connector import ColumnMetadata, TableMetadata
+
+_CACHED = 256
+
+
+class Descriptions:
+    """The descriptions of one catalog's tables, the latest ones kept; thread-safe.
+
+    A plan looks at each of its tables at least once, and describing one takes longer than finding it.
+    """
+
+    def __init__(self, catalog: str) -> None:
+        self._catalog = catalog
+        self._known: OrderedDict[tuple[object, ...], TableMetadata] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, schema: str, name: str, table: Table, snapshot: Snapshot | None, *, pinned: bool) -> TableMetadata:
+        """As ``describe``, with a digest, in a transaction of its own."""
+        key = (table.metadata_location, schema, name, None if snapshot is None else snapshot.snapshot_id, pinned)
+        with self._lock:
+            known = self._known.get(key)
+            if known is not None:
+                self._known.move_to_end(key)
+        if known is not None:
+            return replace(known, handle=changed(known.handle, transaction=new_transaction()))
+        found = describe(self._catalog, schema, name, table, snapshot, pinned=pinned)
+        found = replace(found, digest=digest(found))
+        with self._lock:
+            self._known[key] = found
+            while len(self._known) > _CACHED:
+                self._known.popitem(last=False)
+        return found
+
+
+HIDDEN_COLUMNS = (
+    ColumnMetadata("$path", "varchar", hidden_handle(2147483646, "$path", "varchar"), nullable=False, hidden=True),
+    ColumnMetadata(
+        "$deleted", "boolean", hidden_handle(2147483644, "$deleted", "boolean"), nullable=False, hidden=True
+    ),
+)
+"""The file of a row, and whether it is deleted: a query that reads ``"$deleted"`` sees deleted rows too."""
+
+
+def describe(
+    catalog: str, schema: str, name: str, table: Table, snapshot: Snapshot | None, *, pinned: bool
+) -> TableMetadata:
+    """What the planner knows of ``table`` at ``snapshot``; ``pinned`` takes that snapshot's schema (time travel)."""
+    iceberg_schema = _schema_at(table, snapshot) if pinned else table.schema()
+    keys = partition_key_ids(table.spec())
+    columns = tuple(
+        ColumnMetadata(
+            name=field.name.lower(),
+            type=str(presto_type(field.field_type)),
+            handle=column_handle(field, partition_key=field.field_id in keys),
+            nullable=field.optional,
+            comment=field.doc,
+            is_partition_key=field.field_id in keys,
+        )
+        for field in iceberg_schema.fields
+    )
+    snapshot_id = None if snapshot is None else snapshot.snapshot_id
+    # Spark reads a snapshot by number with the columns of its time: after a change of columns nothing can be pinned
+    # before the next snapshot.
+    current = pinned or snapshot is None or snapshot.schema_id in (None, table.schema().schema_id)
+    return TableMetadata(
+        catalog=catalog,
+        schema=schema,
+        name=name,
+        columns=columns,
+        handle=table_handle(catalog, schema, name, table.metadata, iceberg_schema, snapshot_id if current else None),
+        snapshot_id=snapshot_id,
+        row_count=_exact_rows(snapshot),
+        size_bytes=_total(snapshot, "total-files-size"),
+        comment=table.properties.get("comment"),
+        hidden_columns=(*HIDDEN_COLUMNS, *row_lineage(table)),
+        distinct_values=distinct_values(table, snapshot),
+    )
+
+
+def _schema_at(table: Table, snapshot: Snapshot | None) -> Schema:
+    if snapshot is None or snapshot.schema_id is None:
+        return table.schema()
+    return table.schemas().get(snapshot.schema_id, table.schema())
+
+
+def _exact_rows(snapshot: Snapshot | None) -> int | None:
+    """Rows of a snapshot without deletes; with deletes only reading them would tell."""
+    if snapshot is None:
+        return 0
+    return _total(snapshot, "total-records") if _total(snapshot, "total-delete-files") == 0 else None
+
+
+def _total(snapshot: Snapshot | None, key: str) -> int | None:
+    if snapshot is None:
+        return 0
+    if snapshot.summary is None:
+        return None
+    value = snapshot.summary.additional_properties.get(key)
+    return int(value) if value is not None and value.isdigit() else None
