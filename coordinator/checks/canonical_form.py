@@ -25,6 +25,11 @@ _DROPPED = frozenset(
         "groupedExecutionScanNodes",
     }
 )
+_PLAIN = frozenset(
+    {"columnIdentity", "dataColumns", "partitionColumns", "predicateColumns", "storageProperties", "functionHandle"}
+)
+"""Parts of handles with nothing in them that could be left out: most of a fragment's JSON, kept as it is."""
+_PLAIN_OF_SCAN = _PLAIN | {"assignments"}
 _PREFIX = "presto.default.$operator$"
 _TYPE_ONLY = frozenset(
     _PREFIX + name
@@ -73,7 +78,12 @@ class _Canonical:
             return self._call(value)
         if "bound" in value and "valueBlock" in value:
             return {**value, "valueBlock": self._number(value["type"], value["valueBlock"])}
-        kept = {key: self.form(inner) for key, inner in value.items() if key not in _DROPPED}
+        plain = _PLAIN_OF_SCAN if tag == ".TableScanNode" else _PLAIN
+        kept = {
+            key: inner if type(inner) is str or key in plain else self.form(inner)
+            for key, inner in value.items()
+            if key not in _DROPPED
+        }
         if isinstance(tag, str) and isinstance(value.get("id"), str):
             del kept["id"]
         if "sourceFragmentIds" in kept:

@@ -74,12 +74,15 @@ class _Cutter:
 
 def _fragment(number: str, root: PlanNode, scheme: PartitioningScheme) -> SimplePlanFragment:
     inside = list(walk(root))
-    variables = dict.fromkeys(variable for node in inside for variable in output_variables(node))
+    variables: dict[str, Variable] = {}
+    for node in inside:
+        for variable in output_variables(node):
+            variables.setdefault(variable.key, variable)
     writers = (nodes.CallDistributedProcedureNode, nodes.TableWriterNode)
     return SimplePlanFragment(
         id=number,
         root=root,
-        variables=tuple(variables),
+        variables=tuple(variables.values()),
         partitioning=_partitioning(inside),
         tableScanSchedulingOrder=tuple(_scheduling_order(root)),
         partitioningScheme=scheme,

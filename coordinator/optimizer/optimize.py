@@ -24,32 +24,42 @@ from coordinator.optimizer.rules.late_materialization import rewrite as late_mat
 from coordinator.planner.identifiers import PlanNodeIds
 from coordinator.planner.session_properties import session_flag
 from shared.errors import ErrorCode, ProcessionError
-from shared.plan.nodes import PlanNode
-from shared.plan.traversal import output_variables
+from shared.plan.nodes import (
+    CallDistributedProcedureNode,
+    FilterNode,
+    JoinNode,
+    LimitNode,
+    PlanNode,
+    ProjectNode,
+    TableScanNode,
+    TopNNode,
+    ValuesNode,
+)
+from shared.plan.traversal import output_variables, walk
 from shared.spi.pushdown import PushdownOf
 from shared.spi.session import Session
 
 RULES: tuple[Rule, ...] = (
     # First: what is always true or never so must not reach the connector as a domain.
-    node_rule("remove_trivial_filters", remove_trivial_filters.rewrite),
-    node_rule("evaluate_zero_limit", evaluate_zero_limit.rewrite),
-    node_rule("constant_values", constant_values.rewrite),
+    node_rule("remove_trivial_filters", remove_trivial_filters.rewrite, FilterNode),
+    node_rule("evaluate_zero_limit", evaluate_zero_limit.rewrite, LimitNode, TopNNode),
+    node_rule("constant_values", constant_values.rewrite, ValuesNode),
     # Before redundant projections, since a projection may become one when columns below it are gone.
     Rule("prune_unreferenced_outputs", prune_unreferenced_outputs.apply),
-    node_rule("remove_redundant_projections", remove_redundant_projections.rewrite),
+    node_rule("remove_redundant_projections", remove_redundant_projections.rewrite, ProjectNode),
     # After pruning, so that a connector's estimates are of the columns that are read.
     Rule("push_into_connector", push_into_connector.apply),
     # After connectors took their tables: what they joined is one table now.
     Rule("reorder_joins", reorder_joins.apply),
     # Again: columns that only a pushed condition read.
     Rule("prune_unreferenced_outputs", prune_unreferenced_outputs.apply),
-    node_rule("determine_join_distribution", determine_join_distribution.rewrite),
+    node_rule("determine_join_distribution", determine_join_distribution.rewrite, JoinNode),
     # Nothing changes a connector's columns any more.
-    node_rule("show_remote_queries", show_remote_queries.rewrite),
+    node_rule("show_remote_queries", show_remote_queries.rewrite, TableScanNode),
     # Last: the filters directly over scans are final, and the layout must say what they say.
-    node_rule("push_predicate_into_table_layout", push_predicate_into_table_layout.rewrite),
-    node_rule("push_predicate_into_system_table", push_predicate_into_system_table.rewrite),
-    node_rule("select_files_of_procedure", select_files_of_procedure.rewrite),
+    node_rule("push_predicate_into_table_layout", push_predicate_into_table_layout.rewrite, FilterNode),
+    node_rule("push_predicate_into_system_table", push_predicate_into_system_table.rewrite, FilterNode),
+    node_rule("select_files_of_procedure", select_files_of_procedure.rewrite, CallDistributedProcedureNode),
     # After pruning, which tells what the result needs, and after the layouts, which look-ups take over.
     Rule("late_materialization", late_materialization.apply),
 )
@@ -86,7 +96,10 @@ def optimize(
     )
     wanted = _output_types(plan)
     fired: list[FiredRule] = []
+    kinds = {type(node) for node in walk(plan)}
     for rule in rules:
+        if rule.kinds is not None and kinds.isdisjoint(rule.kinds):
+            continue
         if not session_flag(session, f"optimizer_rule_{rule.name}"):
             continue
         rewritten = _apply(rule, plan, context)
@@ -97,6 +110,7 @@ def optimize(
             message = f"Optimizer rule {rule.name} changed the output of the plan from {wanted} to {found}"
             raise ProcessionError(ErrorCode.INVALID_PLAN_ERROR, message)
         plan = rewritten
+        kinds = {type(node) for node in walk(plan)}
         fired.append(FiredRule(rule.name, plan))
     return plan, tuple(fired)
 

@@ -56,12 +56,17 @@ class Rule:
 
     name: str
     apply: Rewrite
+    kinds: frozenset[type] | None = None
+    """The nodes that it may change; a plan without any of them needs no look. None: any."""
 
 
-def node_rule(name: str, rewrite: Rewrite) -> Rule:
-    """A rule that looks at each node by itself, sources first."""
+def node_rule(name: str, rewrite: Rewrite, *kinds: type) -> Rule:
+    """A rule that looks at each node of the given ``kinds`` (of any, for none given) by itself, sources first."""
+    wanted = frozenset(kinds) or None
 
     def apply(plan: PlanNode, context: RuleContext) -> PlanNode:
-        return rewrite_bottom_up(plan, lambda node: rewrite(node, context))
+        return rewrite_bottom_up(
+            plan, lambda node: rewrite(node, context) if wanted is None or type(node) in wanted else node
+        )
 
-    return Rule(name, apply)
+    return Rule(name, apply, wanted)

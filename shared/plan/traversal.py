@@ -5,9 +5,9 @@ Plans are trees of frozen Structs; every function here is pure and keeps identit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter, is_
-from typing import Any, assert_never, get_args
+from typing import Any, assert_never, cast, get_args
 
 from msgspec.structs import replace
 
@@ -73,6 +73,8 @@ def _reader_of_sources(node: type) -> Callable[[Any], tuple[PlanNode, ...]]:
     match _CHILD_FIELDS[node]:
         case ():
             return lambda _: ()
+        case ("source",):
+            return lambda parent: (parent.source,)
         case (only,):
             read = attrgetter(only)
             return lambda parent: (read(parent),)
@@ -94,8 +96,10 @@ def with_sources(node: PlanNode, new: Sequence[PlanNode]) -> PlanNode:
     old = sources(node)
     if len(old) != len(new):
         raise ValueError(f"{node_name(node)} has {len(old)} sources, not {len(new)}")
-    if all(a is b for a, b in zip(old, new, strict=True)):
+    if all(map(is_, old, new)):
         return node
+    if _CHILD_FIELDS[type(node)] == ("source",):
+        return replace(cast(FilterNode, node), source=new[0])
     if isinstance(node, ExchangeNode):
         return replace(node, sources=tuple(new))
     if isinstance(node, FetchNode):
@@ -109,14 +113,21 @@ def walk(node: PlanNode) -> Iterator[PlanNode]:
     while stack:
         current = stack.pop()
         yield current
-        stack.extend(reversed(sources(current)))
+        below = _SOURCES[type(current)](current)
+        if len(below) == 1:  # as most have
+            stack.append(below[0])
+        elif below:
+            stack.extend(below[::-1])
 
 
 def rewrite_bottom_up(node: PlanNode, function: Callable[[PlanNode], PlanNode]) -> PlanNode:
     """The plan with ``function`` applied to every node after its inputs; unchanged subtrees stay the same objects."""
-    old = sources(node)
+    old = _SOURCES[type(node)](node)
     if not old:
         return function(node)
+    if len(old) == 1:
+        below = rewrite_bottom_up(old[0], function)
+        return function(node if below is old[0] else with_sources(node, (below,)))
     new = [rewrite_bottom_up(source, function) for source in old]
     return function(node if all(map(is_, old, new)) else with_sources(node, new))
 
@@ -136,6 +147,11 @@ def variable_of_key(key: str) -> Variable:
 
 def output_variables(node: PlanNode) -> tuple[Variable, ...]:  # noqa: C901  (one case a kind of node)
     """What ``node`` produces, in order, as Presto's ``PlanNode.getOutputVariables``."""
+    # By far the most are of these kinds, and a statement asks some hundred times.
+    while type(node) in _PASSING:
+        node = cast(FilterNode, node).source
+    if type(node) in _LISTING:
+        return cast(JoinNode, node).outputVariables
     match node:
         case (
             TableScanNode()
@@ -200,6 +216,19 @@ def output_variables(node: PlanNode) -> tuple[Variable, ...]:  # noqa: C901  (on
             return node.outputs
         case _:
             assert_never(node)
+
+
+_PASSING = frozenset({FilterNode, TopNNode, SortNode, LimitNode, EnforceSingleRowNode})
+_LISTING = frozenset({TableScanNode, ValuesNode, OutputNode, RemoteSourceNode, JoinNode})
+
+
+def output_keys(node: PlanNode) -> Collection[str]:
+    """The keys of ``output_variables(node)``, which a projection has at hand."""
+    while type(node) in _PASSING:
+        node = cast(FilterNode, node).source
+    if isinstance(node, ProjectNode):
+        return node.assignments.assignments.keys()
+    return {variable.key for variable in output_variables(node)}
 
 
 def expressions(node: PlanNode) -> tuple[RowExpression, ...]:

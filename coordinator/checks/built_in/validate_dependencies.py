@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from coordinator.checks.built_in.failure import invalid_plan
 from shared.plan.expressions import RowExpression, Variable
@@ -15,6 +15,7 @@ from shared.plan.nodes import (
     GroupIdNode,
     IndexJoinNode,
     JoinNode,
+    LimitNode,
     MarkDistinctNode,
     MergeJoinNode,
     MergeProcessorNode,
@@ -23,11 +24,13 @@ from shared.plan.nodes import (
     OutputNode,
     PlanNode,
     ProjectNode,
+    RemoteSourceNode,
     RowNumberNode,
     SemiJoinNode,
     SortNode,
     SpatialJoinNode,
     SpiTopNRowNumberNode,
+    TableScanNode,
     TableWriterNode,
     TopNNode,
     TopNRowNumberNode,
@@ -36,12 +39,22 @@ from shared.plan.nodes import (
     WindowNode,
 )
 from shared.plan.nodes import CallDistributedProcedureNode as CallNode
-from shared.plan.traversal import expressions, free_variables, output_variables, sources, variable_of_key, walk
+from shared.plan.traversal import (
+    expressions,
+    free_variables,
+    output_keys,
+    output_variables,
+    sources,
+    variable_of_key,
+    walk,
+)
 
 
 def check(plan: PlanNode) -> None:
     """Raises INVALID_PLAN_ERROR naming the missing variables and what the source offers."""
     for node in walk(plan):
+        if type(node) in _READ_NOTHING:
+            continue
         match node:
             case ExchangeNode():
                 _check_exchange(node)
@@ -55,12 +68,16 @@ def check(plan: PlanNode) -> None:
                 _check_single(node)
 
 
+_READ_NOTHING = frozenset({TableScanNode, RemoteSourceNode, LimitNode})
+
+
 def _check_single(node: PlanNode) -> None:
-    below = [variable for source in sources(node) for variable in output_variables(source)]
-    offered = {v.key for v in below}
+    over = sources(node)
+    offered = output_keys(over[0]) if len(over) == 1 else {key for source in over for key in output_keys(source)}
     for what, wanted in _wanted(node):
         missing = [v for v in wanted if v.key not in offered]
         if missing:
+            below = [variable for source in over for variable in output_variables(source)]
             raise invalid_plan(
                 f"Invalid node. {what} ({_names(missing)}) not in source plan output ({_names(below)})",
                 missing[0].sourceLocation or node.sourceLocation,
@@ -122,50 +139,52 @@ def _wanted(node: PlanNode) -> Iterator[tuple[str, Iterable[Variable]]]:  # noqa
 def _check_exchange(node: ExchangeNode) -> None:
     layout = {v.key for v in node.partitioningScheme.outputLayout}
     for source, variables in zip(node.sources, node.inputs, strict=True):
-        below = output_variables(source)
-        offered = {v.key for v in below}
+        offered = output_keys(source)
         for variable in variables:
             if variable.key not in offered:
-                raise _missing("EXCHANGE symbol ({}) not in source ({})", variable, below)
+                raise _missing("EXCHANGE symbol ({}) not in source ({})", variable, source)
     for variable in _read(node.partitioningScheme.partitioning.arguments):
         if variable.key not in layout:
-            layout_variables = node.partitioningScheme.outputLayout
-            raise _missing("Partitioning column ({}) not in output layout ({})", variable, layout_variables)
+            layout_names = _names(node.partitioningScheme.outputLayout)
+            message = f"Partitioning column ({variable.name}) not in output layout ({layout_names})"
+            raise invalid_plan(message, variable.sourceLocation)
 
 
 def _check_join(node: JoinNode | MergeJoinNode) -> None:
-    _check_sides(node, node.left, node.right)
-    both = output_variables(node.left) + output_variables(node.right)
-    offered = {v.key for v in both}
+    left, right = _check_sides(node, node.left, node.right)
     for variable in node.outputVariables:
-        if variable.key not in offered:
-            raise _missing("Output symbol ({}) not in sources ({})", variable, both)
+        if variable.key not in left and variable.key not in right:
+            raise _missing("Output symbol ({}) not in sources ({})", variable, node.left, node.right)
 
 
-def _check_sides(node: JoinNode | MergeJoinNode | IndexJoinNode, left: PlanNode, right: PlanNode) -> None:
-    on_left, on_right = output_variables(left), output_variables(right)
-    left_keys, right_keys = {v.key for v in on_left}, {v.key for v in on_right}
+def _check_sides(
+    node: JoinNode | MergeJoinNode | IndexJoinNode, left: PlanNode, right: PlanNode
+) -> tuple[Collection[str], Collection[str]]:
+    """The keys that either side offers."""
+    on_left, on_right = output_keys(left), output_keys(right)
     for clause in node.criteria:
-        if clause.left.key not in left_keys:
-            raise _missing("Symbol from join clause ({}) not in left source ({})", clause.left, on_left)
-        if clause.right.key not in right_keys:
-            raise _missing("Symbol from join clause ({}) not in right source ({})", clause.right, on_right)
+        if clause.left.key not in on_left:
+            raise _missing("Symbol from join clause ({}) not in left source ({})", clause.left, left)
+        if clause.right.key not in on_right:
+            raise _missing("Symbol from join clause ({}) not in right source ({})", clause.right, right)
     for variable in _read(expressions(node)):
-        if variable.key not in left_keys | right_keys:
-            raise _missing("Symbol from filter ({}) not in sources ({})", variable, on_left + on_right)
+        if variable.key not in on_left and variable.key not in on_right:
+            raise _missing("Symbol from filter ({}) not in sources ({})", variable, left, right)
+    return on_left, on_right
 
 
 def _check_semi_join(node: SemiJoinNode) -> None:
-    source, filtering = output_variables(node.source), output_variables(node.filteringSource)
-    if node.sourceJoinVariable.key not in {v.key for v in source}:
-        raise _missing("Symbol from semi join clause ({}) not in source ({})", node.sourceJoinVariable, source)
-    if node.filteringSourceJoinVariable.key not in {v.key for v in filtering}:
-        variable = node.filteringSourceJoinVariable
-        raise _missing("Symbol from semi join clause ({}) not in filtering source ({})", variable, filtering)
+    if node.sourceJoinVariable.key not in output_keys(node.source):
+        message = "Symbol from semi join clause ({}) not in source ({})"
+        raise _missing(message, node.sourceJoinVariable, node.source)
+    if node.filteringSourceJoinVariable.key not in output_keys(node.filteringSource):
+        message = "Symbol from semi join clause ({}) not in filtering source ({})"
+        raise _missing(message, node.filteringSourceJoinVariable, node.filteringSource)
 
 
-def _missing(template: str, variable: Variable, offered: Iterable[Variable]) -> Exception:
-    return invalid_plan(template.format(variable.name, _names(offered)), variable.sourceLocation)
+def _missing(template: str, variable: Variable, *below: PlanNode) -> Exception:
+    offered = _names(v for source in below for v in output_variables(source))
+    return invalid_plan(template.format(variable.name, offered), variable.sourceLocation)
 
 
 def _names(variables: Iterable[Variable]) -> str:

@@ -11,19 +11,23 @@ from shared.plan.types import parse_type
 
 def check(plan: PlanNode) -> None:
     """Raises INVALID_PLAN_ERROR naming the first expression whose type is no Presto type."""
+    known: set[str] = set()
     for node in walk(plan):
         for variable in output_variables(node):
-            _check_type(variable)
+            if variable.type not in known:
+                _check_type(variable, known)
         for expression in expressions(node):
             for inner in walk_expression(expression):
-                if not isinstance(inner, Lambda):
-                    _check_type(inner)
+                if not isinstance(inner, Lambda) and type_of(inner) not in known:
+                    _check_type(inner, known)
 
 
-def _check_type(expression: RowExpression) -> None:
+def _check_type(expression: RowExpression, known: set[str]) -> None:
+    text = type_of(expression)
     try:
-        parse_type(type_of(expression))
+        parse_type(text)
     except ValueError as error:
         name = expression.name if isinstance(expression, Variable) else type(expression).__name__.lower()
         message = f"Unresolved symbol {name}: {error}"
         raise invalid_plan(message, expression.sourceLocation) from error
+    known.add(text)

@@ -31,6 +31,7 @@ from shared.plan.nodes import (
     RowNumberNode,
     SemiJoinNode,
     SortNode,
+    TableScanNode,
     TopNNode,
     TopNRowNumberNode,
     UnnestNode,
@@ -75,6 +76,9 @@ def reads(plan: PlanNode) -> Outer:
     stack: list[PlanNode] = [plan]
     while stack:
         node = stack.pop()
+        if isinstance(node, TableScanNode):  # its handles hold no variables
+            found.update(node.outputVariables)
+            continue
         below = sources(node)
         if isinstance(node, UnnestNode):
             found |= {variable_of_key(k) for k in node.unnestVariables}
