@@ -20,6 +20,7 @@ from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, make
 from coordinator.engine.jobs import JobLog
 from coordinator.engine.measured import Operator, explain_analyze
 from coordinator.engine.procedures import run_procedure
+from coordinator.engine.row_steps import select_rows
 from coordinator.planner.planned_statement import (
     AnalyzeTable,
     CallProcedure,
@@ -31,11 +32,13 @@ from coordinator.planner.planned_statement import (
     ReturnRows,
     RunLocally,
     RunOnSpark,
+    SelectRows,
     WriteRows,
 )
 from shared.spi.catalog_changes import EditableCatalog
 from shared.spi.jobs import Job
 from shared.spi.procedure import ProcedureContext, ProcedureProgress
+from shared.spi.relation import RowSource
 from shared.spi.table_statistics import AnalyzableCatalog
 from shared.spi.table_writes import WritableCatalog, WriteContext
 from shared.spi.workers import WorkerRuntime
@@ -89,6 +92,9 @@ class Executor:
                 make_files(inputs, self._catalogs, execution.check_cancelled)
                 with arrow_inputs(inputs, self._catalogs, execution) as opened:
                     yield from self._local.run(sql, execution, opened)
+            case SelectRows(relation, steps):
+                source = cast(RowSource, self._catalogs.connector(relation.catalog))
+                yield from select_rows(source.read(relation), steps, execution)
             case RunOnSpark(sql, inputs):
                 make_files(inputs, self._catalogs, execution.check_cancelled)
                 with spark_inputs(inputs, self._catalogs, execution) as opened:

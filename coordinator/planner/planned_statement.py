@@ -14,7 +14,7 @@ from shared.spi.catalog_changes import CatalogChange
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.plan_converter import PlanFormat
 from shared.spi.procedure import ProcedureKind, TableTarget
-from shared.spi.relation import Input
+from shared.spi.relation import Input, RowsRelation
 from shared.spi.table_writes import TableWrite
 
 QueryType = Literal[
@@ -68,6 +68,46 @@ class RunLocally:
 
     sql: str
     inputs: tuple[Input, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NameRows:
+    """Columns by their new names, each with the name that it had."""
+
+    names: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeepRows:
+    """The rows for which a program of the kernels over ``columns`` is true."""
+
+    program: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRows:
+    """Rows by the named columns, each with whether it descends and whether NULLs come first."""
+
+    keys: tuple[tuple[str, bool, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CutRows:
+    """The first ``count`` rows."""
+
+    count: int
+
+
+RowStep = NameRows | KeepRows | OrderRows | CutRows
+
+
+@dataclass(frozen=True, slots=True)
+class SelectRows:
+    """Rows that a connector makes, through ``steps`` in their order: needs no engine."""
+
+    relation: RowsRelation
+    steps: tuple[RowStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +207,7 @@ class AnalyzeTable:
 Work = (
     ReturnRows
     | RunLocally
+    | SelectRows
     | RunOnSpark
     | FetchRows
     | CallProcedure

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator.planner.planned_statement import RunLocally, RunOnSpark
+from coordinator.planner.planned_statement import RunLocally, RunOnSpark, SelectRows
 from coordinator.sql.tokens import too_large
 from coordinator.unparser.engine_choice import runs_locally
 from coordinator.unparser.kept_zones import with_zones_as_text
 from coordinator.unparser.relations import Relations
+from coordinator.unparser.row_selection import row_selection
 from coordinator.unparser.scans import RelationOf, Scans
 from shared.errors import ErrorLocation, ProcessionError
 from shared.plan.expressions import Variable
@@ -24,12 +25,14 @@ def unparse(root: OutputNode, dialect: str, relation_of: RelationOf) -> str:
     return _unparse(root, dialect, relation_of)[0]
 
 
-def work_of(root: OutputNode, relation_of: RelationOf) -> RunLocally | RunOnSpark:
+def work_of(root: OutputNode, relation_of: RelationOf) -> RunLocally | RunOnSpark | SelectRows:
     """Where a query runs: locally when all that it reads is small and at hand, else on Spark with snapshots pinned.
 
     What is beyond the local engine runs on Spark as well.
     """
     root = with_zones_as_text(root)
+    if (selected := row_selection(root, relation_of)) is not None:
+        return selected
     if not runs_locally(root, relation_of):
         return RunOnSpark(*_unparse(root, "spark", relation_of))
     try:

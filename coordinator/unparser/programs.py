@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -57,6 +58,26 @@ def constant_program(node: RowExpression) -> dict[str, Any] | None:
         return None
     kind = encoded_type(typed(node))
     return {"zone": session_zone(), "columns": [], "result": kind, "expression": expression}
+
+
+@dataclass(frozen=True, slots=True)
+class RowProgram:
+    """A program and the columns that it reads, in its order."""
+
+    program: dict[str, Any]
+    columns: tuple[Variable, ...]
+
+
+def row_program(node: RowExpression) -> RowProgram | None:
+    """The program of an expression over columns; None when it needs an engine. Raises NOT_SUPPORTED likewise."""
+    build = _Builder("duckdb")
+    expression = build.expression(node, frozenset())
+    columns = tuple(c for c in build.columns if isinstance(c, Variable))
+    if len(columns) < len(build.columns) or build.volatile:
+        return None
+    kinds = [encoded_type(typed(c)) for c in columns]
+    program = {"zone": session_zone(), "columns": kinds, "result": encoded_type(typed(node)), "expression": expression}
+    return RowProgram(program, columns)
 
 
 def calls_python(tree: Any) -> bool:
