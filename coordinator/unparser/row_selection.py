@@ -36,6 +36,7 @@ def row_selection(root: OutputNode, relation_of: RelationOf) -> SelectRows | Non
     steps: list[RowStep] = []
     node: PlanNode = root.source
     while not isinstance(node, TableScanNode):
+        made: RowStep | None
         match node:
             case FilterNode():
                 made = _kept(node.predicate)
