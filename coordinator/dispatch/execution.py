@@ -12,10 +12,14 @@ from coordinator.dispatch.pages import encode_batch
 from coordinator.dispatch.ports import QueryProgress, StatementExecutor
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
-from coordinator.planner.planned_statement import PlannedStatement
+from coordinator.planner.planned_statement import PlannedStatement, ReturnRows, Work
 from shared.errors import ProcessionError
 from shared.plan.types import Type, parse_type
 from shared.spi.session import Session
+
+_FEW_ROWS = 100
+_SHORT_TEXT = 1000
+_PLAIN = (bool, int, float)
 
 
 class QueryExecution:
@@ -62,7 +66,10 @@ def start_execution(
     first_rows: Callable[[], None],
     ended: Callable[[ProcessionError | None], None],
 ) -> None:
-    """Run on a new thread. The three callbacks are called on the query's loop, in this order, each at most once."""
+    """Run on a new thread, or at once where nothing is left to do but to encode a few rows.
+
+    The three callbacks are called on the query's loop, in this order, each at most once.
+    """
 
     def run() -> None:
         query.call_on_loop(started)
@@ -76,7 +83,21 @@ def start_execution(
         query.buffer.finish()
         query.call_on_loop(lambda: ended(error))
 
+    if _is_small(planned.work):
+        run()
+        return
     threading.Thread(target=run, name=f"query-{query.id}", daemon=True).start()
+
+
+def _is_small(work: Work) -> bool:
+    """Whether the rows are known and so few that the loop encodes them in less time than a thread takes to start."""
+    if not isinstance(work, ReturnRows) or len(work.rows) > _FEW_ROWS:
+        return False
+    return all(v is None or isinstance(v, _PLAIN) or _is_short(v) for row in work.rows for v in row)
+
+
+def _is_short(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= _SHORT_TEXT
 
 
 def _once(action: Callable[[], None]) -> Callable[[], None]:
