@@ -9,6 +9,7 @@ from typing import Any
 
 from coordinator.connectors.tpch.distinct_values import distinct_values
 from coordinator.connectors.tpch.files import file_names, generate, size_bytes
+from coordinator.connectors.tpch.statistics import table_statistics
 from coordinator.connectors.tpch.tables import SCHEMAS, TABLES, Table, exact_rows, scale_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
@@ -16,8 +17,10 @@ from shared.properties import Property
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.procedure import Procedure
 from shared.spi.relation import ParquetRelation
+from shared.spi.table_statistics import TableStatistics
 
 TYPE = "tpch"
+ROW_NUMBER = "row_number"
 _NAMING = "tpch.column-naming"
 _CACHE = "tpch.cache-directory"
 _ALL_AT_ONCE = 0.1
@@ -73,8 +76,14 @@ class TpchConnector:
             ),
             row_count=exact_rows(table, scale),
             size_bytes=size_bytes(table, scale),
+            hidden_columns=(self._row_number(table),),
             distinct_values=distinct_values(table, tuple(self._columns(table)), scale),
         )
+
+    def statistics(self, schema: str, table: str) -> TableStatistics | None:
+        """For SHOW STATS, where Presto's connector has them."""
+        known = TABLES.get(table)
+        return None if known is None else table_statistics(schema, table, self._prefix(known))
 
     def relation(self, scan: TableScanNode) -> ParquetRelation:
         table, scale = _of_handle(scan.table)
@@ -91,8 +100,17 @@ class TpchConnector:
         return ()
 
     def _columns(self, table: Table) -> dict[str, str]:
-        prefix = table.prefix if self._settings.standard_names else ""
-        return {prefix + name: kind for name, kind in table.columns.items()}
+        return {self._prefix(table) + name: kind for name, kind in table.columns.items()}
+
+    def _prefix(self, table: Table) -> str:
+        return table.prefix if self._settings.standard_names else ""
+
+    def _row_number(self, table: Table) -> ColumnMetadata:
+        """Presto's hidden column: which row of the generator's it is, a function of the first column."""
+        key = self._prefix(table) + next(iter(table.columns))
+        sparse = table.name in ("orders", "lineitem")
+        handle = {"@type": TYPE, "columnName": ROW_NUMBER, "type": "bigint", "key": key, "sparse": sparse}
+        return ColumnMetadata(ROW_NUMBER, "bigint", handle, nullable=False, hidden=True)
 
     def _home(self) -> Path:
         return self._settings.home / ("standard" if self._settings.standard_names else "simplified")
