@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, tzinfo
 from typing import Any
 
+from msgspec.structs import replace
+
 from coordinator.analyzer.casts import cast_value, foldable
 from coordinator.analyzer.types import BOOLEAN, type_text
 from shared.errors import ProcessionError
@@ -133,7 +135,10 @@ def cast(expression: RowExpression, target: Type, zone: tzinfo = UTC) -> RowExpr
         return expression
     if isinstance(expression, Constant) and foldable(source, target):
         try:
-            return constant(cast_value(value_of(expression), source, target, zone), target)
+            made = constant(cast_value(value_of(expression), source, target, zone), target)
+            # Only parameters of DESCRIBE INPUT have a place, by which they are found again.
+            place = expression.sourceLocation
+            return made if place is None else replace(made, sourceLocation=place)
         except (ProcessionError, ValueError):
             pass
     return function_call("$operator$cast", (expression,), target, display="CAST", place=expression.sourceLocation)

@@ -22,7 +22,7 @@ from coordinator.analyzer.builders import (
 )
 from coordinator.analyzer.casts import can_cast
 from coordinator.analyzer.context import Context, SortItem
-from coordinator.analyzer.syntax import CAST, EXTRACT, LITERAL, POSITION, TRY_CAST, function_name
+from coordinator.analyzer.syntax import CAST, EXTRACT, LITERAL, PARAMETER, POSITION, TRY_CAST, function_name
 from coordinator.analyzer.typed_literals import timestamp_literal, typed_literal
 from coordinator.analyzer.types import (
     BOOLEAN,
@@ -269,6 +269,8 @@ def _cast(node: Any, context: Context, analyze: Analyze) -> RowExpression:
 
 def _literal(node: Any, context: Context, _analyze: Analyze) -> RowExpression:
     name, text = str(node.expressions[0].this).lower(), str(node.expressions[1].this)
+    if name == PARAMETER:
+        return _parameter(int(text), node, context)
     try:
         return typed_literal(name, text, context)
     except ProcessionError as error:
@@ -278,6 +280,13 @@ def _literal(node: Any, context: Context, _analyze: Analyze) -> RowExpression:
         raise context.error(node, message, ErrorCode.SYNTAX_ERROR) from error
     except ValueError as error:
         raise context.error(node, f"'{text}' is not a valid {name} literal") from error
+
+
+def _parameter(position: int, node: Any, context: Context) -> RowExpression:
+    if position >= len(context.parameters):
+        message = f"Incorrect number of parameters: expected {position + 1} but found {len(context.parameters)}"
+        raise context.error(node, message, ErrorCode.INVALID_ARGUMENTS)
+    return context.parameters[position]
 
 
 def _extract(node: Any, context: Context, analyze: Analyze) -> RowExpression:

@@ -55,7 +55,7 @@ class Context:
     sinks: Sinks | None = None
     clause: str = "expression"
     lambdas: Mapping[str, Variable] = field(default_factory=dict)
-    parameters: tuple[Any, ...] = ()
+    parameters: tuple[RowExpression, ...] = ()
     places: Places | None = None
 
     @property

@@ -18,7 +18,6 @@ from coordinator.analyzer.literal_nodes import (
     hexadecimal,
     interval,
     literal,
-    literal_expression,
     null,
     unicode_text,
 )
@@ -397,8 +396,7 @@ def _placeholder(node: Any, context: Context) -> RowExpression:
     if position >= len(context.parameters):
         message = f"Incorrect number of parameters: expected {position + 1} but found {len(context.parameters)}"
         raise context.error(node, message, ErrorCode.INVALID_ARGUMENTS)
-    value = context.parameters[position]
-    return literal_expression(value)
+    return context.parameters[position]
 
 
 def _placeholders(tree: Any) -> list[Any]:

@@ -25,6 +25,9 @@ REWRITTEN = "rewritten"
 """Marks the root of a tree made here, in its ``meta``."""
 CAST, TRY_CAST, LITERAL, EXTRACT, POSITION = "$cast", "$try_cast", "$literal", "$extract", "$position"
 
+PARAMETER = "parameter"
+"""In the place of a literal's type: a ``?``, whose number stands in the place of the text."""
+
 _STRUCTURAL = frozenset(
     [
         "select",
@@ -234,6 +237,7 @@ class _Rewriter:
                 self.closing[stack.pop()] = index
         self.replaced: dict[int, list[Token]] = {}
         self.out: list[Token] = []
+        self.parameters = 0
 
     def rewrite(self) -> list[Token]:
         for index, token in enumerate(self.tokens):
@@ -285,6 +289,20 @@ class _Rewriter:
             self._literal(index + 1, "double")
         elif following is TokenType.L_PAREN and kind is not TokenType.STRING and self._is_call(index, word, quoted):
             self._rename(index, token, word)
+        elif kind is TokenType.PLACEHOLDER:
+            self._parameter(index, token)
+
+    def _parameter(self, index: int, token: Token) -> None:
+        """Numbered here, since trees are not in the order of the text; LIMIT takes no call."""
+        if self._word(index - 1) not in ("limit", "offset", "first"):
+            self.replaced[index] = [
+                *self._call(token, LITERAL),
+                _make(token, TokenType.STRING, PARAMETER),
+                _make(token, TokenType.COMMA, ","),
+                _make(token, TokenType.STRING, str(self.parameters)),
+                _make(token, TokenType.R_PAREN, ")"),
+            ]
+        self.parameters += 1
 
     def _is_call(self, index: int, word: str, quoted: bool) -> bool:
         before = self._kind(index - 1)

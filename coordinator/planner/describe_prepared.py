@@ -4,43 +4,132 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
+from coordinator.analyzer.builders import constant
 from coordinator.analyzer.procedure_resolution import resolve_procedure
+from coordinator.analyzer.syntax import parse_query
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.planned_statement import Column, PlannedStatement
+from coordinator.planner.query import plan_query
 from coordinator.planner.show import rows_statement
 from coordinator.sql.parameters import placeholders
-from coordinator.sql.statements import Call, Statement
+from coordinator.sql.statements import Call, Query, Statement
 from coordinator.sql.tokens import tokenize
-from shared.plan.types import parse_type
+from shared.plan.expressions import Constant, SourceLocation, Variable
+from shared.plan.nodes import ExchangeNode, OutputNode, PlanNode, ProjectNode, TableScanNode, ValuesNode
+from shared.plan.traversal import expressions, output_variables, sources, variable_of_key, walk, walk_expression
+from shared.plan.types import Type, parse_type
+from shared.spi.connector import TableMetadata
 from shared.spi.session import Session
 
-_FIXED_SIZES = {"bigint": 8, "integer": 4, "smallint": 2, "tinyint": 1, "double": 8, "real": 4, "boolean": 1, "date": 4}
-_INPUT_COLUMNS = (Column("Position", "integer"), Column("Type", "varchar"))
-_OUTPUT_COLUMNS = (
-    Column("Column Name", "varchar"),
-    Column("Catalog", "varchar"),
-    Column("Schema", "varchar"),
-    Column("Table", "varchar"),
-    Column("Type", "varchar"),
-    Column("Type Size", "bigint"),
-    Column("Aliased", "boolean"),
-)
+Origin = tuple[str, str, str]
+"""Catalog, schema and table."""
+_FIXED_SIZES = {
+    "bigint": 8, "integer": 4, "smallint": 2, "tinyint": 1, "double": 8, "real": 4, "boolean": 1, "date": 4, "time": 8,
+    "timestamp": 8, "timestamp with time zone": 8, "time with time zone": 8, "interval day to second": 8,
+    "interval year to month": 4, "unknown": 1, "uuid": 16, "ipaddress": 16,
+}  # fmt: skip
+_SHORT_DECIMAL = 18
 
 
 def describe_input(statement: Statement, prepared: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
-    """A row a parameter; the type is that of the procedure argument that the parameter is, else ``unknown``."""
-    types = {mark.start: "unknown" for mark in placeholders(tokenize(prepared))}
+    """A row a parameter with the type, without its own parameters, that it is coerced to; else ``unknown``.
+
+    For a CALL that is the type of the argument. Raises what analyzing the statement raises.
+    """
+    marks = placeholders(tokenize(prepared))
+    types = dict.fromkeys(range(len(marks)), "unknown")
     if isinstance(statement, Call):
-        declared = resolve_procedure(statement, session, catalogs).procedure.declaration.arguments
-        by_name = {argument.name: argument.type for argument in declared}
-        for position, argument in enumerate(statement.arguments):
-            if len(argument.tokens) == 1 and argument.tokens[0].start in types:
-                name = argument.name or (declared[position].name if position < len(declared) else "")
-                types[argument.tokens[0].start] = by_name.get(name, "unknown")
-    return rows_statement(_INPUT_COLUMNS, enumerate(types.values()))
+        types |= _of_arguments(statement, [mark.start for mark in marks], session, catalogs)
+    elif isinstance(statement, Query) and marks:
+        types |= _of_query(statement, prepared, len(marks), session, catalogs)
+    rows = list(types.items())
+    if not rows:
+        return rows_statement((Column("Position", "unknown"), Column("Type", "unknown")), ())
+    return rows_statement((Column("Position", "integer"), _text_column("Type", [kind for _, kind in rows])), rows)
 
 
-def describe_output(columns: Sequence[Column]) -> PlannedStatement:
-    """A row a result column."""
-    rows = [(c.name, "", "", "", c.type, _FIXED_SIZES.get(parse_type(c.type).base, 0), False) for c in columns]
-    return rows_statement(_OUTPUT_COLUMNS, rows)
+def _of_arguments(call: Call, marks: list[int], session: Session, catalogs: Catalogs) -> dict[int, str]:
+    declared = resolve_procedure(call, session, catalogs).procedure.declaration.arguments
+    by_name = {argument.name: argument.type for argument in declared}
+    found = {}
+    for position, argument in enumerate(call.arguments):
+        if len(argument.tokens) == 1 and argument.tokens[0].start in marks:
+            name = argument.name or (declared[position].name if position < len(declared) else "")
+            found[marks.index(argument.tokens[0].start)] = by_name.get(name, "unknown")
+    return found
+
+
+def _of_query(query: Query, text: str, count: int, session: Session, catalogs: Catalogs) -> dict[int, str]:
+    """Each parameter is a NULL with a place of its own, which coercions keep."""
+    marked = tuple(
+        replace(constant(None, Type("unknown")), sourceLocation=SourceLocation(line=0, column=i)) for i in range(count)
+    )
+    tree = parse_query(text, query.tokens)
+    planned = plan_query(tree, text, session, catalogs, parameters=marked, tokens=query.tokens)
+    found = {}
+    for node in walk(planned.root):
+        for expression in expressions(node):
+            for part in walk_expression(expression):
+                place = part.sourceLocation
+                if isinstance(part, Constant) and place is not None and place.line == 0:
+                    found[place.column] = parse_type(part.type).base
+    return found
+
+
+def describe_output(
+    columns: Sequence[Column], origins: Sequence[Origin | None] = (), aliased: Sequence[bool] = ()
+) -> PlannedStatement:
+    """A row a result column, with the table that it comes from and whether it was renamed."""
+    rows = []
+    for i, shown in enumerate(columns):
+        origin = (origins[i] if i < len(origins) else None) or ("", "", "")
+        rows.append((shown.name, *origin, shown.type, _size(shown.type), i < len(aliased) and aliased[i]))
+    names = ("Column Name", "Catalog", "Schema", "Table", "Type")
+    if not rows:
+        return rows_statement([Column(name, "unknown") for name in (*names, "Type Size", "Aliased")], ())
+    texts = [_text_column(name, [str(row[i]) for row in rows]) for i, name in enumerate(names)]
+    return rows_statement((*texts, Column("Type Size", "integer"), Column("Aliased", "boolean")), rows)
+
+
+def origins_of(root: PlanNode, tables: Sequence[TableMetadata]) -> tuple[Origin | None, ...]:
+    """Of each result column, the table whose column it is, unchanged."""
+    assert isinstance(root, OutputNode)
+    return tuple(_origin(root.source, variable.name, tables) for variable in root.outputVariables)
+
+
+def _origin(node: PlanNode, name: str, tables: Sequence[TableMetadata]) -> Origin | None:
+    match node:
+        case TableScanNode():
+            found = next((t for t in tables if t.handle.connectorHandle == node.table.connectorHandle), None)
+            return None if found is None else (found.catalog, found.schema, found.name)
+        case ProjectNode():
+            assigned = {variable_of_key(key).name: e for key, e in node.assignments.assignments.items()}
+            expression = assigned.get(name)
+            return _origin(node.source, expression.name, tables) if isinstance(expression, Variable) else None
+        case ValuesNode() | ExchangeNode():
+            return None
+        case _:
+            below = [s for s in sources(node) if any(v.name == name for v in output_variables(s))]
+            return _origin(below[0], name, tables) if below else None
+
+
+def aliased_columns(query: Query, text: str) -> tuple[bool, ...]:
+    """Which columns of a plain SELECT are renamed; nothing for one with ``*``."""
+    items = getattr(parse_query(text, query.tokens), "expressions", None) or ()
+    if any(type(item).__name__ == "Star" or getattr(item, "is_star", False) for item in items):
+        return ()
+    return tuple(type(item).__name__ == "Alias" for item in items)
+
+
+def _text_column(name: str, values: Sequence[str]) -> Column:
+    """As in Presto, whose rows here are literals: as wide as the longest."""
+    return Column(name, f"varchar({max(map(len, values))})")
+
+
+def _size(kind: str) -> int:
+    parsed = parse_type(kind)
+    if parsed.base == "decimal":
+        return 8 if parsed.numbers and parsed.numbers[0] <= _SHORT_DECIMAL else 16
+    return _FIXED_SIZES.get(parsed.base, 0)

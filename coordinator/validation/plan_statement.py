@@ -24,7 +24,7 @@ from coordinator.optimizer.optimize import FiredRule, optimize
 from coordinator.optimizer.rules.late_materialization.likely_rows import likely_rows
 from coordinator.planner import session_statements, show
 from coordinator.planner.alter import procedure_call
-from coordinator.planner.describe_prepared import describe_input, describe_output
+from coordinator.planner.describe_prepared import aliased_columns, describe_input, describe_output, origins_of
 from coordinator.planner.planned_statement import (
     AnalyzeTable,
     ChangeCatalog,
@@ -185,7 +185,7 @@ class _Line:
                 prepared = session_statements.prepared_text(statement.name, session)
                 return describe_input(parse_statement(prepared), prepared, session, catalogs)
             case sql.DescribeOutput():
-                return describe_output(self._output_columns(statement.name))
+                return self._describe_output(statement.name)
             case _:
                 raise AssertionError(f"no reader for {type(statement).__name__}")
 
@@ -203,14 +203,20 @@ class _Line:
             raise ProcessionError(error.code, error.message, location=place) from error
         return replace(planned, prepared_sql=prepared)
 
-    def _output_columns(self, name: str) -> tuple[Column, ...]:
+    def _describe_output(self, name: str) -> PlannedStatement:
         prepared = session_statements.prepared_text(name, self._session)
         statement = parse_statement(prepared)
         if isinstance(statement, sql.Call):
             declaration = resolve_procedure(statement, self._session, self._catalogs).procedure.declaration
-            return tuple(Column(column.name, column.type) for column in declaration.output)
-        unknown = ("NULL",) * len(placeholders(tokenize(prepared)))
-        return self._execute(prepared, unknown, ErrorLocation(1, 1)).columns
+            return describe_output([Column(column.name, column.type) for column in declaration.output])
+        marks = placeholders(tokenize(prepared))
+        if isinstance(statement, sql.Query):
+            tree = parse_query(prepared, statement.tokens)
+            unknown = (None,) * len(marks)
+            planned = plan_query(tree, prepared, self._session, self._catalogs, unknown, statement.tokens)
+            origins = origins_of(planned.root, planned.tables)
+            return describe_output(planned.columns, origins, aliased_columns(statement, prepared))
+        return describe_output(self._execute(prepared, ("NULL",) * len(marks), ErrorLocation(1, 1)).columns)
 
     def _query(self, query: sql.Query, text: str) -> PlannedStatement:
         _refuse_parameters(query.tokens, text)

@@ -150,7 +150,7 @@ def test_execute(plan: Plan) -> None:
 
 def test_describe_prepared(plan: Plan) -> None:
     assert rows(plan("DESCRIBE INPUT ok", session())) == [(0, "varchar"), (1, "bigint")]
-    assert rows(plan("DESCRIBE INPUT query", session())) == [(0, "unknown")]
+    assert rows(plan("DESCRIBE INPUT query", session())) == [(0, "integer")]
     assert rows(plan("DESCRIBE OUTPUT ok", session())) == [
         ("current_snapshot_id", "", "", "", "bigint", 8, False),
     ]

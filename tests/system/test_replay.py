@@ -21,13 +21,10 @@ ENGINE = "this server has other properties"
 PLAN = "plans are ours: other estimates, ids and rules"
 ROLES = "no roles, grants or SQL functions here"
 EXCEPTIONS = {
-    "types_08": "an offset zone is shown with UTC before it",
-    "types_11": "an empty map without types does not leave the local engine",
     "types_14": "sketches need Spark; the recorded refusal is of one type",
     "pages_target_size": "the order of rows without ORDER BY",
     "replay_and_bad_tokens": "asks the same page several times; tests/protocol/test_conversation.py does",
     "binary_results": "pages are binary; tests/protocol/test_binary_results.py compares them",
-    "err_regex": "the local engine's text",
     "err_set_session_value": "Presto answers GENERIC_INTERNAL_ERROR with a Java class",
     "err_bad_transaction": "transactions hold nothing here, so that none is unknown",
     "show_catalogs": CATALOGS,
@@ -38,7 +35,6 @@ EXCEPTIONS = {
     "set_session_catalog": ENGINE,
     "jdbc_types": "the recording holds 40 of its 47 rows; test_system_tables compares those",
     "show_current_roles": ROLES,
-    "grant": ROLES,
     "create_function": ROLES,
     "drop_function": ROLES,
     **dict.fromkeys(
@@ -59,9 +55,6 @@ EXCEPTIONS = {
         ),
         NO_MEMORY,
     ),
-    "show_stats": "statistics of columns are not in this server yet",
-    "show_stats_query": "statistics of columns are not in this server yet",
-    "describe_input": "types of parameters are unknown here",
     "explain_analyze_verbose": PLAN,
     "explain_analyze_json": PLAN,
     "iceberg_call": NO_LAB,
@@ -69,7 +62,6 @@ EXCEPTIONS = {
     "iceberg_delete": NO_LAB,
     "iceberg_insert": NO_LAB,
     "iceberg_system_table": NO_LAB,
-    "in_transaction": "its transaction was started by an earlier conversation",
     "cancel_running": "reads hundreds of gigabytes",
     "cancel_queued": "reads hundreds of gigabytes",
 }

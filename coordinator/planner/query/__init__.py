@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlglot.tokens import Token
 
+from coordinator.analyzer.literal_nodes import literal_expression
 from coordinator.analyzer.locations import Places
 from coordinator.analyzer.syntax import REWRITTEN, parse_query, query_tokens
 from coordinator.connectors.registry import Catalogs
@@ -16,6 +17,7 @@ from coordinator.planner.query.planner import QueryPlanner
 from coordinator.planner.source_locations import inherit_locations
 from coordinator.sql.tokens import too_large
 from shared.errors import ErrorLocation
+from shared.plan.expressions import Constant
 from shared.plan.nodes import OutputNode
 from shared.spi.connector import TableMetadata
 from shared.spi.session import Session
@@ -44,14 +46,15 @@ def plan_query(
     """The plan of the query in the statement ``text``.
 
     ``tree`` may be None or any sqlglot tree: unless ``coordinator.analyzer.syntax`` made it, ``text`` is parsed again,
-    without a leading EXPLAIN […] or PREPARE … FROM. ``parameters`` are the Python values of the query's ``?``,
-    ``tokens`` those of the query where the caller has them.
+    without a leading EXPLAIN […] or PREPARE … FROM. ``parameters`` are the Python values, or constants,
+    of the query's ``?``, ``tokens`` those of the query where the caller has them.
     Raises located ProcessionErrors with Presto's texts.
     """
     if tree is None or not tree.meta.get(REWRITTEN):
         tokens = query_tokens(text)
         tree = parse_query(text, tokens)
-    planner = QueryPlanner(text, session, catalogs, parameters, Places(text, tokens))
+    values = tuple(p if isinstance(p, Constant) else literal_expression(p) for p in parameters)
+    planner = QueryPlanner(text, session, catalogs, values, Places(text, tokens))
     try:
         plan = planner.plan_query(tree, planner.context)
     except RecursionError as error:
