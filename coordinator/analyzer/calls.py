@@ -258,6 +258,8 @@ def _cast(node: Any, context: Context, analyze: Analyze) -> RowExpression:
         target = read_type(str(target_node.this))
     except ValueError as error:
         raise context.error(target_node, str(error)) from error
+    if target.base == "unknown":
+        raise context.error(node, "UNKNOWN is not a valid type")
     source = typed(value)
     if not can_cast(source, target):
         raise context.error(node, f"Cannot cast {type_text(source)} to {type_text(target)}")

@@ -115,6 +115,9 @@ def registry() -> Mapping[str, tuple[FunctionSignature, ...]]:
             taken = (_read(moment), _read(zone))
             hidden = FunctionSignature("at_timezone", "scalar", taken, _read(moment), True, False)
             functions.setdefault("at_timezone", []).append(hidden)
+    for name in ("max_data_size_for_stats", "sum_data_size_for_stats"):
+        # Hidden too; ANALYZE of other engines writes them out.
+        functions[name] = [FunctionSignature(name, "aggregate", (_read("T"),), _read("bigint"), True, False)]
     return {name: tuple(signatures) for name, signatures in functions.items()}
 
 

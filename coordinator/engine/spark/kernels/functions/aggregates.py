@@ -8,16 +8,14 @@ import math
 import random
 import struct
 from collections.abc import Callable, Iterable
-from datetime import date, datetime
-from decimal import Decimal
 from typing import Any
 
 from .compare import ascending, compare, distinct, key
-from .failures import check, invalid
-from .hashes import xxhash64
+from .failures import check
 from .kinds import Kind, single
 from .sketches import SKETCH_AGGREGATES
 from .table import Function, Signature, Table
+from .type_hashes import type_hash, value_size
 
 Rows = tuple[tuple[Any, ...], ...]
 Fold = Callable[..., Any]
@@ -266,37 +264,23 @@ def _extreme(sign: int) -> Fold:
     return fold
 
 
-def _hash(value: Any, kind: Kind) -> int:
-    """XX_HASH_64 of Presto's operators."""
-    match kind.base:
-        case "varchar" | "char" | "json":
-            return xxhash64(value.encode())
-        case "varbinary":
-            return xxhash64(value)
-        case "double":
-            return xxhash64(struct.pack("<d", 0.0 if value == 0 else value))
-        case "real":
-            return xxhash64(struct.pack("<q", struct.unpack("<i", struct.pack("<f", value))[0]))
-        case "decimal" if kind.numbers[0] <= 18:
-            return xxhash64(struct.pack("<q", int(Decimal(value).scaleb(kind.numbers[1]))))
-        case "date":
-            return xxhash64(struct.pack("<q", value.toordinal() - date(1970, 1, 1).toordinal()))
-        case "timestamp":
-            gap = value - datetime(1970, 1, 1)
-            return xxhash64(struct.pack("<q", gap.days * 86_400_000 + gap.seconds * 1000 + gap.microseconds // 1000))
-        case "boolean" | "tinyint" | "smallint" | "integer" | "bigint":
-            return xxhash64(struct.pack("<q", int(value)))
-    raise invalid(f"checksum of {kind} is not supported")
-
-
 def _checksum(signature: Signature, rows: Rows) -> bytes | None:
     if not rows:
         return None
     (kind,) = _kinds(signature)
     total = 0
     for (value,) in rows:
-        total += _PRIME if value is None else _hash(value, kind) * _PRIME
+        total += _PRIME if value is None else type_hash(value, kind) * _PRIME
     return struct.pack("<Q", total & _MASK)
+
+
+def _data_size(total: Callable[[Iterable[int]], int]) -> Fold:
+    def fold(signature: Signature, rows: Rows) -> int | None:
+        (kind,) = _kinds(signature)
+        known = [value_size(row[0], kind) for row in rows if row[0] is not None]
+        return total(known) if known else None
+
+    return fold
 
 
 def _noisy(measure: Callable[[list[Any], tuple[Any, ...]], float | None], *, whole: bool) -> Fold:
@@ -366,7 +350,8 @@ _PLAIN: dict[str, Fold] = {
     "max_by": _extreme_by(1), "min_by": _extreme_by(-1), "max": _extreme(1), "min": _extreme(-1),
 }  # fmt: skip
 _TYPED: dict[str, Fold] = {
-    "checksum": _checksum, "approx_percentile": _percentile, "numeric_histogram": _real_map,
+    "checksum": _checksum, "max_data_size_for_stats": _data_size(max), "sum_data_size_for_stats": _data_size(sum),
+    "approx_percentile": _percentile, "numeric_histogram": _real_map,
     "noisy_count_gaussian": _noisy(lambda values, _: sum(v is not None for v in values), whole=True),
     "noisy_count_if_gaussian": _noisy(lambda values, _: sum(v is True for v in values), whole=True),
     "noisy_sum_gaussian": _noisy(_noisy_sum, whole=False), "noisy_avg_gaussian": _noisy(_noisy_avg, whole=False),
