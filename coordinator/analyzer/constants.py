@@ -13,6 +13,7 @@ from coordinator.analyzer.interpreter import NotConstantError, evaluate
 from coordinator.analyzer.syntax import REWRITTEN, parse_expression
 from coordinator.analyzer.types import can_coerce, read_type, type_text
 from shared.errors import ErrorCode, ProcessionError
+from shared.plan.types import Type
 from shared.spi.session import Session
 
 
@@ -45,6 +46,27 @@ def constant_type(tree: exp.Expression, session: Session) -> str:
     """The Presto type of a constant expression before any coercion."""
     normal = tree if _is_rewritten(tree) else parse_expression(_presto_text(tree))
     return type_text(typed(analyze_expression(normal, Context("", session))))
+
+
+def typed_constant(tree: Any, session: Session, coerced_to: str | None = None) -> tuple[Type, Any]:
+    """The type and the value of a constant expression in a tree of ``syntax``, the value as one of ``coerced_to``.
+
+    Where the type does not coerce the value is None. Raises located ProcessionErrors.
+    """
+    context = Context("", session, clause="Constant expression")
+    location = context.locate(tree)
+    try:
+        expression = analyze_expression(tree, context)
+        kind = typed(expression)
+        if coerced_to is not None:
+            target = read_type(coerced_to)
+            if not can_coerce(kind, target):
+                return kind, None
+            expression = coerce(expression, target, context.zone)
+        return kind, evaluate(expression, context.zone)
+    except NotConstantError as error:
+        message = "Constant expression cannot contain column references or this function"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"{message}: {error}", location=location) from error
 
 
 def evaluate_constant_text(text: str, expected_type: str, session: Session) -> Any:

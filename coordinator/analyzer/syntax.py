@@ -17,6 +17,7 @@ from sqlglot.dialects.trino import Trino
 from sqlglot.errors import ParseError
 from sqlglot.tokens import Token, TokenType
 
+from coordinator.analyzer.version_tokens import VERSION_KINDS, version_end
 from coordinator.sql.tokens import location_of, tokenize, too_large
 from shared.errors import ErrorCode, ProcessionError
 
@@ -25,6 +26,8 @@ REWRITTEN = "rewritten"
 """Marks the root of a tree made here, in its ``meta``."""
 CAST, TRY_CAST, LITERAL, EXTRACT, POSITION = "$cast", "$try_cast", "$literal", "$extract", "$position"
 
+AS_OF, BEFORE = "$as_of", "$before"
+"""Around the version of a table."""
 PARAMETER = "parameter"
 """In the place of a literal's type: a ``?``, whose number stands in the place of the text."""
 
@@ -238,6 +241,8 @@ class _Rewriter:
         self.replaced: dict[int, list[Token]] = {}
         self.out: list[Token] = []
         self.parameters = 0
+        self.before: dict[int, list[Token]] = {}
+        self.after: dict[int, list[Token]] = {}
 
     def rewrite(self) -> list[Token]:
         for index, token in enumerate(self.tokens):
@@ -245,7 +250,7 @@ class _Rewriter:
                 self._refuse(index, token)
                 self._visit(index, token)
         for index, token in enumerate(self.tokens):
-            self.out.extend(self.replaced.get(index, [token]))
+            self.out += [*self.before.get(index, ()), *self.replaced.get(index, [token]), *self.after.get(index, ())]
         return self.out
 
     def _kind(self, index: int) -> Any:
@@ -291,6 +296,23 @@ class _Rewriter:
             self._rename(index, token, word)
         elif kind is TokenType.PLACEHOLDER:
             self._parameter(index, token)
+        elif word == "for" and self._word(index + 1) in VERSION_KINDS and not quoted:
+            self._version(index + 1)
+
+    def _version(self, index: int) -> None:
+        """``FOR VERSION BEFORE x`` as ``FOR VERSION AS OF $before(x)``, which is all that sqlglot reads."""
+        before = self._word(index + 1) == "before"
+        start = index + (2 if before else 3)
+        if start >= len(self.tokens) or not (before or self._word(index + 2) == "of"):
+            return
+        kind, operator = self.tokens[index], self.tokens[index + 1]
+        if self._word(index) == "system_version":
+            self.replaced[index] = [_make(kind, TokenType.VAR, "VERSION")]
+        if before:
+            self.replaced[index + 1] = [_make(operator, TokenType.ALIAS, "AS"), _make(operator, TokenType.VAR, "OF")]
+        end = version_end(self.tokens, self.closing, start)
+        self.before[start] = self._call(self.tokens[start], BEFORE if before else AS_OF)
+        self.after[end] = [_make(self.tokens[end], TokenType.R_PAREN, ")")]
 
     def _parameter(self, index: int, token: Token) -> None:
         """Numbered here, since trees are not in the order of the text; LIMIT takes no call."""

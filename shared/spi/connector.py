@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -97,6 +98,17 @@ class ViewSource(Protocol):
     def view(self, schema: str, name: str) -> ViewMetadata | None:
         """One view, or None; raises ProcessionError for unreadable metadata."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The last version before another; ``value`` names that one as a Version does."""
+
+    value: int | str | datetime
+
+
+Version = int | str | datetime | Before
+"""Of a table: a snapshot's id, the name of a branch or tag, the moment at which it was current, or one before that."""
 
 
 class Connector(Protocol):

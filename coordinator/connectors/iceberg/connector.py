@@ -6,9 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
-
 from coordinator.connectors.iceberg import ddl, writing
 from coordinator.connectors.iceberg.analysis import ANALYZE_PROPERTIES, analyze
 from coordinator.connectors.iceberg.catalog import TableCatalog
@@ -26,6 +23,7 @@ from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.connectors.iceberg.row_position import look_up_template, row_position
 from coordinator.connectors.iceberg.statistics import table_statistics
 from coordinator.connectors.iceberg.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
+from coordinator.connectors.iceberg.time_travel import snapshot_of
 from coordinator.connectors.iceberg.views.catalog_views import load_view, view_names
 from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, system_table
 from shared.errors import ErrorCode, ProcessionError
@@ -75,7 +73,7 @@ class IcebergConnector:
         table = self.tables_of.load(schema, name)
         if table is None:
             return None
-        return self._descriptions.of(schema, name, table, _snapshot(table, version), pinned=version is not None)
+        return self._descriptions.of(schema, name, table, snapshot_of(table, version), pinned=version is not None)
 
     def recover(self) -> Sequence[Recovered]:
         """Finish or undo the calls that a dead coordinator left open; to be called once at start."""
@@ -174,12 +172,3 @@ class IcebergConnectorFactory:
 
 FACTORY = IcebergConnectorFactory()
 """What the entry point group ``procession.connectors`` names."""
-
-
-def _snapshot(table: Table, version: Any) -> Snapshot | None:
-    if version is None:
-        return table.current_snapshot()
-    found = table.snapshot_by_id(version) if isinstance(version, int) else table.snapshot_by_name(str(version))
-    if found is None:
-        raise ProcessionError(ErrorCode.ICEBERG_INVALID_SNAPSHOT_ID, f"Iceberg snapshot ID does not exists: {version}")
-    return found

@@ -57,7 +57,9 @@ class TpchConnector:
         if scale is None or table is None:
             return None
         if version is not None:
-            raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Table {self.catalog}.{schema}.{name} has no versions")
+            raise ProcessionError(
+                ErrorCode.NOT_SUPPORTED, "This connector does not support table version AS OF/BEFORE expression"
+            )
         columns = tuple(
             ColumnMetadata(column, kind, {"@type": TYPE, "columnName": column, "type": kind}, nullable=False)
             for column, kind in self._columns(table).items()

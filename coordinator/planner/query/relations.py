@@ -7,7 +7,6 @@ from typing import Any
 
 from coordinator.analyzer import expressions
 from coordinator.analyzer.builders import coerce, conjunction, special, typed
-from coordinator.analyzer.constants import evaluate_constant
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.operators import comparison
 from coordinator.analyzer.scope import Scope, ScopeField
@@ -22,6 +21,7 @@ from coordinator.planner.query.outputs import output_variables
 from coordinator.planner.query.planning import Planning
 from coordinator.planner.query.samples import sampled
 from coordinator.planner.query.subqueries import apply_subqueries
+from coordinator.planner.query.table_version import table_version
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import RowExpression, SourceLocation, Variable
 from shared.plan.nodes import EquiJoinClause, JoinNode, TableScanNode, UnnestNode
@@ -166,7 +166,7 @@ def find_relation(planner: Planning, node: Any, parts: list[str], context: Conte
     if schema is None:
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, "Schema must be specified when session schema is not set")
     planner.catalogs.connector(catalog)  # raises when there is no such catalog, before anything else is looked at
-    version = _version(planner, node.args.get("version"), context)
+    version = table_version(node.args.get("version"), f"{catalog}.{schema}.{name}", context)
     table = planner.catalogs.table(catalog, schema, name, version)
     if table is not None:
         return table
@@ -178,17 +178,6 @@ def find_relation(planner: Planning, node: Any, parts: list[str], context: Conte
     if not planner.catalogs.schema_exists(catalog, schema):
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema {schema} does not exist")
     raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Table {catalog}.{schema}.{name} does not exist")
-
-
-def _version(planner: Planning, node: Any, context: Context) -> Any:
-    if node is None:
-        return None
-    context.only(node, "this", "kind", "expression")
-    if str(node.args.get("kind")).upper() not in ("AS OF", "NONE"):
-        raise context.unsupported(node, f"Table version {node.args.get('kind')}")
-    kind = "timestamp with time zone" if str(node.this).upper() == "TIMESTAMP" else "bigint"
-    node.expression.meta["rewritten"] = True
-    return evaluate_constant(node.expression, kind, planner.session)
 
 
 def _unnest(planner: Planning, node: Any, context: Context, left: RelationPlan | None) -> RelationPlan:
