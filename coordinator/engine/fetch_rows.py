@@ -1,34 +1,39 @@
 """The second pass of late materialization: rows are known by position, now their other columns are read.
 
 After the first pass the real row list is known, so the decision is made here: too many rows run as one pass after all,
-few are read by the coordinator, many by Spark's executors. Per file, a look-up reads only pages that hold wanted rows.
+few are read by the coordinator. Of many, files with a large part of them are scanned again by Spark's executors, the
+others are still the coordinator's. Per file and column, a look-up reads only pages that hold wanted rows, or whole
+column chunks where all of them do.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.dispatch.ports import Execution, QueryProgress
-from coordinator.engine.inputs import SparkInput, spark_inputs
+from coordinator.engine.inputs import ArrowInput, SparkInput, spark_inputs
 from coordinator.engine.row_lists import RowList, gather, row_list
 from coordinator.engine.spark.kernels import lookup
 from coordinator.engine.spark.kernels.errors import KernelError
 from coordinator.engine.spark.kernels.ranges import Traffic
-from coordinator.planner.planned_statement import FetchRows, RunOnSpark
+from coordinator.planner.planned_statement import ComputeColumns, FetchRows, RunOnSpark
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import LookUpNode
 from shared.spi.workers import WorkerRuntime
 
 _LOG = logging.getLogger(__name__)
 _COORDINATOR_ROWS = 20_000
-"""More rows are read by Spark's executors, a task a group of files."""
+"""Of more rows, files that hold many are read by Spark's executors, a task a group of files."""
+_SCANNED_ROWS = 1_000
+"""Of one file: as many are on most of its pages."""
 _BATCH_ROWS = 8192
 
 
@@ -104,8 +109,26 @@ def _second_pass(
     execution.fetched(traffic)
     for name, parts in found.items():
         columns[name] = gather(parts, columns.get(name))
+    if work.computed is not None:
+        columns |= _compute(work.computed, columns, first.num_rows, execution, spark)
     result = pa.table([columns[name] for name in work.output], names=[str(i) for i in range(len(work.output))])
     yield from result.to_batches(max_chunksize=_BATCH_ROWS)
+
+
+def _compute(
+    work: ComputeColumns, columns: Mapping[str, Any], count: int, execution: Execution, spark: SparkSql
+) -> dict[str, Any]:
+    """Columns that are made of fetched ones, by the engine that would have made them in one pass."""
+    given = {work.row: pa.array(range(count), pa.int64()), **{name: _for_spark(columns[name]) for name in work.columns}}
+    batches = list(spark.run(work.sql, execution, [ArrowInput(work.name, pa.table(given))]))
+    made = pa.Table.from_batches(batches)
+    assert made.num_rows == count, "a projection gives a row for each row"
+    made = made.take(pc.sort_indices(made.column(0)))
+    return dict(zip(work.output, made.columns[1:], strict=True))
+
+
+def _for_spark(column: Any) -> Any:
+    return column.cast(pa.binary()) if pa.types.is_fixed_size_binary(column.type) else column
 
 
 def _column_id(node: LookUpNode, key: str) -> str:
@@ -121,25 +144,48 @@ def _look_up(
         raise PositionsUnusableError("a file of the first pass is not known by its number")
     rows = replace(rows, files=[(template.paths[source], positions) for source, positions in rows.files])
     try:
-        if rows.count > _COORDINATOR_ROWS:
-            return _on_executors(template.common, rows, spark.workers(execution), traffic)
-        return lookup.read_rows(lookup.task_of(lookup.payload(template.common, rows.files, 0)), traffic)
+        if rows.count <= _COORDINATOR_ROWS:
+            return _here(template.common, rows, traffic)
+        few = sum(len(positions) for _, positions in rows.files if len(positions) <= _SCANNED_ROWS)
+        long = _SCANNED_ROWS if few <= _COORDINATOR_ROWS else 0
+        return _by_file(template.common, rows, long, spark.workers(execution), traffic)
     except KernelError as error:
         raise _failure(error.name, error.message, template.snapshot_id) from error
     except ProcessionError as error:
         raise _failure(error.code.name, error.message, template.snapshot_id, error) from error
 
 
-def _on_executors(common: Any, rows: RowList, workers: WorkerRuntime, traffic: Traffic) -> Any:
-    groups = rows.split(workers.parallelism)
-    payloads = [lookup.payload(common, files, number) for number, files in enumerate(groups)]
+def _here(common: Any, rows: RowList, traffic: Traffic) -> Any:
+    return lookup.read_rows(lookup.task_of(lookup.payload(common, rows.files, 0)), traffic)
+
+
+def _by_file(common: Any, rows: RowList, long: int, workers: WorkerRuntime, traffic: Traffic) -> Any:
+    """Files with more than ``long`` wanted rows by executors, in one call; the others here."""
+    runs = rows.runs(long)
+    scanned = [run for many, run in runs if many]
+    parts = iter(_on_executors(common, scanned, workers, traffic))
+    return pa.concat_tables([next(parts) if many else _here(common, run, traffic) for many, run in runs])
+
+
+def _on_executors(common: Any, runs: Sequence[RowList], workers: WorkerRuntime, traffic: Traffic) -> list[Any]:
+    """A table a run; together they are as many tasks as there are slots, or one a run."""
+    total = sum(run.count for run in runs)
+    groups = [
+        (at, files)
+        for at, run in enumerate(runs)
+        for files in run.split(max(1, round(workers.parallelism * run.count / total)))
+    ]
+    payloads = [lookup.payload(common, files, number) for number, (_, files) in enumerate(groups)]
     tables: list[Any] = [None] * len(payloads)
     for answer in workers.run_tasks("lookup:look_up", payloads, description="fetch columns by position"):
         table = pa.ipc.open_stream(answer).read_all()
         told = table.schema.metadata
         traffic.add(int(told[b"requests"]), int(told[b"bytes"]))
         tables[int(told[b"number"])] = table.replace_schema_metadata(None)
-    return pa.concat_tables(tables)
+    return [
+        pa.concat_tables([table for (owner, _), table in zip(groups, tables, strict=True) if owner == at])
+        for at in range(len(runs))
+    ]
 
 
 def _failure(name: str, message: str, snapshot: int | None, error: ProcessionError | None = None) -> Exception:

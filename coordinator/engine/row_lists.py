@@ -32,6 +32,11 @@ class RowList:
         """Distinct rows."""
         return sum(len(rows) for _, rows in self.files)
 
+    def runs(self, long: int) -> list[tuple[bool, RowList]]:
+        """Runs of files whose concatenation is ``files``: with True those of more than ``long`` rows."""
+        made = itertools.groupby(self.files, lambda file: len(file[1]) > long)
+        return [(many, RowList(list(files), self.place)) for many, files in made]
+
     def split(self, parts: int) -> list[list[tuple[str, Rows]]]:
         """Up to ``parts`` runs of about as many rows each, whose concatenation is ``files``."""
         share = -(-self.count // max(1, parts))

@@ -127,12 +127,26 @@ class LikelyRows:
 
 
 @dataclass(frozen=True, slots=True)
+class ComputeColumns:
+    """``sql`` in Spark's dialect over rows under ``name``: their number ``row`` and ``columns``.
+
+    It gives each row's number and its ``output``.
+    """
+
+    sql: str
+    name: str
+    row: str
+    columns: tuple[str, ...]
+    output: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FetchRows:
     """Late materialization: run ``first``, then read at its rows' positions what ``look_ups`` say.
 
     ``columns`` name the columns of ``first``, ``output`` those of the result, which look-ups add to. ``otherwise`` is
     the same query in one pass, for when more than ``max_rows`` rows are found or files cannot be read by position.
-    ``likely`` is tried before ``first``.
+    ``likely`` is tried before ``first``. ``computed`` are columns of the result that are made of fetched ones.
     """
 
     first: RunOnSpark
@@ -142,6 +156,7 @@ class FetchRows:
     otherwise: RunOnSpark
     max_rows: int
     likely: LikelyRows | None = None
+    computed: ComputeColumns | None = None
 
 
 @dataclass(frozen=True, slots=True)

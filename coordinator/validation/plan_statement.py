@@ -21,7 +21,7 @@ from coordinator.connectors.table_versions import recording
 from coordinator.explain.explain_statement import plan_explain, refuse_to_analyze
 from coordinator.fragmenter.fragment import fragment
 from coordinator.optimizer.optimize import FiredRule, optimize
-from coordinator.optimizer.rules.late_materialization.likely_rows import likely_rows
+from coordinator.optimizer.rules.late_materialization.likely_rows import LikelyRows, likely_rows
 from coordinator.planner import session_statements, show
 from coordinator.planner.alter import procedure_call
 from coordinator.planner.describe_prepared import aliased_columns, describe_input, describe_output, origins_of
@@ -46,7 +46,7 @@ from coordinator.sql.parse_statement import parse_statement
 from coordinator.sql.tokens import location_of, tokenize, too_large
 from coordinator.unparser import work_of
 from coordinator.unparser.constant_query import constant_rows
-from coordinator.unparser.fetch import fetch_work
+from coordinator.unparser.fetch import fetch_of, fetch_work
 from coordinator.unparser.session_zone import in_session_zone
 from coordinator.unparser.writes import write_work
 from coordinator.validation.registered import PLANNERS, WRITERS
@@ -242,20 +242,24 @@ class _Line:
         self._warnings += [PrestoWarning(*_SEMANTIC_WARNING, text) for text in told]
 
     def _work(self, logical: OutputNode) -> Work:
+        fetch = fetch_of(logical)
+        likely = None if fetch is None else self._likely_rows(fetch)
         if self._explaining:
+            if likely is not None:
+                where = f"where {likely.told}, everywhere if too few are there"
+                self._notes.append(f"the first rows are looked for {where}")
             return ReturnRows(())
-        if isinstance(logical.source, FetchNode):
+        if fetch is not None:
             before = self._before_late_materialization()
             max_rows = int(session_value(self._session, "global_late_materialization_max_rows"))
-            found = self._likely_rows(logical.source)
+            found = None if likely is None else (likely.plan, likely.rows)
             return fetch_work(logical, before, lambda plan: work_of(plan, self._catalogs.relation), max_rows, found)
         return constant_rows(logical) or work_of(logical, self._catalogs.relation)
 
-    def _likely_rows(self, fetch: FetchNode) -> tuple[PlanNode, int] | None:
+    def _likely_rows(self, fetch: FetchNode) -> LikelyRows | None:
         if not session_flag(self._session, "global_late_materialization_guess_first_rows"):
             return None
-        found = likely_rows(fetch.source, self._catalogs.column_bounds)
-        return None if found is None else (found.plan, found.rows)
+        return likely_rows(fetch.source, self._catalogs.column_bounds)
 
     def _write(self, statement: sql.Statement, text: str) -> PlannedStatement:
         _refuse_parameters(tokenize(text), text)

@@ -65,6 +65,22 @@ class FirstPass:
         return self.lake.workers
 
 
+@dataclass
+class Endless(FirstPass):
+    """Gives its rows again and again, and remembers how often, and which statements were ended."""
+
+    given: dict[str, int] = field(default_factory=dict)
+    ended: list[str] = field(default_factory=list)
+
+    def run(self, sql: str, execution: Any, inputs: Sequence[Any] = ()) -> Iterator[pa.RecordBatch]:
+        try:
+            while True:
+                self.given[sql] = self.given.get(sql, 0) + 1
+                yield from self.rows.to_batches()
+        finally:
+            self.ended.append(sql)
+
+
 def catalogs(lake: Any) -> Catalogs:
     values = {"iceberg.catalog.uri": lake.uri, "iceberg.catalog.warehouse": f"file://{lake.home}/wh"}
     properties = {k: Property(k, v, Path("lab.properties"), i) for i, (k, v) in enumerate(values.items(), start=2)}
@@ -204,6 +220,16 @@ def test_too_many_rows_are_one_pass_instead(lake: Any, table: Any) -> None:
     assert spark.asked == [work.first.sql, work.otherwise.sql]
 
 
+def test_the_first_pass_ends_when_it_gives_too_many(lake: Any, table: Any) -> None:
+    """What follows is not asked for: declining costs the beginning of a pass, however many rows there are."""
+    work = replace(planned(lake, QUERY), max_rows=25)
+    spark = Endless(pa.table({"id": range(10), "source": ["x"] * 10, "ref": range(10)}), lake)
+    found = fetch_rows(work, Execution(), spark, catalogs(lake))
+    next(found)
+    assert spark.given == {work.first.sql: 3, work.otherwise.sql: 1}
+    assert spark.ended == [work.first.sql]
+
+
 def test_a_file_of_another_format_is_one_pass_instead(lake: Any, table: Any) -> None:
     work, places = planned(lake, QUERY), files(lake)
     Path(places[0].removeprefix("file://")).write_bytes(b"Obj\x01" + b"\0" * 200)
@@ -216,7 +242,27 @@ def test_executors_read_long_lists(lake: Any, table: Any, monkeypatch: pytest.Mo
     from coordinator.engine import fetch_rows as engine
 
     monkeypatch.setattr(engine, "_COORDINATOR_ROWS", 10)
+    monkeypatch.setattr(engine, "_SCANNED_ROWS", 50)
     wanted = [(i, files(lake)[i // 100], i % 100) for i in range(299, -1, -1)]
     rows, _, _ = run(lake, wanted)
     assert rows == [(i, f"n{i}", "x") for i in range(299, -1, -1)]
     assert lake.workers.tasks == 2
+
+
+@pytest.mark.parametrize(("few", "tasks"), [(4, 2), (20, 1)])
+def test_only_files_with_many_rows_are_scanned_again(
+    few: int, tasks: int, lake: Any, table: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By executors; the other files are read by the coordinator unless together they are too many as well."""
+    from coordinator.engine import fetch_rows as engine
+
+    monkeypatch.setattr(engine, "_COORDINATOR_ROWS", 10)
+    monkeypatch.setattr(engine, "_SCANNED_ROWS", 50)
+    lake.workers.parallelism = 1
+    a, b, c = files(lake)
+    wanted: list[Any] = [(i, a, i) for i in range(90)] + [(100 + i, b, i) for i in range(few)]
+    wanted += [(200 + i, c, i) for i in reversed(range(99))]
+    rows, _, execution = run(lake, wanted)
+    assert rows == [(i, f"n{i}", "x") for i, _, _ in wanted]
+    assert lake.workers.tasks == tasks
+    assert execution.read > 0

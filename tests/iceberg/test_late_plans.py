@@ -64,7 +64,14 @@ def deferred(plan: Any, query: str, **given: str) -> list[str]:
     [
         ("SELECT * FROM t ORDER BY k LIMIT 2", ["id", "name", "note"]),
         ("SELECT name, name AS again FROM t ORDER BY k LIMIT 2", ["name"]),
-        ("SELECT upper(name) AS u, note FROM t ORDER BY k LIMIT 2", ["note"]),
+        ("SELECT upper(name) AS u, note FROM t ORDER BY k LIMIT 2", ["name", "note"]),
+        ("SELECT upper(name) AS u, note FROM t ORDER BY u LIMIT 2", ["note"]),
+        ("SELECT name || CAST(k AS varchar) AS u FROM t ORDER BY k LIMIT 2", ["name"]),
+        ("SELECT x || note AS y FROM (SELECT upper(name) AS x, note, k FROM t) ORDER BY k LIMIT 2", ["name", "note"]),
+        ("SELECT x || note AS y, x FROM (SELECT upper(name) x, note, k FROM t) WHERE x > 'A' AND k > 1", ["note"]),
+        ("SELECT name || CAST(rand() AS varchar) AS u, note FROM t ORDER BY k LIMIT 2", ["note"]),
+        ("SELECT upper(label) AS l, upper(name) AS m FROM t JOIN u ON id = uid ORDER BY k LIMIT 2", ["label", "name"]),
+        ("SELECT l, note FROM t LEFT JOIN (SELECT coalesce(label, '-') AS l, uid FROM u) ON id = uid", ["note"]),
         ("SELECT * FROM t JOIN u ON id = uid ORDER BY k LIMIT 2", ["label", "n", "name", "note"]),
         ("SELECT * FROM t FULL JOIN u ON id = uid AND name = label WHERE k > 1", ["note"]),
         ("SELECT a.name, b.note FROM t a JOIN t b ON a.id = b.k WHERE a.k = 1", ["name", "note_1"]),
@@ -121,6 +128,49 @@ def test_bounds_of_columns_decide(query: str, reason: str | None, plan: Any) -> 
     told = explained(plan, query, **PRICED)
     assert ("- Fetch[" in told) == (reason is None)
     assert reason is None or f"Late materialization: {reason}" in told
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM t",
+        "SELECT * FROM t WHERE k >= 3",
+        "SELECT * FROM t WHERE k + id >= 4",
+        "SELECT * FROM t WHERE length(name) * k > 0",
+        "SELECT * FROM t JOIN u ON id = uid",
+        "SELECT * FROM t LEFT JOIN u ON id = uid WHERE k > 2",
+        "SELECT *, rank() OVER (ORDER BY k) AS r FROM t",
+        "SELECT * FROM t ORDER BY k",
+        "SELECT * FROM t LIMIT 100",
+    ],
+)
+def test_where_every_row_survives_the_work_is_the_same_off_and_on(query: str, plan: Any) -> None:
+    """Declined while planning, where bounds or the table's size say so: not a byte more is read."""
+    declines = {"cost_based": "true", "min_table_size": "1kB"}
+    assert isinstance(plan(query, **declines), RunOnSpark)
+    assert plan(query, **declines) == plan(query, enable="false")
+
+
+def test_explain_shows_where_the_first_rows_are_looked_for(plan: Any, lake: Any) -> None:
+    numbers = list(range(10_000))
+    lake.create("big", [pa.table({"id": numbers, "k": numbers, "note": [f"n{i}" for i in numbers]})])
+    told = explained(plan, "SELECT * FROM big ORDER BY k LIMIT 10")
+    bound = re.search(r"Late materialization: the first rows are looked for where k <= (\d+), everywhere if", told)
+    assert bound is not None, told
+    assert 10 <= int(bound[1]) < 5000
+    assert "looked for" not in explained(plan, "SELECT * FROM big ORDER BY k LIMIT 10", guess_first_rows="false")
+
+
+def test_what_is_computed_of_fetched_columns_stands_above_the_fetch(plan: Any) -> None:
+    query = "SELECT upper(name) AS u, k + 1 AS n FROM t ORDER BY k LIMIT 2"
+    told = explained(plan, query)
+    assert re.search(r"- Project\[.*?\n.*?\(name\).*?- Fetch\[.*?deferred = name\]", told, re.DOTALL), told
+    work = plan(query)
+    assert isinstance(work, FetchRows)
+    assert work.computed is not None
+    assert work.computed.columns == ("name",)
+    assert "name" not in work.first.sql
+    assert "UPPER" in work.computed.sql.upper()
 
 
 def test_narrow_columns_when_asked_for(plan: Any) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import logging
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from coordinator.engine.spark.kernels import lookup, ranges
 from coordinator.engine.spark.kernels.errors import KernelError
 from coordinator.engine.spark.kernels.ranges import Traffic
 from coordinator.engine.spark.kernels.schema import arrow_field
+from coordinator.engine.spark.kernels.thrift import Reader, encode
 
 ROWS = 9_000
 NEW = {"id": 99, "name": "new", "type": "int", "required": False, "initial-default": 5}
@@ -67,19 +69,28 @@ def rows() -> pa.Table:
     return pa.table(arrays, schema=schema)
 
 
-class Requests(logging.Handler):
-    """What the server's log says that it was asked."""
+class Requests:
+    """Between the server and those who ask it for ranges of objects: how many, how many at once, how many bytes."""
 
-    def __init__(self, endpoint: str) -> None:
-        super().__init__()
-        self.endpoint = endpoint
-        self.lines: list[str] = []
+    def __init__(self, server: Any) -> None:
+        self._app, self._lock = server.app, threading.Lock()
+        self.endpoint = "{}:{}".format(*server.server_address[:2])
+        self._running = self.most_at_once = self.count = self.bytes = 0
 
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
-
-    def counted(self) -> int:
-        return sum('"GET /late/' in line for line in self.lines)
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
+        if environ["REQUEST_METHOD"] != "GET" or "HTTP_RANGE" not in environ:
+            return self._app(environ, start_response)
+        with self._lock:
+            self.count += 1
+            self._running += 1
+            self.most_at_once = max(self.most_at_once, self._running)
+        # As far away as an object store is: what goes out side by side meets here.
+        time.sleep(0.2)
+        body = b"".join(self._app(environ, start_response))
+        with self._lock:
+            self._running -= 1
+            self.bytes += len(body)
+        return [body]
 
 
 @pytest.fixture
@@ -88,15 +99,9 @@ def s3_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Requests]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     server = ThreadedMotoServer("127.0.0.1", 0)
     server.start()
-    host, port = server.get_host_and_port()
-    requests = Requests(f"{host}:{port}")
-    logger = logging.getLogger("werkzeug")
-    level = logger.level
-    logger.setLevel(logging.INFO)
-    logger.addHandler(requests)
+    inner: Any = server._server
+    inner.app = requests = Requests(inner)
     yield requests
-    logger.removeHandler(requests)
-    logger.setLevel(level)
     server.stop()
 
 
@@ -193,6 +198,52 @@ def test_pages_without_an_index_are_found_by_their_headers(version: str, rows: p
     assert traffic.bytes < Path(path).stat().st_size // 4
 
 
+@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_a_dictionary_is_read_for_pages_that_use_it(index: bool, version: str, tmp_path: Path) -> None:
+    """A writer that meets too many values gives its dictionary up: pages after that do without."""
+    path = str(tmp_path / "f.parquet")
+    texts = pa.table(
+        {"t": [f"text {i:06d} {i % 9}" for i in range(60_000)]},
+        schema=pa.schema([pa.field("t", pa.string(), metadata={"PARQUET:field_id": "1"})]),
+    )
+    layout = {"dictionary_pagesize_limit": 500_000, "max_rows_per_page": 1000, "data_page_version": version}
+    pq.write_table(texts, path, compression="none", write_page_index=index, **layout)
+    fields = [{"id": 1, "name": "t", "type": "string", "required": False}]
+    read = {}
+    for name, chosen in (("coded", [3]), ("plain", [59_998]), ("both", [3, 30_000, 59_998])):
+        found, traffic = fetch([(path, np.array(chosen))], fields)
+        same(found, texts.take(chosen))
+        read[name] = traffic.bytes
+    assert read["plain"] < 250_000
+    assert read["coded"] > 500_000
+    assert read["both"] > 500_000
+
+
+def test_a_dictionary_that_statistics_deny_is_read_after_all(tmp_path: Path) -> None:
+    """Encoding statistics that put all pages without codes, which the pages' own headers do not bear out."""
+    path = tmp_path / "f.parquet"
+    texts = pa.table(
+        {"t": [f"text {i % 30_000}" for i in range(60_000)]},
+        schema=pa.schema([pa.field("t", pa.string(), metadata={"PARQUET:field_id": "1"})]),
+    )
+    pq.write_table(texts, path, compression="none", write_page_index=True, max_rows_per_page=1000)
+    with path.open("rb") as file:
+        pages_before = file.read()
+    footer_size = int.from_bytes(pages_before[-8:-4], "little")
+    footer = Reader(pages_before[-8 - footer_size : -8]).struct()
+    statistics = footer[4][1][1][0][1][1][1][0][3][1][13][1][1]
+    for one in statistics:
+        if one[1][1] == 0:
+            one[2] = (one[2][0], 0)
+    changed = encode(footer)
+    path.write_bytes(pages_before[: -8 - footer_size] + changed + len(changed).to_bytes(4, "little") + b"PAR1")
+    chosen = [5, 31_000]
+    found, traffic = fetch([(str(path), np.array(chosen))], [{"id": 1, "name": "t", "type": "string"}])
+    same(found, texts.take(chosen))
+    assert traffic.bytes > 300_000
+
+
 def test_files_are_joined_in_the_order_of_the_task(rows: pa.Table, tmp_path: Path) -> None:
     files = []
     for i in range(5):
@@ -282,7 +333,6 @@ def test_object_store(rows: pa.Table, tmp_path: Path, s3_server: Any) -> None:
     store.create_dir("late")
     with store.open_output_stream("late/ordner/f.parquet") as out:
         out.write(local.read_bytes())
-    before = s3_server.counted()
     storage = {
         "s3.endpoint": f"http://{s3_server.endpoint}",
         "s3.access-key-id": "k",
@@ -293,7 +343,12 @@ def test_object_store(rows: pa.Table, tmp_path: Path, s3_server: Any) -> None:
     fields = [{"id": i, "name": f"c{i}", "type": "string", "required": False} for i in (1, 6)]
     found, traffic = fetch([("s3://late/ordner/f.parquet", chosen)], fields, storage=storage)
     assert found.column(1).to_pylist() == big.column(6).take(chosen).to_pylist()
-    gets = s3_server.counted() - before
-    assert gets <= traffic.requests + 2
-    assert traffic.requests < 15
+    assert (s3_server.count, s3_server.bytes) == (traffic.requests, traffic.bytes)
+    # The footer, then for three row groups the offset indexes, which lie together, and the pages of two columns.
+    assert traffic.requests <= 2 + 1 + 6
+    assert s3_server.most_at_once >= 3
+    # Pages with less than a megabyte between them come with one request.
+    _, near = fetch([("s3://late/ordner/f.parquet", np.array([5, 2_500, 300_000, 539_999]))], fields, storage=storage)
+    assert near.requests == traffic.requests
+    assert near.bytes > traffic.bytes
     assert traffic.bytes < local.stat().st_size // 3

@@ -21,7 +21,18 @@ from .errors import KernelError, reading
 from .footer import read_footer
 from .mapping import with_ids
 from .page_headers import walked
-from .pages import Column, FileIndex, Piece, Rows, choose, decode, index_range, pages_of
+from .pages import (
+    Column,
+    FileIndex,
+    Piece,
+    Rows,
+    choose,
+    decode,
+    dictionaries_missed,
+    index_range,
+    pages_of,
+    with_dictionaries,
+)
 from .ranges import RangeReader, Traffic
 from .schema import FieldJson, aligner, constant, field_id
 from .thrift import Struct
@@ -169,6 +180,11 @@ def _read_groups(
         )
     bodies = iter(source.read([r for several in pieces for piece in several for r in piece.ranges()]))
     parts = [[[next(bodies) for _ in piece.ranges()] for piece in several] for several in pieces]
+    for several, read_parts in zip(pieces, parts, strict=True):
+        for number, (piece, found) in enumerate(zip(several, read_parts, strict=True)):
+            if dictionaries_missed(piece, found):
+                several[number] = with_dictionaries(piece)
+                read_parts[number] = source.read(several[number].ranges())
     decoded = decoders.map(decode, pieces, parts, repeat(index.footer))
     read = {column.leaves: found for column, found in zip(present, decoded, strict=True)}
     count = sum(len(rows) for _, rows in groups)

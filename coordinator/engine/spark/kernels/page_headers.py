@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from .footer import chunk_range, column_meta
-from .pages import Pages, page_values
+from .pages import Pages, page_is_coded, page_values
 from .ranges import Range
 from .thrift import Reader, Struct
 
@@ -34,6 +34,7 @@ def walked(source: Source, chunk: Struct, rows: int) -> Pages | None:
     dictionary: Range | None = None
     ranges: list[Range] = []
     firsts: list[int] = []
+    coded: list[bool] = []
     at, row = start, 0
     while at < end and row < rows:
         found = _header(source, at, end)
@@ -45,6 +46,7 @@ def walked(source: Source, chunk: Struct, rows: int) -> Pages | None:
             case 0 | 3:  # DATA_PAGE, DATA_PAGE_V2
                 ranges.append((at, length))
                 firsts.append(row)
+                coded.append(page_is_coded(header))
                 row += page_values(header)
             case 2 if not ranges:  # DICTIONARY_PAGE
                 dictionary = (at, length)
@@ -53,7 +55,7 @@ def walked(source: Source, chunk: Struct, rows: int) -> Pages | None:
         at += length
     if row != rows or at > end or column_meta(chunk)[5][1] != rows:
         return None
-    return Pages(dictionary, tuple(ranges), np.array(firsts, np.int64), whole=False)
+    return Pages(dictionary, tuple(ranges), np.array(firsts, np.int64), whole=False, coded=tuple(coded))
 
 
 def _header(source: Source, at: int, end: int) -> tuple[Struct, int] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -47,13 +47,21 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Data pages of one column chunk: where they are, and their first rows in the row group."""
+    """Data pages of one column chunk: where they are, and their first rows in the row group.
+
+    ``whole``: no offset index, so one range with everything, the dictionary included. ``coded`` says of each page
+    whether it needs the dictionary; all of them do where nothing is said.
+    """
 
     dictionary: Range | None
     ranges: tuple[Range, ...]
     firsts: Rows
     whole: bool
-    """No offset index: one range with everything, the dictionary included."""
+    coded: tuple[bool, ...] = ()
+
+    def dictionary_for(self, chosen: Sequence[int]) -> Range | None:
+        """The dictionary, None when no chosen page needs it."""
+        return self.dictionary if not self.coded or any(self.coded[i] for i in chosen) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +129,20 @@ def pages_of(chunk: Struct, index: bytes | memoryview | None) -> Pages:
     ranges = tuple((int(p[1][1]), int(p[2][1])) for p in locations)
     firsts = np.array([p[3][1] for p in locations], np.int64)
     first = ranges[0][0]
-    return Pages((start, first - start) if first > start else None, ranges, firsts, whole=False)
+    dictionary = (start, first - start) if first > start else None
+    return Pages(dictionary, ranges, firsts, whole=False, coded=_coded(column_meta(chunk), len(ranges)))
+
+
+def _coded(meta: Struct, pages: int) -> tuple[bool, ...]:
+    """Which pages have codes of the dictionary, by the chunk's statistics: a writer that gives it up never returns.
+
+    What they really have is checked when they were read (``dictionaries_missed``).
+    """
+    told = [s for s in meta[13][1][1] if s[1][1] in _DATA_PAGES] if 13 in meta else []
+    if sum(s[3][1] for s in told) != pages:
+        return ()
+    coded = sum(s[3][1] for s in told if s[2][1] in _DICTIONARY_CODES)
+    return tuple(i < coded for i in range(pages))
 
 
 def choose(column: Column, group: Struct, pages: Sequence[Pages], rows: Rows) -> Piece:
@@ -155,8 +176,25 @@ def _pages_between(pages: Pages, firsts: Rows, ends: Rows) -> tuple[int, ...]:
 
 
 def _ranges(pages: Pages, chosen: Sequence[int]) -> list[Range]:
-    dictionary = [] if pages.dictionary is None else [pages.dictionary]
-    return [*dictionary, *(pages.ranges[i] for i in chosen)]
+    dictionary = pages.dictionary_for(chosen)
+    return [*([] if dictionary is None else [dictionary]), *(pages.ranges[i] for i in chosen)]
+
+
+def dictionaries_missed(piece: Piece, parts: Sequence[memoryview]) -> bool:
+    """Whether a page of a piece that was read (``parts``, as its ranges) has codes of a dictionary that was not."""
+    remaining = iter(parts)
+    for pages, chosen in zip(piece.pages, piece.chosen, strict=True):
+        found = [next(remaining) for _ in _ranges(pages, chosen)]
+        if pages.dictionary is not None and pages.dictionary_for(chosen) is None:
+            headers = (Reader(bytes(page[:_LONGEST_HEADER])).struct() for page in found)
+            if any(page_is_coded(header) for header in headers):
+                return True
+    return False
+
+
+def with_dictionaries(piece: Piece) -> Piece:
+    """The same pages with all dictionaries."""
+    return replace(piece, pages=tuple(replace(pages, coded=()) for pages in piece.pages))
 
 
 def decode(pieces: Sequence[Piece], bodies: Sequence[Sequence[memoryview]], footer: Struct) -> Any:
@@ -216,7 +254,7 @@ def _chunk(
 ) -> Struct:
     meta = {k: v for k, v in column_meta(chunk).items() if k not in _DROPPED}
     start = len(body)
-    dictionary = next(parts) if pages.dictionary is not None else b""
+    dictionary = next(parts) if pages.dictionary_for(chosen) is not None else b""
     body += dictionary
     data = len(body)
     values = 0
@@ -243,6 +281,12 @@ def page_values(header: Struct) -> int:
     """Values, NULLs among them, of a data page of version 1 or 2."""
     inner: Mapping[int, tuple[int, Any]] = header[5][1] if 5 in header else header[8][1]
     return int(inner[1][1])
+
+
+def page_is_coded(header: Struct) -> bool:
+    """Whether a data page has codes of the chunk's dictionary."""
+    encoding = header[5][1][2][1] if 5 in header else header[8][1][4][1]
+    return encoding in _DICTIONARY_CODES
 
 
 @dataclass(slots=True)

@@ -1,8 +1,8 @@
 """Which columns of which scans nothing reads on their way to the output: they are only carried along.
 
 Walks from the root down, as StarRocks' ColumnCollector does from the scans up: a column is read by the first operator
-that needs its value (a filter, a join condition, a sort key, an aggregate), and a mere renaming is no reading. A node
-that is not known here reads all that is below it.
+that needs its value (a filter, a join condition, a sort key, an aggregate), and a mere renaming is no reading, nor is
+an expression that can wait for the Fetch. A node that is not known here reads all that is below it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from coordinator.optimizer.rules.late_materialization.computed import can_wait, gets_nulls
 from shared.plan import nodes
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import OrderingScheme, PlanNode
@@ -21,16 +22,23 @@ _NONE: Names = frozenset()
 
 @dataclass(slots=True)
 class ColumnCollector:
-    """Of one plan: ``carried`` has the names of variables by scan id, for scans that give any."""
+    """Of one plan: ``carried`` has the names of variables by scan id, for scans that give any.
+
+    ``waiting`` are expressions that are computed above the Fetch if it has what they read: projection's id and name.
+    """
 
     carried: dict[str, Names] = field(default_factory=dict)
+    waiting: set[tuple[str, str]] = field(default_factory=set)
     scans: dict[str, nodes.TableScanNode] = field(default_factory=dict)
 
     def collect(self, root: nodes.OutputNode) -> None:
         self._visit(root.source, _NONE, names(root.outputVariables))
 
-    def _visit(self, node: PlanNode, read: Names, carried: Names) -> None:
-        """``read`` and ``carried`` are outputs of ``node`` that are read above it, or reach the output unread."""
+    def _visit(self, node: PlanNode, read: Names, carried: Names, *, wait: bool = True) -> None:
+        """``read`` and ``carried`` are outputs of ``node`` that are read above it, or reach the output unread.
+
+        ``wait``: expressions below may be computed above the Fetch as well.
+        """
         carried -= read
         match node:
             case nodes.TableScanNode():
@@ -38,19 +46,19 @@ class ColumnCollector:
                 if carried:
                     self.carried[node.id] = carried & names(node.outputVariables)
             case nodes.ProjectNode():
-                self._visit(node.source, *_through_project(node, read, carried))
+                self._visit(node.source, *self._through_project(node, read, carried, wait=wait), wait=wait)
             case nodes.JoinNode():
                 read |= _read_by_join(node)
-                for side in (node.left, node.right):
-                    self._visit(side, read, carried)
+                for side, nulls in zip((node.left, node.right), gets_nulls(node), strict=True):
+                    self._visit(side, read, carried, wait=wait and not nulls)
             case nodes.SemiJoinNode():
-                self._visit(node.source, read | {node.sourceJoinVariable.name}, carried)
+                self._visit(node.source, read | {node.sourceJoinVariable.name}, carried, wait=wait)
                 self._visit(node.filteringSource, names(output_variables(node.filteringSource)), _NONE)
             case nodes.ExchangeNode():
                 self._visit_union(node, read, carried)
             case nodes.UnnestNode():
                 unnested = frozenset(variable_of_key(key).name for key in node.unnestVariables)
-                self._visit(node.source, read | unnested, carried)
+                self._visit(node.source, read | unnested, carried, wait=wait)
             case (
                 nodes.FilterNode()
                 | nodes.TopNNode()
@@ -62,7 +70,7 @@ class ColumnCollector:
                 | nodes.AssignUniqueId()
                 | nodes.WindowNode()
             ):
-                self._visit(node.source, read | _read_by(node), carried)
+                self._visit(node.source, read | _read_by(node), carried, wait=wait)
             case _:
                 for source in sources(node):
                     self._visit(source, names(output_variables(source)), _NONE)
@@ -72,20 +80,26 @@ class ColumnCollector:
         for source, inputs in zip(node.sources, node.inputs, strict=True):
             pairs = list(zip(layout, inputs, strict=True))
             wanted = frozenset(i.name for o, i in pairs if o.name in read)
-            self._visit(source, wanted, frozenset(i.name for o, i in pairs if o.name in carried))
+            self._visit(source, wanted, frozenset(i.name for o, i in pairs if o.name in carried), wait=False)
 
-
-def _through_project(node: nodes.ProjectNode, read: Names, carried: Names) -> tuple[Names, Names]:
-    below_read: set[str] = set()
-    below_carried: set[str] = set()
-    for key, expression in node.assignments.assignments.items():
-        name = variable_of_key(key).name
-        if isinstance(expression, Variable) and name not in read:
-            if name in carried:
-                below_carried.add(expression.name)
-        elif name in read or name in carried:
-            below_read |= names(free_variables(expression))
-    return frozenset(below_read), frozenset(below_carried)
+    def _through_project(
+        self, node: nodes.ProjectNode, read: Names, carried: Names, *, wait: bool
+    ) -> tuple[Names, Names]:
+        below_read: set[str] = set()
+        below_carried: set[str] = set()
+        given = names(output_variables(node.source))
+        for key, expression in node.assignments.assignments.items():
+            name = variable_of_key(key).name
+            if name not in read and name not in carried:
+                continue
+            waits = wait and name not in read and name not in given and can_wait(expression)
+            if waits:
+                self.waiting.add((node.id, name))
+            if waits or (name not in read and isinstance(expression, Variable)):
+                below_carried |= names(free_variables(expression))
+            else:
+                below_read |= names(free_variables(expression))
+        return frozenset(below_read), frozenset(below_carried)
 
 
 def _read_by_join(node: nodes.JoinNode) -> Names:

@@ -37,10 +37,14 @@ _EPOCH = datetime(1970, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class LikelyRows:
-    """``plan`` gives the rows of the plan that it stands for, provided that it gives ``rows`` rows."""
+    """``plan`` gives the rows of the plan that it stands for, provided that it gives ``rows`` rows.
+
+    ``told`` is its condition in words.
+    """
 
     plan: PlanNode
     rows: int
+    told: str
 
 
 def likely_rows(plan: PlanNode, bounds_of: ColumnBoundsOf) -> LikelyRows | None:
@@ -71,10 +75,10 @@ def likely_rows(plan: PlanNode, bounds_of: ColumnBoundsOf) -> LikelyRows | None:
     value = None if limit is None else _value(limit, parse_type(key.type), ascending=ascending)
     if value is None:
         return None
-    predicate = operator(
-        "<=" if ascending else ">=", [key, constant(value, parse_type(key.type))], parse_type("boolean")
-    )
-    return LikelyRows(_filtered(plan, scan, predicate, PlanNodeIds.after(plan)), rows)
+    sign = "<=" if ascending else ">="
+    predicate = operator(sign, [key, constant(value, parse_type(key.type))], parse_type("boolean"))
+    filtered = _filtered(plan, scan, predicate, PlanNodeIds.after(plan))
+    return LikelyRows(filtered, rows, f"{_column(scan, key)} {sign} {value}")
 
 
 def _asked(top: PlanNode) -> tuple[int, int, nodes.OrderingScheme, PlanNode] | None:

@@ -38,7 +38,7 @@ def apply(plan: PlanNode, context: RuleContext) -> PlanNode:
             context.note(reason)
             return plan
         try:
-            return PlanRewriter(plan, deferrals, context.ids).rewrite()
+            return PlanRewriter(plan, deferrals, collector.waiting, context.ids).rewrite()
         except UnionConflictError as conflict:
             early |= conflict.origins
 

@@ -1,8 +1,12 @@
-"""Takes deferred columns out of scans, carries row positions instead, and puts a Fetch below the output."""
+"""Takes deferred columns out of scans, carries row positions instead, and puts a Fetch below the output.
+
+Between the two is a projection where expressions read what is fetched.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +17,7 @@ from shared.plan import nodes
 from shared.plan.blocks import encode_constant
 from shared.plan.expressions import Constant, RowExpression, Variable
 from shared.plan.nodes import FetchNode, LookUpNode, PlanNode, RowPosition
-from shared.plan.traversal import output_variables, sources, variable_of_key, walk, with_sources
+from shared.plan.traversal import free_variables, output_variables, sources, variable_of_key, walk, with_sources
 from shared.spi.row_position import RowPositionDescriptor
 
 
@@ -37,11 +41,27 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """``missing`` are the outputs that the node had and has no more; a union gives several origins."""
+    """``missing`` are the outputs that the node had and has no more; a union gives several origins.
+
+    ``computed`` are outputs that the node gave and gives no more, in terms of what is missing and of ``inputs``, which
+    are passed on for them alone.
+    """
 
     node: PlanNode
     missing: Mapping[str, tuple[Origin, ...]] = field(default_factory=dict)
     positions: tuple[RowPosition, ...] = ()
+    computed: Mapping[str, RowExpression] = field(default_factory=dict)
+    inputs: tuple[Variable, ...] = ()
+
+    @property
+    def gone(self) -> Set[str]:
+        """Outputs that the node gives no more."""
+        return self.missing.keys() | self.computed.keys()
+
+    @property
+    def added(self) -> tuple[Variable, ...]:
+        """What every node above must pass on."""
+        return (*_variables(self.positions), *self.inputs)
 
 
 class UnionConflictError(Exception):
@@ -55,23 +75,42 @@ class UnionConflictError(Exception):
 class PlanRewriter:
     """Rewrites one plan: the names that it gives to positions are unique in it."""
 
-    def __init__(self, root: nodes.OutputNode, deferrals: Mapping[str, Deferral], ids: PlanNodeIds) -> None:
+    def __init__(
+        self,
+        root: nodes.OutputNode,
+        deferrals: Mapping[str, Deferral],
+        waiting: Set[tuple[str, str]],
+        ids: PlanNodeIds,
+    ) -> None:
         self._root = root
         self._deferrals = deferrals
+        self._waiting = waiting
         self._ids = ids
         self._taken = {v.name for node in walk(root) for v in output_variables(node)}
 
     def rewrite(self) -> nodes.OutputNode:
         """The plan with one Fetch. Raises UnionConflictError."""
         below = self._visit(self._root.source)
-        wanted = tuple(dict.fromkeys(self._root.outputVariables))
+        return replace(self._root, source=self._shown(tuple(dict.fromkeys(self._root.outputVariables)), below))
+
+    def _shown(self, wanted: tuple[Variable, ...], below: Rewritten) -> PlanNode:
+        """``wanted`` from a Fetch over ``below``, with a projection for each step of what waits."""
+        if not any(variable.name in below.computed for variable in wanted):
+            return self._fetch(wanted, below)
+        assigned = {variable.key: below.computed.get(variable.name, variable) for variable in wanted}
+        read = {v.name: v for expression in assigned.values() for v in free_variables(expression)}
+        source = self._shown(tuple(read.values()), below)
+        return nodes.ProjectNode(
+            id=self._ids.next(), source=source, assignments=nodes.Assignments(assignments=assigned), locality="LOCAL"
+        )
+
+    def _fetch(self, wanted: tuple[Variable, ...], below: Rewritten) -> FetchNode:
         found: dict[tuple[str, RowPosition], list[tuple[Variable, str]]] = {}
         for variable in wanted:
             for origin in below.missing.get(variable.name, ()):
                 found.setdefault((origin.scan, origin.position), []).append((variable, origin.column))
         look_ups = tuple(self._look_up(scan, at, columns) for (scan, at), columns in found.items())
-        fetch = FetchNode(id=self._ids.next(), source=below.node, lookUps=look_ups, outputVariables=wanted)
-        return replace(self._root, source=fetch)
+        return FetchNode(id=self._ids.next(), source=below.node, lookUps=look_ups, outputVariables=wanted)
 
     def _look_up(self, scan_id: str, position: RowPosition, columns: Sequence[tuple[Variable, str]]) -> LookUpNode:
         scan = self._deferrals[scan_id].scan
@@ -95,16 +134,16 @@ class PlanRewriter:
                 return self._join(node)
             case nodes.UnnestNode():
                 below = self._visit(node.source)
-                kept = _without(node.replicateVariables, below.missing) + _variables(below.positions)
+                kept = _passed(_without(node.replicateVariables, below.gone), below.added)
                 made = replace(node, source=below.node, replicateVariables=kept) if below.positions else node
-                return Rewritten(made, below.missing, below.positions)
+                return dataclasses.replace(below, node=made)
             case nodes.ExchangeNode():
                 return self._union(node)
             case _:
                 found = [self._visit(source) for source in sources(node)]
                 rebuilt = with_sources(node, [b.node for b in found])
                 # What is deferred below a node of several sources is on its first: a semi join reads the other.
-                return Rewritten(rebuilt, found[0].missing, found[0].positions) if found else Rewritten(rebuilt)
+                return dataclasses.replace(found[0], node=rebuilt) if found else Rewritten(rebuilt)
 
     def _scan(self, node: nodes.TableScanNode) -> Rewritten:
         deferral = self._deferrals.get(node.id)
@@ -129,30 +168,46 @@ class PlanRewriter:
             return Rewritten(with_sources(node, [below.node]))
         kept: dict[str, RowExpression] = {}
         missing: dict[str, tuple[Origin, ...]] = {}
+        computed: dict[str, RowExpression] = {}
         for key, expression in node.assignments.assignments.items():
+            name = variable_of_key(key).name
             if isinstance(expression, Variable) and expression.name in below.missing:
-                missing[variable_of_key(key).name] = below.missing[expression.name]
+                missing[name] = below.missing[expression.name]
+            elif (node.id, name) in self._waiting and below.gone & {v.name for v in free_variables(expression)}:
+                computed[name] = expression
+            elif isinstance(expression, Variable) and expression.name in below.computed:
+                if name != expression.name:
+                    computed[name] = expression
             else:
                 kept[key] = expression
-        kept |= {variable.key: variable for variable in _variables(below.positions)}
+        read = {v.name: v for expression in computed.values() for v in free_variables(expression)}
+        # What they read stays known by its name, which is unique in the plan.
+        missing |= {name: below.missing[name] for name in read if name in below.missing}
+        computed |= below.computed
+        inputs = {v.name: v for v in (*below.inputs, *read.values()) if v.name not in below.gone}
+        kept |= {v.key: v for v in (*_variables(below.positions), *inputs.values()) if v.key not in kept}
         made = replace(node, source=below.node, assignments=nodes.Assignments(assignments=kept))
-        return Rewritten(made, missing, below.positions)
+        return Rewritten(made, missing, below.positions, computed, tuple(inputs.values()))
 
     def _join(self, node: nodes.JoinNode) -> Rewritten:
         sides = [self._visit(node.left), self._visit(node.right)]
-        missing = {**sides[0].missing, **sides[1].missing}
+        left, right = sides
         # A join's output has the variables of the left side before those of the right.
-        right = {v.name for v in output_variables(node.right)}
-        kept = _without(node.outputVariables, missing)
+        of_right = {v.name for v in output_variables(node.right)}
+        kept = _without(node.outputVariables, left.gone | right.gone)
         outputs = (
-            *(v for v in kept if v.name not in right),
-            *_variables(sides[0].positions),
-            *(v for v in kept if v.name in right),
-            *_variables(sides[1].positions),
+            *_passed((v for v in kept if v.name not in of_right), left.added),
+            *_passed((v for v in kept if v.name in of_right), right.added),
         )
-        positions = sides[0].positions + sides[1].positions
+        positions = left.positions + right.positions
         joined = replace(node, outputVariables=outputs) if positions else node
-        return Rewritten(with_sources(joined, [side.node for side in sides]), missing, positions)
+        return Rewritten(
+            with_sources(joined, [side.node for side in sides]),
+            {**left.missing, **right.missing},
+            positions,
+            {**left.computed, **right.computed},
+            left.inputs + right.inputs,
+        )
 
     def _union(self, node: nodes.ExchangeNode) -> Rewritten:
         found = [self._visit(source) for source in node.sources]
@@ -227,5 +282,10 @@ def _variables(positions: Sequence[RowPosition]) -> tuple[Variable, ...]:
     return tuple(v for position in positions for v in (position.rowSource, *position.refColumns))
 
 
-def _without(variables: Sequence[Variable], missing: Mapping[str, Any]) -> tuple[Variable, ...]:
-    return tuple(variable for variable in variables if variable.name not in missing)
+def _without(variables: Sequence[Variable], gone: Set[str]) -> tuple[Variable, ...]:
+    return tuple(variable for variable in variables if variable.name not in gone)
+
+
+def _passed(variables: Iterable[Variable], added: Sequence[Variable]) -> tuple[Variable, ...]:
+    """``variables`` and those of ``added`` that are not among them."""
+    return tuple({v.name: v for v in (*variables, *added)}.values())
