@@ -77,6 +77,11 @@ def deferred(plan: Any, query: str, **given: str) -> list[str]:
         ("SELECT a.name, b.note FROM t a JOIN t b ON a.id = b.k WHERE a.k = 1", ["name", "note_1"]),
         ("SELECT name, note FROM t WHERE name LIKE 'a%'", ["note"]),
         ("SELECT name, note, rank() OVER (ORDER BY k) AS r FROM t LIMIT 1", ["name", "note"]),
+        ("SELECT k, name, note FROM t WHERE id IN (SELECT uid FROM u)", ["k", "name", "note"]),
+        ("SELECT k, note FROM t WHERE EXISTS (SELECT 1 FROM u WHERE uid = id)", ["k", "note"]),
+        ("WITH w AS (SELECT * FROM t) SELECT a.name, b.note FROM w a JOIN w b ON a.id = b.k", ["name", "note_1"]),
+        ("SELECT name, note FROM (SELECT *, lag(id) OVER (ORDER BY k) r FROM t) WHERE r = 1", ["name", "note"]),
+        ("SELECT name, note FROM (SELECT *, row_number() OVER (ORDER BY k) r FROM t) WHERE r = 1", ["name", "note"]),
         ("SELECT id, name FROM t UNION ALL SELECT uid, label FROM u ORDER BY 1 LIMIT 3", ["name_1"]),
         ("SELECT name FROM t WHERE name > 'a' UNION ALL SELECT label FROM u LIMIT 3", []),
         ("SELECT name, count(*) AS c FROM t GROUP BY name LIMIT 2", []),
@@ -86,6 +91,12 @@ def deferred(plan: Any, query: str, **given: str) -> list[str]:
 )
 def test_deferred_columns(query: str, columns: list[str], plan: Any) -> None:
     assert deferred(plan, query) == columns
+
+
+def test_one_fetch_serves_several_tables(plan: Any) -> None:
+    told = explained(plan, "SELECT note, label FROM t JOIN u ON id = uid ORDER BY k LIMIT 2")
+    assert told.count("- Fetch[") == 1
+    assert told.count("- LookUp[") == 2
 
 
 @pytest.mark.parametrize(
