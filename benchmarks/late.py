@@ -36,7 +36,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coordinator.connectors.iceberg.sample import create_sample
-from tests.data_sets.ssb import derive_ssb, generate_tpch
+from tests.data_sets import ssb as ssb_data
+from tests.data_sets.ssb import generate_tpch
 from tests.e2e.service import Service, start_service, write_etc
 
 SEED = {
@@ -146,11 +147,7 @@ def generate(home: Path, scale: float) -> None:
     wide = partial(wide_table, int(200_000 * min(1, scale)))
     made = [("wide", wide, 2), ("wide_rewritten", wide, 2)]
     if not (data / WAREHOUSE / "small").exists():
-        for folder in (tpch, ssb):
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-        generate_tpch(scale, tpch)
-        for file in derive_ssb(tpch, ssb):
+        for file in _ssb_files(scale, tpch, ssb):
             made.append((file.stem, partial(pq.read_table, file), parts if file.stem == "lineorder" else 1))
         lineorder = ssb / "lineorder.parquet"
         made.append(("rewritten", partial(pq.read_table, lineorder), parts))
@@ -160,6 +157,18 @@ def generate(home: Path, scale: float) -> None:
             create_sample("iceberg", data, "ssb", name, rows(), files)
     for folder in (tpch, ssb):
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _ssb_files(scale: float, tpch: Path, ssb: Path) -> list[Path]:
+    """SSB's tables; those that a run which was ended left, if it had made all."""
+    files = [ssb / f"{name}.parquet" for name in ssb_data.TABLES]
+    if files[-1].exists():
+        return files
+    for folder in (tpch, ssb):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+    generate_tpch(scale, tpch)
+    return ssb_data.derive_ssb(tpch, ssb)
 
 
 def complete(service: Service, kept: Path) -> None:

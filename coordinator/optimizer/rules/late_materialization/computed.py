@@ -7,23 +7,25 @@ whose branches compute differently.
 
 from __future__ import annotations
 
+import re
+
 from coordinator.planner.query.pushdown import deterministic
 from shared.plan import nodes
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.traversal import free_variables
 
+_OF_ONE_STATEMENT = frozenset({"time", "zone", "interval", "uuid", "ipaddress", "ipprefix", "unknown"})
+"""Words in types whose values do not leave one statement of the engine and enter another as they are."""
+_WORDS = re.compile("[a-z]+")
 _NULL_SIDES = {"INNER": (False, False), "LEFT": (False, True), "RIGHT": (True, False)}
 
 
 def can_wait(expression: RowExpression) -> bool:
-    """Whether an expression gives the same value when a later statement of the engine computes it.
-
-    Moments keep their zones only inside one statement.
-    """
+    """Whether an expression gives the same value when a later statement of the engine computes it."""
     read = free_variables(expression)
-    if isinstance(expression, Variable) or not read or any("with time zone" in variable.type for variable in read):
+    if isinstance(expression, Variable) or not read:
         return False
-    return deterministic(expression)
+    return deterministic(expression) and not any(_OF_ONE_STATEMENT & {*_WORDS.findall(v.type)} for v in read)
 
 
 def gets_nulls(join: nodes.JoinNode) -> tuple[bool, bool]:
