@@ -175,11 +175,12 @@ def test_explain_shows_where_the_first_rows_are_looked_for(plan: Any, lake: Any)
 def test_what_is_computed_of_fetched_columns_stands_above_the_fetch(plan: Any) -> None:
     query = "SELECT upper(name) AS u, k + 1 AS n FROM t ORDER BY k LIMIT 2"
     told = explained(plan, query)
-    assert re.search(r"- Project\[.*?\n.*?\(name\).*?- Fetch\[.*?deferred = name\]", told, re.DOTALL), told
+    assert re.search(r"- Project\[.*?\n.*?\(name\).*?- Fetch\[.*?deferred = name\].*- LookUp\[", told, re.DOTALL), told
     work = plan(query)
     assert isinstance(work, FetchRows)
     assert work.computed is not None
     assert work.computed.columns == ("name",)
+    assert [v.name for look_up in work.look_ups for v in look_up.outputVariables] == ["name"]
     assert "name" not in work.first.sql
     assert "UPPER" in work.computed.sql.upper()
 

@@ -167,8 +167,8 @@ class PlanRewriter:
         if not below.positions:
             return Rewritten(with_sources(node, [below.node]))
         kept: dict[str, RowExpression] = {}
-        missing: dict[str, tuple[Origin, ...]] = {}
-        computed: dict[str, RowExpression] = {}
+        # What is shown no more may still be computed with: it stays known by its name, which is unique in the plan.
+        missing, computed = dict(below.missing), dict(below.computed)
         for key, expression in node.assignments.assignments.items():
             name = variable_of_key(key).name
             if isinstance(expression, Variable) and expression.name in below.missing:
@@ -180,10 +180,8 @@ class PlanRewriter:
                     computed[name] = expression
             else:
                 kept[key] = expression
-        read = {v.name: v for expression in computed.values() for v in free_variables(expression)}
-        # What they read stays known by its name, which is unique in the plan.
-        missing |= {name: below.missing[name] for name in read if name in below.missing}
-        computed |= below.computed
+                missing.pop(name, None)
+        read = {v.name: v for name in computed.keys() - below.computed for v in free_variables(computed[name])}
         inputs = {v.name: v for v in (*below.inputs, *read.values()) if v.name not in below.gone}
         kept |= {v.key: v for v in (*_variables(below.positions), *inputs.values()) if v.key not in kept}
         made = replace(node, source=below.node, assignments=nodes.Assignments(assignments=kept))
