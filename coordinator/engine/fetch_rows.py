@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from coordinator.connectors.registry import Catalogs
 from coordinator.dispatch.ports import Execution, QueryProgress
 from coordinator.engine.inputs import ArrowInput, SparkInput, spark_inputs
+from coordinator.engine.measured import Operator
 from coordinator.engine.row_lists import RowList, gather, row_list
 from coordinator.engine.spark.kernels import lookup
 from coordinator.engine.spark.kernels.errors import KernelError
@@ -40,7 +41,13 @@ _BATCH_ROWS = 8192
 class SparkSql(Protocol):
     """Of ``coordinator.engine.executor.SparkSql``, what is needed here."""
 
-    def run(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]: ...
+    def run(
+        self,
+        sql: str,
+        execution: Execution,
+        inputs: Sequence[SparkInput] = (),
+        operators: list[Operator] | None = None,
+    ) -> Iterator[pa.RecordBatch]: ...
 
     def workers(self, execution: Execution) -> WorkerRuntime: ...
 
@@ -49,9 +56,18 @@ class PositionsUnusableError(Exception):
     """A file that cannot be read by position: not Parquet, or encrypted."""
 
 
-def fetch_rows(work: FetchRows, execution: Execution, spark: SparkSql, catalogs: Catalogs) -> Iterator[pa.RecordBatch]:
-    """The rows of the query. Raises ProcessionError, retriable when a file of the snapshot is gone."""
-    watched = _Progress(execution)
+def fetch_rows(
+    work: FetchRows,
+    execution: Execution,
+    spark: SparkSql,
+    catalogs: Catalogs,
+    operators: list[Operator] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the query. Raises ProcessionError, retriable when a file of the snapshot is gone.
+
+    ``operators``, when given, is filled with what was measured, once all rows have arrived.
+    """
+    watched = _Progress(execution, operators)
     first = _first_pass(work, watched, spark, catalogs)
     if first is None:
         _LOG.info("query %s: more than %s rows to fetch, so in one pass", execution.query_id, work.max_rows)
@@ -61,15 +77,19 @@ def fetch_rows(work: FetchRows, execution: Execution, spark: SparkSql, catalogs:
             return
         except PositionsUnusableError as error:
             _LOG.info("query %s: in one pass after all: %s", execution.query_id, error)
-    yield from _run(work.otherwise, execution, spark, catalogs)
+    watched.measured("InOnePassAfterAll", {})
+    yield from _run(work.otherwise, watched, spark, catalogs)
 
 
-def _run(work: RunOnSpark, execution: Execution, spark: SparkSql, catalogs: Catalogs) -> Iterator[pa.RecordBatch]:
+def _run(work: RunOnSpark, execution: _Progress, spark: SparkSql, catalogs: Catalogs) -> Iterator[pa.RecordBatch]:
     with spark_inputs(work.inputs, catalogs, execution) as inputs:
-        yield from spark.run(work.sql, execution, inputs)
+        if execution.operators is None:
+            yield from spark.run(work.sql, execution, inputs)
+        else:
+            yield from spark.run(work.sql, execution, inputs, execution.operators)
 
 
-def _first_pass(work: FetchRows, execution: Execution, spark: SparkSql, catalogs: Catalogs) -> Any | None:
+def _first_pass(work: FetchRows, execution: _Progress, spark: SparkSql, catalogs: Catalogs) -> Any | None:
     """The rows with their positions, None as soon as they are too many."""
     if work.likely is not None:
         rows = _rows(work.likely.work, work.max_rows, execution, spark, catalogs)
@@ -79,7 +99,7 @@ def _first_pass(work: FetchRows, execution: Execution, spark: SparkSql, catalogs
     return _rows(work.first, work.max_rows, execution, spark, catalogs)
 
 
-def _rows(work: RunOnSpark, most: int, execution: Execution, spark: SparkSql, catalogs: Catalogs) -> Any | None:
+def _rows(work: RunOnSpark, most: int, execution: _Progress, spark: SparkSql, catalogs: Catalogs) -> Any | None:
     batches, count = [], 0
     with closing(_run(work, execution, spark, catalogs)) as stream:  # type: ignore[type-var]
         for batch in stream:
@@ -106,7 +126,7 @@ def _second_pass(
         table = _look_up(node, rows, execution, spark, catalogs, traffic)
         for variable in node.outputVariables:
             found.setdefault(variable.name, []).append((rows, table.column(_column_id(node, variable.key))))
-    execution.fetched(traffic)
+    execution.fetched(traffic, first.num_rows)
     for name, parts in found.items():
         columns[name] = gather(parts, columns.get(name))
     if work.computed is not None:
@@ -142,12 +162,14 @@ def _look_up(
     template = catalogs.look_up(node, [source for source, _ in rows.files])
     if any(source not in template.paths for source, _ in rows.files):
         raise PositionsUnusableError("a file of the first pass is not known by its number")
+    execution.files += len(rows.files)
     rows = replace(rows, files=[(template.paths[source], positions) for source, positions in rows.files])
     try:
         if rows.count <= _COORDINATOR_ROWS:
             return _here(template.common, rows, traffic)
         few = sum(len(positions) for _, positions in rows.files if len(positions) <= _SCANNED_ROWS)
         long = _SCANNED_ROWS if few <= _COORDINATOR_ROWS else 0
+        execution.scanned += sum(len(positions) > long for _, positions in rows.files)
         return _by_file(template.common, rows, long, spark.workers(execution), traffic)
     except KernelError as error:
         raise _failure(error.name, error.message, template.snapshot_id) from error
@@ -198,10 +220,15 @@ def _failure(name: str, message: str, snapshot: int | None, error: ProcessionErr
 
 
 class _Progress:
-    """An Execution that remembers the first pass's totals, to which the second adds its own."""
+    """An Execution that remembers the first pass's totals, to which the second adds its own.
 
-    def __init__(self, execution: Execution) -> None:
+    ``files`` are those that look-ups read, ``scanned`` of them again by executors.
+    """
+
+    def __init__(self, execution: Execution, operators: list[Operator] | None) -> None:
         self._execution = execution
+        self.operators = operators
+        self.files = self.scanned = 0
         self._last = QueryProgress()
         self.query_id = execution.query_id
         self.session = execution.session
@@ -214,8 +241,16 @@ class _Progress:
         self._last = progress
         self._execution.report_progress(progress)
 
-    def fetched(self, traffic: Traffic) -> None:
+    def measured(self, name: str, metrics: Mapping[str, int]) -> None:
+        """What EXPLAIN ANALYZE tells beside Spark's operators."""
+        if self.operators is not None:
+            self.operators.append(Operator(name, 0, metrics))
+
+    def fetched(self, traffic: Traffic, rows: int) -> None:
         """Count what the second pass read."""
+        files = {"files": self.files, "files scanned again": self.scanned}
+        self.measured("Fetch", {"rows": rows, **files, "requests": traffic.requests, "bytes": traffic.bytes})
         size = self._last.processed_bytes + traffic.bytes
         self.report_progress(replace(self._last, processed_bytes=size, phase="fetched columns by position"))
-        _LOG.info("query %s: fetched %s bytes in %s requests", self.query_id, traffic.bytes, traffic.requests)
+        told = (self.query_id, traffic.bytes, traffic.requests, self.files, self.scanned)
+        _LOG.info("query %s: fetched %s bytes in %s requests from %s files, %s of them scanned again", *told)

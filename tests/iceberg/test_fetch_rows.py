@@ -17,6 +17,7 @@ import xxhash
 
 from coordinator.connectors.registry import CatalogConfig, Catalogs
 from coordinator.engine.fetch_rows import fetch_rows
+from coordinator.engine.measured import Operator
 from coordinator.planner.planned_statement import FetchRows
 from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
@@ -57,7 +58,9 @@ class FirstPass:
     lake: Any
     asked: list[str] = field(default_factory=list)
 
-    def run(self, sql: str, execution: Any, inputs: Sequence[Any] = ()) -> Iterator[pa.RecordBatch]:
+    def run(
+        self, sql: str, execution: Any, inputs: Sequence[Any] = (), operators: Any = None
+    ) -> Iterator[pa.RecordBatch]:
         self.asked.append(sql)
         yield from self.rows.to_batches()
 
@@ -72,7 +75,9 @@ class Endless(FirstPass):
     given: dict[str, int] = field(default_factory=dict)
     ended: list[str] = field(default_factory=list)
 
-    def run(self, sql: str, execution: Any, inputs: Sequence[Any] = ()) -> Iterator[pa.RecordBatch]:
+    def run(
+        self, sql: str, execution: Any, inputs: Sequence[Any] = (), operators: Any = None
+    ) -> Iterator[pa.RecordBatch]:
         try:
             while True:
                 self.given[sql] = self.given.get(sql, 0) + 1
@@ -230,6 +235,21 @@ def test_the_first_pass_ends_when_it_gives_too_many(lake: Any, table: Any) -> No
     assert spark.ended == [work.first.sql]
 
 
+def test_explain_analyze_is_told_what_was_fetched(lake: Any, table: Any) -> None:
+    a, b, _ = files(lake)
+    operators: list[Operator] = []
+    rows = pa.table({"id": [7, 102, 7], "source": [a, b, a], "ref": [7, 2, 7]})
+    list(fetch_rows(planned(lake, QUERY), Execution(), FirstPass(rows, lake), catalogs(lake), operators))
+    (fetch,) = operators
+    assert fetch.name == "Fetch"
+    assert {name: fetch.metrics[name] for name in ("rows", "files", "files scanned again")} == {
+        "rows": 3,
+        "files": 2,
+        "files scanned again": 0,
+    }
+    assert 0 < fetch.metrics["bytes"] < 100_000
+
+
 def test_a_file_of_another_format_is_one_pass_instead(lake: Any, table: Any) -> None:
     work, places = planned(lake, QUERY), files(lake)
     Path(places[0].removeprefix("file://")).write_bytes(b"Obj\x01" + b"\0" * 200)
@@ -243,7 +263,7 @@ def test_executors_read_long_lists(lake: Any, table: Any, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(engine, "_COORDINATOR_ROWS", 10)
     monkeypatch.setattr(engine, "_SCANNED_ROWS", 50)
-    wanted = [(i, files(lake)[i // 100], i % 100) for i in range(299, -1, -1)]
+    wanted: list[Any] = [(i, files(lake)[i // 100], i % 100) for i in range(299, -1, -1)]
     rows, _, _ = run(lake, wanted)
     assert rows == [(i, f"n{i}", "x") for i in range(299, -1, -1)]
     assert lake.workers.tasks == 2
