@@ -171,8 +171,8 @@ def _ssb_files(scale: float, tpch: Path, ssb: Path) -> list[Path]:
     return ssb_data.derive_ssb(tpch, ssb)
 
 
-def complete(service: Service, kept: Path) -> None:
-    """The tables that Spark and our rewrite write, as far as they are not there."""
+def complete(service: Service, kept: Path, chosen: Set[str]) -> None:
+    """The chosen tables that Spark and our rewrite write, as far as they are not there."""
     kept.mkdir(exist_ok=True)
     options = "options => map(array['rewrite-all'], array['true'])"
     there = {row[0] for row in service.execute("SHOW TABLES", **OPTIONS)}
@@ -183,7 +183,7 @@ def complete(service: Service, kept: Path) -> None:
         call = f"CALL iceberg.system.rewrite_data_files(schema => 'ssb', table_name => '{rewritten}', {options})"
         statements = {by_spark: f"CREATE TABLE {by_spark} AS SELECT * FROM {plain}", rewritten: call}
         for name, statement in statements.items():
-            if not (kept / name).exists():
+            if name in chosen and not (kept / name).exists():
                 service.execute(statement, **OPTIONS)
                 (kept / name).touch()
 
@@ -202,21 +202,21 @@ def main() -> None:
         (etc / "config.properties").write_text("spark.warm-up=true\nspark.driver-memory=2g\n")
         service = start_service(etc, home / "data", home / "log")
         try:
-            complete(service, home / "made")
-            measure(service, scale, rounds, set(sys.argv[4:]))
+            tables = {table for several in TABLES.values() for table in several}
+            chosen = set(sys.argv[4:]) & tables or tables
+            complete(service, home / "made", chosen)
+            measure(service, scale, rounds, chosen, set(sys.argv[4:]) & QUERIES.keys() or QUERIES.keys())
         finally:
             service.stop()
 
 
-def measure(service: Service, scale: float, rounds: int, chosen: Set[str]) -> None:
+def measure(service: Service, scale: float, rounds: int, chosen: Set[str], queries: Set[str]) -> None:
     """The chosen queries of the chosen tables, and the summary."""
     lines = []
-    there = {row[0] for row in service.execute("SHOW TABLES", **OPTIONS)}
-    every = [table for tables in TABLES.values() for table in tables if table in there]
-    wanted_queries, wanted_tables = chosen & QUERIES.keys() or QUERIES.keys(), chosen & set(every) or set(every)
+    there = {row[0] for row in service.execute("SHOW TABLES", **OPTIONS)} & chosen
     for kind, tables in TABLES.items():
-        for table in [table for table in tables if table in wanted_tables]:
-            for name in [n for n, query in QUERIES.items() if n in wanted_queries and f"{{{kind}}}" in query]:
+        for table in [table for table in tables if table in there]:
+            for name in [n for n, query in QUERIES.items() if n in queries and f"{{{kind}}}" in query]:
                 lines.append(compare(service, name, table, QUERIES[name].format(**{kind: table}), rounds))
     least = {}
     for line in lines:
