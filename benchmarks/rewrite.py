@@ -1,16 +1,17 @@
 """400 files of TPC-H lineitem (6 M rows, about 205 MB zstd) into one: our CALL beside Iceberg's own, in one Spark.
 
-``python benchmarks/rewrite.py [runs] [directory]``: the directory keeps the table between runs of the benchmark. Prints
-JSON lines, the last one the summary; ratios are peer / ours. CPU seconds are those of the Spark server, its Python
-workers and, for ours, this process; ``worker_rss_mb`` is the peak of one Python worker.
+``python -m benchmarks.rewrite [runs] [directory] [--only ours] [--peers PYTHON]``: the directory keeps the table
+between runs of the benchmark; ``PYTHON`` is an interpreter of a virtual environment with ``benchmarks.compactors``'
+peers. Prints JSON lines, the last one the summary; ratios are peer / ours. CPU seconds are those of the Spark server,
+its Python workers and, for ours, this process; ``worker_rss_mb`` is the peak of one Python worker, ``workers_rss_mb``
+of all.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -24,12 +25,11 @@ from typing import Any
 import duckdb
 import psutil
 import pyarrow as pa
-import pyarrow.parquet as pq
-import sqlalchemy as sa
-from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.io.pyarrow import parquet_files_to_data_files, schema_to_pyarrow
 
+from benchmarks import compactors
+from benchmarks.lineitem import DELETED, Start, make_table
 from coordinator.connectors.iceberg.connector import FACTORY, IcebergConnector
+from coordinator.connectors.iceberg.manifests import read_live
 from coordinator.engine.procedures import run_procedure
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.settings import SparkSettings
@@ -38,53 +38,24 @@ from shared.properties import Property
 from shared.spi.procedure import ProcedureContext, TableTarget
 from shared.spi.session import Session
 
-FILES = 400
 PEER = "CALL lab.system.rewrite_data_files(table => 'lab.db.lineitem'{more})"
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured: ``given`` are arguments of our call, ``peer`` the same in Iceberg's."""
+    """What is measured: ``given`` are arguments of our call, ``peer`` the same in Iceberg's.
+
+    ``setup`` is said to Spark once a folder; with ``deletes``, it takes a tenth of the rows away.
+    """
 
     name: str
     given: dict[str, Any] = field(default_factory=dict)
     peer: str = ""
+    setup: tuple[str, ...] = ()
+    deletes: bool = False
 
 
 BINPACK = Case("rewrite")
-
-
-def make_table(home: Path) -> SqlCatalog:
-    """The table ``lab.db.lineitem``, made once a directory."""
-    made = (home / "done").exists()
-    catalog = SqlCatalog("lab", uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/wh")
-    if made:
-        return catalog
-    tool = Path(sys.executable).with_name("tpchgen-cli")
-    subprocess.run([tool, "parquet", "-s", "1", "--tables", "lineitem", "--output-dir", str(home)], check=True)
-    data = pq.read_table(home / "lineitem.parquet")
-    texts = (pa.types.is_string, pa.types.is_string_view, pa.types.is_large_string)
-    plain = [pa.field(f.name, pa.string() if any(t(f.type) for t in texts) else f.type) for f in data.schema]
-    data = data.cast(pa.schema(plain))
-    catalog.create_namespace("db")
-    table = catalog.create_table("db.lineitem", schema=data.schema)
-    data = pa.table(data.columns, schema=schema_to_pyarrow(table.schema()))
-    files = [_write(home, data, number) for number in range(FILES)]
-    with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
-        for file in parquet_files_to_data_files(table.io, transaction.table_metadata, iter(files)):
-            append.append_data_file(file)
-    (home / "lineitem.parquet").unlink()
-    (home / "done").touch()
-    return catalog
-
-
-def _write(home: Path, data: pa.Table, number: int) -> str:
-    rows = data.num_rows // FILES
-    count = data.num_rows - number * rows if number == FILES - 1 else rows
-    path = home / "wh" / "raw" / f"{number:05d}.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(data.slice(number * rows, count), path, compression="zstd")
-    return f"file://{path}"
 
 
 @dataclass
@@ -110,7 +81,7 @@ class Bench:
         self.home = home
         self.case = case
         self.catalog = make_table(home)
-        self.start_location = self._location()
+        self.start = Start(home, case.name)
         values = {
             "iceberg.catalog.uri": f"sqlite:///{home}/catalog.db",
             "iceberg.catalog.warehouse": f"file://{home}/wh",
@@ -120,16 +91,18 @@ class Bench:
         settings = SparkSettings(work_dir=home / "spark", driver_memory="4g", warm_up=False)
         self.engine = SparkEngine(settings, FACTORY.spark_conf("lab", properties, home))
 
-    def _location(self) -> str:
-        return self.catalog.load_table("db.lineitem").metadata_location
+        self._prepare()
+
+    def _prepare(self) -> None:
+        if not self.start.is_kept:
+            for statement in self.case.setup:
+                list(self.engine.run(statement, BenchExecution()))
+            self.start.keep()
+        self.reset()
 
     def reset(self) -> None:
         """Back to the 400 files; what the last run wrote goes."""
-        statement = sa.text("UPDATE iceberg_tables SET metadata_location = :l WHERE table_name = 'lineitem'")
-        with self.catalog.engine.begin() as connection:
-            connection.execute(statement, {"l": self.start_location})
-        for file in (self.home / "wh" / "db" / "lineitem" / "data").glob("*.parquet"):
-            file.unlink()
+        self.start.reset()
 
     def ours(self) -> tuple[Any, ...]:
         execution: Any = BenchExecution()
@@ -148,14 +121,17 @@ class Bench:
         batches = list(self.engine.run(PEER.format(more=self.case.peer), execution))
         return tuple(pa.Table.from_batches(batches).to_pylist()[0].values())
 
-    def check(self) -> tuple[int, int]:
-        """Rows and a checksum over all columns of the table as it is now."""
-        paths = [t.file.file_path.removeprefix("file://").removeprefix("file:") for t in self._files()]
-        result = duckdb.sql(f"SELECT count(*), sum(hash(t)::HUGEINT) FROM read_parquet({paths!r}) t").fetchall()
-        return result[0][0], result[0][1]
-
-    def _files(self) -> list[Any]:
-        return list(self.catalog.load_table("db.lineitem").scan().plan_files())
+    def is_right(self) -> bool:
+        """Whether the table has as many rows as it should, with the same checksum over all columns."""
+        where = f"WHERE NOT ({DELETED})" if self.case.deletes else ""
+        raw = f"read_parquet('{self.home}/wh/raw/*.parquet')"
+        columns = ", ".join(name for name, *_ in duckdb.sql(f"SELECT * FROM {raw} LIMIT 0").description)
+        table = self.catalog.load_table("db.lineitem")
+        live = read_live(table, table.current_snapshot())
+        paths = [f.path.removeprefix("file://").removeprefix("file:") for f in live.data]
+        total = "SELECT count(*), sum(hash(t)::HUGEINT) FROM (SELECT {} FROM {} {}) t"
+        found = duckdb.sql(total.format(columns, f"read_parquet({paths!r})", "")).fetchall()
+        return not live.deletes and found == duckdb.sql(total.format(columns, raw, where)).fetchall()
 
 
 def processes(bench: Bench) -> list[psutil.Process]:
@@ -181,13 +157,15 @@ def peak_worker_rss(bench: Bench, result: dict[str, float]) -> Iterator[None]:
     stop = threading.Event()
 
     def watch() -> None:
-        peak = 0
+        peak = peak_sum = 0
         while not stop.wait(0.05):
+            sizes = [0]
             for process in processes(bench):
                 with suppress(psutil.Error):
                     if process.name().startswith("python"):
-                        peak = max(peak, process.memory_info().rss)
-        result["worker_rss_mb"] = round(peak / 1e6)
+                        sizes.append(process.memory_info().rss)
+            peak, peak_sum = max(peak, *sizes), max(peak_sum, sum(sizes))
+        result["worker_rss_mb"], result["workers_rss_mb"] = round(peak / 1e6), round(peak_sum / 1e6)
 
     thread = threading.Thread(target=watch)
     thread.start()
@@ -218,28 +196,28 @@ def measure(bench: Bench, name: str, run: Callable[[], tuple[Any, ...]], *, own:
     return line
 
 
-def main(runs: int, home: Path, case: Case = BINPACK) -> None:
+def main(how: How, case: Case = BINPACK) -> None:
     """Print JSON lines, the last one the summary."""
-    home.mkdir(parents=True, exist_ok=True)
-    bench = Bench(home, case)
+    how.home.mkdir(parents=True, exist_ok=True)
+    bench = Bench(how.home, case)
     try:
-        wanted = bench.check()
         # Warm both once; memory is watched here, since watching costs time.
         memory: dict[str, float] = {}
-        bench.reset()
-        bench.ours()
-        bench.reset()
         with peak_worker_rss(bench, memory):
             bench.ours()
-        same = bench.check() == wanted
-        bench.reset()
-        bench.peer()
-        ours, peers = [], []
-        for _ in range(runs):
+        same = bench.is_right()
+        if not how.only_ours:
+            bench.reset()
+            bench.peer()
+        ours, peers, others = [], [], []
+        for _ in range(how.runs):
             ours.append(measure(bench, "procession", bench.ours, own=True))
-            peers.append(measure(bench, "iceberg", bench.peer, own=False))
+            if not how.only_ours:
+                peers.append(measure(bench, "iceberg", bench.peer, own=False))
+            if how.peers is not None:
+                others += compactors.measured(bench.catalog, bench.reset, how.peers, case.name)
         bench.reset()
-        print(json.dumps({**summary(ours, peers, memory, same), "bench": case.name}), flush=True)
+        print(json.dumps({**summary(ours, peers or ours, memory, same), "bench": case.name}), flush=True)
     finally:
         bench.engine.stop()
 
@@ -262,14 +240,30 @@ def summary(ours: list[Any], peers: list[Any], memory: dict[str, float], same: b
     }
 
 
-def run_case(case: Case) -> None:
-    """The command line of one case: ``[runs] [directory]``."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-    if len(sys.argv) > 2:
-        main(count, Path(sys.argv[2]).absolute(), case)
-    else:
-        with tempfile.TemporaryDirectory(prefix="procession-bench-") as scratch:
-            main(count, Path(scratch), case)
+@dataclass(frozen=True)
+class How:
+    """The command line; ``peers`` is an interpreter that has the packages of ``benchmarks.compactors``."""
+
+    runs: int
+    home: Path
+    only_ours: bool
+    peers: str | None
+
+
+def run_case(case: Case, prepare: Callable[[Path], object] | None = None) -> None:
+    """The command line of one case; ``prepare`` makes its table in the folder instead of lineitem."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("runs", nargs="?", type=int, default=3)
+    parser.add_argument("directory", nargs="?")
+    parser.add_argument("--only", choices=["ours"])
+    parser.add_argument("--peers", metavar="PYTHON")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="procession-bench-") as scratch:
+        home = Path(given.directory or scratch).absolute()
+        home.mkdir(parents=True, exist_ok=True)
+        if prepare is not None:
+            prepare(home)
+        main(How(given.runs, home, given.only == "ours", given.peers), case)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """64 files of about 16 MB, one fat row group each, into files of the target size: copied, beside Iceberg's procedure.
 
-``python -m benchmarks.rewrite_copy [runs] [directory]``. ``copy_s`` is what copying the same bytes with ``cp`` takes:
+Arguments are those of ``benchmarks.rewrite``. ``copy_s`` is what copying the same bytes with ``cp`` takes:
 the physical limit of any rewrite on one core.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -70,20 +69,13 @@ def plain_copy(home: Path) -> float:
         return time.perf_counter() - start
 
 
-def main(runs: int, home: Path) -> None:
-    """Print JSON lines, the last one the summary."""
-    home.mkdir(parents=True, exist_ok=True)
+def prepare(home: Path) -> None:
+    """Make the table and print the limit."""
     make_table(home)
     size = sum(f.stat().st_size for f in (home / "wh" / "raw").iterdir())
     copy = min(plain_copy(home) for _ in range(3))
     print(json.dumps({"bench": "rewrite_copy", "files": FILES, "bytes": size, "copy_s": round(copy, 3)}), flush=True)
-    rewrite.main(runs, home, rewrite.Case("rewrite_copy"))
 
 
 if __name__ == "__main__":
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-    if len(sys.argv) > 2:
-        main(count, Path(sys.argv[2]).absolute())
-    else:
-        with tempfile.TemporaryDirectory(prefix="procession-bench-") as scratch:
-            main(count, Path(scratch))
+    rewrite.run_case(rewrite.Case("rewrite_copy"), prepare)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyiceberg.expressions import And, EqualTo, GreaterThan, In, IsNull, LessThan, NotEqualTo, NotIn, NotNull, Or
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table
 from pyiceberg.types import (
     BinaryType,
     BooleanType,
@@ -37,6 +38,12 @@ FIELDS = [
     ("raw", BinaryType()), ("${env:HOME}", LongType()),
 ]  # fmt: skip
 SCHEMA = Schema(*(NestedField(i, name, kind, required=False) for i, (name, kind) in enumerate(FIELDS, start=1)))
+
+
+def _only_iceberg_writes(table: Table) -> None:
+    """From now on, new files of the table are in a format that our kernels do not write."""
+    with table.transaction() as transaction:
+        transaction.set_properties({"write.format.default": "orc"})
 
 
 def statement(lake: Any, **given: Any) -> str:
@@ -69,7 +76,7 @@ def statement(lake: Any, **given: Any) -> str:
     ],
 )  # fmt: skip
 def test_the_statement_of_a_delegated_call(lake: Any, given: dict[str, Any], arguments: str) -> None:
-    lake.create("t", [BATCH] * 6)
+    _only_iceberg_writes(lake.create("t", [BATCH] * 6))
     start = "CALL `lab`.system.rewrite_data_files(table => '\\u0060lab\\u0060.\\u0060db\\u0060.\\u0060t\\u0060', "
     assert statement(lake, **given) == f"{start}{arguments})"
 
@@ -141,16 +148,17 @@ def test_sorting_keeps_the_order_of_the_table(lake: Any) -> None:
         update.desc("id", IdentityTransform())
     with pytest.raises(ProcessionError, match="incompatible with the target table's internal sort order"):
         lake.rewrite("t", strategy="sort", sorted_by=["id"])
-    elsewhere = {"output-spec-id": "0"}
-    assert "DESC NULLS LAST, " in statement(lake, strategy="sort", sorted_by=["id DESC", "name"], options=elsewhere)
+    _only_iceberg_writes(lake.table("t"))
+    every = {"rewrite-all": "true"}
+    assert "DESC NULLS LAST, " in statement(lake, strategy="sort", sorted_by=["id DESC", "name"], options=every)
     lake.workers.statements.clear()
-    assert "sort_order" not in statement(lake, strategy="sort", options=elsewhere)
+    assert "sort_order" not in statement(lake, strategy="sort", options=every)
 
 
 def test_hilbert_is_ours_alone(lake: Any) -> None:
-    lake.create("t", [BATCH] * 5)
+    _only_iceberg_writes(lake.create("t", [BATCH] * 5))
     with pytest.raises(ProcessionError, match="hilbert is not known to Iceberg's own procedure") as failure:
-        lake.rewrite("t", {"output-spec-id": "0"}, strategy="sort", sorted_by=["hilbert(id, name)"])
+        lake.rewrite("t", {"rewrite-all": "true"}, strategy="sort", sorted_by=["hilbert(id, name)"])
     assert failure.value.code is ErrorCode.NOT_SUPPORTED
     assert lake.workers.statements == []
 
@@ -273,7 +281,7 @@ CONFLICT = (
 def test_failures_of_iceberg_have_our_codes(
     lake: Any, monkeypatch: Any, message: str, code: ErrorCode, retriable: bool
 ) -> None:
-    lake.create("t", [BATCH])
+    _only_iceberg_writes(lake.create("t", [BATCH]))
 
     def fail(_sql: str, *, description: str) -> Any:
         raise ProcessionError(ErrorCode.REMOTE_TASK_ERROR, message)
@@ -281,7 +289,7 @@ def test_failures_of_iceberg_have_our_codes(
     monkeypatch.setattr(lake.workers, "run_sql", fail)
     before = lake.files("t")
     with pytest.raises(ProcessionError) as failure:
-        lake.rewrite("t", {"output-spec-id": "0"})
+        lake.rewrite("t", {"rewrite-all": "true"})
     assert (failure.value.code, failure.value.retriable) == (code, retriable)
     assert message.rpartition(") ")[2].removeprefix("Spark failed: ") in failure.value.message
     assert "java.lang" not in failure.value.message

@@ -122,7 +122,7 @@ def test_partitions_stay_apart_and_filters_prune_them(lake: Any) -> None:
     assert lake.orphans("p") == set()
 
 
-def test_partition_evolution_keeps_files_under_their_spec(lake: Any) -> None:
+def test_partition_evolution_moves_files_to_the_spec_of_today(lake: Any) -> None:
     lake.create("t", [numbers(i * 20) for i in range(6)])
     with lake.table("t").update_spec() as update:
         update.add_field("name", IdentityTransform())
@@ -131,8 +131,13 @@ def test_partition_evolution_keeps_files_under_their_spec(lake: Any) -> None:
     before = lake.rows("t")
     result = lake.rewrite("t")
     assert result["rewritten_data_files_count"] == 16
-    assert result["added_data_files_count"] == 3
+    names = {row[1] for row in before}
+    files = list(lake.table("t").scan().plan_files())
+    assert {file.file.spec_id for file in files} == {1}
+    # The six files of the old spec and those of each partition are groups of their own.
+    assert {file.file.partition[0] for file in files} == names
     assert lake.rows("t") == before
+    assert lake.orphans("t") == set()
 
 
 def test_schema_evolution_in_one_table(lake: Any) -> None:

@@ -12,6 +12,7 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.bloom_filters import asked_columns
 from coordinator.connectors.iceberg.groups import FileGroup
 from coordinator.connectors.iceberg.options import RewriteOptions
+from coordinator.connectors.iceberg.output_specs import scatters
 from coordinator.connectors.iceberg.payloads import TaskFactory
 from shared.spi.workers import WorkerRuntime
 
@@ -38,6 +39,9 @@ def choose_ways(
 ) -> list[Way]:
     """One way a group. Manifests rule most out; the footers of the rest are read on the workers."""
     reasons = [_reason_of_manifests(group, options) for group in groups]
+    for number, group in enumerate(groups):
+        if scatters(table, group):
+            reasons[number] = f"its rows go to the partitions of spec {group.partition[0]}"
     if table.format_version > 2:
         reasons = [reason or "the ids of its rows have to be written (format version 3)" for reason in reasons]
     open_groups = [i for i, reason in enumerate(reasons) if reason is None]

@@ -47,11 +47,11 @@ class Delegated:
     known: frozenset[int]
 
 
-def reason_before_planning(table: Table, options: RewriteOptions) -> str | None:
+def reason_before_planning(table: Table) -> str | None:
     """Why the call is Iceberg's whatever its files are; None when that depends on the files."""
     if table.format_version > 3:
         return f"the table has format version {table.format_version}"
-    return "output-spec-id" if options.output_spec_id is not None else None
+    return None
 
 
 def reason_of_properties(table: Table) -> str | None:

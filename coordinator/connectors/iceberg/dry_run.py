@@ -16,7 +16,7 @@ from shared.spi.procedure import OutputColumn
 COLUMNS = (
     OutputColumn("file_group", "integer", "Number of the group, in the order of work; NULL for files that stay."),
     OutputColumn("partition", "varchar", "Partition as field=value/…; empty for a table without partitions."),
-    OutputColumn("spec_id", "integer", "Partition spec that the files were written under."),
+    OutputColumn("spec_id", "integer", "Partition spec that the files were written under; NULL for several."),
     OutputColumn("data_files_count", "integer", "Data files of the group."),
     OutputColumn("bytes_count", "bigint", "Their size."),
     OutputColumn("delete_files_count", "integer", "Delete files that apply to them."),
@@ -59,7 +59,9 @@ def _files(table: Table, partition: Partition, files: Iterable[Candidate]) -> tu
     listed = list(files)
     deletes = {delete.key for candidate in listed for delete in candidate.deletes}
     size = sum(candidate.data.size for candidate in listed)
-    return _partition_text(table, partition), partition[0], len(listed), size, len(deletes)
+    specs = {candidate.data.file.spec_id for candidate in listed}
+    spec_id = specs.pop() if len(specs) == 1 else None
+    return _partition_text(table, partition), spec_id, len(listed), size, len(deletes)
 
 
 def _partition_text(table: Table, partition: Partition) -> str:

@@ -22,7 +22,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileGroup:
-    """Files of one partition that are rewritten together into ``output_files`` files, and why."""
+    """Files of one partition that are rewritten together into ``output_files`` files, and why.
+
+    Files of other specs than the one that is written are together in a group whose ``partition`` has no values.
+    """
 
     partition: Partition
     files: tuple[Candidate, ...]
@@ -32,6 +35,11 @@ class FileGroup:
     @property
     def size(self) -> int:
         return sum(candidate.data.size for candidate in self.files)
+
+    @property
+    def moves(self) -> bool:
+        """Whether files of other partition specs are among them."""
+        return any(candidate.data.file.spec_id != self.partition[0] for candidate in self.files)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +65,10 @@ def survey(candidates: Iterable[Candidate], options: RewriteOptions) -> Survey:
     right: dict[Partition, list[Candidate]] = {}
     for candidate in candidates:
         chosen = options.rewrite_all or _is_wrong(candidate, options)
-        (wrong if chosen else right).setdefault(candidate.data.partition, []).append(candidate)
+        if chosen:
+            wrong.setdefault(_output_partition(candidate, options), []).append(candidate)
+        else:
+            right.setdefault(candidate.data.partition, []).append(candidate)
     skipped = [Skipped(partition, tuple(files), _reason_to_stay(options)) for partition, files in right.items()]
     groups = []
     for partition, members in wrong.items():
@@ -73,6 +84,12 @@ def survey(candidates: Iterable[Candidate], options: RewriteOptions) -> Survey:
     limit = f"max-files-to-rewrite ({options.max_files}) is reached"
     skipped += [Skipped(group.partition, group.files, limit) for group in left]
     return Survey(taken, skipped)
+
+
+def _output_partition(candidate: Candidate, options: RewriteOptions) -> Partition:
+    """A file of another spec may hold rows of several partitions: such files go together (Iceberg's rule)."""
+    partition, wanted = candidate.data.partition, options.output_spec_id
+    return partition if wanted is None or partition[0] == wanted else (wanted, ())
 
 
 def plan_groups(candidates: Iterable[Candidate], options: RewriteOptions) -> list[FileGroup]:

@@ -78,6 +78,10 @@ class Journal:
         with self._open().begin() as connection:
             connection.execute(sa.insert(_CALLS).values(**row))
 
+    def extended(self, call_id: str, directories: Sequence[str]) -> None:
+        """Record all directories of a call, before a file is written to a new one."""
+        self._update(call_id, directories=json.dumps(list(directories)))
+
     def committing(self, call_id: str, files: Sequence[str]) -> None:
         """Record the files that are about to be committed, before the commit is sent."""
         self._update(call_id, state="COMMITTING", files=json.dumps(list(files)))

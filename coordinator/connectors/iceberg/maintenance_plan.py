@@ -12,6 +12,7 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.dangling import dangling_deletes
 from coordinator.connectors.iceberg.instants import from_millis
 from coordinator.connectors.iceberg.options import parse_options
+from coordinator.connectors.iceberg.output_specs import with_output_spec
 from coordinator.connectors.iceberg.references import history
 from coordinator.connectors.iceberg.rewrite import look
 from coordinator.connectors.iceberg.snapshot_changes import count
@@ -74,7 +75,8 @@ def rewrite_step(need: Need) -> Step:
     most = need.budget.bytes_left()
     if most is not None and most > 0:
         given["max-file-group-size-bytes"] = str(most)
-    looked = look(need.table, need.target, parse_options(given, need.table.properties, "BIN-PACK"))
+    options = with_output_spec(parse_options(given, need.table.properties, "BIN-PACK"), need.table)
+    looked = look(need.table, need.target, options)
     groups = [] if looked is None else looked.survey.groups
     if not groups:
         return Step(name, "every data file has the right size or is alone in its partition")

@@ -10,6 +10,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.sorting import NullOrder, SortDirection, SortField
 from pyiceberg.transforms import (
+    BucketTransform,
     DayTransform,
     HourTransform,
     IdentityTransform,
@@ -17,14 +18,15 @@ from pyiceberg.transforms import (
     TruncateTransform,
     YearTransform,
 )
-from pyiceberg.types import BinaryType, IcebergType, IntegerType, LongType, PrimitiveType, StringType
+from pyiceberg.types import IcebergType, PrimitiveType
 
 from coordinator.connectors.iceberg.options import RewriteOptions
 from coordinator.connectors.iceberg.sorting import SortedBy, resolved
 from shared.errors import ErrorCode, ProcessionError
 
 _TIMES = {YearTransform: "year", MonthTransform: "month", DayTransform: "day", HourTransform: "hour"}
-_STRANGE = ("unknown", "variant", "geometry", "geography", "timestamp_ns", "timestamptz_ns")
+STRANGE_TYPES = ("unknown", "variant", "geometry", "geography", "timestamp_ns", "timestamptz_ns")
+"""Beginnings of types that our kernels neither sort by nor divide by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def _column(field: SortField, schema: Schema) -> dict[str, Any] | str:
         return "the table's sort order names a nested column"
     if reason := _unsortable(source.field_type, source.name):
         return reason
-    transform = _transform(field, source.field_type)
+    transform = _transform(field)
     if transform is None:
         return f"the table's sort order has {field.transform} of {source.name}"
     return {
@@ -89,17 +91,16 @@ def _column(field: SortField, schema: Schema) -> dict[str, Any] | str:
     }
 
 
-def _transform(field: SortField, kind: IcebergType) -> str | None:
+def _transform(field: SortField) -> str | None:
     transform = field.transform
     if isinstance(transform, IdentityTransform):
         return "identity"
-    if isinstance(transform, TruncateTransform):
-        fits = isinstance(kind, (IntegerType, LongType, StringType, BinaryType))
-        return f"truncate[{transform.width}]" if fits else None
+    if isinstance(transform, (TruncateTransform, BucketTransform)):
+        return str(transform)
     return _TIMES.get(type(transform))
 
 
 def _unsortable(kind: IcebergType, name: str) -> str | None:
-    if not isinstance(kind, PrimitiveType) or str(kind).startswith(_STRANGE):
+    if not isinstance(kind, PrimitiveType) or str(kind).startswith(STRANGE_TYPES):
         return f"column {name} is of type {kind}"
     return None

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 from coordinator.connectors.iceberg.fragments import Written, empty_fragment, parse_fragment, with_read_rows
 from coordinator.connectors.iceberg.groups import output_sizes
@@ -32,9 +33,10 @@ class Piece:
 
 def resized(rewrite: Rewrite, context: ProcedureContext, fragments: Sequence[bytes]) -> list[bytes]:
     """The fragments, those of groups whose files miss their sizes replaced by those of files cut anew."""
-    by_group: dict[int, list[bytes]] = {}
+    by_group: dict[tuple[int, tuple[Any, ...] | None], list[bytes]] = {}
     for raw in fragments:
-        by_group.setdefault(rewrite.outputs[parse_fragment(raw).output].group, []).append(raw)
+        plan = rewrite.outputs[parse_fragment(raw).output]
+        by_group.setdefault((plan.group, plan.partition), []).append(raw)
     kept: list[bytes] = []
     payloads: list[bytes] = []
     read: dict[int, int] = {}

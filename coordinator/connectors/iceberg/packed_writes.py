@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from coordinator.connectors.iceberg.fragments import (
     Written,
@@ -11,35 +11,11 @@ from coordinator.connectors.iceberg.fragments import (
     with_nan_groups,
     with_read_rows,
 )
-from coordinator.connectors.iceberg.output_sizes import resized
 from coordinator.connectors.iceberg.rewrite import Rewrite
-from coordinator.connectors.iceberg.storage import delete_files
 from shared.spi.procedure import ProcedureContext, ProcedureProgress
 
 WRITE_KERNEL = "rewrite:run"
 JOIN_KERNEL = "join:run"
-WriteWave = Callable[[Rewrite, ProcedureContext, Sequence[int]], list[bytes]]
-
-
-def write_files(rewrite: Rewrite, context: ProcedureContext, write_wave: WriteWave) -> list[bytes]:
-    """Run the tasks: parts first, joined to one file where an output has several. Returns the final fragments."""
-    fragments: list[bytes] = []
-    for wave in _waves(rewrite):
-        fragments += resized(rewrite, context, write_wave(rewrite, context, wave))
-    delete_files(rewrite.table.io, rewrite.parts)
-    rewrite.parts.clear()
-    return fragments
-
-
-def _waves(rewrite: Rewrite) -> list[list[int]]:
-    """Output numbers by how many groups may run at a time."""
-    limit = rewrite.options.max_concurrent_groups
-    if limit is None or limit >= len(rewrite.groups):
-        return [list(range(len(rewrite.outputs)))]
-    return [
-        [i for i, output in enumerate(rewrite.outputs) if start <= output.group < start + limit]
-        for start in range(0, len(rewrite.groups), limit)
-    ]
 
 
 def write_packed(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[int]) -> list[bytes]:

@@ -50,7 +50,8 @@ class Slice:
 class OutputPlan:
     """One file to be written, from ``parts`` that are written side by side and joined.
 
-    When it ``copies``, its one part is joined as it is, without being decoded.
+    When it ``copies``, its one part is joined as it is, without being decoded. ``partition`` are its values where
+    they are not those of the group.
     """
 
     group: int
@@ -58,6 +59,7 @@ class OutputPlan:
     directory: str
     parts: tuple[tuple[Slice, ...], ...]
     copies: bool = False
+    partition: tuple[Any, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,15 +168,20 @@ def plan_outputs(
     call_id: str,
     options: RewriteOptions,
     copies: Sequence[bool] = (),
+    scattered: Sequence[bool] = (),
 ) -> list[OutputPlan]:
     """The files to write: enough parts that every core works even when there are fewer files than cores.
 
-    Groups that ``copies`` marks have one part a file: copying waits for storage, not for cores.
+    Groups that ``copies`` marks have one part a file: copying waits for storage, not for cores. For one that
+    ``scattered`` marks, one output stands until its partitions are known.
     """
     total = sum(group.output_files for group in groups)
     wanted = -(-parallelism // total) if total < parallelism else 1
     plans: list[OutputPlan] = []
     for number, group in enumerate(groups):
+        if scattered and scattered[number]:
+            plans.append(_standing(number, len(plans), directories[number], call_id))
+            continue
         each = group.size // group.output_files
         copied = bool(copies) and copies[number]
         parts = 1 if copied else max(1, min(wanted, each // _LEAST_PART))
@@ -189,12 +196,18 @@ def plan_outputs(
     return plans
 
 
-def plan_sorted_outputs(groups: Sequence[FileGroup], directories: Sequence[str], call_id: str) -> list[OutputPlan]:
+def _standing(group: int, place: int, directory: str, call_id: str) -> OutputPlan:
+    return OutputPlan(group, f"{place:05d}-{group}-{call_id}", directory, ())
+
+
+def plan_sorted_outputs(
+    groups: Sequence[FileGroup], directories: Sequence[str], call_id: str, scattered: Sequence[bool]
+) -> list[OutputPlan]:
     """The files of sorted groups; which rows go where is known when their keys have been sampled."""
     plans: list[OutputPlan] = []
     for number, group in enumerate(groups):
-        for _ in range(group.output_files):
-            plans.append(OutputPlan(number, f"{len(plans):05d}-{number}-{call_id}", directories[number], ()))
+        for _ in range(1 if scattered[number] else group.output_files):
+            plans.append(_standing(number, len(plans), directories[number], call_id))
     return plans
 
 

@@ -67,6 +67,8 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
         self._added = list(added)
         self._applied = {file.key for file in applied}
         self._dangling = dangling
+        specs = {file.spec_id for file in self._added}
+        self._moves = bool(specs) and any(file.file.spec_id not in specs for file in self._replaced.values())
         self.removed_deletes: list[LiveFile] = []
         self._name_attempt()
 
@@ -126,10 +128,10 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
     def _refuse_new_deletes(self, deletes: Sequence[LiveFile]) -> None:
         """Position deletes that came after the rewrite read its files name rows at positions that are gone.
 
-        Equality deletes find the rows by themselves, unless the new files are younger.
+        Equality deletes find the rows by themselves, unless the new files are younger or of another partition spec.
         """
         newer = [d for d in deletes if d.sequence_number > self._base_sequence]
-        newer = [d for d in newer if d.is_position_delete or not self._pinned]
+        newer = [d for d in newer if d.is_position_delete or not self._pinned or self._moves]
         index = DeleteIndex(newer, self._transaction.table_metadata.specs())
         if not index:
             return

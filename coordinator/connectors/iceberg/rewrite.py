@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionSpec
-from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
@@ -27,6 +25,7 @@ from coordinator.connectors.iceberg.manifest_reader import unhurried_garbage
 from coordinator.connectors.iceberg.manifests import LiveFile, Partition, read_live
 from coordinator.connectors.iceberg.options import RewriteOptions
 from coordinator.connectors.iceberg.ordering import Ordering
+from coordinator.connectors.iceberg.output_specs import data_directory, reason_of_spec, scatters
 from coordinator.connectors.iceberg.payloads import (
     OutputPlan,
     TaskFactory,
@@ -57,7 +56,13 @@ class Rewrite:
     options: RewriteOptions
     ordering: Ordering | None = None
     entry: JournalEntry | None = None
+    journal: Journal | None = None
     parts: list[str] = field(default_factory=list)
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """What new files are written under."""
+        return self.table.specs()[self.groups[0].partition[0]]
 
     @property
     def replaced(self) -> list[LiveFile]:
@@ -174,10 +179,11 @@ def _outputs(
     ordering: Ordering | None,
 ) -> list[OutputPlan]:
     directories = [_directory(table, group, call_id) for group in groups]
+    scattered = [scatters(table, group) for group in groups]
     if ordering is not None:
-        return plan_sorted_outputs(groups, directories, call_id)
+        return plan_sorted_outputs(groups, directories, call_id, scattered)
     copies = [way.copies for way in choose_ways(table, groups, options, factory, workers)]
-    return plan_outputs(groups, workers.parallelism, directories, call_id, options, copies)
+    return plan_outputs(groups, workers.parallelism, directories, call_id, options, copies, scattered)
 
 
 def journal_begin(rewrite: Rewrite, journal: Journal, catalog: str, query_id: str) -> None:
@@ -195,6 +201,16 @@ def journal_begin(rewrite: Rewrite, journal: Journal, catalog: str, query_id: st
         begun_at=datetime.now(UTC),
     )
     journal.begin(rewrite.entry)
+    rewrite.journal = journal
+
+
+def journal_directories(rewrite: Rewrite, directories: Sequence[str]) -> None:
+    """Make further directories of the call durable, before a task can write there."""
+    if rewrite.entry is None or rewrite.journal is None:
+        return
+    known = tuple(dict.fromkeys((*rewrite.entry.directories, *directories)))
+    rewrite.entry = replace(rewrite.entry, directories=known)
+    rewrite.journal.extended(rewrite.call_id, known)
 
 
 def new_data_files(rewrite: Rewrite, fragments: Sequence[bytes]) -> list[DataFile]:
@@ -212,14 +228,16 @@ def new_data_files(rewrite: Rewrite, fragments: Sequence[bytes]) -> list[DataFil
 
 
 def _data_file(rewrite: Rewrite, written: Written) -> DataFile:
-    like = rewrite.groups[rewrite.outputs[written.output].group].files[0].data.file
+    plan = rewrite.outputs[written.output]
+    group = rewrite.groups[plan.group]
+    values = plan.partition or group.partition[1] or (None,) * len(rewrite.spec.fields)
     metrics = written.metrics
     assert metrics is not None, "final files carry metrics"
     file = DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=written.path,
         file_format=FileFormat.PARQUET,
-        partition=like.partition,
+        partition=Record(*values),
         record_count=written.rows,
         file_size_in_bytes=written.size,
         column_sizes=_by_id(metrics["column_sizes"]),
@@ -233,7 +251,7 @@ def _data_file(rewrite: Rewrite, written: Written) -> DataFile:
         equality_ids=None,
         sort_order_id=None if rewrite.ordering is None else rewrite.ordering.sort_order_id,
     )
-    file.spec_id = like.spec_id
+    file.spec_id = group.partition[0]
     return file
 
 
@@ -243,7 +261,9 @@ def _by_id(counts: dict[str, int]) -> dict[int, int]:
 
 def reason_of_work(table: Table, groups: Sequence[FileGroup]) -> str | None:
     """Why these groups are not for our kernels, None when they are; raises ProcessionError for encrypted files."""
-    return reason_of_properties(table) or _reason_of_files(table, groups)
+    moved = next((group.partition[0] for group in groups if scatters(table, group)), None)
+    reason = None if moved is None else reason_of_spec(table, moved)
+    return reason or reason_of_properties(table) or _reason_of_files(table, groups)
 
 
 def _reason_of_files(table: Table, groups: Sequence[FileGroup]) -> str | None:
@@ -268,21 +288,7 @@ def _reason_of_files(table: Table, groups: Sequence[FileGroup]) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _PartitionPath:
-    """What PyIceberg's location providers ask of a partition key."""
-
-    spec: PartitionSpec
-    schema: Schema
-    values: Record
-
-    def to_path(self) -> str:
-        return self.spec.partition_to_path(self.values, self.schema)
-
-
 def _directory(table: Table, group: FileGroup, call_id: str) -> str:
-    data = group.files[0].data.file
-    spec = table.specs()[data.spec_id]
-    key: Any = None if spec.is_unpartitioned() else _PartitionPath(spec, table.schema(), data.partition)
-    location: str = table.location_provider().new_data_location(f"{call_id}.parquet", key)
-    return location.rpartition("/")[0]
+    spec = table.specs()[group.partition[0]]
+    partition = None if group.moves else group.files[0].data.file.partition
+    return data_directory(table, spec, partition, call_id)

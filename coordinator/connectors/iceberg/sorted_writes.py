@@ -7,7 +7,7 @@ their names and lie beside the new data files: what removes those of a failed ca
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,7 +36,7 @@ _MOST_RANGES = 20_000
 
 
 @dataclass(slots=True)
-class _Sorting:
+class Sorting:
     """One group on its way; sizes in decoded bytes."""
 
     number: int
@@ -49,6 +49,13 @@ class _Sorting:
     single: set[int] = field(default_factory=set)
     worth: set[str] = field(default_factory=set)
     read_rows: int = 0
+
+    def take(self, answer: Mapping[str, Any]) -> None:
+        """Note what a task that spreads rows says, but for its pieces."""
+        self.read_rows += answer["read_rows"]
+        self.worth |= set(answer["worth"])
+        if answer["path"] is not None:
+            self.scratch.append(answer["path"])
 
     @property
     def rows(self) -> int:
@@ -70,11 +77,11 @@ def write_sorted(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[
         by_group.setdefault(rewrite.outputs[number].group, []).append(number)
     small = [(g, outputs[0]) for g, outputs in by_group.items() if _is_small(rewrite, g, outputs)]
     large = [
-        _Sorting(g, rewrite.groups[g], outputs) for g, outputs in by_group.items() if not _is_small(rewrite, g, outputs)
+        Sorting(g, rewrite.groups[g], outputs) for g, outputs in by_group.items() if not _is_small(rewrite, g, outputs)
     ]
     found = _sort_whole(rewrite, context, small)
     if large:
-        _sample(rewrite, context, large)
+        sample_keys(rewrite, context, large)
         try:
             _scatter(rewrite, context, large)
             found += _gather(rewrite, context, large)
@@ -101,10 +108,11 @@ def _sort_whole(rewrite: Rewrite, context: ProcedureContext, groups: Sequence[tu
         slices = [Slice(candidate, candidate.data.size) for candidate in rewrite.groups[number].files]
         task = rewrite.factory.task(slices, plan.directory, plan.name, {"output": output, "part": 0}, final=True)
         payloads.append(json.dumps({"task": task, "order": _order(rewrite)}).encode())
-    return _run(context, "sorting:whole", payloads, "sorting files")
+    return run_kernels(context, "sorting:whole", payloads, "sorting files")
 
 
-def _run(context: ProcedureContext, kernel: str, payloads: Sequence[bytes], phase: str) -> list[bytes]:
+def run_kernels(context: ProcedureContext, kernel: str, payloads: Sequence[bytes], phase: str) -> list[bytes]:
+    """The answers of all tasks, in no order; progress is reported as ``phase``."""
     found: list[bytes] = []
     for raw in context.workers.run_tasks(kernel, payloads, description=phase):
         context.check_cancelled()
@@ -113,7 +121,8 @@ def _run(context: ProcedureContext, kernel: str, payloads: Sequence[bytes], phas
     return found
 
 
-def _sample(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[_Sorting]) -> None:
+def sample_keys(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[Sorting]) -> None:
+    """Sample the keys of groups, and how wide their rows are."""
     payloads = []
     for place, sorting in enumerate(sortings):
         chosen = _sampled_slices(sorting.group)
@@ -125,7 +134,7 @@ def _sample(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[_Sor
             rows = max(_ROWS_OF_A_RANGE, wanted // len(chosen))
             payload = {"task": task, "order": _order(rewrite), "rows": rows, "tag": place}
             payloads.append(json.dumps(payload).encode())
-    for raw in _run(context, "sorting:sample", payloads, "sampling keys"):
+    for raw in run_kernels(context, "sorting:sample", payloads, "sampling keys"):
         answer = json.loads(raw)
         sorting = sortings[answer["tag"]]
         sorting.width = max(sorting.width, answer["width"])
@@ -141,7 +150,7 @@ def _sampled_slices(group: FileGroup) -> list[Slice]:
     return [Slice(c, c.data.size, (i, i + 1) if len(c.data.file.split_offsets or ()) > 1 else None) for c, i in chosen]
 
 
-def _range_count(rewrite: Rewrite, sorting: _Sorting, parallelism: int) -> int:
+def _range_count(rewrite: Rewrite, sorting: Sorting, parallelism: int) -> int:
     outputs = len(sorting.outputs)
     least = max(parallelism, outputs * rewrite.options.ranges_per_file)
     if outputs > 1:
@@ -149,7 +158,21 @@ def _range_count(rewrite: Rewrite, sorting: _Sorting, parallelism: int) -> int:
     return min(_MOST_RANGES, max(least, -(-sorting.size // _RANGE_BYTES)))
 
 
-def _scatter(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[_Sorting]) -> None:
+def _scatter(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[Sorting]) -> None:
+    payloads = scatter_payloads(rewrite, context, sortings, {})
+    for raw in run_kernels(context, "sorting:scatter", payloads, "spreading rows over ranges"):
+        answer = json.loads(raw)
+        sorting = sortings[answer["tag"]["sorting"]]
+        sorting.take(answer)
+        sorting.single |= set(answer["single"])
+        for number, *rest in answer["pieces"]:
+            sorting.pieces.setdefault(number, []).append([answer["path"], *rest])
+
+
+def scatter_payloads(
+    rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[Sorting], more: Mapping[str, Any]
+) -> list[bytes]:
+    """Tasks that read all rows of the groups; their tags have the place of a group in ``sortings``."""
     payloads = []
     cores = context.workers.parallelism
     for place, sorting in enumerate(sortings):
@@ -161,25 +184,17 @@ def _scatter(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[_So
             task = rewrite.factory.task(slices, plan.directory, name, {"sorting": place}, final=False)
             payload = {
                 "task": task,
-                "order": _order(rewrite),
+                "order": None if rewrite.ordering is None else _order(rewrite),
                 "samples": sorted(sorting.samples),
                 "ranges": _range_count(rewrite, sorting, cores),
                 "compression": None if plain else "lz4",
+                **more,
             }
             payloads.append(json.dumps(payload).encode())
-    for raw in _run(context, "sorting:scatter", payloads, "spreading rows over ranges"):
-        answer = json.loads(raw)
-        sorting = sortings[answer["tag"]["sorting"]]
-        sorting.read_rows += answer["read_rows"]
-        sorting.single |= set(answer["single"])
-        sorting.worth |= set(answer["worth"])
-        if answer["path"] is not None:
-            sorting.scratch.append(answer["path"])
-        for number, *rest in answer["pieces"]:
-            sorting.pieces.setdefault(number, []).append([answer["path"], *rest])
+    return payloads
 
 
-def _gather(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[_Sorting]) -> list[bytes]:
+def _gather(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[Sorting]) -> list[bytes]:
     total = sum(len(sorting.outputs) for sorting in sortings)
     parts_each = max(1, -(-context.workers.parallelism // total))
     payloads, expected = [], {}
@@ -190,7 +205,7 @@ def _gather(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[_Sor
             expected[output] = len(chosen)
             payloads += [_gather_payload(rewrite, sorting, output, i, chosen) for i in range(len(chosen))]
     final, parts = [], dict[int, list[Written]]()
-    for raw in _run(context, "sorting:gather", payloads, "sorting ranges"):
+    for raw in run_kernels(context, "sorting:gather", payloads, "sorting ranges"):
         written = parse_fragment(raw)
         if expected[written.output] == 1:
             final.append(raw)
@@ -202,18 +217,25 @@ def _gather(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[_Sor
 
 
 def _gather_payload(
-    rewrite: Rewrite, sorting: _Sorting, output: int, part: int, parts: Sequence[Sequence[int]]
+    rewrite: Rewrite, sorting: Sorting, output: int, part: int, parts: Sequence[Sequence[int]]
 ) -> bytes:
+    ranges = [{"single": n in sorting.single, "pieces": sorted(sorting.pieces[n])} for n in parts[part]]
+    return gather_payload(rewrite, sorting, output, part, ranges, final=len(parts) == 1)
+
+
+def gather_payload(
+    rewrite: Rewrite, sorting: Sorting, output: int, part: int, ranges: Sequence[Any], *, final: bool
+) -> bytes:
+    """A task that writes an output, or when it is not ``final`` a part of one, of ``ranges`` in their order."""
     plan = rewrite.outputs[output]
-    final = len(parts) == 1
     name = plan.name if final else f"{plan.name}-p{part}"
     task = rewrite.factory.task((), plan.directory, name, {"output": output, "part": part}, final=final)
-    ranges = [{"single": n in sorting.single, "pieces": sorted(sorting.pieces[n])} for n in parts[part]]
-    payload = {"task": task, "order": _order(rewrite), "worth": sorted(sorting.worth), "ranges": ranges}
+    order = None if rewrite.ordering is None else _order(rewrite)
+    payload = {"task": task, "order": order, "worth": sorted(sorting.worth), "ranges": list(ranges)}
     return json.dumps(payload).encode()
 
 
-def _contiguous(sorting: _Sorting, bins: int) -> list[list[int]]:
+def _contiguous(sorting: Sorting, bins: int) -> list[list[int]]:
     """Neighbouring ranges in ``bins`` lists of about equal decoded size."""
     sizes = {number: sum(piece[4] for piece in found) for number, found in sorting.pieces.items()}
     total = sum(sizes.values()) or 1
@@ -226,7 +248,7 @@ def _contiguous(sorting: _Sorting, bins: int) -> list[list[int]]:
     return result
 
 
-def _accounted(fragments: Sequence[bytes], sortings: Sequence[_Sorting]) -> list[bytes]:
+def _accounted(fragments: Sequence[bytes], sortings: Sequence[Sorting]) -> list[bytes]:
     """Fragments that say how many rows were read of the table; raises ProcessionError when rows were lost between."""
     rows = {written.output: written.rows for written in map(parse_fragment, fragments)}
     read: dict[int, int] = {}

@@ -12,6 +12,7 @@ from typing import Any
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg import dry_run
+from coordinator.connectors.iceberg.all_writes import write_files
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.commit import commit_rewrite
 from coordinator.connectors.iceberg.copying import Way, choose_ways
@@ -26,7 +27,8 @@ from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, m
 from coordinator.connectors.iceberg.journal import Journal, JournalEntry
 from coordinator.connectors.iceberg.options import RewriteOptions, Rewriter, parse_options
 from coordinator.connectors.iceberg.ordering import Ordering, row_order
-from coordinator.connectors.iceberg.packed_writes import write_files, write_packed
+from coordinator.connectors.iceberg.output_specs import with_output_spec
+from coordinator.connectors.iceberg.packed_writes import write_packed
 from coordinator.connectors.iceberg.partial_progress import Row, run_steps
 from coordinator.connectors.iceberg.payloads import TaskFactory
 from coordinator.connectors.iceberg.recovery import landed_snapshot, sweep
@@ -92,11 +94,11 @@ DECLARATION = ProcedureDeclaration(
     notes="Options: target-file-size-bytes, min-file-size-bytes, max-file-size-bytes, min-input-files, rewrite-all, "
     "max-file-group-size-bytes, max-file-group-input-files, max-files-to-rewrite, max-concurrent-file-group-rewrites, "
     "delete-file-threshold, delete-ratio-threshold, rewrite-job-order, remove-dangling-deletes, "
-    "partial-progress.enabled, partial-progress.max-commits, "
+    "output-spec-id, partial-progress.enabled, partial-progress.max-commits, "
     "partial-progress.max-failed-commits; with sort also "
     "compression-factor and shuffle-partitions-per-file, with zorder also var-length-contribution and "
     "max-output-size; copy-row-groups=false always decodes. Iceberg's own procedure does the rewrite through Spark, "
-    "with the same columns, for output-spec-id, columns of types that our kernels do not write (variant), and "
+    "with the same columns, for columns of types that our kernels do not write (variant), and "
     "Avro and ORC files. Sorting by columns must keep the table's own sort order. "
     "A call with nothing to do makes no snapshot.",
     dry_run_output=dry_run.COLUMNS,
@@ -139,11 +141,11 @@ class RewriteDataFiles:
         name = f"{target.schema}.{target.table}"
         with mapped(name):
             table = self._catalog.open(target.schema, target.table)
-            options = parse_options(arguments.get("options"), table.properties, rewriter)
+            options = with_output_spec(parse_options(arguments.get("options"), table.properties, rewriter), table)
             planned: list[Rewrite] | NotOurs | None
             if table.current_snapshot() is None:
                 return Call(None, shown=[] if arguments.get("dry_run") else None)
-            reason, ordering = reason_before_planning(table, options), None
+            reason, ordering = reason_before_planning(table), None
             if reason is None and rewriter != "BIN-PACK":
                 found = row_order(table, sorted_by, options)
                 reason, ordering = (found, None) if isinstance(found, str) else (None, found)

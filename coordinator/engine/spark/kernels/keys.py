@@ -6,7 +6,6 @@ Source: Iceberg specification, "Sorting" and "Partition transforms".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .errors import KernelError
+from .transforms import transformed
 
 Words = npt.NDArray[np.uint64]
 _SIGN = np.uint64(1 << 63)
-_TRUNCATE = re.compile(r"truncate\[(\d+)\]")
-_DAY, _HOUR = 86_400_000_000, 3_600_000_000
 _MOST_DIGITS_OF_A_WORD = 18
 
 
@@ -36,16 +33,20 @@ class KeyColumn:
     prefix: int | None = None
 
 
-def key_array(array: Any, column: KeyColumn) -> Any:
-    """The plain Arrow array that ``column`` compares, dictionaries and extension types undone."""
+def plain_array(array: Any) -> Any:
+    """One Arrow array, dictionaries and extension types undone."""
     whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     if isinstance(whole, pa.ChunkedArray):
         whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)
     if isinstance(whole, pa.ExtensionArray):
         whole = whole.storage
-    if pa.types.is_dictionary(whole.type):
-        whole = whole.dictionary_decode()
-    found = _transformed(whole, column.transform)
+    return whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
+
+
+def key_array(array: Any, column: KeyColumn) -> Any:
+    """The plain Arrow array that ``column`` compares."""
+    whole = plain_array(array)
+    found = whole if column.transform == "identity" else transformed(whole, column.transform)
     if column.prefix is not None and is_bytes(found.type):
         found = pc.binary_slice(found.cast(pa.binary()), 0, column.prefix)
     return found.cast(pa.binary()) if is_bytes(found.type) else found
@@ -55,38 +56,6 @@ def is_bytes(kind: Any) -> bool:
     """Whether values are compared as bytes of any length."""
     checks = (pa.types.is_string, pa.types.is_binary, pa.types.is_fixed_size_binary, pa.types.is_large_string)
     return any(check(kind) for check in (*checks, pa.types.is_large_binary))
-
-
-def _transformed(array: Any, transform: str) -> Any:
-    if transform == "identity":
-        return array
-    if found := _TRUNCATE.fullmatch(transform):
-        return _truncated(array, int(found[1]))
-    if transform == "year":
-        return pc.year(array)
-    if transform == "month":
-        return pc.add(pc.multiply(pc.year(array).cast(pa.int64()), 12), pc.month(array))
-    return _floored(array, transform)
-
-
-def _truncated(array: Any, width: int) -> Any:
-    if pa.types.is_string(array.type):
-        return pc.utf8_slice_codeunits(array, 0, width)
-    if pa.types.is_binary(array.type):
-        return pc.binary_slice(array, 0, width)
-    if pa.types.is_integer(array.type):
-        values = pc.fill_null(array, 0).to_numpy(zero_copy_only=False).astype(np.int64)
-        return pa.array(values - np.mod(values, width), mask=_nulls(array))
-    raise KernelError("NOT_SUPPORTED", f"truncate of {array.type} is no sort key")
-
-
-def _floored(array: Any, transform: str) -> Any:
-    if transform == "day" and pa.types.is_date(array.type):
-        return array
-    if transform not in ("day", "hour") or not pa.types.is_timestamp(array.type):
-        raise KernelError("NOT_SUPPORTED", f"{transform} of {array.type} is no sort key")
-    micros = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-    return pa.array(micros // (_DAY if transform == "day" else _HOUR), mask=_nulls(array))
 
 
 def _nulls(array: Any) -> npt.NDArray[np.bool_]:

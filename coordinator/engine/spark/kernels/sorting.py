@@ -29,7 +29,7 @@ _RUN_BYTES = 96 << 20
 _LARGE_RANGE = 320 << 20
 """A range that came out larger than this is not sorted in one piece."""
 _CHUNK_ROWS = 131_072
-_KEY = "__procession_key"
+KEY = "__procession_key"
 _ROWS_OF_WIDTH = 2_000
 
 
@@ -79,11 +79,11 @@ def scatter(payload: bytes) -> bytes:
 
 def _scatter(task: WriteTask, raw: Mapping[str, Any]) -> dict[str, Any]:
     ranges = Ranges(raw["order"], unpacked(raw["samples"]), raw["ranges"])
-    scratch = _Scratch(task, raw["compression"])
+    scratch = Scratch(task, raw["compression"])
     pieces: list[list[int]] = []
     read = 0
     try:
-        for run, rows in _runs(task):
+        for run, rows in runs(task):
             read += rows
             if run is not None:
                 pieces += _spread(run, ranges, scratch, task)
@@ -97,7 +97,7 @@ def _scatter(task: WriteTask, raw: Mapping[str, Any]) -> dict[str, Any]:
     return {"tag": task.tag, **found}
 
 
-def _runs(task: WriteTask) -> Iterator[tuple[Any | None, int]]:
+def runs(task: WriteTask) -> Iterator[tuple[Any | None, int]]:
     """Rows that are kept, in tables of about ``_RUN_BYTES``, each with how many rows were read for it."""
     _, text = dictionaries(task)
     schema = pa.schema([writer_field(field, text) for field in task.fields])
@@ -125,7 +125,7 @@ def _fitted(array: Any, field: Any) -> Any:
     return array.dictionary_decode() if is_dictionary else array.dictionary_encode()
 
 
-def _spread(run: Any, ranges: Ranges, scratch: _Scratch, task: WriteTask) -> list[list[int]]:
+def _spread(run: Any, ranges: Ranges, scratch: Scratch, task: WriteTask) -> list[list[int]]:
     place = {field["id"]: i for i, field in enumerate(task.fields)}
     found, keys = ranges.of([run.column(place[column.id]) for column in ranges.columns])
     order = np.argsort(found.astype(np.uint16) if ranges.cuts.count < 1 << 16 else found, kind="stable")
@@ -135,11 +135,11 @@ def _spread(run: Any, ranges: Ranges, scratch: _Scratch, task: WriteTask) -> lis
     arrays = [_whole(column).take(indices) for column in run.columns]
     names = [field["name"] for field in task.fields]
     if keys is not None:
-        arrays, names = [*arrays, pa.array(keys[order])], [*names, _KEY]
+        arrays, names = [*arrays, pa.array(keys[order])], [*names, KEY]
     pieces = []
     for number in np.flatnonzero(counts):
         start, rows = int(ends[number] - counts[number]), int(counts[number])
-        slices = [_compact(array.slice(start, rows)) for array in arrays]
+        slices = [compact(array.slice(start, rows)) for array in arrays]
         batch = pa.RecordBatch.from_arrays(slices, names=names)
         offset, length = scratch.write(batch)
         pieces.append([int(number), offset, length, rows, batch.nbytes])
@@ -150,14 +150,14 @@ def _whole(column: Any) -> Any:
     return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
-def _compact(array: Any) -> Any:
+def compact(array: Any) -> Any:
     """A piece whose dictionary is longer than worth carrying along is written plain."""
     if pa.types.is_dictionary(array.type) and 2 * len(array.dictionary) > len(array):
         return array.dictionary_decode()
     return array
 
 
-class _Scratch:
+class Scratch:
     """One scratch file of a task; each piece is an Arrow stream of its own, readable by offset and length."""
 
     def __init__(self, task: WriteTask, compression: str | None) -> None:
@@ -212,11 +212,11 @@ def whole(payload: bytes) -> bytes:
     task = write_task_of(raw["task"])
     try:
         read = 0
-        runs = []
-        for run, rows in _runs(task):
+        found = []
+        for run, rows in runs(task):
             read += rows
-            runs += [] if run is None else [run]
-        tables = [_sorted_whole(pa.concat_tables(runs), task, raw["order"])] if runs else []
+            found += [] if run is None else [run]
+        tables = [_sorted_whole(pa.concat_tables(found), task, raw["order"])] if found else []
         return answer(_written(task, iter(tables), dictionaries(task)[0], read))
     finally:
         pa.default_memory_pool().release_unused()

@@ -1,0 +1,21 @@
+"""The table of ``benchmarks.rewrite``, a tenth of its rows deleted by Spark in position delete files."""
+
+from __future__ import annotations
+
+from benchmarks.lineitem import DELETED
+from benchmarks.rewrite import Case, run_case
+
+CASE = Case(
+    "rewrite_deletes",
+    {"options": {"rewrite-all": "true"}},
+    ", options => map('rewrite-all', 'true')",
+    setup=(
+        "ALTER TABLE lab.db.lineitem SET TBLPROPERTIES "
+        "('write.delete.mode' = 'merge-on-read', 'write.delete.granularity' = 'file')",
+        f"DELETE FROM lab.db.lineitem WHERE {DELETED}",
+    ),
+    deletes=True,
+)
+
+if __name__ == "__main__":
+    run_case(CASE)
