@@ -58,6 +58,7 @@ class Start:
     """The state that a benchmark goes back to before each run; kept in the folder, so that a broken run harms none."""
 
     def __init__(self, home: Path, name: str) -> None:
+        self._home = home
         self._catalog = catalog_in(home)
         self._data = home / "wh" / "db" / "lineitem" / "data"
         self._kept = home / f"start-{name}"
@@ -73,7 +74,8 @@ class Start:
 
     def reset(self) -> None:
         """Back to the start; what was written since goes."""
-        location, *names = self._kept.read_text().splitlines()
+        location = self._kept.read_text().splitlines()[0]
+        names = {name for kept in self._home.glob("start-*") for name in kept.read_text().splitlines()[1:]}
         statement = sa.text("UPDATE iceberg_tables SET metadata_location = :l WHERE table_name = 'lineitem'")
         with self._catalog.engine.begin() as connection:
             connection.execute(statement, {"l": location})

@@ -94,7 +94,11 @@ class Bench:
         self._prepare()
 
     def _prepare(self) -> None:
+        table = Start(self.home, "table")
+        if not table.is_kept:
+            table.keep()
         if not self.start.is_kept:
+            table.reset()
             for statement in self.case.setup:
                 list(self.engine.run(statement, BenchExecution()))
             self.start.keep()
