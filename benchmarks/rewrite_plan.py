@@ -1,5 +1,5 @@
 """The plan of a rewrite over 100,000 data files in 20 manifests: seconds, CPU seconds and peak memory, beside
-PyIceberg's own planning. ``python -m benchmarks.rewrite_plan [files]``. Prints JSON lines, one process a line."""
+PyIceberg's own planning. ``python -m benchmarks.rewrite_plan [files] [folder]``. Prints JSON lines, one process a line."""
 
 from __future__ import annotations
 
@@ -93,16 +93,20 @@ def measure(home: Path, who: str) -> None:
     print(json.dumps(line), flush=True)
 
 
-def main(files: int) -> None:
-    """Make the table, then plan in a fresh process each, so that memory is that of the planning."""
-    with tempfile.TemporaryDirectory(prefix="procession-bench-") as scratch:
-        make_table(Path(scratch), files)
-        for who in ("procession", "pyiceberg", "procession"):
-            subprocess.run([sys.executable, "-m", "benchmarks.rewrite_plan", scratch, who], check=True)
+def main(files: int, home: Path) -> None:
+    """Make the table once a folder, then plan in a fresh process each, so that memory is that of the planning."""
+    if not (home / "done").exists():
+        home.mkdir(parents=True, exist_ok=True)
+        make_table(home, files)
+        (home / "done").touch()
+    for who in ("procession", "pyiceberg", "procession"):
+        subprocess.run([sys.executable, "-m", "benchmarks.rewrite_plan", "--measure", str(home), who], check=True)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        measure(Path(sys.argv[1]), sys.argv[2])
+    if sys.argv[1:2] == ["--measure"]:
+        measure(Path(sys.argv[2]), sys.argv[3])
     else:
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000)
+        with tempfile.TemporaryDirectory(prefix="procession-bench-") as scratch:
+            given = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+            main(given, Path(sys.argv[2] if len(sys.argv) > 2 else scratch).absolute())

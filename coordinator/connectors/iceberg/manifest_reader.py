@@ -29,7 +29,17 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.schema import Schema
 from pyiceberg.typedef import Record
-from pyiceberg.types import BinaryType, IcebergType, IntegerType, ListType, LongType, MapType, StringType, StructType
+from pyiceberg.types import (
+    BinaryType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+)
 from pyiceberg.utils.lazydict import LazyDict
 
 from coordinator.connectors.iceberg.manifest_lists import blocks
@@ -42,6 +52,7 @@ _EXTRAS = {142: "first_row_id", 143: "referenced_data_file", 144: "content_offse
 _STATISTICS = frozenset({108, 109, 110, 125, 128})
 """Sizes, value and null counts and bounds; counts of NaN stay, they are few."""
 _CONTENTS = {content.value: content for content in DataFileContent}
+_FORMATS = {found.value: found for found in FileFormat}
 _STATUSES = {status.value: status for status in ManifestEntryStatus}
 FIRST_ROW_ID = len(MANIFEST_LIST_FILE_SCHEMAS[3].fields) - 1
 """Its place in the record of a manifest file; absent from records of lists of earlier versions."""
@@ -107,85 +118,100 @@ def unhurried_garbage() -> Iterator[None]:
             gc.enable()
 
 
+Step = tuple[int, Read]
+"""Where in the list of values a field goes, and how it is read."""
+
+
 class _Layout:
     """How the entries of one manifest are read: a step a field, in the order in which they were written."""
 
     def __init__(self, written: Schema, *, statistics: bool) -> None:
-        self._before: list[tuple[int | None, Read]] = []
-        self._after: list[tuple[int | None, Read]] = []
-        self._file: list[tuple[int | None, str | None, Read]] = []
+        self._before: list[Step] = []
+        self._after: list[Step] = []
+        self._file: list[Step] = []
+        self._extras: list[tuple[int, str]] = []
         steps = self._before
         for field in written.fields:
             if field.field_id == _DATA_FILE:
                 assert isinstance(field.field_type, StructType)
-                self._file = [_file_step(f, statistics=statistics) for f in field.field_type.fields]
+                self._file = self._file_steps(field.field_type, statistics=statistics)
                 steps = self._after
             else:
-                read = _optional(_reader(field.field_type), field.required)
-                steps.append((_ENTRY_PLACES.get(field.field_id), read))
+                # What has no place is read into the last one, where the data file comes in the end.
+                steps.append((_ENTRY_PLACES.get(field.field_id, 4), _reader(field.field_type, field.required)))
+
+    def _file_steps(self, written: StructType, *, statistics: bool) -> list[Step]:
+        steps: list[Step] = []
+        for field in written.fields:
+            name, skipped = _EXTRAS.get(field.field_id), field.field_id in _STATISTICS and not statistics
+            place = _PLACES.get(field.field_id)
+            if place is None or skipped:
+                place = len(_PLACES) + len(self._extras) + 1 if name is not None else len(_PLACES)
+            if name is not None:
+                self._extras.append((place, name))
+            read = _skipper(field.field_type, field.required) if skipped else _file_reader(field)
+            steps.append((place, read))
+        return steps
 
     def read(self, decoder: BinaryDecoder, manifest: ManifestFile, *, discard_deleted: bool) -> ManifestEntry | None:
         values: list[Any] = [None, None, None, None, None]
         for place, read in self._before:
-            value = read(decoder)
-            if place is not None:
-                values[place] = value
+            values[place] = read(decoder)
         file = self._read_file(decoder)
         for place, read in self._after:
-            value = read(decoder)
-            if place is not None:
-                values[place] = value
+            values[place] = read(decoder)
         status = values[0]
         if discard_deleted and status == _DELETED:
             return None
         if values[1] is None:
             values[1] = manifest.added_snapshot_id
-        inherits = manifest.sequence_number == 0 or status == 1
-        for place in (2, 3):
-            if values[place] is None and inherits:
-                values[place] = manifest.sequence_number
+        if values[2] is None or values[3] is None:
+            self._inherit(values, manifest)
         values[0] = _STATUSES[status]
         file.__dict__["_spec_id"] = manifest.partition_spec_id
         values[4] = file
-        entry = ManifestEntry.__new__(ManifestEntry)
+        entry = _new_entry(ManifestEntry)
         _set_data(entry, values)
         return entry
 
+    @staticmethod
+    def _inherit(values: list[Any], manifest: ManifestFile) -> None:
+        if manifest.sequence_number != 0 and values[0] != 1:
+            return
+        for place in (2, 3):
+            if values[place] is None:
+                values[place] = manifest.sequence_number
+
     def _read_file(self, decoder: BinaryDecoder) -> ManifestDataFile:
-        values: list[Any] = [None] * len(_PLACES)
+        values: list[Any] = [None] * (len(_PLACES) + len(self._extras) + 1)
         values[0] = DataFileContent.DATA
-        extras: dict[str, Any] = {}
-        for place, name, read in self._file:
-            value = read(decoder)
-            if place is not None:
-                values[place] = value
-            elif name is not None and value is not None:
-                extras[name] = value
-        file = ManifestDataFile.__new__(ManifestDataFile)
+        for place, read in self._file:
+            values[place] = read(decoder)
+        extras = {name: values[place] for place, name in self._extras if values[place] is not None}
+        del values[len(_PLACES) :]
+        file = _new_file(ManifestDataFile)
         _set_data(file, values)
         file.__dict__["extras"] = extras
         return file
 
 
-def _file_step(field: Any, *, statistics: bool) -> tuple[int | None, str | None, Read]:
-    place, name = _PLACES.get(field.field_id), _EXTRAS.get(field.field_id)
-    read: Read
+_new_entry, _new_file = ManifestEntry.__new__, ManifestDataFile.__new__
+
+
+def _file_reader(field: NestedField) -> Read:
     match field.field_id:
         case number if number == _CONTENT:
-            read = lambda decoder: _CONTENTS[decoder.read_int()]  # noqa: E731
+            return lambda decoder: _CONTENTS[decoder.read_int()]
         case number if number == _FORMAT:
-            read = _read_format
+            return _read_format
         case number if number == _PARTITION:
-            read = construct_reader(field.field_type).read
-        case number if number in _STATISTICS and not statistics:
-            read, place = _skipper(field.field_type), None
+            return _optional(construct_reader(field.field_type).read, field.required)
         case _:
-            read = _reader(field.field_type)
-    return place, name, _optional(read, field.required)
+            return _reader(field.field_type, field.required)
 
 
 def _read_format(decoder: BinaryDecoder) -> FileFormat:
-    return FileFormat(decoder.read_utf8())
+    return _FORMATS.get(text := decoder.read_utf8()) or FileFormat(text)
 
 
 def _optional(read: Read, required: bool) -> Read:
@@ -194,32 +220,35 @@ def _optional(read: Read, required: bool) -> Read:
     return lambda decoder: read(decoder) if decoder.read_int() > 0 else None
 
 
-def _reader(kind: IcebergType) -> Read:
+def _reader(kind: IcebergType, required: bool) -> Read:
     match kind:
         case IntegerType() | LongType():
-            return _read_int
+            return _read_int if required else _read_optional_int
         case StringType():
-            return _read_text
+            return _optional(_read_text, required)
         case BinaryType():
-            return _read_bytes
+            return _optional(_read_bytes, required)
         case MapType(key_type=IntegerType(), value_type=LongType()):
-            return _read_counts
+            return _optional(_read_counts, required)
         case MapType(key_type=IntegerType(), value_type=BinaryType()):
-            return _read_bounds
+            return _optional(_read_bounds, required)
         case ListType(element_type=IntegerType() | LongType()):
-            return _read_numbers
+            return _optional(_read_numbers, required)
         case _:
-            reader: Read = construct_reader(kind).read
-            return reader
+            return _optional(construct_reader(kind).read, required)
 
 
-def _skipper(kind: IcebergType) -> Read:
+def _skipper(kind: IcebergType, required: bool) -> Read:
     bounds = isinstance(kind, MapType) and isinstance(kind.value_type, BinaryType)
-    return _skip_bounds if bounds else _skip_counts
+    return _optional(_skip_bounds if bounds else _skip_counts, required)
 
 
 def _read_int(decoder: BinaryDecoder) -> int:
     return decoder.read_int()
+
+
+def _read_optional_int(decoder: BinaryDecoder) -> int | None:
+    return decoder.read_int() if decoder.read_int() > 0 else None
 
 
 def _read_text(decoder: BinaryDecoder) -> str:
@@ -254,10 +283,17 @@ def _read_numbers(decoder: BinaryDecoder) -> list[int]:
 
 
 def _skip_counts(decoder: BinaryDecoder) -> None:
-    for count in _counts(decoder):
-        decoder.read_ints(2 * count)
+    # As ``_counts``, without a generator: most of what a manifest holds goes this way.
+    while count := decoder.read_int():
+        if count < 0:
+            decoder.skip(decoder.read_int())
+        else:
+            decoder.read_ints(2 * count)
 
 
 def _skip_bounds(decoder: BinaryDecoder) -> None:
-    for count in _counts(decoder):
-        decoder.read_int_bytes_dict(count, {})
+    while count := decoder.read_int():
+        if count < 0:
+            decoder.skip(decoder.read_int())
+        else:
+            decoder.read_int_bytes_dict(count, {})
