@@ -1,4 +1,4 @@
-"""The table of the rewrite benchmarks: TPC-H lineitem (6,001,215 rows, 205 MB zstd) in 400 files, made once a folder."""
+"""The table of the rewrite benchmarks: TPC-H lineitem (6,001,215 rows, 205 MB) in 400 files, made once a folder."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """The plan of a rewrite over 100,000 data files in 20 manifests: seconds, CPU seconds and peak memory, beside
-PyIceberg's own planning. ``python -m benchmarks.rewrite_plan [files] [folder]``. Prints JSON lines, one process a line."""
+PyIceberg's own planning. ``python -m benchmarks.rewrite_plan [files] [folder]``. Prints JSON lines, one a process.
+"""
 
 from __future__ import annotations
 
