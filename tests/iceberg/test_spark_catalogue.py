@@ -13,6 +13,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from coordinator.connectors.iceberg.connector import IcebergConnector
 from coordinator.connectors.iceberg.properties import spark_properties
+from coordinator.connectors.iceberg.views.catalog_views import load_view
 from coordinator.engine.procedures import run_procedure
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.planner.planned_statement import CallProcedure
@@ -279,10 +280,14 @@ def test_changes_are_icebergs(both: Both) -> None:
     first = ids_of(both, name)[0]
     assert both.ours("create_changelog_view", name) == [{"changelog_view": f"{name}_changes"}]
     both.sql(f"CALL {NAME}.system.create_changelog_view(table => 'db.{name}', changelog_view => 'theirs')")
-    columns = "id, p, {0}change_type AS t, {0}change_ordinal AS o, {0}commit_snapshot_id AS s"
-    ours = both.sql(f"SELECT {columns.format('')} FROM {NAME}.db.{name}_changes ORDER BY ALL")
-    assert ours == both.sql(f"SELECT {columns.format('_')} FROM theirs ORDER BY ALL")
+    columns = "id, p, _change_type AS t, _change_ordinal AS o, _commit_snapshot_id AS s"
+    ours = both.sql(f"SELECT {columns} FROM {NAME}.db.{name}_changes ORDER BY ALL")
+    assert ours == both.sql(f"SELECT {columns} FROM theirs ORDER BY ALL")
     assert len(ours) == 4
+    assert load_view(both.connector.tables_of, "db", f"{name}_changes") is not None, "as Presto's clients see it"
+    assert both.ours("create_changelog_view", name) == [{"changelog_view": f"{name}_changes"}], "replaced"
+    with pytest.raises(ProcessionError, match=r"Table already exists: db\.log_changes_rows"):
+        both.ours("create_changelog_view", name, changelog_view=f"{name}_changes_rows")
     later = {"start-snapshot-id": str(first)}
     both.ours("create_changelog_view", name, changelog_view=f"{name}_later", options=later)
     assert len(both.sql(f"SELECT * FROM {NAME}.db.{name}_later")) == 2

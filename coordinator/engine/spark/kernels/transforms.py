@@ -85,7 +85,7 @@ def _hashed(array: Any) -> npt.NDArray[np.uint32]:
 
 
 def _is_moment(kind: Any) -> bool:
-    return pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+    return any(check(kind) for check in (pa.types.is_date, pa.types.is_timestamp))
 
 
 def _micros(array: Any) -> Any:
@@ -104,7 +104,7 @@ def _nulls(array: Any) -> npt.NDArray[np.bool_]:
 
 def _unscaled(value: Any, scale: int) -> int:
     sign, digits, exponent = value.as_tuple()
-    number = int("".join(map(str, digits)) or "0") * 10 ** (exponent + scale)
+    number: int = int("".join(map(str, digits)) or "0") * 10 ** (exponent + scale)
     return -number if sign else number
 
 
