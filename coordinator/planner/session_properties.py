@@ -40,7 +40,7 @@ PUSHDOWNS = (
     ("topn", "ORDER BY with LIMIT"),
     ("limit", "LIMIT"),
     ("semi_join", "IN and EXISTS over tables of its own database"),
-    ("outer_join", "LEFT and RIGHT joins of tables of its own database"),
+    ("outer_join", "LEFT, RIGHT and FULL joins of tables of its own database"),
 )
 """Kinds of work that connectors take over, switched by ``<kind>_pushdown_enabled``."""
 
@@ -151,8 +151,9 @@ DECLARED: tuple[SessionProperty, ...] = (
         "join_pushdown_strategy",
         "varchar",
         "AUTOMATIC",
-        "AUTOMATIC pushes a join down unless the database expects a result larger than its tables; EAGER always does",
-        ("AUTOMATIC", "EAGER"),
+        "AUTOMATIC pushes a join down unless the database expects a result larger than its tables; EAGER always, "
+        "NEVER not",
+        ("AUTOMATIC", "EAGER", "NEVER"),
     ),
     *(
         SessionProperty(f"{kind}_pushdown_enabled", "boolean", "true", f"Let a connector compute {what}")

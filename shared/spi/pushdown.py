@@ -45,6 +45,10 @@ class Pushdown(Protocol):
         """One scan for the inner join of ``scans`` under ``conjuncts``, or the reason why it is not worth it."""
         ...
 
+    def pays(self, scan: TableScanNode, parts: Sequence[TableScanNode], session: Session) -> str | None:
+        """The reason why one scan of a query over a join is not worth it in place of the scans that it joins."""
+        ...
+
     def explained(self, scan: TableScanNode, reason: str) -> TableScanNode:
         """``scan`` with the reason, for EXPLAIN, why a join over it was not taken over."""
         ...

@@ -44,7 +44,7 @@ def read_batches(
 def _address(database: Database, name: str) -> str:
     """libpq's keywords and values, the password among them."""
     url = database.settings.url
-    arguments = database.dialect.connect_arguments(database.settings.connect_timeout_seconds)
+    arguments = database.connect_arguments()
     named = {"host": url.host, "port": url.port, "dbname": url.database, "user": url.username, "password": url.password}
     return str(make_dsn(**{k: v for k, v in named.items() if v is not None}, application_name=name, **arguments))
 

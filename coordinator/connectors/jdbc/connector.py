@@ -72,6 +72,9 @@ class JdbcConnector:
     ) -> JoinedScan | str:
         return pushdown.join(self.database, scans, conjuncts, session)
 
+    def pays(self, scan: TableScanNode, parts: Sequence[TableScanNode], session: Session) -> str | None:
+        return pushdown.pays(self.database, scan, parts, session)
+
     def explained(self, scan: TableScanNode, reason: str) -> TableScanNode:
         return explained(scan, reason)
 
@@ -149,10 +152,12 @@ class JdbcConnectorFactory:
         )
 
     def _settings(self, catalog: str, properties: Mapping[str, Property]) -> JdbcSettings:
-        dialect = self._dialect
-        return read_settings(catalog, dialect.name, dialect.scheme, dialect.sqlalchemy_driver, properties)
+        return read_settings(catalog, self._dialect, properties)
 
 
 POSTGRESQL = JdbcConnectorFactory(DIALECTS["postgresql"])
 MYSQL = JdbcConnectorFactory(DIALECTS["mysql"])
 MARIADB = JdbcConnectorFactory(DIALECTS["mariadb"])
+SQLSERVER = JdbcConnectorFactory(DIALECTS["sqlserver"])
+ORACLE = JdbcConnectorFactory(DIALECTS["oracle"])
+DB2 = JdbcConnectorFactory(DIALECTS["db2"])

@@ -13,8 +13,9 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import NoSuchTableError
 
 from coordinator.connectors.jdbc.dialects.dialect import Collation, Dialect, MappedType, TableStatistics
-from coordinator.connectors.jdbc.failures import mapped_failures
+from coordinator.connectors.jdbc.failures import mapped_failures, remote_error
 from coordinator.connectors.jdbc.settings import JdbcSettings
+from shared.errors import ErrorCode, ProcessionError
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,8 @@ class Database:
     def schemas(self) -> list[str]:
         with self.connection() as connection:
             names = sa.inspect(connection).get_schema_names()
-        return sorted(n for n in names if n not in self.dialect.hidden_schemas and not n.startswith("pg_"))
+        hidden = self.dialect.hidden_schemas
+        return sorted(n for n in names if n.lower() not in hidden and not n.startswith("pg_"))
 
     def tables(self, schema: str) -> list[str]:
         with self.connection() as connection:
@@ -85,9 +87,12 @@ class Database:
                 return None
             if not reflected:
                 return None
+            keyed = inspector.get_pk_constraint(name, schema=schema).get("constrained_columns", ())
+            schema, name = _real(connection, schema), _real(connection, name)
             collations = self.dialect.collations(connection, schema, name)
+            key = [_real(connection, column) for column in keyed]
+            reflected = [{**column, "name": _real(connection, str(column["name"]))} for column in reflected]
             columns = [(c, self._mapped(c["type"])) for c in reflected]
-            key = inspector.get_pk_constraint(name, schema=schema).get("constrained_columns", ())
             statistics = self.dialect.statistics(connection, schema, name)
         return RemoteTable(
             schema=schema,
@@ -126,15 +131,42 @@ class Database:
             return self._engine
 
     def _engine_of(self, pool: type[sa.Pool], **settings: Any) -> Engine:
-        arguments = self.dialect.connect_arguments(self.settings.connect_timeout_seconds)
-        return sa.create_engine(
-            self.settings.url,
-            poolclass=pool,
-            connect_args=dict(arguments),
-            execution_options={"isolation_level": "AUTOCOMMIT"},
-            hide_parameters=True,
-            **settings,
-        )
+        try:
+            engine = sa.create_engine(
+                self.settings.url,
+                poolclass=pool,
+                connect_args=self.connect_arguments(),
+                execution_options={"isolation_level": "AUTOCOMMIT"},
+                hide_parameters=True,
+                **settings,
+            )
+        except (ImportError, sa.exc.NoSuchModuleError) as error:
+            raise self._without_driver() from error
+        sa.event.listen(engine, "connect", self._connected)
+        return engine
+
+    def connect_arguments(self) -> dict[str, object]:
+        """What the Python driver is given besides address and password."""
+        settings = self.settings
+        return dict(self.dialect.connect_arguments(settings.connect_timeout_seconds, settings.parameters))
+
+    def _connected(self, connection: Any, _record: object) -> None:
+        try:
+            self.dialect.connected(connection, self.settings.parameters)
+        except ValueError as error:
+            raise remote_error(self.settings, str(error)) from error
+
+    def _without_driver(self) -> ProcessionError:
+        name = self.settings.catalog
+        advice = f"pip install 'procession[{self.dialect.name}]'"
+        message = f"Catalog {name}: the Python driver of {self.dialect.name} is not installed: {advice}"
+        return ProcessionError(ErrorCode.JDBC_ERROR, message)
+
+
+def _real(connection: Connection, name: str) -> str:
+    """The name as the database spells it: SQLAlchemy writes Oracle's and Db2's capitals as small letters."""
+    dialect = connection.dialect
+    return str(dialect.denormalize_name(name)) if dialect.requires_name_normalize else name
 
 
 def _column(found: Mapping[str, object], mapped: MappedType, collations: Mapping[str, Collation]) -> RemoteColumn:

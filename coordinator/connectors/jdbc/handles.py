@@ -1,6 +1,6 @@
 """JDBC handles as Presto writes them in plan JSON (``JdbcTableHandle``, ``JdbcColumnHandle``), with what ours add.
 
-Ours: ``read`` (the column's SQL where it is not the bare column), ``collation``, ``estimate`` and
+Ours: ``read`` (SQL with ``{}`` for the column, where it is not the bare column), ``collation``, ``estimate`` and
 ``partitionColumn``, so that rules need no connection.
 """
 
@@ -10,7 +10,7 @@ import uuid
 from typing import Any
 
 from coordinator.connectors.jdbc.database import RemoteColumn, RemoteTable
-from coordinator.connectors.jdbc.dialects.dialect import Dialect
+from coordinator.connectors.jdbc.dialects.dialect import Collation, Dialect
 from shared.plan.nodes import TableHandle
 
 UNKNOWN_WIDTH = 100
@@ -21,8 +21,10 @@ PARTITION_TYPES = frozenset({"smallint", "integer", "bigint"})
 
 
 def column_handle(catalog: str, dialect: Dialect, column: RemoteColumn, width: int | None = None) -> dict[str, Any]:
-    """The handle of a column; ``columnName`` is the remote spelling, ``width`` its average in bytes."""
-    quoted = dialect.quote(column.name)
+    """The handle of a column; ``columnName`` is the remote spelling, ``width`` its average in bytes.
+
+    Text of another type (an enumeration, JSON) has the collation of no column: it compares by its bytes or not at all.
+    """
     handle: dict[str, Any] = {
         "@type": dialect.name,
         "connectorId": catalog,
@@ -34,9 +36,11 @@ def column_handle(catalog: str, dialect: Dialect, column: RemoteColumn, width: i
     if width is not None:
         handle["width"] = width
     if column.mapped.read is not None:
-        handle["read"] = column.mapped.read(quoted)
-    if column.collation is not None:
-        collation = column.collation
+        handle["read"] = column.mapped.read
+    collation = column.collation
+    if column.mapped.read is not None and column.mapped.presto.startswith("varchar"):
+        collation = Collation(column.remote_type, deterministic=False, binary=False)
+    if collation is not None:
         handle["collation"] = {
             "name": collation.name,
             "deterministic": collation.deterministic,

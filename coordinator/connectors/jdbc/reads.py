@@ -92,6 +92,8 @@ class StatementReads:
 
     def cancel(self) -> None:
         """Again until none is left: a task may have been about to connect."""
+        if self._dialect.end_queries is None:
+            return
         deadline, idle = time.monotonic() + _CANCEL_SECONDS, 0
         try:
             while time.monotonic() < deadline and idle < 3:
@@ -139,7 +141,10 @@ class StatementReads:
         """The one connection of the statement, in one read-only transaction with one snapshot."""
         if self._transaction is None:
             connection = self._open.enter_context(self._database.connection())
-            self._transaction = connection.execution_options(isolation_level="REPEATABLE READ")
+            isolation = self._dialect.read_isolation
+            self._transaction = (
+                connection if isolation is None else connection.execution_options(isolation_level=isolation)
+            )
             self._dialect.begin_reads(self._transaction, self._name)
         return self._transaction
 

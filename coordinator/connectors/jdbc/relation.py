@@ -25,7 +25,7 @@ def jdbc_relation(scan: TableScanNode, dialect: Dialect) -> JdbcRelation:
     types = tuple(column.type for column in renamed.values())
     names = tuple(renamed)
     shown = msgspec.structs.replace(query, columns=renamed)
-    sql = render(shown, names, dialect, outermost=True)
+    sql = render(shown, names, dialect)
     estimate = (scan.table.connectorTableLayout or {}).get("estimate")
     rows = None if estimate is None else int(estimate["rows"])
     size = None if estimate is None else int(estimate["rows"]) * int(estimate["rowWidth"])
@@ -39,5 +39,5 @@ def _partitioning(query: RemoteQuery, names: tuple[str, ...], dialect: Dialect) 
     if key is None or not query.simple:
         return None
     columns = {**query.columns, PARTITION_COLUMN: RemoteColumn(key.sql, "bigint")}
-    sql = render(msgspec.structs.replace(query, columns=columns), (*names, PARTITION_COLUMN), dialect, outermost=True)
+    sql = render(msgspec.structs.replace(query, columns=columns), (*names, PARTITION_COLUMN), dialect)
     return JdbcPartitioning(sql, PARTITION_COLUMN, key.bounds)

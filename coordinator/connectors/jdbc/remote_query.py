@@ -6,7 +6,7 @@ Held in the table layout under ``remoteQuery``. All SQL in it was written from t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -27,21 +27,22 @@ class RemoteCollation(msgspec.Struct, frozen=True):
 
 
 class RemoteColumn(msgspec.Struct, frozen=True):
-    """A value of the query. ``sql`` computes it, ``read`` is the form in which it leaves when that differs."""
+    """A value of the query, computed by ``sql``; ``computed`` is set where a row of NULLs might not give NULL."""
 
     sql: str
     type: str
-    read: str | None = None
     collation: RemoteCollation | None = None
     nullable: bool = True
+    computed: bool = False
 
 
 class RemoteSource(msgspec.Struct, frozen=True):
-    """An item of FROM: a delimited table name or a query in parentheses; ``on`` is that of a LEFT JOIN."""
+    """An item of FROM: a delimited table name or a query in parentheses; ``on`` is that of an outer join."""
 
     sql: str
     alias: str
     on: str | None = None
+    kind: Literal["LEFT", "FULL"] = "LEFT"
 
 
 class RemotePartition(msgspec.Struct, frozen=True):
@@ -68,6 +69,12 @@ class RemoteQuery(msgspec.Struct, frozen=True):
     def simple(self) -> bool:
         """Whether WHERE may still be added to."""
         return self.group_by is None and self.limit is None and not self.order_by
+
+    @property
+    def optional(self) -> bool:
+        """Whether it may stand on the side of an outer join that is filled up with NULLs."""
+        computed = any(column.computed for column in self.columns.values())
+        return self.simple and not self.where and len(self.sources) == 1 and not computed
 
 
 def remote_query(scan: TableScanNode, dialect: Dialect) -> RemoteQuery:
@@ -96,11 +103,11 @@ def _partition(scan: TableScanNode, source: RemoteSource, dialect: Dialect) -> R
 
 def _column(handle: dict[str, Any], alias: str, dialect: Dialect) -> RemoteColumn:
     sql = f"{alias}.{dialect.quote(str(handle['columnName']))}"
+    form = handle.get("read")
     collation = handle.get("collation")
     return RemoteColumn(
-        sql=sql,
+        sql=sql if form is None else str(form).replace("{}", sql),
         type=str(handle["columnType"]),
-        read=dialect.as_text(sql) if handle.get("read") else None,
         collation=None if collation is None else msgspec.convert(collation, RemoteCollation),
         nullable=bool(handle.get("nullable", True)),
     )
@@ -129,22 +136,20 @@ def scan_of(
     return msgspec.structs.replace(scan, table=table, outputVariables=tuple(outputs), assignments=assignments)
 
 
-def render(query: RemoteQuery, names: Sequence[str], dialect: Dialect, *, outermost: bool = False) -> str:
-    """The SQL of ``query`` with ``names`` as its columns; ``outermost`` in the form in which they are read."""
-    shown = []
-    for name in names:
-        column = query.columns[name]
-        value = column.read if outermost and column.read is not None else column.sql
-        shown.append(f"{value} AS {dialect.quote(name)}")
-    sql = f"SELECT {', '.join(shown) or '1 AS one'} FROM {_sources(query.sources)}"  # noqa: S608 - see the module
+def render(query: RemoteQuery, names: Sequence[str], dialect: Dialect) -> str:
+    """The SQL of ``query`` with ``names`` as its columns."""
+    shown = [f"{query.columns[name].sql} AS {dialect.quote(name)}" for name in names]
+    form = dialect.syntax.limit
+    top = f"TOP ({query.limit}) " if query.limit is not None and form == "TOP" else ""
+    sql = f"SELECT {top}{', '.join(shown) or '1 AS one'} FROM {_sources(query.sources)}"  # noqa: S608 - see the module
     if query.where:
         sql += f" WHERE {' AND '.join(query.where)}"
     if query.group_by:
         sql += f" GROUP BY {', '.join(query.group_by)}"
     if query.order_by:
         sql += f" ORDER BY {', '.join(query.order_by)}"
-    if query.limit is not None:
-        sql += f" LIMIT {query.limit}"
+    if query.limit is not None and form != "TOP":
+        sql += f" LIMIT {query.limit}" if form == "LIMIT" else f" FETCH FIRST {query.limit} ROWS ONLY"
     return sql
 
 
@@ -155,7 +160,6 @@ def nested(query: RemoteQuery, alias: str, dialect: Dialect) -> RemoteQuery:
         name: RemoteColumn(
             sql=f"{alias}.{dialect.quote(name)}",
             type=column.type,
-            read=dialect.as_text(f"{alias}.{dialect.quote(name)}") if column.read is not None else None,
             collation=column.collation,
             nullable=column.nullable,
         )
@@ -169,7 +173,7 @@ def _sources(sources: Sequence[RemoteSource]) -> str:
     text = f"{sources[0].sql} {sources[0].alias}"
     for source in sources[1:]:
         if source.on is not None:
-            text += f" LEFT JOIN {source.sql} {source.alias} ON {source.on}"
+            text += f" {source.kind} JOIN {source.sql} {source.alias} ON {source.on}"
         else:
             text += f"{', ' if comma else ' CROSS JOIN '}{source.sql} {source.alias}"
     return text

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
-from urllib.parse import parse_qsl, urlsplit
 
 from sqlalchemy.engine import URL
 
+from coordinator.connectors.jdbc.dialects.dialect import Dialect
+from coordinator.connectors.jdbc.dialects.url import RemoteAddress
 from shared.properties import Property
 
 UnsupportedTypes = Literal["IGNORE", "CONVERT_TO_VARCHAR"]
@@ -35,7 +36,8 @@ _KNOWN = frozenset(
 class JdbcSettings:
     """A checked catalog file. ``jdbc_url`` is Spark's, ``url`` SQLAlchemy's; secrets are never shown by ``repr``.
 
-    ``fetch_size`` is in rows. ``partition_columns`` are by ``schema.table``, where the primary key is not the choice.
+    ``fetch_size`` is in rows. ``partition_columns`` are by ``schema.table``, where the primary key is not the choice;
+    ``parameters`` are those of the JDBC URL.
     """
 
     catalog: str
@@ -51,15 +53,11 @@ class JdbcSettings:
     partitions: int = 4
     partition_columns: Mapping[str, str] = field(default_factory=dict)
     unsupported_types: UnsupportedTypes = "IGNORE"
+    parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def read_settings(
-    catalog: str, connector: str, scheme: str, driver: str, properties: Mapping[str, Property]
-) -> JdbcSettings:
-    """The settings of one catalog file; raises ConfigurationError naming file and line for a wrong entry.
-
-    ``scheme`` is what must follow ``jdbc:`` in the URL, ``driver`` SQLAlchemy's name of dialect and driver.
-    """
+def read_settings(catalog: str, dialect: Dialect, properties: Mapping[str, Property]) -> JdbcSettings:
+    """The settings of one catalog file; raises ConfigurationError naming file and line for a wrong entry."""
     for entry in properties.values():
         if entry.name not in _KNOWN:
             raise entry.error(f"unknown property '{entry.name}'")
@@ -72,11 +70,13 @@ def read_settings(
         )
     user = _text(properties, "connection-user")
     password = _password(properties)
+    address = _address(given, dialect)
     return JdbcSettings(
         catalog=catalog,
-        connector=connector,
+        connector=dialect.name,
         jdbc_url=given.value,
-        url=_url(given, scheme, driver, user, password),
+        url=_url(given, address, dialect, user, password),
+        parameters=address.parameters,
         user=user,
         password=password,
         fetch_size=_number(properties, "jdbc.fetch-size", 10_000, 1, 10_000_000),
@@ -89,25 +89,36 @@ def read_settings(
     )
 
 
-def _url(given: Property, scheme: str, driver: str, user: str | None, password: str | None) -> URL:
-    prefix = f"jdbc:{scheme}:"
+_SECRET = ("password", "secret", "token", "pwd")
+
+
+def _address(given: Property, dialect: Dialect) -> RemoteAddress:
+    prefix = f"jdbc:{dialect.scheme}:"
     if not given.value.startswith(prefix):
         raise given.error(f"connection-url must begin with {prefix}")
-    parts = urlsplit(given.value.removeprefix("jdbc:"))
-    if parts.username or parts.password or "password" in dict(parse_qsl(parts.query)):
+    try:
+        address = dialect.parse_url(given.value.removeprefix("jdbc:"))
+        dialect.connect_arguments(1, address.parameters)
+    except ValueError as error:
+        raise given.error(f"connection-url {error}") from error
+    secret = any(word in name.lower() for name in address.parameters for word in _SECRET)
+    if address.has_credentials or secret or "user" in address.parameters:
         # Such a URL would be shown in Spark's UI and in error texts.
         raise given.error("credentials belong into connection-user and connection-password, not into connection-url")
-    try:
-        port = parts.port
-    except ValueError as error:
-        raise given.error("connection-url has no valid port") from error
+    return address
+
+
+def _url(given: Property, address: RemoteAddress, dialect: Dialect, user: str | None, password: str | None) -> URL:
+    if not address.host:
+        raise given.error("connection-url has no host")
     return URL.create(
-        driver,
+        dialect.sqlalchemy_driver,
         username=user,
         password=password,
-        host=parts.hostname,
-        port=port,
-        database=parts.path.lstrip("/") or None,
+        host=address.host,
+        port=address.port,
+        database=address.database,
+        query=dict(address.query),
     )
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import cast
 
-from coordinator.analyzer.builders import conjuncts
+from coordinator.analyzer.builders import conjunction, conjuncts
 from coordinator.optimizer.join_tree import JoinTree, equal_variables, equality, equates, flatten, rebuild, with_leaves
 from coordinator.optimizer.rule import RuleContext
 from coordinator.planner.query.pushdown import deterministic
@@ -26,15 +27,38 @@ NOT_CONNECTED = "no condition that the database computes connects it with anothe
 
 def group(root: JoinNode, context: RuleContext, leaf: Callable[[PlanNode], PlanNode]) -> PlanNode:
     """The joins of ``root`` with every group that a connector took over; ``leaf`` rewrites what is joined."""
-    whole = flatten(root, leaf)
-    tree = JoinTree(list(whole.leaves), list(whole.terms))
+    whole = flatten(root, lambda node: node)
+    own = _own_conditions(whole, context)
+    leaves = [leaf(_under(own.get(place, []), node, context)) for place, node in enumerate(whole.leaves)]
+    # From here on they are applied by the connector, or in a filter right above its scan.
+    applied = [term for terms in own.values() for term in terms]
+    tree = JoinTree(leaves, [term for term in whole.terms if term not in applied])
     taken = False
     for catalog, count in _catalogs(tree.leaves).items():
         connector = context.pushdown_of(catalog)
         if connector is not None and count > 1:
             tree, grouped = _group_catalog(tree, catalog, connector, context)
             taken = taken or grouped
-    return rebuild(tree, root.outputVariables, context.ids) if taken else with_leaves(root, tree.leaves)
+    if taken or applied:
+        return rebuild(tree, root.outputVariables, context.ids)
+    return with_leaves(root, tree.leaves)
+
+
+def _own_conditions(tree: JoinTree, context: RuleContext) -> dict[int, list[RowExpression]]:
+    """Conditions of one table of a connector alone, by its place: the connector filters before it joins."""
+    found: dict[int, list[RowExpression]] = {}
+    columns = [{v.name for v in output_variables(node)} for node in tree.leaves]
+    for term in tree.terms:
+        used = {v.name for v in free_variables(term)}
+        place = next((place for place, names in enumerate(columns) if used and used <= names), None)
+        scan = None if place is None else _scan(tree.leaves[place])
+        if scan is not None and deterministic(term) and context.pushdown_of(scan.table.connectorId) is not None:
+            found.setdefault(cast(int, place), []).append(term)
+    return found
+
+
+def _under(terms: Sequence[RowExpression], node: PlanNode, context: RuleContext) -> PlanNode:
+    return FilterNode(id=context.ids.next(), source=node, predicate=conjunction(list(terms))) if terms else node
 
 
 def _catalogs(leaves: Sequence[PlanNode]) -> dict[str, int]:

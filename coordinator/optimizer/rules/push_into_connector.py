@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from coordinator.optimizer.rule import RuleContext
 from coordinator.optimizer.rules import group_inner_joins_by_connector as grouping
+from coordinator.optimizer.rules import push_with_its_join as with_its_join
 from coordinator.planner.session_properties import session_flag
 from shared.plan.nodes import (
     AggregationNode,
@@ -38,6 +39,9 @@ def apply(plan: PlanNode, context: RuleContext) -> PlanNode:
     if isinstance(plan, JoinNode) and plan.type == "INNER":
         return grouping.group(plan, context, lambda leaf: apply(leaf, context))
     below = [apply(source, context) for source in sources(plan)]
+    whole = with_its_join.push(plan, below, context, apply, _pushed)
+    if whole is not None:
+        return whole
     if any(new is not old for new, old in zip(below, sources(plan), strict=True)):
         plan = with_sources(plan, below)
     return _pushed(plan, context)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +15,15 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeEngine
 
-from coordinator.connectors.jdbc.dialects.dialect import Collation, Dialect, MappedType, TableStatistics
+from coordinator.connectors.jdbc.dialects.dialect import (
+    Collation,
+    Dialect,
+    Estimate,
+    MappedType,
+    Semantics,
+    TableStatistics,
+)
+from coordinator.connectors.jdbc.dialects.syntax import Syntax
 
 _MAX_PRECISION = 38
 
@@ -46,8 +56,16 @@ def _begin_reads(connection: Connection, _name: str) -> None:
     connection.execute(sa.text("START TRANSACTION READ ONLY, WITH CONSISTENT SNAPSHOT"))
 
 
-def _text(column: str) -> str:
-    return f"CAST({column} AS char)"
+_TEXT = "CAST({} AS char)"
+_TYPES = {
+    "smallint": "signed",
+    "integer": "signed",
+    "bigint": "signed",
+    "double": "double",
+    "decimal": "decimal",
+    "date": "date",
+    "timestamp": "datetime(6)",
+}
 
 
 def _integer(kind: TypeEngine[Any], signed: str, unsigned: str) -> MappedType:
@@ -82,9 +100,9 @@ def _map_type(kind: TypeEngine[object]) -> MappedType | None:  # noqa: C901 - on
         case mysql.TIMESTAMP():
             return MappedType("timestamp with time zone")
         case mysql.JSON():
-            return MappedType("json", _text)
+            return MappedType("json", _TEXT)
         case mysql.ENUM() | mysql.SET():
-            return MappedType("varchar", _text)
+            return MappedType("varchar", _TEXT)
         case mysql.CHAR():
             return MappedType(f"char({kind.length or 1})")
         case mysql.VARCHAR():
@@ -116,6 +134,99 @@ def _statistics(connection: Connection, schema: str, table: str) -> TableStatist
     return TableStatistics(int(row.row_count), None if row.width is None else int(row.width))
 
 
+def _connect_arguments(seconds: int, parameters: Mapping[str, str]) -> Mapping[str, object]:
+    """PyMySQL's: TLS as the URL asks for it, in MySQL's words and in MariaDB's; JDBC's time limits are milliseconds."""
+    arguments: dict[str, object] = {"connect_timeout": seconds, "init_command": "SET time_zone = '+00:00'"}
+    given = parameters.get("connectTimeout")
+    if given is not None:
+        if not given.isdigit():
+            raise ValueError(f"has a connectTimeout that is no number of milliseconds: {given}")
+        arguments["connect_timeout"] = min(math.ceil(int(given) / 1000) or seconds, seconds)
+    mode = _tls_mode(parameters)
+    authority = parameters.get("serverSslCert")
+    if mode == "disable":
+        arguments["ssl_disabled"] = True
+    elif mode in _ENCRYPTED:
+        checked = mode != "trust"
+        arguments["ssl"] = {
+            "ca": authority,
+            "check_hostname": mode in ("verify-full", "verify-identity"),
+            "verify_mode": "required" if checked else "none",
+        }
+    return arguments
+
+
+_ENCRYPTED = ("trust", "verify-ca", "verify-full", "verify-identity")
+
+
+def _tls_mode(parameters: Mapping[str, str]) -> str:
+    """``disable``, ``trust`` (encrypted, whoever answers), ``verify-…``, or empty where the URL does not say."""
+    lower = {name.lower(): value for name, value in parameters.items()}
+    mode = lower.get("sslmode", "").lower().replace("_", "-")
+    mode = {"disabled": "disable", "required": "trust", "preferred": ""}.get(mode, mode)
+    if mode not in (*_ENCRYPTED, "disable", ""):
+        raise ValueError(f"has an unknown sslMode: {lower['sslmode']}")
+    if not mode and lower.get("usessl", "").lower() in ("true", "false"):
+        return "disable" if lower["usessl"].lower() == "false" else "trust"
+    return mode
+
+
+def _connected(connection: Any, parameters: Mapping[str, str]) -> None:
+    """PyMySQL goes on in the clear where a server knows no TLS."""
+    if _tls_mode(parameters) in _ENCRYPTED and not connection._secure:
+        connection.close()
+        raise ValueError("the server does not encrypt, and connection-url asks for it")
+
+
+def _explain(connection: Connection, sql: str, width: int) -> Estimate | None:
+    """Rows by the steps of the outermost query: its tables' rows, each with what its conditions leave of them."""
+    escaped = sql.replace(":", r"\:")
+    found = json.loads(connection.execute(sa.text(f"EXPLAIN FORMAT=JSON {escaped}")).scalar_one())
+    block = found.get("query_block", {})
+    rows = _rows(block)
+    if rows is None:
+        return None
+    cost = block.get("cost") or block.get("cost_info", {}).get("query_cost")
+    return Estimate(max(1, round(rows)), max(1, width), None if cost is None else float(cost))
+
+
+def _rows(step: Any) -> float | None:
+    """The product over the tables of a nested loop; derived tables count as the server counts them."""
+    if isinstance(step, list):
+        return _joined(step)
+    if not isinstance(step, dict):
+        return None
+    if "message" in step.get("table", {}):
+        return 0.0  # "Impossible WHERE" and its like
+    if "table" in step and step["table"].get("rows", step["table"].get("rows_examined_per_scan")) is not None:
+        table = step["table"]
+        examined = float(table.get("rows", table.get("rows_examined_per_scan")))
+        return examined * float(table.get("filtered", 100)) / 100
+    for name in _STEPS:
+        if name in step and (found := _rows(step[name])) is not None:
+            return found
+    return None
+
+
+def _joined(steps: list[Any]) -> float | None:
+    rows: float | None = None
+    for step in steps:
+        count = _rows(step)
+        if count is None:
+            continue
+        hashed = " = " in str(step.get("block-nl-join", {}).get("attached_condition", ""))
+        # Without an index the server knows nothing of an equality; one of the two sides is taken for a key.
+        rows = count if rows is None else max(rows, count) if hashed else rows * count
+    return rows
+
+
+_STEPS = (
+    "query_block", "nested_loop", "ordering_operation", "grouping_operation", "duplicates_removal", "buffer_result",
+    "filesort", "temporary_table", "read_sorted_file", "block-nl-join", "duplicate_removal",
+)  # fmt: skip
+"""Names under which MySQL and MariaDB nest what a query does."""
+
+
 MYSQL = Dialect(
     name="mysql",
     scheme="mysql",
@@ -123,25 +234,34 @@ MYSQL = Dialect(
     sqlglot="mysql",
     driver_class="com.mysql.cj.jdbc.Driver",
     driver_package="com.mysql:mysql-connector-j:9.4.0",
+    syntax=Syntax(
+        types=_TYPES,
+        quotes=("`", "`"),
+        # Backslashes escape there, unless a mode says otherwise: code points say it in both.
+        text=lambda value: f"CONVERT(X'{value.encode().hex()}' USING utf8mb4)",
+        # An exponent makes a double of it; without one it is a decimal.
+        double=lambda value: f"{value!r}" if "e" in f"{value!r}" else f"{value!r}e0",
+        nulls_first_and_last=False,
+        like=None,
+        distinct=lambda a, b: f"(NOT ({a} <=> {b}))",
+    ),
+    semantics=Semantics(
+        # Smaller integers are computed as 64 bits there: no overflow where Presto has one.
+        arithmetic=frozenset({"bigint"}),
+        # CAST stops at the greatest value with no more than a warning; sums have 22 digits more than what they add.
+        sums=lambda base, precision: base == "decimal" and precision <= _MAX_PRECISION - 22,
+    ),
     map_type=_map_type,
-    as_text=_text,
+    as_text=_TEXT,
     collations=_collations,
     statistics=_statistics,
     hidden_schemas=frozenset({"information_schema", "mysql", "performance_schema", "sys"}),
-    quote_character="`",
-    cast_names={
-        "smallint": "signed",
-        "integer": "signed",
-        "bigint": "signed",
-        "double": "double",
-        "timestamp": "datetime(6)",
-    },
-    # CAST stops at the greatest value with no more than a warning; sums have 22 digits more than what they add.
-    sums=lambda base, precision: base == "decimal" and precision <= _MAX_PRECISION - 22,
     driver_failure=r"(?:com\.mysql|org\.mariadb|java\.sql)\.[\w.]*Exception[:)] (?P<reason>.*)",
     begin_reads=_begin_reads,
     end_queries=_end_queries,
-    connect_arguments=lambda seconds: {"connect_timeout": seconds, "init_command": "SET time_zone = '+00:00'"},
+    connect_arguments=_connect_arguments,
+    connected=_connected,
+    explain=_explain,
 )
 MARIADB = replace(
     MYSQL,

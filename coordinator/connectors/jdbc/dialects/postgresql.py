@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql as pg
 from sqlalchemy.engine import Connection
 from sqlalchemy.types import TypeEngine
 
-from coordinator.connectors.jdbc.dialects.dialect import Collation, Dialect, MappedType, TableStatistics
+from coordinator.connectors.jdbc.dialects.dialect import (
+    Collation,
+    Dialect,
+    Estimate,
+    MappedType,
+    Semantics,
+    TableStatistics,
+)
+from coordinator.connectors.jdbc.dialects.syntax import Syntax
 
 _BINARY = frozenset({"C", "POSIX", "C.UTF-8", "C.utf8", "ucs_basic", "pg_c_utf8"})
 _MAX_PRECISION = 38
+_LOCK_SECONDS = 10
 
 # attcollation 100 is the database's default, whose provider and name stand in pg_database.
 _COLLATIONS = sa.text("""
@@ -45,8 +56,19 @@ _KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_coun
 """A server that vanished is noticed within a minute, also while it owes an answer; units as in libpq."""
 
 
-def _text(column: str) -> str:
-    return f"CAST({column} AS text)"
+_TEXT = "CAST({} AS text)"
+_TYPES = {
+    "smallint": "smallint",
+    "integer": "integer",
+    "bigint": "bigint",
+    "real": "real",
+    "double": "double precision",
+    "decimal": "decimal",
+    "date": "date",
+    "timestamp": "timestamp",
+}
+_TLS = {"sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "gssencmode", "krbsrvname", "target_session_attrs"}
+"""Parameters of libpq that the JDBC driver calls the same."""
 
 
 def _map_type(kind: TypeEngine[object]) -> MappedType | None:  # noqa: C901 - one case a type
@@ -54,7 +76,7 @@ def _map_type(kind: TypeEngine[object]) -> MappedType | None:  # noqa: C901 - on
         case pg.TIMESTAMP():
             return MappedType("timestamp with time zone" if kind.timezone else "timestamp")
         case pg.TIME():
-            return None if kind.timezone else MappedType("time", _text)
+            return None if kind.timezone else MappedType("time", _TEXT)
         case pg.BOOLEAN():
             return MappedType("boolean")
         case pg.SMALLINT():
@@ -76,11 +98,11 @@ def _map_type(kind: TypeEngine[object]) -> MappedType | None:  # noqa: C901 - on
         case pg.DATE():
             return MappedType("date")
         case pg.UUID():
-            return MappedType("uuid", _text)
+            return MappedType("uuid", _TEXT)
         case pg.JSON() | pg.JSONB():
-            return MappedType("json", _text)
+            return MappedType("json", _TEXT)
         case pg.ENUM():
-            return MappedType("varchar", _text)
+            return MappedType("varchar", _TEXT)
         case pg.CHAR():
             return MappedType(f"char({kind.length or 1})")
         case pg.VARCHAR() | pg.TEXT():
@@ -125,6 +147,32 @@ def _import_snapshot(name: str) -> str:
     return f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '{name}'"
 
 
+def _connect_arguments(seconds: int, parameters: Mapping[str, str]) -> Mapping[str, object]:
+    """libpq's, also for ADBC: TLS as the URL asks for it. ``ssl=true`` of the JDBC driver is verify-full."""
+    given = {name: value for name, value in parameters.items() if name in _TLS}
+    if parameters.get("ssl", "false").lower() in ("true", "") and "ssl" in parameters:
+        given.setdefault("sslmode", "verify-full")
+    seconds = _seconds(parameters.get("connectTimeout") or parameters.get("loginTimeout"), seconds)
+    return {"connect_timeout": seconds, "options": "-c timezone=UTC", **_KEEPALIVE, **given}
+
+
+def _seconds(given: str | None, default: int) -> int:
+    if given is None:
+        return default
+    if not given.isdigit():
+        raise ValueError(f"has a time limit that is no number of seconds: {given}")
+    return min(int(given) or default, default)
+
+
+def _explain(connection: Connection, sql: str, _width: int) -> Estimate:
+    # One round trip and one transaction: a plan must not wait for a table that is being altered.
+    escaped = sql.replace(":", r"\:")
+    asked = f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'; EXPLAIN (FORMAT JSON) {escaped}"
+    found: Any = connection.execute(sa.text(asked)).scalar_one()
+    plan = (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
+    return Estimate(int(plan["Plan Rows"]), max(1, int(plan["Plan Width"])), float(plan["Total Cost"]))
+
+
 POSTGRESQL = Dialect(
     name="postgresql",
     scheme="postgresql",
@@ -132,12 +180,23 @@ POSTGRESQL = Dialect(
     sqlglot="postgres",
     driver_class="org.postgresql.Driver",
     driver_package="org.postgresql:postgresql:42.7.8",
+    syntax=Syntax(
+        types=_TYPES,
+        instant=lambda value: f"TIMESTAMP WITH TIME ZONE '{value.isoformat()}'",
+        distinct=lambda a, b: f"({a} IS DISTINCT FROM {b})",
+    ),
+    semantics=Semantics(
+        binary_text=lambda sql: f'({sql} COLLATE "C")',
+        char_equality=True,
+        arithmetic=frozenset({"smallint", "integer", "bigint"}),
+        full_joins=True,
+    ),
     map_type=_map_type,
-    as_text=_text,
+    as_text=_TEXT,
     collations=_collations,
     statistics=_statistics,
     hidden_schemas=frozenset({"information_schema"}),
-    connect_arguments=lambda seconds: {"connect_timeout": seconds, "options": "-c timezone=UTC", **_KEEPALIVE},
+    connect_arguments=_connect_arguments,
     spark_options={"tcpKeepAlive": "true"},
     driver_failure=r"org\.postgresql\.[\w.]*Exception[:)] (?P<reason>.*)",
     session_name=lambda name: {"ApplicationName": name},
@@ -145,5 +204,6 @@ POSTGRESQL = Dialect(
     end_queries=_end_queries,
     export_snapshot="SELECT pg_export_snapshot()",
     import_snapshot=_import_snapshot,
+    explain=_explain,
     adbc=True,
 )

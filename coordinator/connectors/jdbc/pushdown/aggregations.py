@@ -13,7 +13,7 @@ from coordinator.connectors.jdbc.remote_query import RemoteColumn, nested, remot
 from shared.plan.expressions import Call, StaticFunctionHandle, Variable
 from shared.plan.nodes import Aggregation, AggregationNode, PlanNode, TableScanNode
 from shared.plan.traversal import output_variables, variable_of_key
-from shared.plan.types import parse_type
+from shared.plan.types import Type, parse_type
 
 _INTEGERS = ("tinyint", "smallint", "integer", "bigint")
 
@@ -46,7 +46,7 @@ def _function(aggregation: Aggregation, translator: Translator) -> RemoteColumn:
     name = call.functionHandle.signature.name.removeprefix(NAMESPACE)
     distinct = aggregation.distinct is not UNSET and bool(aggregation.distinct)
     if name == "count" and not call.arguments:
-        return RemoteColumn("count(*)", "bigint", nullable=False)
+        return RemoteColumn(f"{translator.dialect.syntax.count}(*)", "bigint", nullable=False)
     if len(call.arguments) != 1 or not isinstance(call.arguments[0], Variable):
         raise NotPushable(f"the aggregate {name}")
     return _of_one(name, call, call.arguments[0], translator, distinct=distinct)
@@ -57,15 +57,20 @@ def _of_one(name: str, call: Call, argument: Variable, translator: Translator, *
     match name:
         case "count":
             value = translator.key(argument) if distinct else translator.column(argument).sql
-            return RemoteColumn(f"count({'DISTINCT ' if distinct else ''}{value})", "bigint", nullable=False)
-        case "min" | "max" if kind.base not in ("char", "real", "double"):
+            counted = f"DISTINCT {value}" if distinct else value
+            return RemoteColumn(f"{translator.dialect.syntax.count}({counted})", "bigint", nullable=False)
+        case "min" | "max" if kind.base not in ("char", "real", "double", "boolean"):
             # NaN and the padding of char count otherwise in a database.
             return RemoteColumn(f"{name}({translator.order(argument)})", argument.type)
         case "sum" if not distinct and (kind.base in _INTEGERS or kind.base == "decimal"):
-            if not translator.dialect.sums(kind.base, kind.numbers[0] if kind.numbers else 0):
-                raise NotPushable(f"a sum of {kind}, which the database would cut")
-            target = parse_type(call.returnType)
-            shown = f"decimal({target.numbers[0]},{target.numbers[1]})" if target.numbers else "bigint"
-            return RemoteColumn(f"CAST(sum({translator.column(argument).sql}) AS {shown})", call.returnType)
+            return RemoteColumn(_sum(kind, parse_type(call.returnType), argument, translator), call.returnType)
         case _:
             raise NotPushable(f"the aggregate {name} of {kind}")
+
+
+def _sum(kind: Type, target: Type, argument: Variable, translator: Translator) -> str:
+    dialect = translator.dialect
+    shown = dialect.syntax.type_name(target.base, target.numbers)
+    if shown is None or not dialect.semantics.sums(kind.base, kind.numbers[0] if kind.numbers else 0):
+        raise NotPushable(f"a sum of {kind}, which the database would cut")
+    return f"CAST(sum({dialect.syntax.sum_argument(translator.column(argument).sql, kind.base)}) AS {shown})"

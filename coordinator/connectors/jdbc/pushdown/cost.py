@@ -7,46 +7,33 @@ knows already, leave a doubt.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import sqlalchemy as sa
+from dataclasses import replace
 
 from coordinator.connectors.jdbc.database import Database
-from coordinator.connectors.jdbc.remote_query import KEY
+from coordinator.connectors.jdbc.dialects.dialect import Estimate
+from coordinator.connectors.jdbc.remote_query import KEY, RemoteQuery, render
 from shared.plan.nodes import TableScanNode
 
 MOST_GROWTH = 1.25
-_LOCK_SECONDS = 10
 _UNKNOWN_COLUMN = 16
 """Bytes of a column without statistics."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What the database expects of a query: rows, and bytes a row."""
-
-    rows: int
-    row_width: int
-
-    @property
-    def size(self) -> int:
-        return self.rows * self.row_width
-
-
-def estimate(database: Database, sql: str) -> Estimate | None:
-    """The estimate of a query without running it; None where the dialect has none. Raises ProcessionError."""
-    if database.dialect.sqlglot != "postgres":
+def estimate(database: Database, query: RemoteQuery, names: Sequence[str]) -> Estimate | None:
+    """The estimate of ``names`` of a query without running it; None where there is none. Raises ProcessionError."""
+    explain = database.dialect.explain
+    if explain is None:
         return None
     with database.connection() as connection:
-        # One round trip and one transaction: a plan must not wait for a table that is being altered.
-        asked = f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'; EXPLAIN (FORMAT JSON) {_escaped(sql)}"
-        found: Any = connection.execute(sa.text(asked)).scalar_one()
-    plan = (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
-    return Estimate(int(plan["Plan Rows"]), max(1, int(plan["Plan Width"])))
+        found = explain(connection, render(query, names, database.dialect), _UNKNOWN_COLUMN * max(1, len(names)))
+    return None if found is None else replace(found, rows=_at_most(query, found.rows))
+
+
+def _at_most(query: RemoteQuery, rows: int) -> int:
+    """MySQL's EXPLAIN knows neither limits nor groups."""
+    return min([rows, *([query.limit] if query.limit is not None else []), *([1] if query.group_by == () else [])])
 
 
 def of_table(scan: TableScanNode) -> Estimate | None:
@@ -72,5 +59,9 @@ def why_not(joined: Estimate, parts: Sequence[Estimate]) -> str | None:
     return f"the join is estimated at {joined.rows} rows of {joined.row_width} bytes, its tables at {together} bytes"
 
 
-def _escaped(sql: str) -> str:
-    return sql.replace(":", r"\:")
+def cheaper(joined: Estimate, parts: Sequence[Estimate]) -> bool:
+    """Whether the database itself finds the join less work than reading its tables one by one."""
+    costs = [part.cost for part in parts]
+    return (
+        joined.cost is not None and None not in costs and joined.cost < sum(cost for cost in costs if cost is not None)
+    )

@@ -30,24 +30,20 @@ _INTEGERS = ("tinyint", "smallint", "integer", "bigint")
 _NUMBERS = (*_INTEGERS, "decimal")
 _ORDERED = (*_NUMBERS, "real", "double", "date", "timestamp", "timestamp with time zone")
 _TEXT = ("varchar", "char")
-_CAST_NAMES = {
-    "smallint": "smallint",
-    "integer": "integer",
-    "bigint": "bigint",
-    "double": "double precision",
-    "date": "date",
-    "timestamp": "timestamp",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A value in the remote dialect; ``collation`` is set for text that is a column, ``constant`` for literals."""
+    """A value in the remote dialect; ``collation`` is set for text that is a column, ``constant`` for literals.
+
+    ``condition`` is set for booleans that only some databases take as values.
+    """
 
     sql: str
     type: Type
     collation: RemoteCollation | None = None
     constant: bool = False
+    condition: bool = False
 
 
 class Translator:
@@ -63,17 +59,28 @@ class Translator:
         return self._dialect
 
     def condition(self, expression: RowExpression) -> str:
-        """A boolean as SQL; raises NotPushable."""
-        return self._value(expression).sql
+        """A boolean as a condition in SQL; raises NotPushable."""
+        return self._boolean(expression)
 
     def column(self, expression: RowExpression) -> RemoteColumn:
         """A value as a column of a query; raises NotPushable."""
         if isinstance(expression, Variable):
             return self._column(expression)
         made = self._value(expression)
-        if made.constant or made.type.base in _TEXT:
+        if made.type.base in _TEXT or (made.constant and made.type.base not in (*_INTEGERS, "boolean")):
             raise NotPushable(f"a computed column of type {made.type}")
-        return RemoteColumn(made.sql, str(made.type))
+        if made.constant and made.type.base != "boolean":
+            # A bare number has the type that the database likes.
+            name = self._dialect.syntax.type_name(made.type.base)
+            return RemoteColumn(f"CAST({made.sql} AS {name})", str(made.type), computed=True)
+        return RemoteColumn(self.truth(made.sql) if made.condition else made.sql, str(made.type), computed=True)
+
+    def truth(self, condition: str) -> str:
+        """A condition as a value; NULL where it is unknown."""
+        if self._dialect.syntax.conditions_are_values:
+            return condition
+        yes, no = self._dialect.syntax.truths
+        return f"(CASE WHEN {condition} THEN {yes} WHEN NOT {condition} THEN {no} END)"
 
     def order(self, variable: Variable) -> str:
         """A sort key without direction; text is made to sort by code point. Raises NotPushable."""
@@ -85,6 +92,8 @@ class Translator:
         """A grouping key; equal for exactly the values that Presto holds equal. Raises NotPushable."""
         value = self._value(variable)
         if value.type.base not in (*_ORDERED, *_TEXT, "boolean"):
+            raise NotPushable(f"grouping by {value.type}")
+        if value.type.base == "char" and not self._dialect.semantics.char_equality:
             raise NotPushable(f"grouping by {value.type}")
         return self._collated(value, "=")
 
@@ -102,12 +111,22 @@ class Translator:
             case Constant():
                 kind = parse_type(expression.type)
                 return Remote(literal(value_of(expression), kind, self._dialect), kind, constant=True)
+            case SpecialForm(form="COALESCE"):
+                return self._coalesce(expression)
             case SpecialForm():
-                return Remote(self._special(expression), parse_type("boolean"))
+                return Remote(self._special(expression), parse_type("boolean"), condition=True)
             case Call():
                 return self._call(expression)
             case _:
                 raise NotPushable("a lambda")
+
+    def _coalesce(self, node: SpecialForm) -> Remote:
+        values = [self._value(argument) for argument in node.arguments]
+        kind = values[0].type
+        if kind.base in _TEXT or any(value.type != kind for value in values):
+            raise NotPushable(f"COALESCE of {kind}")
+        shown = [self.truth(value.sql) if value.condition else value.sql for value in values]
+        return Remote(f"COALESCE({', '.join(shown)})", kind)
 
     def _special(self, node: SpecialForm) -> str:
         match node.form:
@@ -115,9 +134,9 @@ class Translator:
                 terms = [self._boolean(argument) for argument in node.arguments]
                 return f"({f' {node.form} '.join(terms)})"
             case "IS_NULL":
-                return f"({self._value(node.arguments[0]).sql} IS NULL)"
+                return f"({self._operand(node.arguments[0]).sql} IS NULL)"
             case "IN":
-                tested, *items = (self._value(argument) for argument in node.arguments)
+                tested, *items = (self._operand(argument) for argument in node.arguments)
                 for item in items:
                     self._comparable("=", tested, item)
                 shown = ", ".join(item.sql for item in items)
@@ -129,27 +148,34 @@ class Translator:
         value = self._value(node)
         if value.type.base != "boolean":
             raise NotPushable(f"a condition of type {value.type}")
-        return value.sql
+        if value.condition or self._dialect.syntax.conditions_are_values:
+            return value.sql
+        return f"({value.sql} = {self._dialect.syntax.truths[0]})"
+
+    def _operand(self, node: RowExpression) -> Remote:
+        """A value that a comparison takes, which a condition is not everywhere."""
+        value = self._value(node)
+        if value.condition and not self._dialect.syntax.conditions_are_values:
+            raise NotPushable("a condition as a value")
+        return value
 
     def _call(self, node: Call) -> Remote:
         name = _name(node)
-        boolean = parse_type("boolean")
         if name in _COMPARISONS:
-            return Remote(self._comparison(_COMPARISONS[name], node), boolean)
+            return _condition(self._comparison(_COMPARISONS[name], node))
         match name:
             case "not":
-                return Remote(f"(NOT {self._boolean(node.arguments[0])})", boolean)
-            case "$operator$is_distinct_from" if self._dialect.sqlglot == "postgres":
-                left, right = self._pair("=", node)
-                return Remote(f"({left} IS DISTINCT FROM {right})", boolean)
+                return _condition(f"(NOT {self._boolean(node.arguments[0])})")
+            case "$operator$is_distinct_from" if (distinct := self._dialect.syntax.distinct) is not None:
+                return _condition(distinct(*self._pair("=", node)))
             case "$operator$between":
                 value, low, high = node.arguments
                 at_least = self._compared(">=", value, low)
-                return Remote(f"({at_least} AND {self._compared('<=', value, high)})", boolean)
+                return _condition(f"({at_least} AND {self._compared('<=', value, high)})")
             case "$operator$cast":
                 return self._cast(node)
             case "like":
-                return Remote(self._like(node), boolean)
+                return _condition(self._like(node))
             case _ if name in _ARITHMETIC:
                 return self._arithmetic(_ARITHMETIC[name], node)
             case _:
@@ -160,12 +186,12 @@ class Translator:
         return f"({left} {operator} {right})"
 
     def _compared(self, operator: str, left: RowExpression, right: RowExpression) -> str:
-        a, b = self._value(_bare(left)), self._value(_bare(right))
+        a, b = self._operand(_bare(left)), self._operand(_bare(right))
         self._comparable(operator, a, b)
         return f"({self._collated(a, operator)} {operator} {self._collated(b, operator)})"
 
     def _pair(self, operator: str, node: Call) -> tuple[str, str]:
-        a, b = (self._value(_bare(argument)) for argument in node.arguments)
+        a, b = (self._operand(_bare(argument)) for argument in node.arguments)
         self._comparable(operator, a, b)
         # One explicit collation is enough for both sides, two different ones are an error.
         guard = next((v.collation for v in (a, b) if v.collation is not None and _unsafe(v.collation, operator)), None)
@@ -185,7 +211,7 @@ class Translator:
         match left:
             case "boolean" if operator in _EQUALITIES:
                 return
-            case "char" if operator in _EQUALITIES and self._dialect.sqlglot == "postgres":
+            case "char" if operator in _EQUALITIES and self._dialect.semantics.char_equality:
                 return
             case "varchar":
                 self._text_guard(a, operator)
@@ -196,7 +222,7 @@ class Translator:
                 raise NotPushable(f"the comparison {operator} of {a.type}")
 
     def _text_guard(self, value: Remote, operator: str) -> None:
-        if value.constant or value.collation is None or self._dialect.sqlglot == "postgres":
+        if value.constant or value.collation is None or self._dialect.semantics.binary_text is not None:
             return
         if _unsafe(value.collation, operator):
             raise NotPushable(f"the comparison {operator} under collation {value.collation.name}")
@@ -205,36 +231,39 @@ class Translator:
         """Text made to compare by its bytes, where its own collation might not."""
         if value.type.base not in _TEXT or value.collation is None or not _unsafe(value.collation, operator):
             return value.sql
-        if self._dialect.sqlglot != "postgres":
+        if self._dialect.semantics.binary_text is None:
             raise NotPushable(f"text under collation {value.collation.name}")
-        return self._in_c(value.sql)
+        return self._dialect.semantics.binary_text(value.sql)
 
     def _in_c(self, sql: str) -> str:
-        if self._dialect.sqlglot != "postgres":
+        if self._dialect.semantics.binary_text is None:
             raise NotPushable("text of two collations")
-        return f'({sql} COLLATE "C")'
+        return self._dialect.semantics.binary_text(sql)
 
     def _cast(self, node: Call) -> Remote:
         source, target = self._value(node.arguments[0]), parse_type(node.returnType)
         if source.constant or not _widens(source.type, target):
             raise NotPushable(f"CAST({source.type} AS {target})")
-        name = f"decimal({target.numbers[0]},{target.numbers[1]})" if target.base == "decimal" else ""
-        name = name or self._dialect.cast_names.get(target.base) or _CAST_NAMES.get(target.base, "")
-        if not name:
+        name = self._dialect.syntax.type_name(target.base, target.numbers)
+        if name is None:
             raise NotPushable(f"CAST({source.type} AS {target})")
         return Remote(f"CAST({source.sql} AS {name})", target)
 
     def _arithmetic(self, operator: str, node: Call) -> Remote:
         # Both sides refuse an overflow of integers; the scale of decimals is each database's own.
         target = parse_type(node.returnType)
-        if target.base not in _INTEGERS or self._dialect.sqlglot != "postgres":
+        if target.base not in self._dialect.semantics.arithmetic:
             raise NotPushable(f"{operator} of type {target}")
-        left, right = (self._value(argument) for argument in node.arguments)
-        kind = _CAST_NAMES.get(target.base, "bigint")
-        return Remote(f"(CAST({left.sql} AS {kind}) {operator} {right.sql})", target)
+        left, right = (self._integer(argument, target) for argument in node.arguments)
+        return Remote(f"({left} {operator} {right})", target)
+
+    def _integer(self, node: RowExpression, target: Type) -> str:
+        """An operand in the type of the result, of which an overflow is told; a literal has what type it likes."""
+        return f"CAST({self._value(node).sql} AS {self._dialect.syntax.type_name(target.base)})"
 
     def _like(self, node: Call) -> str:
-        if self._dialect.sqlglot != "postgres":
+        form = self._dialect.syntax.like
+        if form is None:
             raise NotPushable("LIKE")
         value, pattern = self._value(node.arguments[0]), node.arguments[1]
         if isinstance(pattern, Call) and _name(pattern) == "$operator$cast":
@@ -242,7 +271,11 @@ class Translator:
         if value.type.base != "varchar" or not isinstance(pattern, Constant):
             raise NotPushable("LIKE with a computed pattern")
         wanted = text(value_of(pattern), self._dialect)
-        return f"({self._collated(value, '=')} LIKE {wanted} ESCAPE '')"
+        return f"({self._collated(value, '=')} LIKE {wanted}{form})"
+
+
+def _condition(sql: str) -> Remote:
+    return Remote(sql, parse_type("boolean"), condition=True)
 
 
 def _unsafe(collation: RemoteCollation, operator: str) -> bool:

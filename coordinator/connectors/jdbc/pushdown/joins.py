@@ -54,13 +54,17 @@ def inner_join(scans: Sequence[TableScanNode], terms: Sequence[RowExpression], d
 
 
 def push_outer_join(node: JoinNode, left: TableScanNode, right: TableScanNode, dialect: Dialect) -> TableScanNode:
-    """A LEFT or RIGHT join of two scans as one scan; raises NotPushable when a part of its condition stays here."""
-    if node.type == "FULL":
-        raise NotPushable("a full join")
+    """An outer join of two scans as one scan; raises NotPushable when a part of its condition stays here."""
+    full = node.type == "FULL"
+    if full and (node.filter is not None or not dialect.semantics.full_joins):
+        # PostgreSQL joins so by equalities alone.
+        raise NotPushable("a full join" if not dialect.semantics.full_joins else "a full join by more than equalities")
     if node.type == "RIGHT":
         left, right = right, left
     outer, inner = _simple(left, dialect), remote_query(right, dialect)
-    if not inner.simple or inner.where or len(inner.sources) > 1:
+    if full and not outer.optional:
+        outer = nested(outer, dialect.quote(f"T{node.id}_"), dialect)
+    if not inner.optional:
         inner = nested(inner, dialect.quote(f"T{node.id}"), dialect)
     terms = [_equality(clause) for clause in node.criteria]
     terms += [] if node.filter is None else conjuncts(node.filter)
@@ -68,14 +72,16 @@ def push_outer_join(node: JoinNode, left: TableScanNode, right: TableScanNode, d
     on = " AND ".join(translator.condition(term) for term in terms)
     if not on:
         raise NotPushable("a join without a condition")
-    source = replace(inner.sources[0], on=on)
+    source = replace(inner.sources[0], on=on, kind="FULL" if full else "LEFT")
     optional = {name: replace(column, nullable=True) for name, column in inner.columns.items()}
+    kept = {name: replace(column, nullable=column.nullable or full) for name, column in outer.columns.items()}
     joined = RemoteQuery(
         sources=(*outer.sources, source),
-        columns={**outer.columns, **optional},
+        columns={**kept, **optional},
         where=outer.where,
         tables=(*outer.tables, *inner.tables),
-        partition=outer.partition,
+        # Rows without a partner on the left have no key to divide them by.
+        partition=None if full else outer.partition,
     )
     return scan_of(left, joined, node.outputVariables)
 
@@ -89,7 +95,7 @@ def push_semi_join(node: SemiJoinNode, source: TableScanNode, filtering: TableSc
     # The side that is looked up must compare by its bytes too.
     Translator(inner.columns, dialect).key(node.filteringSourceJoinVariable)
     looked_up = render(inner, [node.filteringSourceJoinVariable.name], dialect)
-    test = RemoteColumn(f"({tested} IN ({looked_up}))", "boolean")
+    test = RemoteColumn(Translator({}, dialect).truth(f"({tested} IN ({looked_up}))"), "boolean", computed=True)
     columns = {**query.columns, node.semiJoinOutput.name: test}
     tested_query = replace(query, columns=columns, tables=(*query.tables, *inner.tables))
     return scan_of(source, tested_query, output_variables(node))

@@ -34,10 +34,10 @@ def push_top_n(node: TopNNode, scan: TableScanNode, dialect: Dialect) -> PlanNod
 def _key(ordering: Ordering, query: RemoteQuery, dialect: Dialect) -> str:
     sql = Translator(query.columns, dialect).order(ordering.variable)
     direction, _, nulls = ordering.sortOrder.partition("_NULLS_")
-    if dialect.sqlglot == "mysql":
-        # No NULLS LAST there: NULLs come first ascending and last descending.
-        return f"({sql} IS NULL) {'DESC' if nulls == 'FIRST' else 'ASC'}, {sql} {direction}"
-    return f"{sql} {direction} NULLS {nulls}"
+    if dialect.syntax.nulls_first_and_last:
+        return f"{sql} {direction} NULLS {nulls}"
+    first, others = (0, 1) if nulls == "FIRST" else (1, 0)
+    return f"CASE WHEN {sql} IS NULL THEN {first} ELSE {others} END, {sql} {direction}"
 
 
 def _estimate(scan: TableScanNode, rows: int) -> dict[str, int] | None:

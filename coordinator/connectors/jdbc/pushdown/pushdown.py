@@ -8,15 +8,16 @@ from typing import cast
 import msgspec
 
 from coordinator.connectors.jdbc.database import Database
+from coordinator.connectors.jdbc.dialects.dialect import Estimate
 from coordinator.connectors.jdbc.pushdown.aggregations import push_aggregation
-from coordinator.connectors.jdbc.pushdown.cost import Estimate, estimate, multiplied, of_table, why_not
+from coordinator.connectors.jdbc.pushdown.cost import cheaper, estimate, multiplied, of_table, why_not
 from coordinator.connectors.jdbc.pushdown.filters import push_filter
 from coordinator.connectors.jdbc.pushdown.joins import inner_join, push_outer_join, push_semi_join, translatable
 from coordinator.connectors.jdbc.pushdown.limits import push_limit, push_top_n
 from coordinator.connectors.jdbc.pushdown.projections import push_projection
 from coordinator.connectors.jdbc.pushdown.refusal import NotPushable, explained
 from coordinator.connectors.jdbc.relation import jdbc_relation
-from coordinator.connectors.jdbc.remote_query import KEY, RemoteQuery, remote_query, render, scan_of
+from coordinator.connectors.jdbc.remote_query import KEY, RemoteQuery, remote_query, scan_of
 from coordinator.planner.session_properties import session_value
 from shared.plan.expressions import Call, RowExpression, Variable
 from shared.plan.nodes import (
@@ -103,10 +104,17 @@ def finished(database: Database, scan: TableScanNode) -> TableScanNode:
     relation = jdbc_relation(scan, database.dialect)
     layout = {**(scan.table.connectorTableLayout or {}), "remoteSql": relation.sql}
     if relation.size_bytes is None or (relation.size_bytes > _WORTH_ASKING and KEY in layout):
-        found = estimate(database, relation.sql)
+        query = remote_query(scan, database.dialect)
+        found = estimate(database, query, [v.name for v in scan.outputVariables])
         if found is not None:
             layout["estimate"] = {"rows": found.rows, "rowWidth": found.row_width}
     return msgspec.structs.replace(scan, table=msgspec.structs.replace(scan.table, connectorTableLayout=layout))
+
+
+def pays(database: Database, pushed: TableScanNode, parts: Sequence[TableScanNode], session: Session) -> str | None:
+    """As ``shared.spi.pushdown.Pushdown.pays``."""
+    query = remote_query(pushed, database.dialect)
+    return _against(database, query, pushed.outputVariables, parts, session, equal=True)[0]
 
 
 def _if_it_pays(
@@ -129,23 +137,27 @@ def _against(
     equal: bool,
 ) -> tuple[str | None, dict[str, int] | None]:
     """The reason against a join, and its estimate."""
-    if session_value(session, "join_pushdown_strategy").upper() == "EAGER":
+    strategy = session_value(session, "join_pushdown_strategy").upper()
+    if strategy == "EAGER":
         return None, None
-    dialect = database.dialect
+    if strategy == "NEVER":
+        return "join_pushdown_strategy is NEVER", None
     known = [of_table(part) for part in parts]
     if not equal and None not in known:
         reason = why_not(multiplied([part for part in known if part is not None]), [p for p in known if p is not None])
         if reason is not None:
             return reason, None
-    joined = estimate(database, render(query, [v.name for v in outputs], dialect))
+    joined = estimate(database, query, [v.name for v in outputs])
     if joined is None:
         return None, None
     single = [found or _asked(database, part) for found, part in zip(known, parts, strict=True)]
-    return why_not(joined, single), {"rows": joined.rows, "rowWidth": joined.row_width}
+    reason = why_not(joined, single)
+    if reason is not None and cheaper(joined, [_asked(database, part) for part in parts]):
+        reason = None
+    return reason, {"rows": joined.rows, "rowWidth": joined.row_width}
 
 
 def _asked(database: Database, part: TableScanNode) -> Estimate:
-    sql = render(remote_query(part, database.dialect), [v.name for v in part.outputVariables], database.dialect)
-    found = estimate(database, sql)
-    assert found is not None, "a dialect has estimates for all queries or for none"
-    return found
+    found = estimate(database, remote_query(part, database.dialect), [v.name for v in part.outputVariables])
+    # MySQL may give none for a query that reads nothing.
+    return found or Estimate(1, 1)
