@@ -24,7 +24,7 @@ from coordinator.checks.native_converter import NativePlanConverter
 from coordinator.checks.native_settings import NativeSettings
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.checks.providers import load_plan_checkers
-from coordinator.config import CoordinatorConfig, read_config
+from coordinator.config import CoordinatorConfig, CoordinatorSettings, read_config
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.runtime import NodeState
 from coordinator.dispatch.dispatcher import Dispatcher
@@ -96,7 +96,8 @@ def create_app(
     catalogs = Catalogs(config.catalogs)
     defaults = _checker_defaults(config)
     checkers = PlanCheckers(load_plan_checkers(config.etc / "plan-checker-providers", defaults))
-    factory = PlannerFactory(config.catalogs, config.etc / "plan-checker-providers", defaults)
+    properties = _session_defaults(settings)
+    factory = PlannerFactory(config.catalogs, config.etc / "plan-checker-providers", defaults, properties)
     pool = ValidationPool(
         factory,
         size=settings.validation_pool_size,
@@ -133,6 +134,13 @@ def create_app(
         )
     )
     return app
+
+
+def _session_defaults(settings: CoordinatorSettings) -> dict[str, str]:
+    return {
+        "optimizer_inner_join_pushdown_enabled": str(settings.inner_join_pushdown).lower(),
+        "optimizer_inequality_join_pushdown_enabled": str(settings.inequality_join_pushdown).lower(),
+    }
 
 
 def _node(info: NodeInfo, address: str, dispatcher: Dispatcher) -> NodeState:

@@ -156,6 +156,16 @@ class CoordinatorSettings(_Settings):
         alias="spark.remote",
         description="sc://host:port of a Spark Connect server; without it one is started as a child.",
     )
+    inner_join_pushdown: bool = Field(
+        True,
+        alias="optimizer.inner-join-pushdown-enabled",
+        description="Let JDBC catalogs join their own tables; session property optimizer_inner_join_pushdown_enabled.",
+    )
+    inequality_join_pushdown: bool = Field(
+        False,
+        alias="optimizer.inequality-join-pushdown-enabled",
+        description="Also by other conditions; session property optimizer_inequality_join_pushdown_enabled.",
+    )
     spark_warm_up: bool = Field(False, alias="spark.warm-up", description="Start Spark on boot and run a first task.")
     spark_driver_memory: str = Field(
         "2g", alias="spark.driver-memory", pattern=r"\d+[mg]", description="Heap of the embedded Spark server."

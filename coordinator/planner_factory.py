@@ -5,8 +5,8 @@ Kept apart from ``coordinator.app`` so that a planner process imports neither HT
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from coordinator.checks.plan_checkers import PlanCheckers
@@ -24,12 +24,15 @@ class PlannerFactory:
     catalogs: tuple[CatalogConfig, ...]
     checker_directory: Path
     checker_defaults: dict[str, dict[str, str]]
+    session_defaults: Mapping[str, str] = field(default_factory=dict)
+    """Of session properties, where the configuration sets others."""
 
     def __call__(self) -> Callable[[str, Session], PlannedStatement]:
         catalogs = Catalogs(self.catalogs)
         checkers = PlanCheckers(load_plan_checkers(self.checker_directory, self.checker_defaults))
 
         def plan(text: str, session: Session) -> PlannedStatement:
+            session = replace(session, property_defaults=self.session_defaults)
             planned = plan_statement(text, session, catalogs, checkers)
             if planned.subplan is None:
                 return planned

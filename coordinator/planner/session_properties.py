@@ -167,7 +167,12 @@ PROPERTIES: Mapping[str, SessionProperty] = {declared.name: declared for declare
 
 def session_value(session: Session, name: str) -> str:
     """The value of a declared property in a session, or its default."""
-    return session.properties.get(name, PROPERTIES[name].default)
+    return session.properties.get(name, session_default(session, name))
+
+
+def session_default(session: Session, name: str) -> str:
+    """The default of a declared property: the configuration's, else ours."""
+    return session.property_defaults.get(name, PROPERTIES[name].default)
 
 
 def session_flag(session: Session, name: str) -> bool:

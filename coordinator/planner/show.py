@@ -12,7 +12,7 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.column_sizes import precision_scale_length
 from coordinator.connectors.system.listing import shown_columns
 from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows
-from coordinator.planner.session_properties import DECLARED, session_value
+from coordinator.planner.session_properties import DECLARED, session_default, session_value
 from coordinator.sql.statements import (
     Like,
     ShowCatalogs,
@@ -110,7 +110,7 @@ def show_session(statement: ShowSession, session: Session) -> PlannedStatement:
     columns = [Column(name, "varchar") for name in ("Name", "Value", "Default", "Type", "Description")]
     wanted = _matcher(statement.like)
     rows = [
-        (p.name, session_value(session, p.name), p.default, p.type, p.description)
+        (p.name, session_value(session, p.name), session_default(session, p.name), p.type, p.description)
         for p in sorted(DECLARED, key=lambda p: p.name)
         if not p.hidden and wanted(p.name)
     ]

@@ -10,7 +10,8 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What the request headers say. ``catalog_properties`` is keyed by catalog, then property."""
+    """What the request headers say. ``catalog_properties`` is keyed by catalog, then property;
+    ``property_defaults`` are the coordinator's own, of properties that the request does not set."""
 
     user: str
     query_id: str = ""
@@ -23,6 +24,7 @@ class Session:
     client_info: str | None = None
     client_tags: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
+    property_defaults: Mapping[str, str] = field(default_factory=dict)
     catalog_properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     prepared_statements: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, str] = field(default_factory=dict)
