@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from coordinator.connectors.registry import CatalogConfig, Catalogs
 from shared.properties import Property
+from tests.jdbc.maria import filled_server
 from tests.postgres import postgres_server
 
 TABLES = """
@@ -38,6 +39,12 @@ def postgres() -> Iterator[str]:
             connection.exec_driver_sql("ANALYZE")
         engine.dispose()
         yield url
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[str]:
+    with filled_server() as address:
+        yield address
 
 
 def catalog_config(url: str, **more: str) -> CatalogConfig:
