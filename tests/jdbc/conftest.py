@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from coordinator.connectors.jdbc.dialects import DIALECTS
 from coordinator.connectors.registry import CatalogConfig, Catalogs
+from coordinator.engine.spark.engine import SparkEngine
+from coordinator.engine.spark.settings import DEFAULT_PACKAGES, SparkSettings
 from shared.properties import Property
+from tests.engine_local.test_local_engine import Run
 from tests.jdbc.maria import filled_server
+from tests.mariadb import PASSWORD
 from tests.postgres import postgres_server
 
 TABLES = """
@@ -45,6 +50,25 @@ def postgres() -> Iterator[str]:
 def mariadb() -> Iterator[str]:
     with filled_server() as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def jdbc_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine]:
+    """Spark with the drivers of PostgreSQL and MariaDB; at its end no password stands in what it wrote."""
+    home = tmp_path_factory.mktemp("jdbc_spark")
+    (home / "events").mkdir()
+    shown = {"spark.eventLog.enabled": "true", "spark.eventLog.compress": "false"}
+    conf = shown | {"spark.eventLog.dir": (home / "events").as_uri()}
+    packages = (*DEFAULT_PACKAGES, DIALECTS["mariadb"].driver_package)
+    engine = SparkEngine(SparkSettings(home / "spark", driver_memory="1g", conf=conf, packages=packages), {})
+    # Not while a test waits for what runs in a database.
+    list(engine.run("SELECT 1", Run()))  # type: ignore[arg-type]
+    yield engine
+    engine.stop()
+    texts = {file: file.read_text(errors="replace") for file in home.rglob("*") if file.is_file()}
+    assert any("procession_remote" in text for text in texts.values()), "the event log shows what was read"
+    secrets = ("open-sesame", PASSWORD)
+    assert [file for file, text in texts.items() if any(secret in text for secret in secrets)] == []
 
 
 def catalog_config(url: str, **more: str) -> CatalogConfig:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,27 +15,14 @@ from coordinator.engine.executor import Executor
 from coordinator.engine.inputs import FormatInput, spark_inputs
 from coordinator.engine.local import LocalEngine
 from coordinator.engine.spark.engine import SparkEngine
-from coordinator.engine.spark.settings import SparkSettings
 from coordinator.planner.planned_statement import PlannedStatement, RunOnSpark
 from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 from tests.engine_local.test_local_engine import Run
-from tests.jdbc.faults import SECRET, admin_of, close, failure, in_thread, reader_of, sessions, wait_for_query
+from tests.jdbc.faults import Query, admin_of, close, failure, in_thread, reader_of, sessions, wait_for_query
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
-
-
-class Query(Run):
-    """Ends as a real one does: each callback on a thread of its own."""
-
-    def cancel(self) -> None:
-        self.cancelled = True
-        threads = [threading.Thread(target=callback) for callback in self.callbacks]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
 
 
 SESSION = Session(user="test", catalog="pg", schema="big")
@@ -66,23 +51,8 @@ def admin(postgres: str) -> Iterator[sa.Engine]:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("jdbc_spark")
-
-
-@pytest.fixture(scope="module")
-def spark(home: Path) -> Iterator[SparkEngine]:
-    (home / "events").mkdir()
-    shown = {"spark.eventLog.enabled": "true", "spark.eventLog.compress": "false"}
-    conf = shown | {"spark.eventLog.dir": (home / "events").as_uri()}
-    engine = SparkEngine(SparkSettings(home / "spark", driver_memory="1g", conf=conf), {})
-    # Not while a test waits for what runs in PostgreSQL.
-    list(engine.run("SELECT 1", Run()))  # type: ignore[arg-type]
-    yield engine
-    engine.stop()
-    texts = {file: file.read_text(errors="replace") for file in home.rglob("*") if file.is_file()}
-    assert any("procession_remote" in text for text in texts.values()), "the event log shows what was read"
-    assert [file for file, text in texts.items() if SECRET in text] == []
+def spark(jdbc_spark: SparkEngine) -> SparkEngine:
+    return jdbc_spark
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from coordinator.connectors.jdbc import adbc
 from coordinator.connectors.jdbc.cursor import read_batches
 from coordinator.connectors.jdbc.database import Database
 from coordinator.connectors.jdbc.failures import mapped_failures, remote_error
+from coordinator.connectors.jdbc.spark_types import spark_schema
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.relation import ArrowStream, JdbcRelation
 
@@ -80,6 +81,8 @@ class StatementReads:
             if partitions or (self._several and dialect.import_snapshot is not None):
                 options |= self._shared_snapshot()
         sql = partitions.pop("sql") if partitions else relation.sql
+        if not dialect.spark_knows_types:
+            options["customSchema"] = spark_schema(relation)
         return {**options, **partitions, "dbtable": f"({self._marked(sql)}) {_ALIAS}"}
 
     def failure(self, told: ProcessionError) -> ProcessionError:

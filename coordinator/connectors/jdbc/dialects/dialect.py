@@ -101,6 +101,8 @@ class Dialect:
     connected: Callable[[Any, Mapping[str, str]], None] = lambda _connection, _parameters: None
     """What a new connection of the Python driver still needs; raises ValueError when it may not be used."""
     spark_options: Mapping[str, str] = field(default_factory=dict)
+    spark_knows_types: bool = False
+    """Whether what Spark makes of the driver's types is what Presto's types are to Spark; else it is told."""
     driver_failure: str = r"java\.sql\.SQL\w*Exception: (?P<reason>.*)"
     """A pattern of the driver's own exceptions among Spark's words; ``reason`` is what the database said."""
     session_name: Callable[[str], Mapping[str, str]] = lambda _name: {}

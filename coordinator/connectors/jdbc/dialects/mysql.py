@@ -256,6 +256,8 @@ MYSQL = Dialect(
     collations=_collations,
     statistics=_statistics,
     hidden_schemas=frozenset({"information_schema", "mysql", "performance_schema", "sys"}),
+    # Spark delimits the columns of databases that it has no dialect of, as MariaDB, with double quotes.
+    spark_options={"sessionInitStatement": "SET sql_mode = CONCAT(@@sql_mode, ',ANSI_QUOTES'), time_zone = '+00:00'"},
     driver_failure=r"(?:com\.mysql|org\.mariadb|java\.sql)\.[\w.]*Exception[:)] (?P<reason>.*)",
     begin_reads=_begin_reads,
     end_queries=_end_queries,
@@ -265,6 +267,7 @@ MYSQL = Dialect(
 )
 MARIADB = replace(
     MYSQL,
+    spark_options={**MYSQL.spark_options, "connectionTimeZone": "UTC", "tcpKeepAlive": "true"},
     name="mariadb",
     scheme="mariadb",
     sqlalchemy_driver="mariadb+pymysql",

@@ -67,7 +67,7 @@ def _map_type(kind: TypeEngine[Any]) -> MappedType | None:  # noqa: C901 - one c
             return MappedType("timestamp", "CAST({} AS TIMESTAMP(0))")
         case oracle.INTERVAL() | oracle.ROWID() | oracle.BFILE():
             return None
-        case sa.CHAR():
+        case sa.CHAR() | sa.NCHAR():
             return MappedType(f"char({kind.length or 1})")
         case sa.Text():
             return MappedType("varchar")

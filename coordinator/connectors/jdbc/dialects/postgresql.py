@@ -198,6 +198,7 @@ POSTGRESQL = Dialect(
     hidden_schemas=frozenset({"information_schema"}),
     connect_arguments=_connect_arguments,
     spark_options={"tcpKeepAlive": "true"},
+    spark_knows_types=True,
     driver_failure=r"org\.postgresql\.[\w.]*Exception[:)] (?P<reason>.*)",
     session_name=lambda name: {"ApplicationName": name},
     begin_reads=_begin_reads,

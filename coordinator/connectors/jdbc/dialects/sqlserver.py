@@ -84,7 +84,7 @@ def _map_type(kind: TypeEngine[Any]) -> MappedType | None:  # noqa: C901 - one c
             return MappedType("uuid", "LOWER(CAST({} AS char(36)))")
         case mssql.XML() | mssql.SQL_VARIANT():
             return None
-        case sa.CHAR():
+        case sa.CHAR() | sa.NCHAR():
             return MappedType(f"char({kind.length or 1})")
         case sa.Text():
             return MappedType("varchar")

@@ -1,0 +1,139 @@
+"""MariaDB read by Spark: the same values as in the coordinator, in parts, cancelled, failing; the password nowhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from coordinator.checks.plan_checkers import PlanCheckers
+from coordinator.connectors.jdbc.connector import JdbcConnector
+from coordinator.connectors.registry import Catalogs
+from coordinator.engine.executor import Executor
+from coordinator.engine.inputs import FormatInput, spark_inputs
+from coordinator.engine.local import LocalEngine
+from coordinator.engine.spark.engine import SparkEngine
+from coordinator.planner.planned_statement import RunLocally, RunOnSpark
+from coordinator.validation.plan_statement import plan_statement
+from shared.errors import ErrorCode, ProcessionError
+from tests.engine_local.test_local_engine import Run
+from tests.jdbc.faults import Query, failure, in_thread
+from tests.jdbc.maria import SESSION, catalogs_of, engine_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+
+TABLES = """
+CREATE TABLE shop.numbered (k integer PRIMARY KEY, m integer) AS SELECT seq AS k, seq % 7 AS m FROM seq_1_to_2000;
+CREATE VIEW shop.slow AS SELECT k, sleep(60) AS s FROM shop.numbered;
+CREATE USER limited@'%' IDENTIFIED BY 'swordfish';
+GRANT SELECT ON shop.numbered TO limited@'%';
+"""
+COLUMNS = "flag, t, tu, s, su, m, iu, l, lu, r, d, n, v, tx, vb, bl, day, moment, stamp, pick, several, doc"
+
+
+@pytest.fixture(scope="module")
+def admin(mariadb: str) -> Iterator[sa.Engine]:
+    engine = engine_of(mariadb, "shop")
+    with engine.connect() as connection:
+        for statement in TABLES.split(";\n"):
+            if statement.strip():
+                connection.exec_driver_sql(statement.replace("%", "%%"))
+        connection.commit()
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def catalogs(mariadb: str, admin: sa.Engine) -> Iterator[Catalogs]:
+    made = catalogs_of(mariadb)
+    yield made
+    connector = made.connector("maria")
+    assert isinstance(connector, JdbcConnector)
+    connector.database.close()
+
+
+def run(catalogs: Catalogs, spark: SparkEngine, text: str, execution: Query | None = None) -> list[dict[str, Any]]:
+    """The rows of a statement, all of whose remote queries Spark reads."""
+    planned = plan_statement(text, SESSION, catalogs, PlanCheckers())
+    work = planned.work
+    assert isinstance(work, RunLocally | RunOnSpark)
+    with spark_inputs(work.inputs, catalogs, execution or Query()) as inputs:  # type: ignore[arg-type]
+        names = [made.name for made in inputs]
+        assert all(isinstance(made, FormatInput) for made in inputs)
+        (name,) = names
+        batches = spark.run(f"SELECT * FROM {name}", execution or Query(), inputs)  # type: ignore[arg-type]
+        return [row for batch in batches for row in batch.to_pylist()]
+
+
+def test_values_arrive_from_spark_as_from_the_coordinator(catalogs: Catalogs, jdbc_spark: SparkEngine) -> None:
+    text = f"SELECT {COLUMNS} FROM kinds"
+    executor = Executor(catalogs, LocalEngine(), None, lambda _: "")  # type: ignore[arg-type]
+    planned = plan_statement(text, SESSION, catalogs, PlanCheckers())
+    local = [row for batch in executor.execute(planned, Run()) for row in batch.to_pylist()]  # type: ignore[arg-type]
+    far = run(catalogs, jdbc_spark, text)
+    assert len(far) == 2
+    assert sorted(map(str, map(bare, far))) == sorted(map(str, map(bare, local)))
+
+
+def bare(row: dict[str, Any]) -> list[Any]:
+    """Moments without their zone, which is UTC on both sides, by column of the statement."""
+    values = {name.strip(): row[name.strip()] for name in COLUMNS.split(",")}
+    return [v.replace(tzinfo=None) if hasattr(v, "tzinfo") else v for v in values.values()]
+
+
+def test_a_table_is_read_in_parts(catalogs: Catalogs, jdbc_spark: SparkEngine, mariadb: str) -> None:
+    rows = run(catalogs, jdbc_spark, "SELECT k, m FROM numbered WHERE m > 1")
+    assert sorted((row["k"], row["m"]) for row in rows) == [(g, g % 7) for g in range(1, 2001) if g % 7 > 1]
+
+
+def test_a_cancelled_statement_ends_its_remote_query(
+    catalogs: Catalogs, jdbc_spark: SparkEngine, admin: sa.Engine
+) -> None:
+    execution = Query()
+    thread, failures = in_thread(lambda: run(catalogs, jdbc_spark, "SELECT k, s FROM slow", execution))
+    assert running(admin, wanted=True, failures=failures) == 1
+    execution.cancel()
+    thread.join(timeout=200)
+    assert not thread.is_alive()
+    (told,) = failures
+    assert isinstance(told, ProcessionError)
+    assert told.code is ErrorCode.USER_CANCELED
+    assert running(admin, wanted=False, failures=[]) == 0
+
+
+def running(admin: sa.Engine, *, wanted: bool, failures: list[BaseException]) -> int:
+    """How many queries of the catalog run there, once one does or none does any more."""
+    asked = (
+        "SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%%sleep(60)%%' OR info LIKE '%%slow%%' "
+    )
+    found = -1
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not failures:
+        with admin.connect() as connection:
+            found = int(connection.exec_driver_sql(f"{asked} AND id <> connection_id()").scalar_one())
+        if (found > 0) is wanted:
+            break
+        time.sleep(0.2)
+    return found
+
+
+def test_a_table_that_is_gone(catalogs: Catalogs, jdbc_spark: SparkEngine, admin: sa.Engine) -> None:
+    with admin.connect() as connection:
+        connection.exec_driver_sql("CREATE TABLE shop.gone AS SELECT 1 AS k")
+        connection.commit()
+        planned = plan_statement("SELECT k FROM gone", SESSION, catalogs, PlanCheckers())
+        connection.exec_driver_sql("DROP TABLE shop.gone")
+        connection.commit()
+    assert isinstance(planned.work, RunLocally)
+    inputs = planned.work.inputs
+
+    def read() -> None:
+        with spark_inputs(inputs, catalogs, Run()) as made:
+            list(jdbc_spark.run(f"SELECT * FROM {made[0].name}", Run(), made))  # type: ignore[arg-type]
+
+    told = failure(read)
+    assert told.code is ErrorCode.JDBC_ERROR
+    assert "Table 'shop.gone' doesn't exist" in told.message
