@@ -80,6 +80,8 @@ def _remote_lines(layout: Mapping[str, Any]) -> list[str]:
     """What a JDBC catalog asks of its database, and what it does not ask, and why."""
     remote = layout.get("remoteSql")
     asked = [] if remote is None else [f"remote query: {remote}"]
+    guessed = layout.get("withoutStatistics", ())
+    asked += [f"no statistics of {', '.join(guessed)}: the database guesses"] if guessed else []
     return asked + [f"{kind} not pushed down: {why}" for kind, why in layout.get("notPushed", {}).items()]
 
 

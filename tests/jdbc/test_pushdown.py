@@ -257,6 +257,7 @@ def test_one_remote_query_for_tables_that_are_not_adjacent(catalogs: Catalogs, c
 
 def test_a_join_that_grows_stays_here_and_explain_says_why(catalogs: Catalogs, cases: sa.Engine) -> None:
     with cases.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE IF EXISTS cases.many")
         connection.exec_driver_sql("CREATE TABLE cases.many AS SELECT 1 AS k, g AS n FROM generate_series(1, 2000) g")
         connection.exec_driver_sql("ANALYZE cases.many")
     text = "SELECT a.n, b.n FROM many a JOIN many b ON a.k = b.k"
@@ -265,6 +266,41 @@ def test_a_join_that_grows_stays_here_and_explain_says_why(catalogs: Catalogs, c
     eager = replace(SESSION, properties=ON)
     ((shown,),) = plan_statement(f"EXPLAIN {text}", eager, catalogs, PlanCheckers()).work.rows
     assert "InnerJoin" not in shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a.k, count(*) AS c, sum(b.n) AS s FROM many a JOIN many b ON a.k = b.k GROUP BY a.k",
+        "SELECT a.n, b.n AS m FROM many a JOIN many b ON a.k = b.k ORDER BY a.n, b.n DESC LIMIT 3",
+        "SELECT count(*) AS c FROM (SELECT a.n FROM many a JOIN many b ON a.k = b.k LIMIT 5) t",
+    ],
+)
+def test_a_join_that_grows_goes_with_what_makes_it_small(catalogs: Catalogs, cases: sa.Engine, text: str) -> None:
+    with cases.begin() as connection:
+        connection.exec_driver_sql(
+            "DROP TABLE IF EXISTS cases.many; "
+            "CREATE TABLE cases.many AS SELECT 1 AS k, g AS n FROM generate_series(1, 500) g; ANALYZE cases.many"
+        )
+    ((shown,),) = plan_statement(f"EXPLAIN {text}", SESSION, catalogs, PlanCheckers()).work.rows
+    assert shown.count("remote query") == 1
+    assert "InnerJoin" not in shown
+    assert rows(catalogs, text, {})[0] == rows(catalogs, text, OFF)[0]
+    forbidden = replace(SESSION, properties={"join_pushdown_strategy": "NEVER"})
+    ((shown,),) = plan_statement(f"EXPLAIN {text}", forbidden, catalogs, PlanCheckers()).work.rows
+    assert shown.count("remote query") == 2
+    assert "join not pushed down: join_pushdown_strategy is NEVER" in shown
+
+
+def test_missing_statistics_are_told(catalogs: Catalogs, cases: sa.Engine) -> None:
+    with cases.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE cases.fresh (k integer) WITH (autovacuum_enabled = false)")
+    text = "SELECT a.k FROM fresh a JOIN l ON a.k = l.i"
+    ((shown,),) = plan_statement(f"EXPLAIN {text}", SESSION, catalogs, PlanCheckers()).work.rows
+    assert "no statistics of cases.fresh: the database guesses" in shown
+    text = "SELECT a.k, b.k AS other FROM fresh a JOIN fresh b ON a.k = b.k"
+    ((shown,),) = plan_statement(f"EXPLAIN {text}", SESSION, catalogs, PlanCheckers()).work.rows
+    assert "there are no statistics of cases.fresh, the database guesses" in shown
 
 
 @pytest.mark.parametrize(

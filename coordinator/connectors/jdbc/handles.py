@@ -64,6 +64,8 @@ def table_handle(
     layout: dict[str, Any] = {"@type": dialect.name, "table": inner, "tupleDomain": {"columnDomains": []}}
     if table.statistics.rows is not None:
         layout["estimate"] = {"rows": table.statistics.rows, "rowWidth": table.statistics.row_width or UNKNOWN_WIDTH}
+    else:
+        layout["withoutStatistics"] = [f"{table.schema}.{table.name}"]
     if partition_column is not None:
         layout["partitionColumn"] = partition_column
     return TableHandle(

@@ -35,8 +35,7 @@ SELECT `T0`.`i` AS `i` FROM `shop`.`l` `T0` WHERE ((`T0`.`day` >= DATE '2024-02-
 SELECT `T0`.`i` AS `i` FROM `shop`.`l` `T0` WHERE (`T0`.`ts` < TIMESTAMP '2024-02-29 10:00:00.500000')
 
 -- filter on moments: SELECT i FROM l WHERE tz = TIMESTAMP '2024-02-29 10:00:00 America/New_York'
-SELECT `T0`.`i` AS `i`, `T0`.`tz` AS `tz` FROM `shop`.`l` `T0`
--- filter not pushed down: CAST(varchar(36) AS timestamp with time zone)
+SELECT `T0`.`i` AS `i` FROM `shop`.`l` `T0` WHERE (`T0`.`tz` = TIMESTAMP '2024-02-29 15:00:00')
 
 -- filter on a boolean: SELECT i FROM l WHERE ok OR NOT ok
 SELECT `T0`.`i` AS `i` FROM `shop`.`l` `T0` WHERE (`T0`.`ok` OR (NOT `T0`.`ok`))

@@ -34,8 +34,7 @@ SELECT "T0"."i" AS "i" FROM "shop"."l" "T0" WHERE ((CAST("T0"."day" AS TIMESTAMP
 SELECT "T0"."i" AS "i" FROM "shop"."l" "T0" WHERE (CAST("T0"."ts" AS TIMESTAMP(6)) < TIMESTAMP '2024-02-29 10:00:00.500000')
 
 -- filter on moments: SELECT i FROM l WHERE tz = TIMESTAMP '2024-02-29 10:00:00 America/New_York'
-SELECT "T0"."i" AS "i", CAST(SYS_EXTRACT_UTC("T0"."tz") AS TIMESTAMP(6)) AS "tz" FROM "shop"."l" "T0"
--- filter not pushed down: CAST(varchar(36) AS timestamp with time zone)
+SELECT "T0"."i" AS "i" FROM "shop"."l" "T0" WHERE (CAST(SYS_EXTRACT_UTC("T0"."tz") AS TIMESTAMP(6)) = TIMESTAMP '2024-02-29 15:00:00')
 
 -- IS DISTINCT FROM: SELECT i FROM l WHERE i IS DISTINCT FROM 2
 SELECT "T0"."i" AS "i" FROM "shop"."l" "T0" WHERE (DECODE("T0"."i", 2, 0, 1) = 1)

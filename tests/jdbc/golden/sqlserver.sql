@@ -38,8 +38,7 @@ SELECT [T0].[i] AS [i] FROM [shop].[l] [T0] WHERE (([T0].[day] >= CAST('2024-02-
 SELECT [T0].[i] AS [i] FROM [shop].[l] [T0] WHERE ([T0].[ts] < CAST('2024-02-29T10:00:00.500000' AS datetime2(6)))
 
 -- filter on moments: SELECT i FROM l WHERE tz = TIMESTAMP '2024-02-29 10:00:00 America/New_York'
-SELECT [T0].[i] AS [i], CAST(SWITCHOFFSET([T0].[tz], '+00:00') AS datetimeoffset(3)) AS [tz] FROM [shop].[l] [T0]
--- filter not pushed down: CAST(varchar(36) AS timestamp with time zone)
+SELECT [T0].[i] AS [i] FROM [shop].[l] [T0] WHERE (CAST(SWITCHOFFSET([T0].[tz], '+00:00') AS datetimeoffset(3)) = CAST('2024-02-29T15:00:00+00:00' AS datetimeoffset(6)))
 
 -- filter on a boolean: SELECT i FROM l WHERE ok OR NOT ok
 SELECT [T0].[i] AS [i] FROM [shop].[l] [T0] WHERE (([T0].[ok] = CAST(1 AS bit)) OR (NOT ([T0].[ok] = CAST(1 AS bit))))

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC
 from typing import Any
 
 import sqlalchemy as sa
@@ -241,6 +242,8 @@ MYSQL = Dialect(
         text=lambda value: f"CONVERT(X'{value.encode().hex()}' USING utf8mb4)",
         # An exponent makes a double of it; without one it is a decimal.
         double=lambda value: f"{value!r}" if "e" in f"{value!r}" else f"{value!r}e0",
+        # Sessions are in UTC (``connect_arguments`` and ``spark_options``).
+        instant=lambda value: f"TIMESTAMP '{value.astimezone(UTC).replace(tzinfo=None).isoformat(sep=' ')}'",
         nulls_first_and_last=False,
         like=None,
         distinct=lambda a, b: f"(NOT ({a} <=> {b}))",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from coordinator.analyzer.builders import NAMESPACE, value_of
 from coordinator.connectors.jdbc.dialects.dialect import Dialect
-from coordinator.connectors.jdbc.pushdown.literals import literal, text
+from coordinator.connectors.jdbc.pushdown.literals import literal, moment, text
 from coordinator.connectors.jdbc.pushdown.refusal import NotPushable
 from coordinator.connectors.jdbc.remote_query import RemoteCollation, RemoteColumn
 from shared.plan.expressions import Call, Constant, RowExpression, SpecialForm, StaticFunctionHandle, Variable, type_of
@@ -241,7 +241,10 @@ class Translator:
         return self._dialect.semantics.binary_text(sql)
 
     def _cast(self, node: Call) -> Remote:
-        source, target = self._value(node.arguments[0]), parse_type(node.returnType)
+        target, argument = parse_type(node.returnType), node.arguments[0]
+        if isinstance(argument, Constant) and target.base == "timestamp with time zone":
+            return Remote(literal(moment(value_of(argument)), target, self._dialect), target, constant=True)
+        source = self._value(argument)
         if source.constant or not _widens(source.type, target):
             raise NotPushable(f"CAST({source.type} AS {target})")
         name = self._dialect.syntax.type_name(target.base, target.numbers)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from coordinator.connectors.jdbc.dialects.dialect import Dialect
 from coordinator.connectors.jdbc.pushdown.refusal import NotPushable
@@ -43,3 +45,14 @@ def text(value: str, dialect: Dialect) -> str:
     if not value and not dialect.semantics.empty_text:
         raise NotPushable("the empty text, which is NULL there")
     return dialect.syntax.text(value)
+
+
+def moment(value: Any) -> datetime:
+    """``2024-02-29 10:00:00.5 Europe/Berlin`` in UTC; raises NotPushable for what is no such text."""
+    day, _, rest = str(value).strip().partition(" ")
+    clock, _, zone = rest.partition(" ")
+    try:
+        named = datetime.fromisoformat(f"{day}T00:00:00{zone}").tzinfo if zone[0] in "+-" else ZoneInfo(zone)
+        return datetime.fromisoformat(f"{day}T{clock}").replace(tzinfo=named).astimezone(UTC)
+    except (ValueError, IndexError, ZoneInfoNotFoundError) as error:
+        raise NotPushable(f"the moment {value}") from error

@@ -14,6 +14,7 @@ from coordinator.connectors.jdbc.pushdown.cost import cheaper, estimate, multipl
 from coordinator.connectors.jdbc.pushdown.filters import push_filter
 from coordinator.connectors.jdbc.pushdown.joins import inner_join, push_outer_join, push_semi_join, translatable
 from coordinator.connectors.jdbc.pushdown.limits import push_limit, push_top_n
+from coordinator.connectors.jdbc.pushdown.missing_statistics import told, without_statistics
 from coordinator.connectors.jdbc.pushdown.projections import push_projection
 from coordinator.connectors.jdbc.pushdown.refusal import NotPushable, explained
 from coordinator.connectors.jdbc.relation import jdbc_relation
@@ -53,8 +54,8 @@ def push(database: Database, node: PlanNode, session: Session) -> PlanNode | Non
     try:
         return _push(database, node, session)
     except NotPushable as reason:
-        told = [explained(cast(TableScanNode, scan), f"{reason}", _KINDS[type(node)]) for scan in sources(node)]
-        return with_sources(node, told)
+        scans = [explained(cast(TableScanNode, scan), f"{reason}", _KINDS[type(node)]) for scan in sources(node)]
+        return with_sources(node, scans)
 
 
 def _push(database: Database, node: PlanNode, session: Session) -> PlanNode | None:
@@ -91,7 +92,7 @@ def join(
     against, found = _against(database, query, wanted, scans, session, equal=equal)
     if against is not None:
         return against
-    return JoinedScan(scan_of(scans[0], query, wanted, found), ())
+    return JoinedScan(told(scan_of(scans[0], query, wanted, found), scans), ())
 
 
 def pushable(database: Database, conjunct: RowExpression, scans: Sequence[TableScanNode]) -> bool:
@@ -124,7 +125,7 @@ def _if_it_pays(
     against, found = _against(database, query, pushed.outputVariables, parts, session, equal=True)
     if against is not None:
         raise NotPushable(against)
-    return scan_of(pushed, query, pushed.outputVariables, found)
+    return told(scan_of(pushed, query, pushed.outputVariables, found), parts)
 
 
 def _against(
@@ -154,6 +155,8 @@ def _against(
     reason = why_not(joined, single)
     if reason is not None and cheaper(joined, [_asked(database, part) for part in parts]):
         reason = None
+    if reason is not None and (guessed := without_statistics(parts)):
+        reason += f"; there are no statistics of {', '.join(guessed)}, the database guesses"
     return reason, {"rows": joined.rows, "rowWidth": joined.row_width}
 
 
