@@ -7,11 +7,13 @@ Db2 is a package of its own, whose types are told apart by their names here so t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeEngine
 
 from coordinator.connectors.jdbc.dialects.dialect import Collation, Dialect, MappedType, Semantics, TableStatistics
@@ -26,6 +28,10 @@ _STATISTICS = sa.text("SELECT card AS row_count FROM syscat.tables WHERE tabsche
 _WIDTHS = sa.text("""
 SELECT colname AS name, avgcollen AS width FROM syscat.columns
 WHERE tabschema = :schema AND tabname = :table AND avgcollen > 0
+""")
+_RUNNING = sa.text("""
+SELECT application_handle, uow_id, activity_id FROM TABLE(MON_GET_ACTIVITY(NULL, -2))
+WHERE LOCATE(:mark, stmt_text) > 0 AND application_handle <> MON_GET_APPLICATION_HANDLE()
 """)
 _TYPES = {
     "smallint": "SMALLINT",
@@ -93,6 +99,16 @@ def _statistics(connection: Connection, schema: str, table: str) -> TableStatist
     return TableStatistics(int(rows), sum(widths.values()) or None, widths)
 
 
+def _end_queries(connection: Connection, name: str) -> int:
+    """Needs EXECUTE on MON_GET_ACTIVITY and WLM_CANCEL_ACTIVITY."""
+    running = connection.execute(_RUNNING, {"mark": f"/* {name} */"}).all()
+    for activity in running:
+        handle, unit, number = (int(value) for value in activity)
+        with suppress(DBAPIError):  # it ended by itself
+            connection.execute(sa.text(f"CALL SYSPROC.WLM_CANCEL_ACTIVITY({handle}, {unit}, {number})"))
+    return len(running)
+
+
 def _date(value: date) -> str:
     return f"CAST('{value.isoformat()}' AS DATE)"
 
@@ -138,4 +154,5 @@ DB2 = Dialect(
     parse_url=db2_url,
     driver_failure=r"com\.ibm\.db2\.jcc\.\w[\w.]*Exception: (?P<reason>.*)",
     read_isolation=None,
+    end_queries=_end_queries,
 )

@@ -6,12 +6,14 @@ Written after the manual and checked by parsers and golden SQL; no server runs i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import oracle
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeEngine
 
 from coordinator.connectors.jdbc.dialects.dialect import Collation, Dialect, MappedType, Semantics, TableStatistics
@@ -36,6 +38,10 @@ WHERE owner = :schema AND table_name = :table AND avg_col_len IS NOT NULL
 _BINARY = frozenset({"BINARY", "USING_NLS_COMP"})
 """Collations under which a session with NLS_COMP=BINARY compares bytes."""
 _SESSION = "ALTER SESSION SET NLS_COMP = BINARY NLS_SORT = BINARY TIME_ZONE = '+00:00'"
+_RUNNING = sa.text("""
+SELECT s.sid, s.serial# FROM v$session s JOIN v$sql q ON q.sql_id = s.sql_id AND q.child_number = s.sql_child_number
+WHERE s.username = USER AND s.sid <> SYS_CONTEXT('USERENV', 'SID') AND INSTR(q.sql_text, :mark) > 0
+""")
 _TYPES = {
     "double": "BINARY_DOUBLE",
     "decimal": "NUMBER",
@@ -125,6 +131,15 @@ def _connect_arguments(seconds: int, parameters: Mapping[str, str]) -> Mapping[s
     return arguments
 
 
+def _end_queries(connection: Connection, name: str) -> int:
+    """Needs ALTER SYSTEM and the views of sessions and statements; Oracle 18 and later."""
+    running = connection.execute(_RUNNING, {"mark": f"/* {name} */"}).all()
+    for session, serial in running:
+        with suppress(DBAPIError):  # it ended by itself
+            connection.execute(sa.text(f"ALTER SYSTEM CANCEL SQL '{int(session)}, {int(serial)}'"))
+    return len(running)
+
+
 def _begin_reads(connection: Connection, _name: str) -> None:
     connection.execute(sa.text("SET TRANSACTION READ ONLY"))
 
@@ -177,4 +192,5 @@ ORACLE = Dialect(
     driver_failure=r"(?P<reason>ORA-\d+: .*)",
     read_isolation="READ COMMITTED",
     begin_reads=_begin_reads,
+    end_queries=_end_queries,
 )

@@ -6,12 +6,14 @@ Written after the manual and checked by parsers and golden SQL; no server runs i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mssql
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeEngine
 
 from coordinator.connectors.jdbc.dialects.dialect import Collation, Dialect, MappedType, Semantics, TableStatistics
@@ -29,6 +31,10 @@ _STATISTICS = sa.text("""
 SELECT sum(p.rows) AS row_count
 FROM sys.partitions p JOIN sys.objects o ON o.object_id = p.object_id JOIN sys.schemas s ON s.schema_id = o.schema_id
 WHERE s.name = :schema AND o.name = :table AND p.index_id IN (0, 1)
+""")
+_RUNNING = sa.text("""
+SELECT r.session_id FROM sys.dm_exec_requests r CROSS APPLY sys.dm_exec_sql_text(r.sql_handle) t
+WHERE r.session_id <> @@SPID AND CHARINDEX(:mark, t.text) > 0
 """)
 _TYPES = {
     "smallint": "smallint",
@@ -111,6 +117,15 @@ def _statistics(connection: Connection, schema: str, table: str) -> TableStatist
     return TableStatistics() if rows is None else TableStatistics(int(rows))
 
 
+def _end_queries(connection: Connection, name: str) -> int:
+    """Needs ALTER ANY CONNECTION and VIEW SERVER STATE."""
+    running = connection.execute(_RUNNING, {"mark": f"/* {name} */"}).scalars().all()
+    for number in running:
+        with suppress(DBAPIError):  # it ended by itself
+            connection.execute(sa.text(f"KILL {int(number)}"))
+    return len(running)
+
+
 def _date(value: date) -> str:
     return f"CAST('{value.isoformat()}' AS date)"
 
@@ -177,5 +192,6 @@ SQLSERVER = Dialect(
     driver_failure=r"com\.microsoft\.sqlserver\.jdbc\.\w*Exception: (?P<reason>.*)",
     # Its REPEATABLE READ takes locks that writers wait for.
     read_isolation=None,
+    end_queries=_end_queries,
     session_name=lambda name: {"applicationName": name},
 )  # fmt: skip
