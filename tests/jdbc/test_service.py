@@ -1,19 +1,22 @@
-"""A PostgreSQL catalog behind a whole service: joins with Iceberg on Spark, the native checker on, secrets unseen."""
+"""JDBC catalogs behind a whole service: joins with Iceberg on Spark, the native checker on, secrets unseen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import prestodb
 import pyarrow as pa
 import pytest
 
 from tests.e2e.service import Service, start_service, write_etc
+from tests.jdbc.described import URLS
+from tests.mariadb import PASSWORD
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def service(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(postgres: str, mariadb: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     home = tmp_path_factory.mktemp("jdbc_service")
     etc = write_etc(home / "etc")
     address = postgres.split("@")[1]
@@ -21,12 +24,30 @@ def service(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         f"connector.name=postgresql\nconnection-url=jdbc:postgresql://{address}\n"
         "connection-user=postgres\nconnection-password=open-sesame\n"
     )
+    (etc / "catalog" / "maria.properties").write_text(
+        f"connector.name=mariadb\nconnection-url=jdbc:mariadb://{mariadb}/\nconnection-user=reader\n"
+        f"connection-password-file={home / 'secret'}\n"
+    )
+    (home / "secret").write_text(f"{PASSWORD}\n")
+    for name in ("sqlserver", "oracle", "db2"):
+        (etc / "catalog" / f"{name}.properties").write_text(
+            f"connector.name={name}\nconnection-url={URLS[name].replace('db.example.com', '127.0.0.1')}\n"
+            "connection-user=reader\nconnection-password=open-sesame\n"
+        )
+    with (etc / "config.properties").open("a") as config:
+        config.write("optimizer.inequality-join-pushdown-enabled=true\n")
     service = start_service(etc, home / "data", home / "log")
     try:
         yield service
     finally:
         assert service.stop() == 0, (home / "log").read_text()
-        assert "open-sesame" not in (home / "log").read_text()
+        kept = [
+            file for file in home.rglob("*") if file.is_file() and etc not in file.parents and file.name != "secret"
+        ]
+        shown = [
+            file for file in kept if any(word in file.read_bytes() for word in (b"open-sesame", PASSWORD.encode()))
+        ]
+        assert shown == []
 
 
 def test_iceberg_joins_postgresql_on_spark(service: Service) -> None:
@@ -51,3 +72,44 @@ def test_explain_shows_the_remote_query(service: Service) -> None:
     assert 'FROM "shop"."kinds" "T0", "shop"."days" "T1" WHERE' in text
     assert "InnerJoin" not in text
     assert "open-sesame" not in text
+
+
+def test_two_databases_and_iceberg_on_spark(service: Service) -> None:
+    sql = (
+        "SELECT w.id, k.v, m.tx, m.flag, m.lu, m.stamp FROM iceberg.db.weights w JOIN pg.shop.kinds k ON w.id = k.id "
+        "JOIN maria.shop.kinds m ON m.id = k.id WHERE w.weight < 25 ORDER BY 1"
+    )
+    stamp = "2024-02-29 01:02:03.500 UTC"
+    assert service.execute(sql) == [[1, "abc", "läßt", True, "18446744073709551615", stamp], [2, *[None] * 5]]
+
+
+def test_catalogs_of_every_dialect_are_taken_and_one_that_is_away_is_told(service: Service) -> None:
+    catalogs = [name for (name,) in service.execute("SHOW CATALOGS")]
+    assert {"pg", "maria", "sqlserver", "oracle", "db2"} <= set(catalogs)
+    for name in ("sqlserver", "oracle", "db2"):
+        with pytest.raises(prestodb.exceptions.PrestoUserError, match=f"Catalog {name}: ") as caught:
+            service.execute(f"SELECT * FROM {name}.shop.orders")
+        assert caught.value.error_name == "JDBC_ERROR"
+
+
+def test_defaults_of_the_configuration_are_the_session_s(service: Service) -> None:
+    found = {row[0]: row[1:3] for row in service.execute("SHOW SESSION LIKE 'optimizer_in%join%'")}
+    assert found["optimizer_inequality_join_pushdown_enabled"] == ["true", "true"]
+    assert found["optimizer_inner_join_pushdown_enabled"] == ["true", "true"]
+
+
+def test_credentials_are_nowhere(service: Service) -> None:
+    """At its end the service's files are searched too: log, journal, what Spark wrote."""
+    sql = "SELECT k.v, m.v FROM pg.shop.kinds k JOIN maria.shop.kinds m ON k.id = m.id"
+    seen = [
+        service.execute(f"EXPLAIN {form} {sql}") for form in ("", "(TYPE DISTRIBUTED)", "(FORMAT JSON)", "(TYPE IO)")
+    ]
+    seen.append(service.execute(sql))
+    with pytest.raises(prestodb.exceptions.PrestoQueryError) as caught:
+        service.execute("SELECT nothing FROM pg.shop.kinds")
+    told = service.get("/v1/query")
+    details = [service.get(f"/v1/query/{query['queryId']}") for query in told]
+    runtime = service.execute("SELECT * FROM system.runtime.queries")
+    for part in (seen, caught.value.args, told, details, runtime):
+        assert "open-sesame" not in repr(part)
+        assert PASSWORD not in repr(part)
