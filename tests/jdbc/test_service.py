@@ -87,7 +87,7 @@ def test_catalogs_of_every_dialect_are_taken_and_one_that_is_away_is_told(servic
     catalogs = [name for (name,) in service.execute("SHOW CATALOGS")]
     assert {"pg", "maria", "sqlserver", "oracle", "db2"} <= set(catalogs)
     for name in ("sqlserver", "oracle", "db2"):
-        with pytest.raises(prestodb.exceptions.PrestoUserError, match=f"Catalog {name}: ") as caught:
+        with pytest.raises(prestodb.exceptions.PrestoQueryError, match=f"Catalog {name}: ") as caught:
             service.execute(f"SELECT * FROM {name}.shop.orders")
         assert caught.value.error_name == "JDBC_ERROR"
 
