@@ -108,3 +108,49 @@ def test_answers_files_and_rows_are_icebergs(tables: Tables, java_rows: Any, tmp
     assert tables.sql(f"SELECT snapshot_id FROM {NAME}.fx.{name}.snapshots ORDER BY 1") == snapshots
     data = tables.rows(name)
     assert java_rows.found(data) == java_rows.expected(tables.lake.home, name, data.schema)
+
+
+VERSION_3 = ["v3_dv", "v3_dv_java", "v3_lineage", "v3_upgraded", "v3_eqdel", "v3_default"]
+MAINTENANCE: dict[str, dict[str, Any]] = {
+    "convert_equality_deletes": {},
+    "rewrite_manifests": {},
+    "remove_dangling_deletes": {},
+    "expire_snapshots": {"retain_last": 1},
+    "remove_orphan_files": {"dry_run": False},
+}
+
+
+@pytest.mark.parametrize("name", VERSION_3)
+def test_version_3_after_all_maintenance_as_iceberg_java_reads_it(tables: Tables, java_rows: Any, name: str) -> None:
+    """One procedure after the other on one table: rows, row ids and sequence numbers stay, and Spark writes on."""
+    lineage = f"SELECT _row_id, _last_updated_sequence_number FROM {NAME}.fx.{name} ORDER BY 1"
+    before = tables.sql(lineage)
+    later = (datetime.now(UTC) + timedelta(minutes=5)).replace(microsecond=0, tzinfo=None)
+    for procedure, given in MAINTENANCE.items():
+        aged = {"older_than": later} if procedure == "expire_snapshots" else {}
+        tables.lake.call(procedure, schema="fx", table_name=name, **given, **aged)
+        data = tables.rows(name)
+        assert java_rows.found(data) == java_rows.expected(tables.lake.home, name, data.schema), procedure
+        assert tables.sql(lineage) == before, procedure
+    tables.sql(f"DELETE FROM {NAME}.fx.{name} WHERE _row_id = {before[0]['_row_id']}")
+    assert tables.sql(lineage) == before[1:]
+
+
+def test_files_of_old_specs_where_spark_looks_for_them(tables: Tables, java_rows: Any) -> None:
+    """All five specs of the table to today's, then back to the first: rows stay, and Spark finds them by partition."""
+    table = tables.lake.other.load_table("fx.part_evolved")
+    for spec in (table.spec().spec_id, 0):
+        tables.lake.rewrite("part_evolved", {"rewrite-all": "true", "output-spec-id": str(spec)})
+        data = tables.rows("part_evolved")
+        assert java_rows.found(data) == java_rows.expected(tables.lake.home, "part_evolved", data.schema)
+        specs = tables.sql(f"SELECT DISTINCT spec_id AS id FROM {NAME}.fx.part_evolved.files")
+        assert specs == [{"id": spec}]
+        for row in data.to_pylist()[:20]:
+            where = " AND ".join(f"{k} <=> {_literal(v)}" for k, v in row.items() if isinstance(v, int | str))
+            assert tables.sql(f"SELECT count(*) > 0 AS found FROM {NAME}.fx.part_evolved WHERE {where}") == [
+                {"found": True}
+            ]
+
+
+def _literal(value: int | str) -> str:
+    return str(value) if isinstance(value, int) else f"'{value}'"
