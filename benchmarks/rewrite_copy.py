@@ -78,4 +78,4 @@ def prepare(home: Path) -> None:
 
 
 if __name__ == "__main__":
-    rewrite.run_case(rewrite.Case("rewrite_copy"), prepare)
+    rewrite.run_case(rewrite.Case("rewrite_copy", warm=""), prepare)

@@ -104,7 +104,8 @@ class TaskFactory:
             "inputs": [_input(s, self.table, positions, equality) for s in slices],
             "position_deletes": [_position_delete(d) for d in positions.values()],
             "equality_deletes": [
-                {"path": d.path, "size": d.size, "fields": equality_fields(self.table, d)} for d in equality.values()
+                {"path": d.path, "size": d.size, "fields": equality_fields(self.table, d), "keys": d.file.record_count}
+                for d in equality.values()
             ],
             "output": self._output(directory, name),
             "tag": dict(tag),

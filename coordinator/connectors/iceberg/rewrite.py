@@ -37,9 +37,6 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import TableTarget
 from shared.spi.workers import WorkerRuntime
 
-_MOST_EQUALITY_KEYS = 8_000_000
-"""Deleted keys that one task may hold; about 50 bytes each."""
-
 
 @dataclass(slots=True)
 class Rewrite:
@@ -282,9 +279,6 @@ def _reason_of_files(table: Table, groups: Sequence[FileGroup]) -> str | None:
     equality = {d.path: d for g in groups for c in g.files for d in c.deletes if not d.is_position_delete}
     for delete in equality.values():
         equality_fields(table, delete)
-    keys = sum(d.file.record_count for d in equality.values())
-    if keys > _MOST_EQUALITY_KEYS:
-        return f"its equality deletes hold {keys} keys, more than {_MOST_EQUALITY_KEYS}"
     return None
 
 

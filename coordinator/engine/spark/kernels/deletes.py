@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,13 +65,13 @@ def keep_mask(deleted: Positions, start: int, length: int) -> Mask | None:
 
 
 class EqualityDeletes:
-    """The union of some equality delete files over the same columns.
+    """The union of some equality delete files over the same columns, each key with a level (its least one).
 
     Rows are compared as tuples of small integers: each column's value is looked up among the deleted ones, NULL
     being equal to NULL, and the numbers are folded column by column. Memory grows with the deleted keys alone.
     """
 
-    def __init__(self, fields: Sequence[FieldJson], keys: Any) -> None:
+    def __init__(self, fields: Sequence[FieldJson], keys: Any, levels: npt.NDArray[np.int64]) -> None:
         self.ids = tuple(field["id"] for field in fields)
         self._values = [pc.unique(_plain(keys.column(i))) for i in range(keys.num_columns)]
         self._folds: list[npt.NDArray[np.int64]] = []
@@ -81,9 +81,15 @@ class EqualityDeletes:
             fold = np.unique(pairs)
             self._folds.append(fold)
             codes = np.searchsorted(fold, pairs)
+        self._levels: npt.NDArray[np.int64] | None = None
+        if levels.any():
+            # The last one written counts: the least level of each key.
+            order = np.argsort(-levels, kind="stable")
+            self._levels = np.zeros(int(codes.max()) + 1, np.int64)
+            self._levels[codes[order]] = levels[order]
 
-    def keep_mask(self, columns: Sequence[Any]) -> Mask | None:
-        """Which rows of ``columns`` (arrays in the order of ``ids``) are kept; None when all are."""
+    def keep_mask(self, columns: Sequence[Any], level: int = 0) -> Mask | None:
+        """Which rows of ``columns`` (arrays in the order of ``ids``) are kept by keys up to ``level``; None: all."""
         codes = self._codes(0, columns[0])
         for i, fold in enumerate(self._folds, start=1):
             other = self._codes(i, columns[i])
@@ -91,6 +97,8 @@ class EqualityDeletes:
             at = np.minimum(np.searchsorted(fold, pairs), len(fold) - 1)
             codes = np.where(fold[at] == pairs, at, -1)
         keep = codes < 0
+        if self._levels is not None:
+            keep |= self._levels[np.maximum(codes, 0)] > level
         return None if bool(keep.all()) else keep
 
     def _codes(self, column: int, array: Any) -> npt.NDArray[np.int64]:
@@ -110,10 +118,24 @@ def _plain(array: Any) -> Any:
 
 def read_keys(file: DeleteFile, storage: Mapping[str, str]) -> Any:
     """The deleted keys of one equality delete file as a table of its fields' current types."""
+    (table,) = key_batches(file, storage, 1 << 62)
+    return table
+
+
+def key_batches(file: DeleteFile, storage: Mapping[str, str], most: int) -> Iterator[Any]:
+    """The deleted keys in tables of at most ``most`` rows."""
     with reading(file.path):
         filesystem, path = resolve(file.path, storage)
         with filesystem.open_input_file(path) as source:
-            table = pq.ParquetFile(source, pre_buffer=False).read(use_threads=False)
+            parquet = pq.ParquetFile(source, pre_buffer=False)
+            if parquet.metadata.num_rows <= most:
+                yield _keys(parquet.read(use_threads=False), file)
+                return
+            for batch in parquet.iter_batches(most, use_threads=False):
+                yield _keys(pa.Table.from_batches([batch]), file)
+
+
+def _keys(table: Any, file: DeleteFile) -> Any:
     by_id = {field_id(field): i for i, field in enumerate(table.schema)}
     arrays = []
     for field in file.fields:

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .deletes import Mask, Positions, keep_mask, read_positions
+from .equality import EqualityCache
 from .errors import reading, writing
 from .outputs import open_output
 from .reader import FileReader
-from .rewrite import EqualityCache
 from .storage import normalize, resolve
 from .tasks import Input, Output, WriteTask, write_task_of
 from .vector_blob import puffin_with

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .cache import FOOTERS
-from .deletes import EqualityDeletes, Mask, Positions, keep_mask
+from .deletes import Mask, Positions, keep_mask
 from .lineage import LAST_UPDATED, ROW_ID, inherited
 from .mapping import NameMapping, with_ids
 from .schema import Align, FieldJson, aligner, constant, field_id
@@ -23,6 +23,15 @@ _BATCH_BYTES = 8 << 20
 _FETCH_BYTES = 32 << 20
 _MAX_INDEX_BYTES = 4.0
 """What an index into a dictionary takes at most; a string of any length takes more."""
+
+
+class Deletes(Protocol):
+    """Equality deletes over the columns ``ids``."""
+
+    @property
+    def ids(self) -> tuple[int, ...]: ...
+
+    def keep_mask(self, columns: Sequence[Any]) -> Mask | None: ...
 
 
 class FileReader:
@@ -58,7 +67,7 @@ class FileReader:
         fields: Sequence[FieldJson],
         mapping: NameMapping | None,
         positions: Sequence[Positions],
-        equality: Sequence[EqualityDeletes],
+        equality: Sequence[Deletes],
     ) -> Iterator[list[Any]]:
         """One array a field, in order, for the rows of the input that are not deleted."""
         schema = with_ids(self._file.schema_arrow, mapping, self._item.path)
@@ -70,6 +79,21 @@ class FileReader:
             masks = [keep_mask(deleted, start, batch.num_rows) for deleted in positions]
             masks += [deleted.keep_mask([arrays[place[i]] for i in deleted.ids]) for deleted in equality]
             yield _kept(arrays, masks)
+
+    def deleted(
+        self, fields: Sequence[FieldJson], mapping: NameMapping | None, equality: Sequence[Deletes]
+    ) -> Positions:
+        """The positions of rows that ``equality`` takes out, from the compared ``fields`` alone."""
+        schema = with_ids(self._file.schema_arrow, mapping, self._item.path)
+        plan = ColumnPlan(schema, fields, self._item)
+        place = {field["id"]: i for i, field in enumerate(fields)}
+        found = [np.zeros(0, np.int64)]
+        for start, batch in self._stream(schema, plan):
+            arrays = plan.arrays(batch, start)
+            for deletes in equality:
+                keep = deletes.keep_mask([arrays[place[i]] for i in deletes.ids])
+                found += [] if keep is None else [np.flatnonzero(~keep) + start]
+        return np.concatenate(found)
 
     def head(self, fields: Sequence[FieldJson], mapping: NameMapping | None, rows: int) -> list[Any]:
         """One array a field of at most ``rows`` rows from the beginning of the input, deleted ones included."""

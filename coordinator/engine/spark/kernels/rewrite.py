@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from .deletes import EqualityDeletes, read_keys, read_positions
+from .deletes import read_positions
+from .equality import EqualityCache, deleted_rows
 from .errors import reading, writing
 from .footer import nan_columns
 from .outputs import discard, open_output, read_metrics
@@ -53,11 +54,13 @@ def live_rows(task: WriteTask, dictionary: Sequence[str]) -> Iterator[tuple[list
     """The rows that are kept, file after file, with how many rows each step read."""
     wanted = {normalize(item.path) for item in task.inputs if item.positions}
     positions = read_positions(task.position_deletes, wanted, task.storage)
-    equality = EqualityCache(task)
-    extra = equality.extra_fields()
-    for item in task.inputs:
+    passed = deleted_rows(task)
+    equality = EqualityCache(task, None if passed is None else ())
+    extra = equality.extra_fields() if passed is None else []
+    for number, item in enumerate(task.inputs):
         name = normalize(item.path)
         deleted = [positions[i][name] for i in item.positions if name in positions[i]]
+        deleted += [] if passed is None else [passed[number]]
         with reading(item.path), FileReader(item, task.storage, dictionary) as reader:
             before = 0
             for arrays in reader.batches(
@@ -65,35 +68,6 @@ def live_rows(task: WriteTask, dictionary: Sequence[str]) -> Iterator[tuple[list
             ):
                 yield arrays, reader.rows - before
                 before = reader.rows
-
-
-class EqualityCache:
-    """The equality deletes of a task: files over the same columns that apply together are merged once."""
-
-    def __init__(self, task: WriteTask) -> None:
-        self._task = task
-        self._merged: dict[tuple[int, ...], list[EqualityDeletes]] = {}
-
-    def extra_fields(self) -> list[FieldJson]:
-        """Columns that deletes compare and the table no longer has."""
-        known = {field["id"] for field in self._task.fields}
-        files = self._task.equality_deletes
-        return list({f["id"]: f for file in files for f in file.fields if f["id"] not in known}.values())
-
-    def of(self, indices: Sequence[int]) -> list[EqualityDeletes]:
-        """The deletes of the given files, merged by their columns."""
-        key = tuple(indices)
-        if key not in self._merged:
-            groups: dict[tuple[int, ...], list[int]] = {}
-            for i in key:
-                groups.setdefault(tuple(f["id"] for f in self._task.equality_deletes[i].fields), []).append(i)
-            self._merged[key] = [self._merge(group) for group in groups.values()]
-        return self._merged[key]
-
-    def _merge(self, indices: Sequence[int]) -> EqualityDeletes:
-        files = [self._task.equality_deletes[i] for i in indices]
-        keys = pa.concat_tables([read_keys(file, self._task.storage) for file in files])
-        return EqualityDeletes(files[0].fields, keys)
 
 
 class FileWriter:

@@ -14,7 +14,8 @@ from typing import Any
 class DeleteFile:
     """A Parquet delete file; ``fields`` are the Iceberg fields of its equality columns, empty for position deletes.
 
-    With an ``offset``, a deletion vector of ``length`` bytes in a Puffin file, about ``data_file`` alone.
+    ``keys`` says how many rows an equality delete file has. With an ``offset``, a deletion vector of ``length`` bytes
+    in a Puffin file, about ``data_file`` alone.
     """
 
     path: str
@@ -23,6 +24,7 @@ class DeleteFile:
     offset: int | None = None
     length: int = 0
     data_file: str = ""
+    keys: int = 0
 
 
 @dataclass(frozen=True, slots=True)
