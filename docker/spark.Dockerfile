@@ -5,7 +5,7 @@ RUN apt-get update && apt-get install --yes --no-install-recommends openjdk-17-j
 RUN useradd --create-home --uid 10001 procession
 WORKDIR /opt/procession
 COPY constraints.txt ./
-RUN pip install --no-cache-dir -c constraints.txt 'pyspark[connect]==4.1.*' pyarrow numpy 'pandas<3' s3fs
+RUN pip install --no-cache-dir -c constraints.txt 'pyspark[connect]==4.1.*' pyarrow numpy 'pandas<3'
 COPY docker/start-spark-connect.sh ./
 RUN mkdir -p /var/lib/procession && chown procession /var/lib/procession
 USER procession

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Starts Spark Connect in the foreground. Catalogs come with each session: the coordinator sets them.
+# Starts Spark Connect in the foreground. Catalogs come with each session: the coordinator sets them. Arguments are
+# spark-submit's, after ours: the last of two settings with one name holds.
 set -euo pipefail
 home="$(python -c 'import importlib.util as u, pathlib as p; print(p.Path(u.find_spec("pyspark").origin).parent)')"
 export SPARK_HOME="$home"
@@ -17,4 +18,5 @@ exec "$home/bin/spark-submit" \
   --conf spark.local.dir=/var/lib/procession \
   --conf spark.sql.session.timeZone=UTC \
   --conf spark.sql.extensions=org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions \
+  "$@" \
   spark-internal

@@ -16,7 +16,7 @@ from coordinator.connectors.system.registered import find_procedure
 from coordinator.dispatch.ports import Execution, QueryProgress
 from coordinator.engine.arrow_types import rows_to_batch
 from coordinator.engine.fetch_rows import fetch_rows
-from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, make_files, spark_inputs
+from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, spark_inputs
 from coordinator.engine.jobs import JobLog
 from coordinator.engine.measured import Operator, explain_analyze
 from coordinator.engine.procedures import run_procedure
@@ -51,7 +51,10 @@ class LocalSql(Protocol):
 
 
 class SparkSql(Protocol):
-    """Spark behind ``coordinator.engine.spark``."""
+    """Spark behind ``coordinator.engine.spark``; ``shares_disk`` tells whether it sees the coordinator's files."""
+
+    @property
+    def shares_disk(self) -> bool: ...
 
     def run(
         self,
@@ -89,18 +92,15 @@ class Executor:
             case ReturnRows(rows):
                 yield rows_to_batch(planned.columns, rows)
             case RunLocally(sql, inputs):
-                make_files(inputs, self._catalogs, execution.check_cancelled)
                 with arrow_inputs(inputs, self._catalogs, execution) as opened:
                     yield from self._local.run(sql, execution, opened)
             case SelectRows(relation, steps):
                 source = cast(RowSource, self._catalogs.connector(relation.catalog))
                 yield from select_rows(source.read(relation), steps, execution)
             case RunOnSpark(sql, inputs):
-                make_files(inputs, self._catalogs, execution.check_cancelled)
-                with spark_inputs(inputs, self._catalogs, execution) as opened:
+                with spark_inputs(inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as opened:
                     yield from self._spark.run(sql, execution, opened)
             case FetchRows() as work:
-                make_files(work.otherwise.inputs, self._catalogs, execution.check_cancelled)
                 yield from fetch_rows(work, execution, self._spark, self._catalogs)
             case ExplainNative() as work:
                 yield rows_to_batch(planned.columns, [[self._explain_native(work)]])
@@ -129,8 +129,7 @@ class Executor:
     ) -> Iterator[pa.RecordBatch]:
         match explained.work:
             case RunOnSpark(sql, inputs):
-                make_files(inputs, self._catalogs, execution.check_cancelled)
-                with spark_inputs(inputs, self._catalogs, execution) as opened:
+                with spark_inputs(inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as opened:
                     yield from self._spark.run(sql, execution, opened, operators)
             case FetchRows() as fetched:
                 make_files(fetched.otherwise.inputs, self._catalogs, execution.check_cancelled)
@@ -169,7 +168,7 @@ class Executor:
 
     def _write(self, work: WriteRows, execution: Execution) -> int:
         write = work.write
-        with spark_inputs(work.inputs, self._catalogs, execution) as inputs:
+        with spark_inputs(work.inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as inputs:
 
             def run(sql: str) -> list[Mapping[str, Any]]:
                 batches = self._spark.write(sql, execution, inputs)

@@ -41,6 +41,9 @@ _BATCH_ROWS = 8192
 class SparkSql(Protocol):
     """Of ``coordinator.engine.executor.SparkSql``, what is needed here."""
 
+    @property
+    def shares_disk(self) -> bool: ...
+
     def run(
         self,
         sql: str,
@@ -82,7 +85,7 @@ def fetch_rows(
 
 
 def _run(work: RunOnSpark, execution: _Progress, spark: SparkSql, catalogs: Catalogs) -> Iterator[pa.RecordBatch]:
-    with spark_inputs(work.inputs, catalogs, execution) as inputs:
+    with spark_inputs(work.inputs, catalogs, execution, shares_disk=spark.shares_disk) as inputs:
         if execution.operators is None:
             yield from spark.run(work.sql, execution, inputs)
         else:

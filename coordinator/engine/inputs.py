@@ -47,28 +47,37 @@ class FormatInput:
 
 
 SparkInput = ArrowInput | FormatInput
-
-
-def make_files(inputs: Sequence[Input], catalogs: Catalogs, check_cancelled: Callable[[], None]) -> None:
-    """Let connectors make the files that are made on first use; blocks. Raises ProcessionError."""
-    for made in inputs:
-        if isinstance(made.relation, ParquetRelation) and made.relation.made_by is not None:
-            handle = made.relation.made_by
-            cast(FileSource, catalogs.connector(handle.connectorId)).make_files(handle, check_cancelled)
+MAX_SENT_BYTES = 64 << 20
+"""Of Parquet: files up to here are sent to a Spark on another machine, larger ones must be on a disk of both."""
 
 
 @contextmanager
 def arrow_inputs(inputs: Sequence[Input], catalogs: Catalogs, execution: Execution) -> Iterator[tuple[ArrowInput, ...]]:
     """For the embedded engine, as long as the statement runs. Raises ProcessionError when a source cannot be read."""
+    _make_files(inputs, catalogs, execution.check_cancelled)
     with _remote_reads(inputs, catalogs, execution) as remote:
         yield tuple(ArrowInput(made.name, _arrow(made.relation, catalogs, remote)) for made in inputs)
 
 
 @contextmanager
-def spark_inputs(inputs: Sequence[Input], catalogs: Catalogs, execution: Execution) -> Iterator[tuple[SparkInput, ...]]:
-    """For Spark, as long as the statement runs. Raises ProcessionError when a source cannot be read."""
+def spark_inputs(
+    inputs: Sequence[Input], catalogs: Catalogs, execution: Execution, *, shares_disk: bool = True
+) -> Iterator[tuple[SparkInput, ...]]:
+    """For Spark, as long as the statement runs; ``shares_disk`` when it sees this machine's files.
+
+    Raises ProcessionError when a source cannot be read.
+    """
+    _make_files(inputs, catalogs, execution.check_cancelled)
     with _remote_reads(inputs, catalogs, execution) as remote:
-        yield tuple(_for_spark(made, catalogs, remote) for made in inputs)
+        yield tuple(_for_spark(made, catalogs, remote, shares_disk=shares_disk) for made in inputs)
+
+
+def _make_files(inputs: Sequence[Input], catalogs: Catalogs, check_cancelled: Callable[[], None]) -> None:
+    """Let connectors make the files that are made on first use; blocks. Raises ProcessionError."""
+    for made in inputs:
+        if isinstance(made.relation, ParquetRelation) and made.relation.made_by is not None:
+            handle = made.relation.made_by
+            cast(FileSource, catalogs.connector(handle.connectorId)).make_files(handle, check_cancelled)
 
 
 @contextmanager
@@ -100,9 +109,9 @@ def _remote_reads(
             reads.close()
 
 
-def _for_spark(made: Input, catalogs: Catalogs, remote: Mapping[str, RemoteReads]) -> SparkInput:
+def _for_spark(made: Input, catalogs: Catalogs, remote: Mapping[str, RemoteReads], *, shares_disk: bool) -> SparkInput:
     match made.relation:
-        case ParquetRelation(paths):
+        case ParquetRelation(paths, size) if shares_disk or size > MAX_SENT_BYTES:
             return FormatInput(made.name, "parquet", paths, {})
         case JdbcRelation() as relation:
             return FormatInput(made.name, "jdbc", (), remote[relation.catalog].options(relation))

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from coordinator.analyzer.builders import coerce, typed
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.expressions import analyze_condition, analyze_expression
+from coordinator.analyzer.interpreter import NotConstantError, evaluate
 from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.analyzer.syntax import parse_expression
 from coordinator.analyzer.types import can_coerce, read_type, type_text
@@ -206,10 +207,20 @@ def _context(planner: QueryPlanner, fields: Sequence[ScopeField], collector: Col
 def _predicate(
     planner: QueryPlanner, target: Target, tokens: Any, text: str, collector: Collector
 ) -> RowExpression | None:
+    """None for every row."""
     if tokens is None:
         return None
     context = _context(planner, target.fields, collector, "WHERE clause")
-    return analyze_condition(parse_expression(text, tokens), context, "WHERE clause")
+    made = analyze_condition(parse_expression(text, tokens), context, "WHERE clause")
+    return None if not collector.subqueries and _always_true(made, context) else made
+
+
+def _always_true(predicate: RowExpression, context: Context) -> bool:
+    """As in ``WHERE true`` or ``1 = 1``, with which tools ask for every row."""
+    try:
+        return evaluate(predicate, context.zone) is True
+    except (NotConstantError, ProcessionError):
+        return False
 
 
 def assigned_values(

@@ -96,7 +96,7 @@ def test_configuration_of_the_container_is_valid_and_names_the_other_services(co
 
 
 def test_catalog_points_at_postgres_and_s3_of_the_file(container_config) -> None:
-    (catalog,) = container_config.catalogs
+    catalog = next(catalog for catalog in container_config.catalogs if catalog.name == "iceberg")
     values = {name: entry.value for name, entry in catalog.properties.items()}
     server = environment("postgres")
     assert values["iceberg.catalog.uri"] == f"postgresql://postgres:5432/{server['POSTGRES_DB']}"
@@ -136,7 +136,7 @@ def test_spark_start_script_matches_the_tested_versions() -> None:
     assert os.access(ROOT / "docker" / "start-spark-connect.sh", os.R_OK)
 
 
-@pytest.mark.parametrize(("etc", "catalogs"), [("etc", ["iceberg", "tpch"]), ("docker/etc", ["iceberg"])])
+@pytest.mark.parametrize(("etc", "catalogs"), [("etc", ["iceberg", "tpch"]), ("docker/etc", ["iceberg", "tpch"])])
 def test_sample_configurations_are_valid(etc: str, catalogs: list[str], container_config) -> None:
     config = read_config(ROOT / etc)
     assert [catalog.name for catalog in config.catalogs] == catalogs

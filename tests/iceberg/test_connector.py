@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import sqlalchemy as sa
 from pyiceberg.schema import Schema
 from pyiceberg.types import (
     BinaryType,
@@ -31,8 +32,9 @@ from pyiceberg.types import (
 )
 
 from coordinator.connectors.iceberg.connector import FACTORY
-from coordinator.connectors.iceberg.properties import jdbc_url, sqlalchemy_url
+from coordinator.connectors.iceberg.properties import jdbc_url, pyiceberg_properties, read_settings, sqlalchemy_url
 from coordinator.connectors.iceberg.types import hive_type, iceberg_type, presto_type
+from coordinator.engine.spark.settings import DEFAULT_PACKAGES
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import ConfigurationError, read_properties
 
@@ -214,6 +216,42 @@ def test_rest_and_postgres_for_spark(tmp_path: Path) -> None:
     conf = FACTORY.spark_conf("pg", read_properties(postgres), tmp_path)
     assert conf["spark.sql.catalog.pg.uri"] == "jdbc:postgresql://h:5432/db"
     assert (conf["spark.sql.catalog.pg.jdbc.user"], conf["spark.sql.catalog.pg.jdbc.password"]) == ("u", "p")
+
+
+def test_a_login_with_signs_of_addresses_reaches_both_readers(tmp_path: Path) -> None:
+    file = tmp_path / "pg.properties"
+    file.write_text(
+        "iceberg.catalog.uri=postgresql://h:5432/db\niceberg.catalog.user=u@x\niceberg.catalog.password=p@s:s/w%2F?#\n"
+    )
+    settings = read_settings("pg", read_properties(file))
+    url = sa.make_url(pyiceberg_properties(settings)["uri"])
+    assert (url.username, url.password, url.host, url.database) == ("u@x", "p@s:s/w%2F?#", "h", "db")
+    file.write_text("iceberg.catalog.uri=postgresql://u%40x:p%3Aq@h:5432/db\n")
+    conf = FACTORY.spark_conf("pg", read_properties(file), tmp_path)
+    assert (conf["spark.sql.catalog.pg.jdbc.user"], conf["spark.sql.catalog.pg.jdbc.password"]) == ("u@x", "p:q")
+
+
+@pytest.mark.parametrize(
+    ("lines", "modules"),
+    [
+        ("", []),
+        ("iceberg.catalog.warehouse=s3://b/w\n", ["iceberg-aws-bundle"]),
+        ("s3.endpoint=http://s3\n", ["iceberg-aws-bundle"]),
+        ("iceberg.catalog.type=glue\n", ["iceberg-aws-bundle"]),
+        ("iceberg.catalog.warehouse=gs://b/w\n", ["iceberg-gcp-bundle"]),
+        ("adls.account-name=a\n", ["iceberg-azure-bundle"]),
+    ],
+)
+def test_clients_of_the_store_come_with_the_version_of_the_runtime(
+    lines: str, modules: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "lake.properties"
+    file.write_text(lines)
+    packages = FACTORY.drivers("lake", read_properties(file)).packages
+    runtime = next(package for package in DEFAULT_PACKAGES if "iceberg-spark-runtime" in package)
+    assert packages == tuple(f"org.apache.iceberg:{module}:{runtime.rpartition(':')[2]}" for module in modules)
+    conf = FACTORY.spark_conf("lake", read_properties(file), tmp_path)
+    assert ("spark.sql.catalog.lake.io-impl" in conf) == (bool(modules) and "glue" not in lines)
 
 
 def test_urls_both_ways() -> None:

@@ -17,7 +17,7 @@ from coordinator.connectors.iceberg.journal import Journal
 from coordinator.connectors.iceberg.metadata_tables.names import special_name
 from coordinator.connectors.iceberg.metadata_tables.tables import metadata_table
 from coordinator.connectors.iceberg.procedures import iceberg_procedures
-from coordinator.connectors.iceberg.properties import read_settings, spark_properties
+from coordinator.connectors.iceberg.properties import read_settings, spark_packages, spark_properties
 from coordinator.connectors.iceberg.recovery import Recovered, recover
 from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.connectors.iceberg.row_position import look_up_template, row_position
@@ -30,7 +30,7 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.properties import Property
 from shared.spi.catalog_changes import CatalogChange, PropertyDeclaration, TableDefinition
-from shared.spi.connector import TableMetadata, ViewMetadata
+from shared.spi.connector import SparkDrivers, TableMetadata, ViewMetadata
 from shared.spi.procedure import Procedure, ProcedureContext
 from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
@@ -168,6 +168,10 @@ class IcebergConnectorFactory:
 
     def spark_conf(self, catalog: str, properties: Mapping[str, Property], data_dir: Path) -> dict[str, str]:
         return spark_properties(read_settings(catalog, properties, data_dir))
+
+    def drivers(self, catalog: str, properties: Mapping[str, Property]) -> SparkDrivers:
+        """The module with the clients of the catalog's object store; nothing for disks."""
+        return SparkDrivers(packages=spark_packages(read_settings(catalog, properties)))
 
 
 FACTORY = IcebergConnectorFactory()

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, assert_never, cast
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import pyiceberg.io as storage_names
 
+from coordinator.connectors.iceberg.object_stores import S3, object_store, s3_options
 from shared.properties import Property
 
 CatalogType = Literal["sql", "rest", "hive", "glue"]
@@ -103,15 +104,22 @@ def spark_properties(settings: IcebergSettings) -> dict[str, str]:
     return conf
 
 
+def spark_packages(settings: IcebergSettings) -> tuple[str, ...]:
+    """Maven coordinates beside Iceberg's runtime: the clients of the object store and, for Glue, of AWS."""
+    store = object_store(settings.storage, settings.warehouse)
+    stores = [store, S3 if settings.type == "glue" else None]
+    return tuple(dict.fromkeys(store.package for store in stores if store is not None))
+
+
 def _spark_catalog(settings: IcebergSettings) -> dict[str, str]:
     options = {**settings.rest_auth, **settings.storage}
     if settings.warehouse is not None:
         options["warehouse"] = settings.warehouse
-    if any(name.startswith("s3.") for name in settings.storage):
-        options["io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
-        options.setdefault("s3.path-style-access", "true" if "s3.endpoint" in settings.storage else "false")
-        if region := settings.storage.get("s3.region"):
-            options.setdefault("client.region", region)
+    store = object_store(settings.storage, settings.warehouse)
+    if store is not None:
+        options["io-impl"] = store.file_io
+    if store is S3:
+        options = s3_options(settings.storage) | options
     match settings.type:
         case "sql":
             assert settings.uri is not None
@@ -210,7 +218,8 @@ def _value(properties: Mapping[str, Property], name: str) -> str | None:
 
 def _login(settings: IcebergSettings) -> tuple[str | None, str | None]:
     parts = urlsplit(cast(str, settings.uri))
-    return settings.user or parts.username, settings.password or parts.password
+    user, password = (None if word is None else unquote(word) for word in (parts.username, parts.password))
+    return settings.user or user, settings.password or password
 
 
 def _with_login(settings: IcebergSettings) -> str:
@@ -218,5 +227,5 @@ def _with_login(settings: IcebergSettings) -> str:
     if settings.type != "sql" or settings.user is None or uri.startswith("sqlite"):
         return uri
     dialect, _, rest = uri.partition("://")
-    login = settings.user if settings.password is None else f"{settings.user}:{settings.password}"
+    login = ":".join(quote(word, safe="") for word in _login(settings) if word is not None)
     return f"{dialect}://{login}@{rest.rpartition('@')[2]}"

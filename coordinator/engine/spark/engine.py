@@ -95,6 +95,11 @@ class SparkEngine:
         return SparkWorkers(_Runner(self, execution))
 
     @property
+    def shares_disk(self) -> bool:
+        """Only the embedded server is known to see this machine's files."""
+        return self._settings.remote is None
+
+    @property
     def alive(self) -> bool:
         """A connection was made and its server has not ended."""
         connection = self._connection

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 from pyspark.sql import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
@@ -36,7 +37,7 @@ def views_over(inputs: Sequence[SparkInput]) -> Iterator[Callable[[SparkSession]
 def _frame(session: SparkSession, wanted: SparkInput) -> DataFrame:
     match wanted:
         case ArrowInput(rows=rows):
-            return session.createDataFrame(pa.table(rows))
+            return session.createDataFrame(rows.to_table() if isinstance(rows, ds.Dataset) else pa.table(rows))
         case FormatInput(format=kind, paths=paths, options=options):
             reader = session.read.format(kind).options(**options)
             return reader.load(list(paths)) if paths else reader.load()

@@ -1,0 +1,52 @@
+"""Which object store a catalog's tables are in, and what Iceberg in Spark needs to reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+ICEBERG_VERSION = "1.11.0"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStore:
+    """Iceberg's Java FileIO of one store and the Maven module that holds it.
+
+    ``prefix`` begins the names of its properties, ``schemes`` the locations of its files.
+    """
+
+    prefix: str
+    schemes: tuple[str, ...]
+    file_io: str
+    module: str
+
+    @property
+    def package(self) -> str:
+        return f"org.apache.iceberg:{self.module}:{ICEBERG_VERSION}"
+
+
+S3 = ObjectStore("s3.", ("s3", "s3a", "s3n"), "org.apache.iceberg.aws.s3.S3FileIO", "iceberg-aws-bundle")
+_STORES = (
+    S3,
+    ObjectStore("gcs.", ("gs", "gcs"), "org.apache.iceberg.gcp.gcs.GCSFileIO", "iceberg-gcp-bundle"),
+    ObjectStore(
+        "adls.", ("abfs", "abfss", "wasb"), "org.apache.iceberg.azure.adlsv2.ADLSFileIO", "iceberg-azure-bundle"
+    ),
+)
+
+
+def object_store(storage: Mapping[str, str], warehouse: str | None) -> ObjectStore | None:
+    """The store of a catalog by its warehouse's scheme, else by the storage properties it sets; None for disks."""
+    scheme = urlsplit(warehouse or "").scheme
+    by_scheme = (store for store in _STORES if scheme in store.schemes)
+    by_name = (store for store in _STORES if any(name.startswith(store.prefix) for name in storage))
+    return next(by_scheme, None) or next(by_name, None)
+
+
+def s3_options(storage: Mapping[str, str]) -> dict[str, str]:
+    """What S3FileIO does not take from the properties that it shares with PyIceberg: path style, region."""
+    options = {"s3.path-style-access": "true" if "s3.endpoint" in storage else "false"}
+    if region := storage.get("s3.region"):
+        options["client.region"] = region
+    return options
