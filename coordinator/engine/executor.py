@@ -132,7 +132,6 @@ class Executor:
                 with spark_inputs(inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as opened:
                     yield from self._spark.run(sql, execution, opened, operators)
             case FetchRows() as fetched:
-                make_files(fetched.otherwise.inputs, self._catalogs, execution.check_cancelled)
                 yield from fetch_rows(fetched, execution, self._spark, self._catalogs, operators)
             case work:
                 yield from self.execute(replace(planned, work=work, columns=explained.columns), execution)

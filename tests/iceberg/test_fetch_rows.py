@@ -64,6 +64,8 @@ class FirstPass:
         self.asked.append(sql)
         yield from self.rows.to_batches()
 
+    shares_disk = True
+
     def workers(self, execution: Any) -> Any:
         return self.lake.workers
 
