@@ -42,7 +42,7 @@ from coordinator.analyzer.types import (
     type_text,
 )
 from shared.errors import ErrorCode, ProcessionError
-from shared.plan.expressions import Call, Constant, Lambda, RowExpression, Variable, type_of
+from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, Variable, type_of
 from shared.plan.types import Type
 
 Analyze = Callable[[Any, Context], RowExpression]
@@ -171,7 +171,21 @@ def bind_call(
     bound = registry.bind(name, [None if v is None else typed(v) for v in values], kinds, typer)
     if bound is None:
         raise unbound(node, name, [("function" if v is None else type_of(v)) for v in values], context)
+    if name == "reduce_agg" and not _is_literal(values[1]):
+        raise context.error(
+            trees[1] if context.locate(trees[1]) else node,
+            "REDUCE_AGG only supports non-NULL literal as the initial value",
+        )
     return _bound_call(bound, name, values, bodies, context)
+
+
+def _is_literal(value: RowExpression | None) -> bool:
+    """A constant that is not NULL, cast or in a constructor."""
+    if isinstance(value, Constant):
+        return value_of(value) is not None
+    if isinstance(value, Call) and value.displayName in ("CAST", "ARRAY"):
+        return all(_is_literal(argument) for argument in value.arguments)
+    return isinstance(value, SpecialForm) and value.form == "ROW_CONSTRUCTOR" and all(map(_is_literal, value.arguments))
 
 
 def _refuse_one_part(kind: Type) -> None:

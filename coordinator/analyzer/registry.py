@@ -118,6 +118,9 @@ def registry() -> Mapping[str, tuple[FunctionSignature, ...]]:
     for name in ("max_data_size_for_stats", "sum_data_size_for_stats"):
         # Hidden too; ANALYZE of other engines writes them out.
         functions[name] = [FunctionSignature(name, "aggregate", (_read("T"),), _read("bigint"), True, False)]
+    for types in ((_read("bigint"),), (_read("bigint"), _read("double"))):
+        made = FunctionSignature("create_hll", "scalar", types, _read("HyperLogLog"), True, False)
+        functions.setdefault("create_hll", []).append(made)
     return {name: tuple(signatures) for name, signatures in functions.items()}
 
 

@@ -289,6 +289,8 @@ class _Rewriter:
             self.replaced[index] = [*self._call(token, word), _make(token, TokenType.R_PAREN, ")")]
         elif following is TokenType.STRING and word in _LITERAL_TYPES and not quoted:
             self._literal(index, word)
+        elif following is TokenType.STRING and word.split() == ["double", "precision"]:
+            self._literal(index, "double")
         elif word == "double" and self._word(index + 1) == "precision" and self._kind(index + 2) is TokenType.STRING:
             self.replaced[index] = []
             self._literal(index + 1, "double")

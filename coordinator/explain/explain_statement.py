@@ -80,8 +80,15 @@ def _not_analyzed(statement: Explain) -> ProcessionError:
 
 def _analyze(statement: Explain, planned: PlannedStatement) -> PlannedStatement:
     """The statement runs, is checked and queued as it is; its plan becomes the result."""
-    if statement.type is not ExplainType.DISTRIBUTED or statement.format is not ExplainFormat.TEXT:
-        message = "EXPLAIN ANALYZE only supports TYPE DISTRIBUTED and FORMAT TEXT"
+    # Presto's texts and code: it checks these after the statement has been accepted.
+    if statement.type is not ExplainType.DISTRIBUTED:
+        message = "only DISTRIBUTED type is supported in EXPLAIN ANALYZE"
+        raise ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, message)
+    if statement.format is ExplainFormat.GRAPHVIZ:
+        message = "only TEXT and JSON formats are supported in EXPLAIN ANALYZE"
+        raise ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, message)
+    if statement.format is not ExplainFormat.TEXT:
+        message = "EXPLAIN ANALYZE only supports FORMAT TEXT"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
     if planned.subplan is None or isinstance(planned.work, CallProcedure):
         raise _not_analyzed(statement)

@@ -14,6 +14,7 @@ _WORDS: Mapping[str, str] = {
     "DROP ROLE": "This connector does not support dropping roles",
     "SET ROLE": "This connector does not support roles",
     "SHOW ROLES": "This connector does not support roles",
+    "SHOW CURRENT ROLES": "This connector does not support roles",
     "SHOW GRANTS": "This connector does not support grants",
     "CREATE MATERIALIZED VIEW": "This connector does not support creating materialized views",
     "DROP MATERIALIZED VIEW": "This connector does not support dropping materialized views",

@@ -7,6 +7,7 @@ trees that sqlglot builds of them, point into the text as the user sent it.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cache
@@ -27,6 +28,7 @@ MAX_PREFIX_OPERATORS = 100
 MAX_TEXT_LENGTH = 16_000_000
 """Characters. Far above the server's query.max-length; bounds what reaches the tokenizer from elsewhere."""
 
+_QUOTED = re.compile(r"""\b[xX]'(?P<hex>[0-9a-fA-F\s]*)'|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/""", re.DOTALL)
 _GUARD = ")\n"
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
@@ -62,10 +64,7 @@ def tokenize(text: str) -> list[Token]:
     if len(text) > MAX_TEXT_LENGTH:
         message = f"Query text length ({len(text)}) exceeds the maximum length ({MAX_TEXT_LENGTH})"
         raise ProcessionError(ErrorCode.QUERY_TEXT_TOO_LARGE, message)
-    try:
-        tokens: list[Token] = dialect().tokenize(_GUARD + text)[1:]
-    except TokenError as error:
-        raise _token_error(text) from error
+    tokens = _tokens(text)
     ends = [i for i, character in enumerate(text) if character == "\n"] if "\n" in text else []
     for token in tokens:
         if token.token_type is TokenType.APPLY:
@@ -78,6 +77,25 @@ def tokenize(text: str) -> list[Token]:
         token.col = token.end - (ends[line - 1] if line else -1)
     _check_nesting(text, tokens)
     return _split_commands(tokens)
+
+
+def _tokens(text: str) -> list[Token]:
+    try:
+        found: list[Token] = dialect().tokenize(_GUARD + text)[1:]
+    except TokenError as error:
+        # sqlglot knows no blanks inside X'…'; moved behind it, every other token stays where it is.
+        closed = _QUOTED.sub(_without_blanks, text)
+        if closed == text:
+            raise _token_error(text) from error
+        return _tokens(closed)
+    return found
+
+
+def _without_blanks(found: re.Match[str]) -> str:
+    if found["hex"] is None:
+        return found[0]
+    digits = "".join(found["hex"].split())
+    return f"{found[0][0]}'{digits}'{' ' * (len(found['hex']) - len(digits))}"
 
 
 def _split_commands(tokens: list[Token]) -> list[Token]:

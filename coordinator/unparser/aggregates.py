@@ -10,7 +10,7 @@ from sqlglot import exp
 from coordinator.analyzer.builders import NAMESPACE, value_of
 from coordinator.unparser.collected import COLLECTED, collected_call
 from coordinator.unparser.expressions import expression
-from coordinator.unparser.frames import constant_offset
+from coordinator.unparser.frames import constant_offset, row_offset
 from coordinator.unparser.functions import AGGREGATES, WINDOWS, apply, needs_cast
 from coordinator.unparser.kernel_aggregates import in_kernels, kernel_aggregate
 from coordinator.unparser.ordering import ordered
@@ -18,7 +18,7 @@ from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.trees import call, cast, column, number, text
 from shared.errors import ProcessionError
 from shared.plan.expressions import Call, Constant, RowExpression, StaticFunctionHandle, Variable
-from shared.plan.nodes import Aggregation, WindowFrame, WindowFunction, WindowSpecification
+from shared.plan.nodes import Aggregation, Ordering, WindowFrame, WindowFunction, WindowSpecification
 from shared.plan.types import parse_type
 
 
@@ -141,7 +141,8 @@ def _window(
     order = [ordered(o.variable, o.sortOrder) for o in spec.orderingScheme.orderBy] if spec.orderingScheme else []
     if dialect == "spark" and presto in RANKING and not order:
         order = [exp.Ordered(this=exp.Null())]
-    frame = None if presto in RANKING else _frame(function, bool(order), known, dialect)
+    first = spec.orderingScheme.orderBy[0] if spec.orderingScheme else None
+    frame = None if presto in RANKING else _frame(function, first, known, dialect)
     if frame is not None and dialect == "spark" and function.frame.type == "GROUPS":
         order = [exp.Ordered(this=column(PEERS), nulls_first=True)]
     return exp.Window(
@@ -157,19 +158,24 @@ PEERS = "procession_peers"
 """The number of a row's peer group, for an engine that has no GROUPS: a frame of groups is a range of numbers."""
 
 
-def _frame(function: WindowFunction, ordered: bool, known: dict[str, RowExpression], dialect: str) -> Any:
+def _frame(function: WindowFunction, order: Ordering | None, known: dict[str, RowExpression], dialect: str) -> Any:
     frame = function.frame
     default = (frame.type, frame.startType, frame.endType) == ("RANGE", "UNBOUNDED_PRECEDING", "CURRENT_ROW")
-    if default and not ordered:
+    if default and order is None:
         return None
-    start, start_side = _bound(frame, frame.startType, frame.startValue, known, dialect)
-    end, end_side = _bound(frame, frame.endType, frame.endValue, known, dialect)
+    start, start_side = _bound(frame, frame.startType, frame.startValue, known, order, dialect)
+    end, end_side = _bound(frame, frame.endType, frame.endValue, known, order, dialect)
     kind = "RANGE" if dialect == "spark" and frame.type == "GROUPS" else frame.type
     return exp.WindowSpec(kind=kind, start=start, start_side=start_side, end=end, end_side=end_side)
 
 
 def _bound(
-    frame: WindowFrame, kind: str, value: Variable | None, known: dict[str, RowExpression], dialect: str
+    frame: WindowFrame,
+    kind: str,
+    value: Variable | None,
+    known: dict[str, RowExpression],
+    order: Ordering | None,
+    dialect: str,
 ) -> tuple[Any, str | None]:
     if kind == "CURRENT_ROW":
         return "CURRENT ROW", None
@@ -178,9 +184,9 @@ def _bound(
     assert value is not None
     offset = constant_offset(frame, value, known)
     if offset is None:
-        if dialect == "spark" or frame.type == "RANGE":
+        if dialect == "spark":
             raise unsupported("A window frame whose offset is no constant", dialect)
-        return column(value.name), kind
+        return row_offset(frame, kind, value, order), kind
     return _offset(offset, dialect), kind
 
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from sqlglot import exp
+
+from coordinator.unparser.trees import binary, call, case, cast, column, number, text
 from shared.plan.expressions import Call, Constant, RowExpression, Variable
-from shared.plan.nodes import FilterNode, PlanNode, ProjectNode, WindowFrame, WindowNode
+from shared.plan.nodes import FilterNode, Ordering, PlanNode, ProjectNode, WindowFrame, WindowNode
+from shared.plan.types import Type
 
 
 def definitions(node: PlanNode) -> dict[str, RowExpression]:
@@ -26,3 +32,45 @@ def constant_offset(frame: WindowFrame, bound: Variable, known: dict[str, RowExp
         if isinstance(defined, Variable):
             defined = known.get(defined.name)
     return defined if isinstance(defined, Constant) else None
+
+
+def row_offset(frame: WindowFrame, kind: str, bound: Variable, order: Ordering | None) -> Any:
+    """DuckDB's offset of a bound, each row its own, with Presto's errors for what is none.
+
+    The plan keeps where a RANGE ends and not how far that is from the sort key, so the distance is taken again.
+    """
+    if frame.type != "RANGE" or order is None:
+        return _counted(frame, kind, column(bound.name))
+    starts = kind == "PRECEDING" and frame.startValue is bound
+    key = frame.sortKeyCoercedForFrameStartComparison if starts else frame.sortKeyCoercedForFrameEndComparison
+    sort_key = order.variable if key is None else key
+    key_tree, end_tree = _moment(sort_key), _moment(bound)
+    ascending = order.sortOrder.startswith("ASC")
+    high, low = (key_tree, end_tree) if (kind == "PRECEDING") == ascending else (end_tree, key_tree)
+    no_key = binary(exp.Is, column(order.variable.name), exp.Null())
+    wrong = binary(exp.Or, binary(exp.Is, column(bound.name), exp.Null()), binary(exp.LT, high, low))
+    told = text("KernelError: GENERIC_USER_ERROR: Window frame offset value must not be negative or null")
+    distance = binary(exp.Sub, high, low)
+    return case([(no_key, _zero(sort_key)), (wrong, call("error", told))], distance)
+
+
+def _moment(variable: Variable) -> Any:
+    """A date as a timestamp, so that a difference is an interval."""
+    return (
+        cast(column(variable.name), Type("timestamp"), "duckdb") if variable.type == "date" else column(variable.name)
+    )
+
+
+def _zero(key: Variable) -> Any:
+    temporal = key.type == "date" or key.type.startswith("time")
+    return exp.Interval(this=text("0"), unit=exp.Var(this="SECOND")) if temporal else number(0)
+
+
+def _counted(frame: WindowFrame, kind: str, value: Any) -> Any:
+    """Of ROWS and GROUPS."""
+    place = "ending" if kind == "FOLLOWING" and frame.startType != "FOLLOWING" else "starting"
+    null, negative = binary(exp.Is, value, exp.Null()), binary(exp.LT, value, number(0))
+    nothing = text(f"KernelError: INVALID_WINDOW_FRAME: Window frame {place} offset must not be null")
+    begin = text("KernelError: INVALID_WINDOW_FRAME: Window frame ")
+    below = call("concat", begin, value, text(" offset must not be negative"))
+    return case([(null, call("error", nothing)), (negative, call("error", below))], value)

@@ -35,5 +35,5 @@ def test_values_run_in_the_coordinator(service: Service) -> None:
 
 
 def test_other_types_and_formats_are_refused(service: Service) -> None:
-    with pytest.raises(prestodb.exceptions.PrestoUserError, match="only supports TYPE DISTRIBUTED and FORMAT TEXT"):
+    with pytest.raises(prestodb.exceptions.PrestoUserError, match="only DISTRIBUTED type is supported"):
         service.execute("EXPLAIN ANALYZE (FORMAT JSON) SELECT 1")

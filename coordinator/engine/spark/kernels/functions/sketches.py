@@ -298,6 +298,7 @@ SKETCH_AGGREGATES: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 SKETCHES: Table = {
     **plain(
+        create_hll=lambda value, _error=None: _set_bytes({hashed(value): 1}),
         empty_approx_set=lambda _error=None: _set_bytes({}), hash_counts=_hash_counts, merge_hll=_joined,
         merge_khll=_khll_joined, uniqueness_distribution=_uniqueness, reidentification_potential=_reidentification,
         quantile_at_value=_quantile_of, scale_qdigest=_scaled, sketch_kll_quantile=_kll_quantile,
