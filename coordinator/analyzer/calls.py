@@ -183,7 +183,7 @@ def _is_literal(value: RowExpression | None) -> bool:
     """A constant that is not NULL, cast or in a constructor."""
     if isinstance(value, Constant):
         return value_of(value) is not None
-    if isinstance(value, Call) and value.displayName in ("CAST", "ARRAY"):
+    if isinstance(value, Call) and value.displayName in ("CAST", "ARRAY", "map"):
         return all(_is_literal(argument) for argument in value.arguments)
     return isinstance(value, SpecialForm) and value.form == "ROW_CONSTRUCTOR" and all(map(_is_literal, value.arguments))
 
@@ -271,7 +271,7 @@ def _cast(node: Any, context: Context, analyze: Analyze) -> RowExpression:
     try:
         target = read_type(str(target_node.this))
     except ValueError as error:
-        raise context.error(target_node, str(error)) from error
+        raise context.error(node, str(error)) from error
     if target.base == "unknown":
         raise context.error(node, "UNKNOWN is not a valid type")
     source = typed(value)

@@ -102,6 +102,9 @@ def _spelled(value: Type) -> Type:
     return Type(value.base, tuple(parameters))
 
 
+_LEAST_PARAMETERS = {"array": 1, "map": 2, "row": 1}
+
+
 @lru_cache(maxsize=4096)
 def read_type(text: str) -> Type:
     """The type that a user wrote in a CAST, canonical; raises ValueError with ``Unknown type: …``."""
@@ -120,6 +123,8 @@ def _without_angles(text: str) -> str:
 
 def _canonical(value: Type) -> Type:
     if value.base not in _KNOWN:
+        raise ValueError(f"Unknown type: {value}")
+    if len(value.parameters) < _LEAST_PARAMETERS.get(value.base, 0):
         raise ValueError(f"Unknown type: {value}")
     if value.base == "decimal":
         numbers = value.numbers or (38, 0)

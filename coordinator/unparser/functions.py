@@ -101,6 +101,8 @@ AGGREGATES: dict[str, dict[str, Template]] = {
         "approx_distinct": lambda v, _e=None: call("approx_count_distinct", v), "arbitrary": "any_value",
         "every": "bool_and", "array_agg": "list", "bitwise_and_agg": "bit_and", "bitwise_or_agg": "bit_or",
         **_BOTH_BUILT,
+        # Those without the ending pass over rows whose value is NULL.
+        "max_by": lambda v, by: call("arg_max_null", v, by), "min_by": lambda v, by: call("arg_min_null", v, by),
     },
     "spark": {
         **{n: n for n in _AGGREGATES_BOTH if n not in ("checksum", "histogram")},

@@ -11,10 +11,13 @@ from sqlglot import exp
 from coordinator.planner.query.outputs import output_variables
 from coordinator.unparser.aggregates import aggregate_call
 from coordinator.unparser.block import Block, Rendering, passed_on, select_of
-from coordinator.unparser.trees import cast, column, name, number
+from coordinator.unparser.trees import call, cast, column, name, number
 from shared.plan.expressions import Variable
 from shared.plan.nodes import AggregationNode, ExchangeNode, GroupIdNode
 from shared.plan.types import parse_type
+
+_ONE_ROW = (call("count", exp.Star()), "procession_rows")
+"""Makes a SELECT without keys and without aggregates one row, which nobody reads."""
 
 
 def aggregation(rendering: Rendering, node: AggregationNode) -> Block:
@@ -25,6 +28,8 @@ def aggregation(rendering: Rendering, node: AggregationNode) -> Block:
     keys = [column(v.name) for v in node.groupingSets.groupingKeys]
     columns = passed_on(node.groupingSets.groupingKeys)
     columns += [aggregate_call(a, key, rendering.dialect) for key, a in node.aggregations.items()]
+    if not columns:
+        columns = [_ONE_ROW]
     return replace(source, columns=tuple(columns), group=tuple(keys), variables=output_variables(node))
 
 
@@ -47,6 +52,8 @@ def _grouping_sets(rendering: Rendering, node: AggregationNode, group: GroupIdNo
                 value = cast(exp.Null(), kind, dialect)
             columns.append((value, key.name))
         columns += [aggregate_call(a, key, dialect) for key, a in node.aggregations.items()]
+        if not node.aggregations and not all(group.groupingSets):
+            columns.append(_ONE_ROW)
         block = replace(
             source,
             columns=tuple(columns),

@@ -58,6 +58,7 @@ from shared.spi.plan_checker import PrestoWarning, WarningCollector
 from shared.spi.session import Session
 from shared.spi.table_writes import TableWrite
 
+_NO_SOURCE = "Invalid node. Expression dependencies"
 _SEMANTIC_WARNING = (4, "SEMANTIC_WARNING")
 """Presto's StandardWarningCode of that name."""
 
@@ -333,7 +334,14 @@ class _Line:
         """Checks, optimizes and fragments a plan."""
         if plan is None:
             return None, None
-        self._checkers.validate_intermediate(plan, self._session, self._warnings.append)
+        try:
+            self._checkers.validate_intermediate(plan, self._session, self._warnings.append)
+        except ProcessionError as error:
+            if error.code is not ErrorCode.INVALID_PLAN_ERROR or not error.message.startswith(_NO_SOURCE):
+                raise
+            # A column of an outer query that decorrelation has left where it was.
+            message = "Given correlated subquery is not supported"
+            raise ProcessionError(ErrorCode.UNSUPPORTED_SUBQUERY, message, location=error.location) from error
         with self._verb("optimize"):
             self._initial = plan
             logical, self._fired = optimize(

@@ -85,7 +85,7 @@ def _set_agg(rows: Rows) -> Any:
 
 def _set_union(rows: Rows) -> Any:
     arrays = [row[0] for row in rows if row[0] is not None]
-    return tuple(distinct(v for a in arrays for v in a)) if arrays else None
+    return tuple(distinct(v for a in arrays for v in a)) if rows else None
 
 
 def _reduce(rows: Rows, step: Callable[..., Any], _combine: Callable[..., Any]) -> Any:
