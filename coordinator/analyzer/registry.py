@@ -88,6 +88,10 @@ class BoundFunction:
     deterministic: bool
 
 
+HIDDEN = frozenset(["at_timezone", "create_hll", "max_data_size_for_stats", "sum_data_size_for_stats"])
+"""Functions that can be called and that SHOW FUNCTIONS leaves out."""
+
+
 @dataclass(slots=True)
 class _Bindings:
     types: dict[str, Type] = field(default_factory=dict)
