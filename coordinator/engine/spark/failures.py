@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 
 import grpc
@@ -10,7 +11,7 @@ from pyspark.errors import PySparkException
 from shared.errors import ErrorCode, ProcessionError
 
 _KERNEL = re.compile(r"KernelError: ([A-Z_]+): (.*)")
-_PYTHON = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.*)$", re.MULTILINE)
+_LOG = logging.getLogger(__name__)
 _GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.ABORTED)
 _WORDS = {"add": "addition", "subtract": "subtraction", "multiply": "multiplication", "divide": "division"}
 _TYPES = {"INT": "integer", "LONG": "bigint", "BYTE": "tinyint", "SHORT": "smallint", "FLOAT": "real"}
@@ -52,8 +53,11 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
         return ProcessionError(*users)
     if "No space left on device" in text:
         return ProcessionError(ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk")
-    raised = _PYTHON.findall(str(error))
-    reason = ": ".join(raised[-1]) if raised and type(error).__name__ == "PythonException" else _first_line(text)
+    if type(error).__name__ == "PythonException":
+        _LOG.error("Python failed on a worker: %s", error)
+        reason = "Python code on a worker failed; the coordinator's log says more"
+    else:
+        reason = _first_line(text)
     return ProcessionError(ErrorCode.REMOTE_TASK_ERROR, f"Spark failed: {reason}", retriable=False)
 
 

@@ -37,11 +37,17 @@ Step = Callable[[Frame], Any]
 
 
 def evaluate(*columns: pa.Array) -> pa.Array:
-    """The program in the first column's text, over the others; as many rows as they have."""
+    """The program in the first column's text, over the others; as many rows as they have. Raises KernelError."""
     if isinstance(columns[0], pa.ChunkedArray):
         columns = tuple(c.combine_chunks() for c in columns)
     program = compiled(columns[0][0].as_py())
-    return program.run(columns[1:], len(columns[0]))
+    try:
+        return program.run(columns[1:], len(columns[0]))
+    except KernelError:
+        raise
+    except Exception as error:
+        # A fault of ours. What Python says of it is for the engine's log and not for whoever asked.
+        raise KernelError("GENERIC_INTERNAL_ERROR", "A function failed for a reason of its own") from error
 
 
 class Program:

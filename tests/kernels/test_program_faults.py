@@ -1,0 +1,22 @@
+"""What a function of ours gets wrong is an error without Python's words."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from coordinator.engine.spark.kernels.errors import KernelError
+from coordinator.engine.spark.kernels.functions.program import evaluate
+
+
+def test_the_text_of_a_fault_stays_inside() -> None:
+    body = ["call", "upper", ["varchar"], [["varchar"]], [["column", 0]]]
+    program = json.dumps({"zone": "UTC", "columns": [["varchar"]], "result": ["varchar"], "expression": body})
+    assert evaluate(pa.array([program]), pa.array(["a"])).to_pylist() == ["A"]
+    with pytest.raises(KernelError) as failed:
+        evaluate(pa.array([program]), pa.array([1]))  # no text, which the program was promised
+    assert failed.value.name == "GENERIC_INTERNAL_ERROR"
+    assert "attribute" not in str(failed.value)
+    assert "Error" not in failed.value.message
