@@ -8,7 +8,7 @@ Source: Avro 1.12 specification; Iceberg specification, "Manifests".
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -142,16 +142,21 @@ class _Layout:
 
     def _file_steps(self, written: StructType, *, statistics: bool) -> list[Step]:
         steps: list[Step] = []
+        skipped: list[NestedField] = []
         for field in written.fields:
-            name, skipped = _EXTRAS.get(field.field_id), field.field_id in _STATISTICS and not statistics
-            place = _PLACES.get(field.field_id)
-            if place is None or skipped:
+            if field.field_id in _STATISTICS and not statistics:
+                skipped.append(field)
+                continue
+            if skipped:
+                steps.append((len(_PLACES), _skipper(skipped)))
+                skipped = []
+            place, name = _PLACES.get(field.field_id), _EXTRAS.get(field.field_id)
+            if place is None:
                 place = len(_PLACES) + len(self._extras) + 1 if name is not None else len(_PLACES)
             if name is not None:
                 self._extras.append((place, name))
-            read = _skipper(field.field_type, field.required) if skipped else _file_reader(field)
-            steps.append((place, read))
-        return steps
+            steps.append((place, _file_reader(field)))
+        return [*steps, (len(_PLACES), _skipper(skipped))] if skipped else steps
 
     def read(self, decoder: BinaryDecoder, manifest: ManifestFile, *, discard_deleted: bool) -> ManifestEntry | None:
         values: list[Any] = [None, None, None, None, None]
@@ -238,9 +243,27 @@ def _reader(kind: IcebergType, required: bool) -> Read:
             return _optional(construct_reader(kind).read, required)
 
 
-def _skipper(kind: IcebergType, required: bool) -> Read:
-    bounds = isinstance(kind, MapType) and isinstance(kind.value_type, BinaryType)
-    return _optional(_skip_bounds if bounds else _skip_counts, required)
+def _skipper(fields: Sequence[NestedField]) -> Read:
+    """Reads over maps of statistics that follow one another: most of what a manifest holds goes this way."""
+    steps = [
+        (field.required, isinstance(field.field_type, MapType) and isinstance(field.field_type.value_type, BinaryType))
+        for field in fields
+    ]
+
+    def skip(decoder: BinaryDecoder) -> None:
+        read_int = decoder.read_int
+        for required, has_bounds in steps:
+            if not required and read_int() == 0:
+                continue
+            while count := read_int():
+                if count < 0:
+                    decoder.skip(read_int())
+                elif has_bounds:
+                    decoder.read_int_bytes_dict(count, {})
+                else:
+                    decoder.read_ints(2 * count)
+
+    return skip
 
 
 def _read_int(decoder: BinaryDecoder) -> int:
@@ -267,8 +290,9 @@ def _counts(decoder: BinaryDecoder) -> Iterator[int]:
         yield abs(count)
 
 
-def _read_counts(decoder: BinaryDecoder) -> LazyDict[int, int]:
-    return LazyDict([decoder.read_ints(2 * count) for count in _counts(decoder)])
+def _read_counts(decoder: BinaryDecoder) -> Mapping[int, int]:
+    blocks = [decoder.read_ints(2 * count) for count in _counts(decoder)]
+    return LazyDict(blocks) if blocks else {}
 
 
 def _read_bounds(decoder: BinaryDecoder) -> dict[int, bytes]:
@@ -280,20 +304,3 @@ def _read_bounds(decoder: BinaryDecoder) -> dict[int, bytes]:
 
 def _read_numbers(decoder: BinaryDecoder) -> list[int]:
     return [number for count in _counts(decoder) for number in decoder.read_ints(count)]
-
-
-def _skip_counts(decoder: BinaryDecoder) -> None:
-    # As ``_counts``, without a generator: most of what a manifest holds goes this way.
-    while count := decoder.read_int():
-        if count < 0:
-            decoder.skip(decoder.read_int())
-        else:
-            decoder.read_ints(2 * count)
-
-
-def _skip_bounds(decoder: BinaryDecoder) -> None:
-    while count := decoder.read_int():
-        if count < 0:
-            decoder.skip(decoder.read_int())
-        else:
-            decoder.read_int_bytes_dict(count, {})
