@@ -55,3 +55,21 @@ def test_delete_files_that_would_be_joined(lake: Any, foreign: Any) -> None:
     with pytest.raises(ProcessionError, match="min-input-files must be a number, got: few"):
         call(lake, "rewrite_position_delete_files", options={"min-input-files": "few"})
     assert lake.workers.statements == []
+
+
+def test_paths_that_would_be_rewritten(lake: Any, foreign: Any) -> None:
+    table = lake.create("t", [PART, PART])
+    path = next(iter(table.scan().plan_files())).file.file_path
+    foreign.delete_positions(table, {path: [1]})
+    source, target = f"file://{lake.home}/wh", "s3://elsewhere/wh"
+    found = call(lake, "rewrite_table_path", source_prefix=source, target_prefix=f"{target}/")
+    assert {row[0] for row in found} == {f"{source}/db/t/{name}" for name in lake.files("t")}
+    assert all(moved == target + path.removeprefix(source) for path, moved, *_ in found)
+    copied = {row[0] for row in found if not row[3]}
+    assert copied == {task.file.file_path for task in lake.table("t").scan().plan_files()}
+    with pytest.raises(ProcessionError, match="does not start with file:///other/") as caught:
+        call(lake, "rewrite_table_path", source_prefix="file:///other", target_prefix=target)
+    assert caught.value.code is ErrorCode.INVALID_PROCEDURE_ARGUMENT
+    with pytest.raises(ProcessionError, match="A dry run looks at all versions"):
+        call(lake, "rewrite_table_path", source_prefix=source, target_prefix=target, start_version="v1.metadata.json")
+    assert lake.workers.statements == []

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from pyiceberg.manifest import DataFileContent
+from pyiceberg.table import Table
+
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark
-from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from coordinator.connectors.iceberg.table_files import TableFile, referenced_files
+from shared.errors import ErrorCode
+from shared.spi.procedure import Argument, ArgumentError, Arguments, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 _PASSED_ON = ("source_prefix", "target_prefix", "start_version", "end_version", "staging_location", "create_file_list")
 
@@ -20,10 +28,18 @@ DECLARATION = ProcedureDeclaration(
         Argument("end_version", "varchar", "Metadata file to end with; default: the current."),
         Argument("staging_location", "varchar", "Where the copies are written; default: under the metadata location."),
         Argument("create_file_list", "boolean", "Also write a list of what to copy where; default: true."),
+        Argument("dry_run", "boolean", "Only list the files with their new paths.", default=False),
     ),
     output=(
         OutputColumn("latest_version", "varchar", "The newest metadata file of the copy."),
         OutputColumn("file_list_location", "varchar", "A CSV file of source and target paths."),
+    ),
+    dry_run_output=(
+        OutputColumn("file_path", "varchar", "A file that the table refers to."),
+        OutputColumn("target_path", "varchar", "Where its copy belongs."),
+        OutputColumn("content", "varchar", "data, deletes, manifest, manifest_list, metadata or statistics."),
+        OutputColumn("is_rewritten", "boolean", "Whether it holds paths, so that a changed copy is written for it."),
+        OutputColumn("file_size_in_bytes", "bigint", "Its size; NULL where the metadata does not say."),
     ),
     example="CALL iceberg.system.rewrite_table_path('sales', 'orders', 's3://old/sales', 's3://new/sales')",
 )
@@ -34,6 +50,29 @@ def answer(call: Call) -> Rows:
     for name in ("source_prefix", "target_prefix"):
         if not call.arguments[name]:
             raise ArgumentError(name, f"{name} is empty")
-    call.read()
+    table = call.read()
+    if call.arguments["dry_run"]:
+        return _listed(table, call.arguments)
     row = call_spark(call, "rewrite_table_path", {name: call.arguments[name] for name in _PASSED_ON})[0]
     return [[row["latest_version"], row["file_list_location"]]]
+
+
+def _listed(table: Table, arguments: Arguments) -> Rows:
+    for name in ("start_version", "end_version"):
+        if arguments[name] is not None:
+            raise ArgumentError(name, "A dry run looks at all versions of the table", ErrorCode.NOT_SUPPORTED)
+    source, target = (str(arguments[name]).rstrip("/") for name in ("source_prefix", "target_prefix"))
+    rows: dict[str, Sequence[Any]] = {}
+    for found in referenced_files(table):
+        path = found.location
+        if path != source and not path.startswith(f"{source}/"):
+            raise ArgumentError("source_prefix", f"Path {path} does not start with {source}/")
+        moved = f"{target}{path[len(source) :]}"
+        rows.setdefault(path, (path, moved, found.role, _holds_paths(found), found.size))
+    return list(rows.values())
+
+
+def _holds_paths(found: TableFile) -> bool:
+    if found.role in ("data", "statistics"):
+        return False
+    return found.file is None or found.file.content == DataFileContent.POSITION_DELETES
