@@ -40,7 +40,8 @@ class Tables:
         values = {"iceberg.catalog.uri": lake.uri, "iceberg.catalog.warehouse": "wh"}
         properties = {k: Property(k, v, Path("x.properties"), 2) for k, v in values.items()}
         lake.connector = IcebergConnector(NAME, properties)
-        lake.workers = engine.workers(Watched())
+        # Workers of Spark do not find relative paths: kernels run here, and statements in Spark.
+        self.local, lake.workers = lake.workers, engine.workers(Watched())
 
     def sql(self, text: str) -> list[dict[str, Any]]:
         return [dict(row) for row in self.engine.workers(Watched()).run_sql(text)]
@@ -121,10 +122,13 @@ MAINTENANCE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", VERSION_3)
-def test_version_3_after_all_maintenance_as_iceberg_java_reads_it(tables: Tables, java_rows: Any, name: str) -> None:
+def test_version_3_after_all_maintenance_as_iceberg_java_reads_it(
+    tables: Tables, java_rows: Any, monkeypatch: Any, name: str
+) -> None:
     """One procedure after the other on one table: rows, row ids and sequence numbers stay, and Spark writes on."""
     lineage = f"SELECT _row_id, _last_updated_sequence_number FROM {NAME}.fx.{name} ORDER BY 1"
     before = tables.sql(lineage)
+    monkeypatch.setattr(tables.lake, "workers", tables.local)
     later = (datetime.now(UTC) + timedelta(minutes=5)).replace(microsecond=0, tzinfo=None)
     for procedure, given in MAINTENANCE.items():
         aged = {"older_than": later} if procedure == "expire_snapshots" else {}
@@ -136,9 +140,10 @@ def test_version_3_after_all_maintenance_as_iceberg_java_reads_it(tables: Tables
     assert tables.sql(lineage) == before[1:]
 
 
-def test_files_of_old_specs_where_spark_looks_for_them(tables: Tables, java_rows: Any) -> None:
+def test_files_of_old_specs_where_spark_looks_for_them(tables: Tables, java_rows: Any, monkeypatch: Any) -> None:
     """All five specs of the table to today's, then back to the first: rows stay, and Spark finds them by partition."""
-    table = tables.lake.other.load_table("fx.part_evolved")
+    monkeypatch.setattr(tables.lake, "workers", tables.local)
+    table = tables.lake.connector.tables_of.open("fx", "part_evolved")
     for spec in (table.spec().spec_id, 0):
         tables.lake.rewrite("part_evolved", {"rewrite-all": "true", "output-spec-id": str(spec)})
         data = tables.rows("part_evolved")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pyiceberg.exceptions import ValidationException
-from pyiceberg.manifest import DataFile, FileFormat, ManifestContent, ManifestEntry, ManifestEntryStatus, ManifestFile
+from pyiceberg.manifest import DataFile, FileFormat, ManifestContent, ManifestFile
 from pyiceberg.table import Transaction
 from pyiceberg.table.snapshots import Operation, Summary
 
@@ -51,12 +51,6 @@ class ConvertDeletes(SnapshotProducer["ConvertDeletes"]):
         self._added = list(added)
         self._examined = dict(examined or {})
 
-    def _deleted_entries(self) -> list[ManifestEntry]:
-        return []
-
-    def _existing_manifests(self) -> list[ManifestFile]:
-        return []
-
     def _refresh_for_retry(self) -> None:
         super()._refresh_for_retry()
         self._name_attempt()
@@ -65,9 +59,6 @@ class ConvertDeletes(SnapshotProducer["ConvertDeletes"]):
         # PyIceberg only formats commit_uuid into file names: with the call's id in it, recovery finds the files.
         self._attempts += 1
         self.commit_uuid: Any = f"{self._call_id}-{self._attempts}"
-
-    def _validate_concurrency(self) -> None:
-        """``_manifests`` checks every attempt."""
 
     def _manifests(self) -> list[ManifestFile]:
         head = self._transaction.table_metadata.snapshot_by_name(self._target_branch)
@@ -80,8 +71,8 @@ class ConvertDeletes(SnapshotProducer["ConvertDeletes"]):
             [live(entry) for m in data for entry in entries(self._io, m)], [live(e) for _, f in deletes for e in f]
         )
         gone = self._converted.keys() | self._replaced.keys()
-        kept = [self._without(m, listed, {live(e).key for e in listed} & gone) for m, listed in deletes]
-        return [*data, *kept, *self._added_manifests()]
+        kept = [self.without(m, listed, {live(e).key for e in listed} & gone) for m, listed in deletes]
+        return [*data, *kept, *self.added_manifests(self._added, ManifestContent.DELETES)]
 
     def _check(self, data: Sequence[LiveFile], deletes: Sequence[LiveFile]) -> None:
         listed = {delete.key for delete in deletes}
@@ -98,37 +89,6 @@ class ConvertDeletes(SnapshotProducer["ConvertDeletes"]):
             newer = delete.file.file_format == FileFormat.PUFFIN and delete.key not in self._replaced
             if newer and self._examined.get(delete.only_data_file or ""):
                 raise ValidationException(f"Cannot commit, found new deletion vector for: {delete.only_data_file}")
-
-    def _without(self, manifest: ManifestFile, listed: Sequence[ManifestEntry], gone: set[str]) -> ManifestFile:
-        if not gone:
-            return manifest
-        with self.writer(self.spec(manifest.partition_spec_id), ManifestContent.DELETES) as writer:
-            for entry in listed:
-                if live(entry).key in gone:
-                    writer.delete(entry)
-                else:
-                    writer.existing(entry)
-        remade: ManifestFile = writer.to_manifest_file()
-        return remade
-
-    def _added_manifests(self) -> list[ManifestFile]:
-        by_spec: dict[int, list[DataFile]] = {}
-        for file in self._added:
-            by_spec.setdefault(file.spec_id, []).append(file)
-        written = []
-        for spec_id, files in by_spec.items():
-            with self.writer(self.spec(spec_id), ManifestContent.DELETES) as writer:
-                for file in files:
-                    entry = ManifestEntry.from_args(
-                        status=ManifestEntryStatus.ADDED,
-                        snapshot_id=self._snapshot_id,
-                        sequence_number=None,
-                        file_sequence_number=None,
-                        data_file=file,
-                    )
-                    writer.add(entry)
-            written.append(writer.to_manifest_file())
-        return written
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
         return summarize(

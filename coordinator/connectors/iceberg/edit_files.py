@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pyiceberg.exceptions import ValidationException
-from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestEntryStatus, ManifestFile
+from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
 from pyiceberg.table import Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Summary
@@ -50,15 +50,6 @@ class EditFiles(SnapshotProducer["EditFiles"]):
             self._clean_all_uncommitted()
             raise
 
-    def _deleted_entries(self) -> list[ManifestEntry]:
-        return []
-
-    def _existing_manifests(self) -> list[ManifestFile]:
-        return []
-
-    def _validate_concurrency(self) -> None:
-        """``_manifests`` checks every attempt."""
-
     def _manifests(self) -> list[ManifestFile]:
         metadata = self._transaction.table_metadata
         self._check(metadata)
@@ -67,8 +58,8 @@ class EditFiles(SnapshotProducer["EditFiles"]):
         changed = self._touched([m for m in listed if m.content == ManifestContent.DATA]) if self._dropped else {}
         if missing := sorted(self._dropped.keys() - {key for _, gone in changed.values() for key in gone}):
             raise ValidationException(f"Missing required files to delete: {', '.join(missing[:5])}")
-        kept = [self._without(m, *changed[m.manifest_path]) if m.manifest_path in changed else m for m in listed]
-        return [*self._added_manifests(), *kept]
+        kept = [self.without(m, *changed[m.manifest_path]) if m.manifest_path in changed else m for m in listed]
+        return [*self.added_manifests(self._added, ManifestContent.DATA), *kept]
 
     def _touched(self, manifests: Sequence[ManifestFile]) -> dict[str, tuple[list[ManifestEntry], set[str]]]:
         """Manifests that list dropped files: their live entries, and the keys of those that go."""
@@ -78,35 +69,6 @@ class EditFiles(SnapshotProducer["EditFiles"]):
             if gone := {live(entry).key for entry in listed} & self._dropped.keys():
                 found[manifest.manifest_path] = listed, gone
         return found
-
-    def _without(self, manifest: ManifestFile, listed: Sequence[ManifestEntry], gone: set[str]) -> ManifestFile:
-        with self.writer(self.spec(manifest.partition_spec_id), ManifestContent.DATA) as writer:
-            for entry in listed:
-                if live(entry).key in gone:
-                    writer.delete(entry)
-                else:
-                    writer.existing(entry)
-        return writer.to_manifest_file()
-
-    def _added_manifests(self) -> list[ManifestFile]:
-        by_spec: dict[int, list[DataFile]] = {}
-        for file in self._added:
-            by_spec.setdefault(file.spec_id, []).append(file)
-        written = []
-        for spec_id, files in by_spec.items():
-            with self.writer(self.spec(spec_id), ManifestContent.DATA) as writer:
-                for file in files:
-                    writer.add(
-                        ManifestEntry.from_args(
-                            status=ManifestEntryStatus.ADDED,
-                            snapshot_id=self._snapshot_id,
-                            sequence_number=None,
-                            file_sequence_number=None,
-                            data_file=file,
-                        )
-                    )
-            written.append(writer.to_manifest_file())
-        return written
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
         return summarize(

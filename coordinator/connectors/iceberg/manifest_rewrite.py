@@ -62,15 +62,6 @@ class RewriteManifests(SnapshotProducer["RewriteManifests"]):
         self._counts: dict[str, str] = {}
         self.added = 0
 
-    def _deleted_entries(self) -> list[ManifestEntry]:
-        return []
-
-    def _existing_manifests(self) -> list[ManifestFile]:
-        return []
-
-    def _validate_concurrency(self) -> None:
-        """``_manifests`` checks every attempt."""
-
     def _manifests(self) -> list[ManifestFile]:
         head = self._transaction.table_metadata.snapshot_by_name(self._target_branch)
         listed = {} if head is None else {m.manifest_path: m for m in self.listed(head)}

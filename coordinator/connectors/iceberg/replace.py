@@ -15,9 +15,7 @@ from pyiceberg.manifest import (
     DataFile,
     ManifestContent,
     ManifestEntry,
-    ManifestEntryStatus,
     ManifestFile,
-    ManifestWriter,
 )
 from pyiceberg.table import Transaction
 from pyiceberg.table.snapshots import Operation, Summary
@@ -72,15 +70,6 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
         self.removed_deletes: list[LiveFile] = []
         self._name_attempt()
 
-    def _deleted_entries(self) -> list[ManifestEntry]:
-        return []
-
-    def _existing_manifests(self) -> list[ManifestFile]:
-        return []
-
-    def _validate_concurrency(self) -> None:
-        """``_manifests`` validates every attempt, the first one included, against the head that it builds on."""
-
     def _refresh_for_retry(self) -> None:
         super()._refresh_for_retry()
         self._name_attempt()
@@ -98,7 +87,9 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
         data = [m for m in manifests if m.content == ManifestContent.DATA]
         deletes = [m for m in manifests if m.content == ManifestContent.DELETES]
         kept, remaining = self._data_manifests(data)
-        return [*self._added_manifests(), *kept, *self._delete_manifests(deletes, remaining)]
+        sequence = self._base_sequence if self._pinned else None
+        added = self.added_manifests(self._added, ManifestContent.DATA, sequence)
+        return [*added, *kept, *self._delete_manifests(deletes, remaining)]
 
     def _data_manifests(self, manifests: Sequence[ManifestFile]) -> tuple[list[ManifestFile], list[LiveFile]]:
         """Manifests without the replaced files, and the live files that stay; raises when one is not live."""
@@ -114,7 +105,7 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
             changes.append((manifest, listed, gone))
         if missing := sorted(self._replaced[key].path for key in self._replaced.keys() - found):
             raise ValidationException(f"Missing required files to delete: {', '.join(missing[:5])}")
-        return [self._without(*change) for change in changes], stay
+        return [self.without(*change) for change in changes], stay
 
     def _delete_manifests(self, manifests: Sequence[ManifestFile], stay: Sequence[LiveFile]) -> list[ManifestFile]:
         listed = [(manifest, entries(self._io, manifest)) for manifest in manifests]
@@ -123,7 +114,7 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
         self._refuse_revoked_deletes(deletes)
         self.removed_deletes = self._unneeded(deletes, stay)
         gone = {file.key for file in self.removed_deletes}
-        return [self._without(m, found, {live(e).key for e in found} & gone) for m, found in listed]
+        return [self.without(m, found, {live(e).key for e in found} & gone) for m, found in listed]
 
     def _refuse_new_deletes(self, deletes: Sequence[LiveFile]) -> None:
         """Position deletes that came after the rewrite read its files name rows at positions that are gone.
@@ -157,41 +148,6 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
             matching = index.of(LiveFile(added, sequence))
             needed |= {delete.key for delete in matching if not delete.is_position_delete}
         return [d for d in candidates if d.key not in needed]
-
-    def _added_manifests(self) -> list[ManifestFile]:
-        by_spec: dict[int, list[DataFile]] = {}
-        for file in self._added:
-            by_spec.setdefault(file.spec_id, []).append(file)
-        written = []
-        for spec_id, files in by_spec.items():
-            with self.writer(self.spec(spec_id), ManifestContent.DATA) as writer:
-                for file in files:
-                    writer.add_entry(
-                        ManifestEntry.from_args(
-                            status=ManifestEntryStatus.ADDED,
-                            snapshot_id=self._snapshot_id,
-                            sequence_number=self._base_sequence if self._pinned else None,
-                            file_sequence_number=None,
-                            data_file=file,
-                        )
-                    )
-            written.append(writer.to_manifest_file())
-        return written
-
-    def _without(self, manifest: ManifestFile, listed: Sequence[ManifestEntry], gone: set[str]) -> ManifestFile:
-        """The manifest itself when nothing of it goes, else one with the rest as existing and the gone as deleted."""
-        if not gone:
-            return manifest
-        with self._writer_like(manifest) as writer:
-            for entry in listed:
-                if live(entry).key in gone:
-                    writer.delete(entry)
-                else:
-                    writer.existing(entry)
-        return writer.to_manifest_file()
-
-    def _writer_like(self, manifest: ManifestFile) -> ManifestWriter:
-        return self.writer(self.spec(manifest.partition_spec_id), manifest.content)
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
         return summarize(

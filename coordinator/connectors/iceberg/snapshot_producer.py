@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from pyiceberg.manifest import (
+    DataFile,
     ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
     ManifestFile,
     ManifestWriter,
     ManifestWriterV2,
@@ -27,6 +31,7 @@ from pyiceberg.table.update.snapshot import _SnapshotProducer
 from pyiceberg.typedef import TableVersion
 from pyiceberg.types import StructType
 
+from coordinator.connectors.iceberg.manifests import live
 from coordinator.connectors.iceberg.version_three import (
     EQUALITY_IDS,
     ListedSnapshot,
@@ -58,7 +63,19 @@ class DeleteManifestWriter(ManifestWriterV2):
 
 
 class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
-    """What differs between format versions; row ids of version 3 are read, kept and assigned."""
+    """What differs between format versions; row ids of version 3 are read, kept and assigned.
+
+    Producers say the whole new list in ``_manifests``, which checks every attempt against the head that it builds on.
+    """
+
+    def _deleted_entries(self) -> list[ManifestEntry]:
+        return []
+
+    def _existing_manifests(self) -> list[ManifestFile]:
+        return []
+
+    def _validate_concurrency(self) -> None:
+        """``_manifests`` does."""
 
     def listed(self, snapshot: Snapshot) -> list[ManifestFile]:
         """The manifests of a snapshot, with their first row ids."""
@@ -75,6 +92,42 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
         if content == ManifestContent.DELETES:
             return DeleteManifestWriter(spec, self.schema(), output, self._snapshot_id, self._compression)
         return write_manifest(version, spec, self.schema(), output, self._snapshot_id, self._compression)
+
+    def without(self, manifest: ManifestFile, listed: Sequence[ManifestEntry], gone: Collection[str]) -> ManifestFile:
+        """The manifest itself when nothing of it goes, else one with the rest as existing and the gone as deleted."""
+        if not gone:
+            return manifest
+        with self.writer(self.spec(manifest.partition_spec_id), manifest.content) as writer:
+            for entry in listed:
+                if live(entry).key in gone:
+                    writer.delete(entry)
+                else:
+                    writer.existing(entry)
+        remade: ManifestFile = writer.to_manifest_file()
+        return remade
+
+    def added_manifests(
+        self, files: Iterable[DataFile], content: ManifestContent, sequence: int | None = None
+    ) -> list[ManifestFile]:
+        """One manifest a partition spec of new files; their sequence number is the commit's unless it is given."""
+        by_spec: dict[int, list[DataFile]] = {}
+        for file in files:
+            by_spec.setdefault(file.spec_id, []).append(file)
+        written = []
+        for spec_id, found in by_spec.items():
+            with self.writer(self.spec(spec_id), content) as writer:
+                for file in found:
+                    writer.add_entry(
+                        ManifestEntry.from_args(
+                            status=ManifestEntryStatus.ADDED,
+                            snapshot_id=self._snapshot_id,
+                            sequence_number=sequence,
+                            file_sequence_number=None,
+                            data_file=file,
+                        )
+                    )
+            written.append(writer.to_manifest_file())
+        return written
 
     def _commit(self) -> UpdatesAndRequirements:
         metadata = self._transaction.table_metadata
