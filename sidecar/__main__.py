@@ -35,6 +35,12 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--max-body-bytes", type=int, default=defaults.max_body_bytes, help="(%(default)s)")
     parser.add_argument("--deadline-seconds", type=float, default=defaults.deadline_seconds, help="(%(default)s)")
     parser.add_argument("--max-waiting", type=int, default=defaults.max_waiting, help="(%(default)s)")
+    parser.add_argument(
+        "--function-catalogs",
+        type=lambda text: tuple(name.strip() for name in text.split(",") if name.strip()),
+        default=defaults.function_catalogs,
+        help="catalogs that /v1/functions/{catalog} has functions for (native,presto)",
+    )
     parser.add_argument("--environment", default=defaults.environment, help="(%(default)s)")
     parser.add_argument("--node-version", default=VERSION, help="version that /v1/info names (%(default)s)")
     parser.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"))

@@ -35,7 +35,7 @@ from sidecar.settings import SidecarSettings
 
 _CHARSET = "; charset=utf-8"
 _STD = "std::exception"
-_LEVELS = ("OPTIMIZED", "EVALUATED")
+_LEVELS = ("SERIALIZABLE", "OPTIMIZED", "EVALUATED")
 
 
 @dataclass(slots=True)
@@ -116,8 +116,11 @@ async def _expressions(request: Request) -> Response:
 
 
 async def _functions(request: Request) -> Response:
-    # The registry never changes in a process's life; the names of catalogs are the coordinator's matter.
+    # The registry never changes in a process's life.
     service = _service(request)
+    catalog = request.path_params.get("catalog")
+    if catalog is not None and catalog not in service.settings.function_catalogs:
+        return Response(b"{}", media_type=JSON)
     if service.functions is None:
         reply = await _ask(service, FunctionsRequest())
         if isinstance(reply, Response):

@@ -11,7 +11,10 @@ VERSION = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class SidecarSettings:
-    """``refusal_status`` is 400 as the design says, or 422 as Presto C++ answers."""
+    """``refusal_status`` is 400 as the design says, or 422 as Presto C++ answers.
+
+    ``function_catalogs`` are those whose functions are Velox's: the native namespace of coordinators.
+    """
 
     host: str = "127.0.0.1"
     port: int = 7778
@@ -21,6 +24,7 @@ class SidecarSettings:
     max_body_bytes: int = 16 << 20
     deadline_seconds: float = 10.0
     max_waiting: int = 256
+    function_catalogs: tuple[str, ...] = ("native", "presto")
     environment: str = "procession"
     node_version: str = VERSION
     node_id: str = field(default_factory=lambda: str(uuid.uuid4()))

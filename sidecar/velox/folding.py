@@ -1,7 +1,7 @@
 """``POST /v1/expressions``: constant parts of expressions evaluated by Velox, for Presto's native optimizer.
 
 A part is folded when it reads no column, calls nothing that varies, and has a type whose value can be read back
-exactly. At level OPTIMIZED an evaluation that fails stays as it is; at EVALUATED it is the item's failure.
+exactly. An evaluation that fails is the item's failure at level EVALUATED and stays as it is at the others.
 """
 
 from __future__ import annotations
@@ -38,6 +38,12 @@ class _Body(msgspec.Struct, frozen=True):
     sessionProperties: dict[str, str] = {}
 
 
+_REQUEST: msgspec.json.Decoder[_Body | tuple[RowExpression, ...]] = msgspec.json.Decoder(
+    _Body | tuple[RowExpression, ...]
+)
+"""Coordinators before session properties came along send the expressions alone."""
+
+
 class _Item(msgspec.Struct, frozen=True):
     optimizedExpression: RowExpression
     expressionFailureInfo: Failure
@@ -46,11 +52,12 @@ class _Item(msgspec.Struct, frozen=True):
 def answer(request: ExpressionsRequest) -> Reply:
     """Never raises: a malformed request is a failure body, a failing expression a failure of its item."""
     try:
-        body = msgspec.json.decode(request.body, type=_Body)
+        body = _REQUEST.decode(request.body)
     except (msgspec.DecodeError, RecursionError) as e:
         failure = RefusalError(f"Malformed expressions: {e}", kind=STD).failure()
         return Reply(ok=False, body=msgspec.json.encode(PlanConversionResponse(failures=(failure,))))
-    return Reply(ok=True, body=msgspec.json.encode([_item(e, strict=request.strict) for e in body.expressions]))
+    expressions = body.expressions if isinstance(body, _Body) else body
+    return Reply(ok=True, body=msgspec.json.encode([_item(e, strict=request.strict) for e in expressions]))
 
 
 def _item(e: RowExpression, *, strict: bool) -> _Item:

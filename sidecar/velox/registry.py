@@ -38,6 +38,23 @@ _CALLED_ON_NULL = frozenset({"array_constructor", "distinct_from", "map_from_ent
 _ORDER_SENSITIVE = frozenset(
     {"array_agg", "arbitrary", "any_value", "first", "last", "map_agg", "multimap_agg", "reduce_agg", "set_agg"}
 )
+_ALIKE = "min(38, max({0} - {1}, {2} - {3}) + max({1}, {3}) + 1)"
+_WHOLE = "min(38, {0} - {1} + min({1}, 1))"
+_LARGER_SCALE = "max({1}, {3})"
+# The binding tells no constraints; these are Velox's (DecimalFunctions.cpp): precision and scale of the result by
+# precisions and scales of the arguments. By function and number of arguments.
+_DECIMAL_RESULTS: dict[tuple[str, int], tuple[str, ...]] = {
+    ("$operator$add", 2): (_ALIKE, _LARGER_SCALE),
+    ("$operator$subtract", 2): (_ALIKE, _LARGER_SCALE),
+    ("$operator$multiply", 2): ("min(38, {0} + {2})", "{1} + {3}"),
+    ("$operator$divide", 2): ("min(38, {0} + {3} + max(0, {3} - {1}))", _LARGER_SCALE),
+    ("$operator$modulus", 2): ("min({2} - {3}, {0} - {1}) + max({1}, {3})", _LARGER_SCALE),
+    ("floor", 1): (_WHOLE, "0"),
+    ("round", 1): (_WHOLE, "0"),
+    ("round", 2): ("min(38, {0} + 1)",),
+    ("truncate", 1): ("max({0} - {1}, 1)", "0"),
+    ("parse_presto_data_size", 1): ("38", "0"),
+}
 _NUMBER_VARIABLE = re.compile(r"\b(?:a_(?:precision|scale)|[a-z]\d{1,2})\b")
 _TYPE_VARIABLE = re.compile(r"\b(?:__user_T\d+|[A-Z]\d{0,2})\b")
 _WINDOWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
@@ -82,6 +99,8 @@ def _is_companion(name: str, aggregate: dict[str, list[str]]) -> bool:
 
 
 def _metadata(name: str, signature: str, kind: str) -> dict[str, Any] | None:
+    if "hugeint" in signature.lower():  # no type of Presto's
+        return None
     arguments, *results = _split_arrows(signature)
     parameters = _split_arguments(arguments.strip()[1:-1])
     variadic = bool(parameters) and parameters[-1].endswith("...")
@@ -91,7 +110,7 @@ def _metadata(name: str, signature: str, kind: str) -> dict[str, Any] | None:
         if len(results) != 2:
             return None
         made["aggregateMetadata"] = {
-            "intermediateType": _type(results[0]),
+            "intermediateType": _type(results[0]).lower(),
             "isOrderSensitive": name in _ORDER_SENSITIVE,
         }
     return made
@@ -104,8 +123,8 @@ def _entry(name: str, kind: str, parameters: list[str], result: str, *, variadic
     return {
         "docString": f"presto.{SCHEMA}.{name}",
         "functionKind": kind,
-        "outputType": result,
-        "paramTypes": parameters,
+        "outputType": result.lower(),
+        "paramTypes": [parameter.lower() for parameter in parameters],
         "schema": SCHEMA,
         "variableArity": variadic,
         "routineCharacteristics": {
@@ -115,7 +134,7 @@ def _entry(name: str, kind: str, parameters: list[str], result: str, *, variadic
         },
         "typeVariableConstraints": [
             {
-                "name": variable,
+                "name": variable.lower(),
                 "comparableRequired": False,
                 "orderableRequired": False,
                 "variadicBound": "",
@@ -123,11 +142,20 @@ def _entry(name: str, kind: str, parameters: list[str], result: str, *, variadic
             }
             for variable in dict.fromkeys(_TYPE_VARIABLE.findall(used))
         ],
-        "longVariableConstraints": [
-            {"name": variable, "expression": ""} for variable in dict.fromkeys(_NUMBER_VARIABLE.findall(used))
-        ],
+        "longVariableConstraints": _number_constraints(name, parameters, result),
         "isRpcFunction": False,
     }
+
+
+def _number_constraints(name: str, parameters: list[str], result: str) -> list[dict[str, str]]:
+    """What the numbers in the result's type are; those that only arguments have need no constraint."""
+    given = list(dict.fromkeys(_NUMBER_VARIABLE.findall(" ".join(parameters))))
+    computed = [v for v in dict.fromkeys(_NUMBER_VARIABLE.findall(result)) if v not in given]
+    templates = _DECIMAL_RESULTS.get((name, len(parameters)), ())
+    return [
+        {"name": variable, "expression": template.format(*given)}
+        for variable, template in zip(computed, templates, strict=False)
+    ]
 
 
 def _type(text: str) -> str:

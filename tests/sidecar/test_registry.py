@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
@@ -51,8 +52,8 @@ def test_kinds(listed: dict[str, list[dict[str, Any]]]) -> None:
     assert average["aggregateMetadata"] == {"intermediateType": "row(double,bigint)", "isOrderSensitive": False}
     assert listed["row_number"][0]["functionKind"] == "WINDOW"
     (transform,) = listed["transform"]
-    assert transform["paramTypes"] == ["array(T)", "function(T,U)"]
-    assert [c["name"] for c in transform["typeVariableConstraints"]] == ["T", "U"]
+    assert transform["paramTypes"] == ["array(t)", "function(t,u)"]
+    assert [c["name"] for c in transform["typeVariableConstraints"]] == ["t", "u"]
     assert any(m["variableArity"] for m in listed["concat"])
     assert listed["rand"][0]["routineCharacteristics"]["determinism"] == "NOT_DETERMINISTIC"
 
@@ -62,6 +63,35 @@ def test_what_is_not_listed(listed: dict[str, list[dict[str, Any]]]) -> None:
     for name in ("row_constructor", "in", "is_null", "sum_partial", "avg_merge", "avg_extract_double", "plus"):
         assert name not in listed
     assert not any(name.startswith("$internal$") for name in listed)
+
+
+def test_numbers_of_decimals(listed: dict[str, list[dict[str, Any]]]) -> None:
+    """A coordinator computes the type of a result from these; numbers of arguments have none (FunctionMetadata.cpp)."""
+    (add,) = [m for m in listed["$operator$add"] if m["outputType"].startswith("decimal")]
+    assert add["paramTypes"] == ["decimal(i1,i5)", "decimal(i2,i6)"]
+    assert add["longVariableConstraints"] == [
+        {"name": "i3", "expression": "min(38, max(i1 - i5, i2 - i6) + max(i5, i6) + 1)"},
+        {"name": "i7", "expression": "max(i5, i6)"},
+    ]
+    for name, signatures in listed.items():
+        for made in signatures:
+            constrained = {c["name"] for c in made["longVariableConstraints"]}
+            used = set(re.findall(r"\bi\d\b|\ba_\w+", made["outputType"]))
+            assert used <= constrained | set(re.findall(r"\w+", " ".join(made["paramTypes"]))), name
+            assert all(c["expression"] for c in made["longVariableConstraints"])
+
+
+def test_types_that_presto_knows(listed: dict[str, list[dict[str, Any]]]) -> None:
+    text = json.dumps([[m["paramTypes"], m["outputType"]] for made in listed.values() for m in made])
+    assert "hugeint" not in text
+    assert text == text.lower()
+
+
+def test_no_function_twice(listed: dict[str, list[dict[str, Any]]]) -> None:
+    """Presto's NativeFunctionNamespaceManager refuses a second function of the same name and argument types."""
+    for name, made in listed.items():
+        arguments = [tuple(m["paramTypes"]) for m in made]
+        assert len(arguments) == len(set(arguments)), name
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +159,16 @@ def test_logic(plans: SimpleNamespace, fold: Fold) -> None:
     assert fold(plans.special("IF", "bigint", false, plans.var("a"), plans.var("b")))[0] == plans.var("b")
     null = plans.const(None)
     assert fold(plans.special("COALESCE", "bigint", null, plans.var("a")))[0] == plans.var("a")
+
+
+def test_expressions_alone(plans: SimpleNamespace, velox: None) -> None:
+    """The body of older coordinators: a list, and no session properties."""
+    from sidecar.velox import folding
+
+    body = json.dumps([plans.op("add", "bigint", plans.const(1), plans.const(2)), plans.const(5)]).encode()
+    first, second = json.loads(folding.answer(ExpressionsRequest(body=body, strict=False)).body)
+    assert decode_constant(first["optimizedExpression"]["valueBlock"], "bigint") == 3
+    assert decode_constant(second["optimizedExpression"]["valueBlock"], "bigint") == 5
 
 
 def test_malformed_request(velox: None) -> None:

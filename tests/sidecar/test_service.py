@@ -163,8 +163,26 @@ def test_describing_endpoints(client: httpx.Client) -> None:
     functions = client.get("/v1/functions").json()
     assert functions["abs"]
     assert client.get("/v1/functions/native").json() == functions
-    for found in client.get("/v1/properties/session").json():
+    assert client.get("/v1/functions/elsewhere").json() == {}
+
+
+def test_session_properties_as_a_coordinator_reads_them(client: httpx.Client) -> None:
+    """NativeSystemSessionPropertyProvider makes a typed property of each by its default's text."""
+    parsers: dict[str, Callable[[str], object]] = {
+        "boolean": ("true", "false").index,
+        "tinyint": int,
+        "integer": int,
+        "bigint": int,
+        "double": float,
+        "varchar": str,
+    }
+    listed = client.get("/v1/properties/session").json()
+    for found in listed:
         assert found.keys() == {"name", "description", "typeSignature", "defaultValue", "hidden"}
+        parsers[found["typeSignature"]](found["defaultValue"])
+    names = [found["name"] for found in listed]
+    assert len(names) == len(set(names))
+    assert {"native_join_spill_enabled", "native_max_spill_level", "native_query_trace_dir"} <= set(names)
 
 
 def test_expressions(client: httpx.Client, plans: SimpleNamespace) -> None:
@@ -172,6 +190,9 @@ def test_expressions(client: httpx.Client, plans: SimpleNamespace) -> None:
     content = json.dumps({"expressions": [three, plans.var("a")], "sessionProperties": {}}).encode()
     items = client.post("/v1/expressions", content=content, headers=HEADERS).json()
     assert [i["optimizedExpression"] for i in items] == [plans.const(3), plans.var("a")]
+    for level in ("SERIALIZABLE", "OPTIMIZED", "EVALUATED"):  # all of Presto's
+        headers = HEADERS | {"x-presto-expression-optimizer-level": level}
+        assert client.post("/v1/expressions", content=content, headers=headers).json() == items
     headers = HEADERS | {"x-presto-expression-optimizer-level": "NONE"}
     assert client.post("/v1/expressions", content=content, headers=headers).status_code == 400
 
