@@ -37,6 +37,7 @@ from coordinator.engine.native import NativeExplainer
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.gateway.precheck import create_precheck_router
+from coordinator.gateway.requests import session_from_headers
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.gateway.validator import StatementValidator
 from coordinator.logs import configure_logging
@@ -119,7 +120,11 @@ def create_app(
     catalogs.runtime = DispatcherState(dispatcher, partial(_node, info, where, dispatcher))
     app = create_server(
         dispatcher,
-        ServerSettings(compression_enabled=settings.compression, shutdown_grace_period=settings.shutdown_grace_period),
+        ServerSettings(
+            compression_enabled=settings.compression,
+            shutdown_grace_period=settings.shutdown_grace_period,
+            principal_header=settings.principal_header,
+        ),
         info,
         parse_statement=parse_statement,
         stop=stop,
@@ -130,7 +135,9 @@ def create_app(
     )
     app.include_router(
         create_precheck_router(
-            StatementValidator(pool, checkers, groups, lambda: dispatcher.refusal), _gateway_settings(config)
+            StatementValidator(pool, checkers, groups, lambda: dispatcher.refusal),
+            _gateway_settings(config),
+            partial(session_from_headers, principal_header=settings.principal_header),
         )
     )
     return app

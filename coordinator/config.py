@@ -60,6 +60,13 @@ class CoordinatorSettings(_Settings):
     http_port: int = Field(
         8080, alias="http-server.http.port", ge=0, le=65535, description="Port to listen on; 0 takes a free one."
     )
+    principal_header: str | None = Field(
+        None,
+        alias="http-server.authentication.principal-header",
+        min_length=1,
+        description="Header in which a trusted proxy names the principal that it has authenticated, for the selectors"
+        " of resource groups; whoever reaches this server past the proxy can set it, too.",
+    )
     max_query_length: int = Field(
         1_000_000,
         alias="query.max-length",

@@ -152,6 +152,8 @@ def _is_literal(written: CallArgument) -> bool:
 
 
 def _evaluate(argument: Argument, written: CallArgument, text: str, session: Session) -> Any:
+    if argument.type == "varchar" and _is_literal(written):  # as most are: its own value
+        return str(written.tokens[0].text)
     try:
         value = evaluate_constant(parse_query(text, written.tokens), argument.type, session)
     except ProcessionError as error:

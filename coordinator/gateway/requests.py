@@ -19,10 +19,10 @@ from shared.spi.session import Session
 SessionFromRequest = Callable[[Request], Session]
 
 
-def session_from_headers(request: Request) -> Session:
+def session_from_headers(request: Request, principal_header: str | None = None) -> Session:
     """The session of the usual ``X-Presto-*`` or ``X-Trino-*`` headers; raises ProblemError (400)."""
     client = request.client.host if request.client is not None else None
-    return session_of(request.headers, client, datetime.now(UTC))
+    return session_of(request.headers, client, datetime.now(UTC), principal_header=principal_header)
 
 
 class PreChecks:

@@ -52,6 +52,7 @@ def criteria_of(session: Session, query_type: str | None) -> SelectionCriteria:
     return SelectionCriteria(
         user=session.user,
         source=session.source,
+        principal=session.principal,
         client_info=session.client_info,
         query_type=query_type,
         client_tags=frozenset(session.client_tags),

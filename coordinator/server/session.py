@@ -56,9 +56,17 @@ class RequestHeaders:
 
 
 def session_of(
-    headers: Headers, client: str | None, start: datetime, parse_statement: ParseStatement | None = None
+    headers: Headers,
+    client: str | None,
+    start: datetime,
+    parse_statement: ParseStatement | None = None,
+    *,
+    principal_header: str | None = None,
 ) -> Session:
-    """The session that a request asks for. Raises ProblemError (400) with Presto's texts."""
+    """The session that a request asks for. Raises ProblemError (400) with Presto's texts.
+
+    ``principal_header`` is set by a proxy that authenticates; without one nobody is taken for authenticated.
+    """
     request = RequestHeaders(headers)
     user = request.text(names.USER)
     if user is None:
@@ -90,6 +98,7 @@ def session_of(
         client_transaction_support=transaction is not None,
         protocol=request.family,
         remote_address=_remote_address(headers, client),
+        principal=None if principal_header is None else headers.get(principal_header, "").strip() or None,
         user_agent=headers.get("user-agent"),
         start=start,
     )

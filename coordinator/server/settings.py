@@ -12,6 +12,7 @@ class ServerSettings:
     ``compression_enabled`` (query-results.compression-enabled): off sends ``Content-Encoding: identity`` with every
     result, so that no proxy compresses either. ``max_request_size`` bounds how much of a body is read at all.
     ``shutdown_grace_period`` (shutdown.grace-period): load balancers notice within it that the node is leaving.
+    ``principal_header`` (http-server.authentication.principal-header): in which a trusted proxy names whom it let in.
     """
 
     compression_enabled: bool = True
@@ -22,6 +23,7 @@ class ServerSettings:
     max_request_size: int = 64 << 20
     initial_max_age: int = 60
     shutdown_grace_period: float = 120.0
+    principal_header: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,8 @@ class StatementRoutes:
         text, length = await self._text(request)
         if not text:
             raise bad_request("SQL statement is empty")
-        session = session_of(request.headers, client, clock.now(), self.parse_statement)
+        trusted = self.settings.principal_header
+        session = session_of(request.headers, client, clock.now(), self.parse_statement, principal_header=trusted)
         error = unknown_time_zone(session.time_zone)
         return Submission(
             text=text,

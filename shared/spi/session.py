@@ -34,5 +34,7 @@ class Session:
     client_transaction_support: bool = False
     protocol: Literal["Presto", "Trino"] = "Presto"
     remote_address: str | None = None
+    principal: str | None = None
+    """Whom a proxy in front of us has authenticated, where one is trusted to."""
     user_agent: str | None = None
     start: datetime = field(default_factory=lambda: datetime.now(UTC))

@@ -118,3 +118,35 @@ def _finish(page: dict[str, Any]) -> dict[str, Any]:
         page = httpx.get(page["nextUri"], timeout=30).json()
         found = page if "data" in page or "error" in page else found
     return found
+
+
+def test_principals_that_a_proxy_names_choose_the_group(tmp_path: Path) -> None:
+    limits = {"softMemoryLimit": "50%", "hardConcurrencyLimit": 5, "maxQueued": 9}
+    team = {"name": "${team}", **limits}
+    document = {
+        "rootGroups": [{"name": "teams", **limits, "subGroups": [team]}, {"name": "others", **limits}],
+        "selectors": [{"principal": "[^@]+@(?<team>[a-z]+)", "group": "teams.${team}"}, {"group": "others"}],
+    }
+    etc = write_etc(tmp_path / "etc", spark=False)
+    (etc / "groups.json").write_text(json.dumps(document))
+    (etc / "resource-groups.properties").write_text("resource-groups.config-file=etc/groups.json\n")
+    with (etc / "config.properties").open("a") as config:
+        config.write("http-server.authentication.principal-header=X-Forwarded-User\n")
+    service = start_service(etc, tmp_path / "data", tmp_path / "log")
+    try:
+        ann = {"X-Presto-User": "ann"}
+        others = {"X-Principal": "ann@lake"}
+        chosen = [_group(service, ann | more) for more in ({}, {"X-Forwarded-User": "ann@lake"}, others)]
+        assert chosen == [["others"], ["teams", "lake"], ["others"]]
+        of_etl = ann | {"X-Forwarded-User": "ann@etl"}
+        done = _finish(httpx.post(f"{service.url}/v1/statement", content="SELECT 1", headers=of_etl).json())
+        info = service.get(f"/v1/query/{done['id']}")
+        assert (info["session"]["principal"], info["resourceGroupId"]) == ("ann@etl", ["teams", "etl"])
+    finally:
+        assert service.stop() == 0, (tmp_path / "log").read_text()
+
+
+def _group(service: Service, headers: dict[str, str]) -> list[str]:
+    verdict = httpx.post(f"{service.url}/v1/validate", content="SELECT 1", headers=headers).json()
+    found: list[str] = verdict["resourceGroupId"]
+    return found
