@@ -29,7 +29,7 @@ def create_precheck_router(
     routes = _Routes(PreChecks(validator, settings or GatewaySettings(), session_from_request))
     router.add_api_route("/v1/validate", routes.capability, methods=["GET", "HEAD"])
     router.add_api_route("/v1/validate", routes.validate, methods=["POST"])
-    router.add_api_route("/v1/precheck", routes.precheck, methods=["GET", "HEAD", "POST"])
+    router.add_api_route("/v1/precheck", routes.precheck, methods=["GET", "HEAD", "POST", "PUT"])
     router.add_api_route("/v1/routing-group", routes.routing_group, methods=["POST"])
     return router
 
@@ -58,9 +58,9 @@ class _Routes:
         return await self._guarded(self._validate, request)
 
     async def precheck(self, request: Request) -> Response:
-        """For external authorization: 204, 403 or 503, no body; nginx understands 2xx, 401 and 403 only.
+        """For external authorization: 200, 403 or 503, no body; Envoy lets pass what is answered 200 and nothing else.
 
-        With ``?deny=false`` always 204: the proxy decides by the headers. The statement is the body, or the header
+        With ``?deny=false`` always 200: the proxy decides by the headers. The statement is the body, or the header
         ``X-Procession-Statement``, URL-encoded, for proxies whose sub-requests carry no body.
         """
         return await self._guarded(self._precheck, request, {400: 403})
@@ -90,7 +90,7 @@ class _Routes:
             verdict = await self._checks.verdict(text, self._checks.session(request))
         denied = 503 if verdict.undecided else 403
         allowed = verdict.ok or request.query_params.get("deny") == "false"
-        return Response(status_code=204 if allowed else denied, headers=headers(verdict, self._checks.settings))
+        return Response(status_code=200 if allowed else denied, headers=headers(verdict, self._checks.settings))
 
     async def _routing_group(self, request: Request) -> Response:
         with self._checks.slot():
