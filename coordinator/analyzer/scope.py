@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from shared.plan.expressions import SourceLocation, Variable
 
@@ -56,7 +57,7 @@ class Names:
 
     def variable(self, hint: str, type_text: str, place: SourceLocation | None = None) -> Variable:
         """A new variable whose name begins with ``hint``; ``place``: what it stands for in the statement."""
-        base = "".join(c if c.isalnum() or c in "_$" else "_" for c in hint.lower()).strip("_")[:60] or "expr"
+        base = _base(hint)
         if base not in self.used:
             self.used[base] = 0
             return Variable(name=base, type=type_text, sourceLocation=place)
@@ -66,3 +67,9 @@ class Names:
             if name not in self.used:
                 self.used[name] = 0
                 return Variable(name=name, type=type_text, sourceLocation=place)
+
+
+@lru_cache(4096)
+def _base(hint: str) -> str:
+    """The hint as an identifier: a scan names every column of its table."""
+    return "".join(c if c.isalnum() or c in "_$" else "_" for c in hint.lower()).strip("_")[:60] or "expr"

@@ -19,6 +19,7 @@ import struct
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Context, Decimal
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -100,6 +101,15 @@ def decode_physical(value_block: str, type_text: str) -> Any:
 
     Raises ValueError, with Presto C++'s ``Unexpected Block type`` for an encoding that does not fit the type.
     """
+    # A statement's literals are looked at a dozen times by different steps; what is read is immutable.
+    return _read_again(value_block, type_text) if len(value_block) <= _REMEMBERED else _read(value_block, type_text)
+
+
+_REMEMBERED = 128
+"""Characters of the longest block that is remembered."""
+
+
+def _read(value_block: str, type_text: str) -> Any:
     try:
         reader = _Reader(base64.b64decode(value_block, validate=True))
     except (binascii.Error, ValueError) as e:
@@ -113,6 +123,9 @@ def decode_physical(value_block: str, type_text: str) -> Any:
     if reader.position != len(reader.data):
         raise ValueError(f"Unexpected bytes after the block of a {type_text} constant")
     return values[0]
+
+
+_read_again = lru_cache(1024)(_read)
 
 
 # Physical values and blocks
