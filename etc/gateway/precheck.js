@@ -1,6 +1,6 @@
 // Asks Procession about a new statement, with its session headers, and sends it where the verdict says.
 async function route(r) {
-    if (r.method !== 'POST') {
+    if (r.method !== 'POST' && r.method !== 'PUT') {
         r.internalRedirect('@procession');
         return;
     }

@@ -140,6 +140,12 @@ def test_a_refused_statement_goes_to_the_other_cluster(edge: str, fallback: Fall
     assert fallback.statements == [("ann", statement)]
 
 
+def test_a_query_id_of_the_clients_own(edge: str) -> None:
+    path = "/v1/statement/20260102_030405_00001_abcde?slug=x1"
+    assert httpx.put(edge + path, content="SELECT nope", headers=HEADERS).status_code == 307
+    assert httpx.put(edge + path, content="SELECT 1", headers=HEADERS).status_code == 200
+
+
 def test_the_session_counts(edge: str) -> None:
     """The same text is refused or accepted by the session's prepared statements."""
     prepared = HEADERS | {"X-Presto-Prepared-Statement": "p=SELECT+1"}
