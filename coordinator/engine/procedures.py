@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never, cast
 
 from coordinator.planner.planned_statement import CallProcedure
@@ -38,7 +39,8 @@ def run_procedure(procedure: Procedure, work: CallProcedure, context: ProcedureC
 def _run(procedure: Procedure, work: CallProcedure, context: ProcedureContext) -> ProcedureResult:
     match work.kind:
         case ProcedureKind.COORDINATOR:
-            return cast(CoordinatorProcedure, procedure).call(context, work.arguments)
+            filtered = context if work.target is None else replace(context, filter=work.target.filter)
+            return cast(CoordinatorProcedure, procedure).call(filtered, work.arguments)
         case ProcedureKind.TABLE_DATA_REWRITE:
             return _rewrite(cast(TableDataRewriteProcedure, procedure), work, context)
         case ProcedureKind.MAINTENANCE:

@@ -161,7 +161,7 @@ class FetchRows:
 
 @dataclass(frozen=True, slots=True)
 class CallProcedure:
-    """A bound call; ``target`` is set for procedures of kind TABLE_DATA_REWRITE.
+    """A bound call; ``target`` is set for procedures of kind TABLE_DATA_REWRITE, and where a filter was given.
 
     ``location`` is that of the CALL, ``locations`` those of the arguments that were written.
     """

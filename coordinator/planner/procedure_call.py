@@ -63,6 +63,8 @@ def plan_call(bound: BoundCall, text: str, session: Session, catalogs: Catalogs)
         locations=dict(bound.locations),
     )
     match declaration.kind:
+        case ProcedureKind.COORDINATOR if _filter_of(bound) is not None:
+            return PlannedCall(replace(work, target=_target(bound, text, session, catalogs)[0]), columns)
         case ProcedureKind.COORDINATOR:
             return PlannedCall(work, columns)
         case ProcedureKind.MAINTENANCE:
@@ -77,19 +79,28 @@ def _plan_rewrite(
     bound: BoundCall, text: str, session: Session, catalogs: Catalogs, planned: PlannedCall
 ) -> PlannedCall:
     cast(TableDataRewriteProcedure, bound.procedure).validate(bound.arguments)
-    table = _resolve_table(bound, catalogs)
-    filter_text = bound.arguments.get("filter")
-    predicate = None
-    if filter_text is not None and filter_text.strip().upper() != "TRUE":
-        predicate = _analyze_filter(bound, filter_text, table, text, session)
-    target = TableTarget(table.schema, table.name, table.snapshot_id, predicate, filter_text)
+    target, table = _target(bound, text, session, catalogs)
     arguments = {**planned.work.arguments, "schema": table.schema, "table_name": table.name}
     return replace(
         planned,
         work=replace(planned.work, arguments=arguments, target=target),
-        plan=rewrite_plan(table, predicate, _source_location(bound.location)),
+        plan=rewrite_plan(table, target.filter, _source_location(bound.location)),
         inputs=(f"{table.catalog}.{table.schema}.{table.name}",),
     )
+
+
+def _filter_of(bound: BoundCall) -> str | None:
+    """The text of the argument ``filter``; None when it takes every row."""
+    text: str | None = bound.arguments.get("filter")
+    return None if text is None or text.strip().upper() == "TRUE" else text
+
+
+def _target(bound: BoundCall, text: str, session: Session, catalogs: Catalogs) -> tuple[TableTarget, TableMetadata]:
+    table = _resolve_table(bound, catalogs)
+    filter_text = _filter_of(bound)
+    predicate = None if filter_text is None else _analyze_filter(bound, filter_text, table, text, session)
+    given = bound.arguments.get("filter")
+    return TableTarget(table.schema, table.name, table.snapshot_id, predicate, given), table
 
 
 def _resolve_table(bound: BoundCall, catalogs: Catalogs) -> TableMetadata:

@@ -107,7 +107,11 @@ class ProcedureProgress:
 
 @dataclass(frozen=True, slots=True)
 class ProcedureContext:
-    """What a procedure may use while it runs; ``check_cancelled`` raises USER_CANCELED once the query was cancelled."""
+    """What a procedure may use while it runs; ``check_cancelled`` raises USER_CANCELED once the query was cancelled.
+
+    ``filter`` is the argument of that name as an expression over the table's columns, for procedures of kind
+    COORDINATOR; None when every row is meant.
+    """
 
     session: Session
     catalog: str
@@ -116,6 +120,7 @@ class ProcedureContext:
     report: Callable[[ProcedureProgress], None] = lambda _progress: None
     check_cancelled: Callable[[], None] = lambda: None
     jobs: Jobs | None = None
+    filter: RowExpression | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,3 +109,11 @@ def test_a_table_that_is_not_there(quiet: Service, name: str) -> None:
         assert code in _NO_TABLE_YET, (sql, code, text)
         assert text.endswith("db.nope does not exist")
         assert text.startswith(place(sql, argument)) or name == "rewrite_data_files", (sql, text)
+
+
+def test_a_filter_is_analyzed_whatever_the_procedure(quiet: Service) -> None:
+    for name in ("rewrite_data_files", "rewrite_position_delete_files"):
+        sql = f"CALL iceberg.system.{name}(table => 'db.t', where => 'n = 1', dry_run => true)"
+        assert refused(quiet, sql) == ("SYNTAX_ERROR", f"{place(sql, 'n = 1')}Column 'n' cannot be resolved")
+        for text in ("id = 1", "TRUE", "id IN (1, 7) OR id IS NULL"):
+            quiet.execute(f"CALL iceberg.system.{name}(table => 'db.t', where => '{text}', dry_run => true)")

@@ -104,7 +104,7 @@ class Lake:
         found = self.procedure(procedure)
         arguments = {a.name: given.get(a.name, a.default) for a in found.declaration.arguments}
         target = None
-        if procedure == "rewrite_data_files":
+        if procedure == "rewrite_data_files" or given.get("predicate") is not None:
             target = self.target(arguments["table_name"], given.get("predicate"))
         work = CallProcedure("lab", procedure, found.declaration.kind, arguments, target)
         return run_procedure(found, work, self.context())

@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from shared.errors import ErrorCode, ProcessionError
+from shared.plan.blocks import encode_constant
+from shared.plan.expressions import Call, Constant, Signature, StaticFunctionHandle, Variable
 
 PART = pa.table({"id": pa.array(range(10), pa.int64())})
 
@@ -55,6 +57,28 @@ def test_delete_files_that_would_be_joined(lake: Any, foreign: Any) -> None:
     with pytest.raises(ProcessionError, match="min-input-files must be a number, got: few"):
         call(lake, "rewrite_position_delete_files", options={"min-input-files": "few"})
     assert lake.workers.statements == []
+
+
+def test_deletes_of_some_partitions(lake: Any, foreign: Any) -> None:
+    table = lake.create("t", [PART])
+    with table.update_spec() as update:
+        update.add_identity("id")
+    lake.table("t").append(PART)
+    files = [task.file for task in lake.table("t").scan().plan_files() if task.file.spec_id == 1]
+    for file in files[:3]:
+        foreign.delete_positions(lake.table("t"), {file.file_path: [0]}, file.partition)
+    wanted = files[0].partition[0]
+    signature = Signature(name="presto.default.$operator$equal", kind="SCALAR", returnType="boolean")
+    given = (Variable(name="id", type="bigint"), Constant(valueBlock=encode_constant(wanted, "bigint"), type="bigint"))
+    handle = StaticFunctionHandle(signature=signature)
+    equal = Call(displayName="EQUAL", functionHandle=handle, returnType="boolean", arguments=given)
+    assert len(call(lake, "rewrite_position_delete_files")) == 3
+    ((partition, *_),) = call(lake, "rewrite_position_delete_files", predicate=equal)
+    assert partition == f"id={wanted}"
+    with pytest.raises(ProcessionError, match="Spark is not available"):
+        lake.call("rewrite_position_delete_files", schema="db", table_name="t", predicate=equal)
+    (statement,) = lake.workers.statements
+    assert f"where => '\\u0060id\\u0060 = {wanted}" in statement
 
 
 def test_paths_that_would_be_rewritten(lake: Any, foreign: Any) -> None:

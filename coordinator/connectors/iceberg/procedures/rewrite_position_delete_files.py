@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pyiceberg.expressions import AlwaysFalse
 from pyiceberg.table import Table
 
+from coordinator.connectors.iceberg.filters import FileFilter, file_filter, iceberg_predicate
 from coordinator.connectors.iceberg.manifests import LiveFile, Partition, read_live
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark
+from coordinator.connectors.iceberg.spark_sql import where_clause
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 _COUNTS = (
@@ -27,6 +30,7 @@ DECLARATION = ProcedureDeclaration(
     arguments=(
         *TABLE_ARGUMENTS,
         Argument("options", "map(varchar,varchar)", "Iceberg's options by name, such as 'rewrite-all' to 'true'."),
+        Argument("filter", "varchar", "Only deletes of partitions that may hold rows for which this is true."),
         Argument("dry_run", "boolean", "Only tell what would be joined.", default=False),
     ),
     output=tuple(OutputColumn(name, kind, doc) for name, kind, doc in _COUNTS),
@@ -47,15 +51,22 @@ def answer(call: Call) -> Rows:
     table = call.read()
     options: Mapping[str, str] = call.arguments["options"] or {}
     if call.arguments["dry_run"]:
-        return _dry_run(table, options)
-    row = call_spark(call, "rewrite_position_delete_files", {"options": options or None})[0]
+        return _dry_run(table, options, file_filter(call.context.filter, table))
+    where = None
+    if call.context.filter is not None:
+        predicate = iceberg_predicate(call.context.filter, table.schema())
+        if isinstance(predicate, AlwaysFalse):
+            return [[0] * len(_COUNTS)]
+        where = where_clause(predicate, table.schema())
+    row = call_spark(call, "rewrite_position_delete_files", {"options": options or None, "where": where})[0]
     return [[int(row[name]) for name, _, _ in _COUNTS]]
 
 
-def _dry_run(table: Table, options: Mapping[str, str]) -> Rows:
+def _dry_run(table: Table, options: Mapping[str, str], matches: FileFilter) -> Rows:
     groups: dict[Partition, list[LiveFile]] = {}
     for delete in read_live(table, table.current_snapshot()).deletes:
-        if delete.is_position_delete and delete.file.file_format.value.lower() != "puffin":
+        joinable = delete.is_position_delete and delete.vector is None
+        if joinable and matches(delete):
             groups.setdefault(delete.partition, []).append(delete)
     target = _number(
         options, "target-file-size-bytes", int(table.properties.get("write.delete.target-file-size-bytes", _TARGET))
