@@ -28,8 +28,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.spark]
 TABLES = """
 CREATE TABLE shop.numbered (k integer PRIMARY KEY, m integer) AS SELECT seq AS k, seq % 7 AS m FROM seq_1_to_2000;
 CREATE VIEW shop.slow AS SELECT k, sleep(60) AS s FROM shop.numbered;
-CREATE USER limited@'%' IDENTIFIED BY 'swordfish';
-GRANT SELECT ON shop.numbered TO limited@'%';
 """
 COLUMNS = "flag, t, tu, s, su, m, iu, l, lu, r, d, n, v, tx, vb, bl, day, moment, stamp, pick, several, doc"
 
