@@ -112,6 +112,20 @@ def test_a_database_that_is_away_is_told_by_the_catalogs_name() -> None:
     assert "xyzzy" not in str(caught.value)
 
 
+@pytest.mark.parametrize("mode", ["require", "verify-full"])
+def test_a_server_without_tls_is_refused_where_the_url_asks_for_it(postgres: str, mode: str) -> None:
+    address = postgres.split("@")[1]
+    url = f"jdbc:postgresql://{address}?sslmode="
+    catalogs = Catalogs([catalog_config(postgres, **{"connection-url": f"{url}{mode}"})])
+    with pytest.raises(
+        ProcessionError, match=r"Catalog pg: .*server does not support SSL, but SSL was required"
+    ) as caught:
+        catalogs.connector("pg").schemas()
+    assert caught.value.code is ErrorCode.JDBC_ERROR
+    catalogs = Catalogs([catalog_config(postgres, **{"connection-url": f"{url}disable"})])
+    assert "shop" in catalogs.connector("pg").schemas()
+
+
 @pytest.mark.parametrize(
     ("name", "value", "problem"),
     [

@@ -149,6 +149,14 @@ def test_joins_are_computed_there(catalogs: Catalogs) -> None:
     assert "InnerJoin" not in plan
 
 
+def test_a_server_without_tls_is_refused_where_the_url_asks_for_it(server: str) -> None:
+    for parameter in ("sslMode=trust", "useSSL=true"):
+        url = f"jdbc:mariadb://{server}/?{parameter}"
+        told = failure(lambda url=url: rows(catalogs_of(server, **{"connection-url": url}), "SELECT i FROM l", ON))
+        assert told.code is ErrorCode.JDBC_ERROR
+        assert told.message == "Catalog maria: SSL is required but the server doesn't support it"
+
+
 def test_a_wrong_password(server: str) -> None:
     told = failure(lambda: rows(catalogs_of(server, **{"connection-password": "wrong"}), "SELECT i FROM l", ON))
     assert told.code is ErrorCode.JDBC_ERROR

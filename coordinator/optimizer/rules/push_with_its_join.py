@@ -40,6 +40,8 @@ def push(
     if len({scan.table.connectorId for scan in parts}) != 1:
         return None
     connector = context.pushdown_of(parts[0].table.connectorId)
+    if connector is None:
+        return None
     eager = replace(
         context, session=replace(context.session, properties={**context.session.properties, STRATEGY: "EAGER"})
     )
@@ -48,7 +50,7 @@ def push(
         return None
     pushed = push_node(with_sources(node, [joined]), eager)
     scan = _one_scan(pushed)
-    if connector is None or scan is None or connector.pays(scan, parts, context.session) is not None:
+    if scan is None or connector.pays(scan, parts, context.session) is not None:
         return None
     return pushed
 

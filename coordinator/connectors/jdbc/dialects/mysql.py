@@ -172,13 +172,6 @@ def _tls_mode(parameters: Mapping[str, str]) -> str:
     return mode
 
 
-def _connected(connection: Any, parameters: Mapping[str, str]) -> None:
-    """PyMySQL goes on in the clear where a server knows no TLS."""
-    if _tls_mode(parameters) in _ENCRYPTED and not connection._secure:
-        connection.close()
-        raise ValueError("the server does not encrypt, and connection-url asks for it")
-
-
 def _explain(connection: Connection, sql: str, width: int) -> Estimate | None:
     """Rows by the steps of the outermost query: its tables' rows, each with what its conditions leave of them."""
     escaped = sql.replace(":", r"\:")
@@ -265,7 +258,6 @@ MYSQL = Dialect(
     begin_reads=_begin_reads,
     end_queries=_end_queries,
     connect_arguments=_connect_arguments,
-    connected=_connected,
     explain=_explain,
 )
 MARIADB = replace(
