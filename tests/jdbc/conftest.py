@@ -61,8 +61,11 @@ def jdbc_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine
     conf = shown | {"spark.eventLog.dir": (home / "events").as_uri()}
     packages = (*DEFAULT_PACKAGES, DIALECTS["mariadb"].driver_package)
     engine = SparkEngine(SparkSettings(home / "spark", driver_memory="1g", conf=conf, packages=packages), {})
-    # Not while a test waits for what runs in a database.
-    list(engine.run("SELECT 1", Run()))  # type: ignore[arg-type]
+    with pytest.MonkeyPatch.context() as patch:
+        # A machine's zone must not be seen in what a driver reads.
+        patch.setenv("TZ", "America/New_York")
+        # Not while a test waits for what runs in a database.
+        list(engine.run("SELECT 1", Run()))  # type: ignore[arg-type]
     yield engine
     engine.stop()
     texts = {file: file.read_text(errors="replace") for file in home.rglob("*") if file.is_file()}

@@ -15,11 +15,12 @@ from coordinator.engine.executor import Executor
 from coordinator.engine.inputs import FormatInput, spark_inputs
 from coordinator.engine.local import LocalEngine
 from coordinator.engine.spark.engine import SparkEngine
-from coordinator.planner.planned_statement import PlannedStatement, RunOnSpark
+from coordinator.planner.planned_statement import PlannedStatement, RunLocally, RunOnSpark
 from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 from tests.engine_local.test_local_engine import Run
+from tests.jdbc.conftest import catalog_config
 from tests.jdbc.faults import Query, admin_of, close, failure, in_thread, reader_of, sessions, wait_for_query
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
@@ -95,6 +96,17 @@ def test_a_large_table_is_read_in_parts_of_one_snapshot(
                     "INSERT INTO big.numbered SELECT g, g %% 7 FROM generate_series(1, 99) g"
                 )
     assert found == 2000
+
+
+def test_moments_are_those_of_the_coordinator(postgres: str, spark: SparkEngine) -> None:
+    catalogs = Catalogs([catalog_config(postgres)])
+    session = Session(user="test", catalog="pg", schema="shop")
+    work = plan_statement("SELECT day, ts, tz FROM kinds WHERE id = 1", session, catalogs, PlanCheckers()).work
+    assert isinstance(work, RunLocally)
+    with spark_inputs(work.inputs, catalogs, Run()) as inputs:
+        asked = f"SELECT CAST(day AS string), CAST(ts AS string), CAST(tz AS string) FROM {inputs[0].name}"
+        (row,) = [row for batch in spark.run(asked, Run(), inputs) for row in batch.to_pylist()]  # type: ignore[arg-type]
+    assert list(row.values()) == ["2024-02-29", "2024-02-29 01:02:03.456", "2024-02-28 23:02:03.456"]
 
 
 def test_the_parts_are_the_whole(catalogs: Catalogs, spark: SparkEngine) -> None:

@@ -166,6 +166,8 @@ def _java_arguments(settings: SparkSettings, conf: Mapping[str, str], class_path
         "-Djdk.reflect.useDirectMethodHandle=false",
         "-Dio.netty.tryReflectionSetAccessible=true",
         "-Dio.netty.allocator.type=pooled",
+        # JDBC drivers read timestamps in the zone of the machine, and Spark shows them in that of the session.
+        "-Duser.timezone=UTC",
         f"-Djava.io.tmpdir={settings.work_dir / 'tmp'}",
         f"-Dlog4j2.configurationFile={settings.work_dir / 'log4j2.properties'}",
         *(f"-D{name}={value}" for name, value in conf.items()),
