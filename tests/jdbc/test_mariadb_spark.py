@@ -27,6 +27,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 TABLES = """
 CREATE TABLE shop.numbered (k integer PRIMARY KEY, m integer) AS SELECT seq AS k, seq % 7 AS m FROM seq_1_to_2000;
+UPDATE mysql.innodb_table_stats SET n_rows = 50000000 WHERE database_name = 'shop' AND table_name = 'numbered';
+FLUSH TABLES shop.numbered;
 CREATE VIEW shop.slow AS SELECT k, sleep(60) AS s FROM shop.numbered;
 """
 COLUMNS = "flag, t, tu, s, su, m, iu, l, lu, r, d, n, v, tx, vb, bl, day, moment, stamp, pick, several, doc"
@@ -82,7 +84,13 @@ def bare(row: dict[str, Any]) -> list[Any]:
     return [v.replace(tzinfo=None) if hasattr(v, "tzinfo") else v for v in values.values()]
 
 
-def test_a_table_is_read_in_parts(catalogs: Catalogs, jdbc_spark: SparkEngine, mariadb: str) -> None:
+def test_a_large_table_is_read_in_parts(catalogs: Catalogs, jdbc_spark: SparkEngine) -> None:
+    work = plan_statement("SELECT k, m FROM numbered WHERE m > 1", SESSION, catalogs, PlanCheckers()).work
+    assert isinstance(work, RunOnSpark)
+    with spark_inputs(work.inputs, catalogs, Run()) as (made,):
+        assert isinstance(made, FormatInput)
+        bounds = ("numPartitions", "lowerBound", "upperBound", "partitionColumn")
+        assert [made.options[name] for name in bounds] == ["4", "1", "2000", "procession_part"]
     rows = run(catalogs, jdbc_spark, "SELECT k, m FROM numbered WHERE m > 1")
     assert sorted((row["k"], row["m"]) for row in rows) == [(g, g % 7) for g in range(1, 2001) if g % 7 > 1]
 

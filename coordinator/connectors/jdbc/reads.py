@@ -174,7 +174,8 @@ class StatementReads:
             return {}
         return {
             "sql": partitioning.sql,
-            "partitionColumn": self._dialect.quote(partitioning.column),
+            # Spark delimits it as it delimits the other columns.
+            "partitionColumn": partitioning.column,
             "lowerBound": str(low),
             "upperBound": str(high),
             "numPartitions": str(count),
