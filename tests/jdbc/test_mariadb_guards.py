@@ -131,6 +131,14 @@ def test_a_date_that_is_none_is_an_error(catalogs: Catalogs) -> None:
     assert "Catalog maria: a value has no place in its Presto type" in told.message
 
 
+def test_text_is_compared_there_to_leave_rows_out_and_here_to_be_exact(catalogs: Catalogs) -> None:
+    shown = explained(catalogs, "SELECT b FROM g WHERE v = 'abc' AND (p IN ('abc', 'x') OR b = 1)")
+    assert "WHERE (`T0`.`v` = CONVERT(X'616263' USING utf8mb4)) AND ((`T0`.`p` IN (" in shown
+    assert "filter not pushed down: the comparison = under collation utf8mb4_general_ci" in shown
+    for text in ("NOT (v = 'abc')", "v <> 'abc'", "v < 'abc'", "v LIKE 'a%'", "upper(v) = 'ABC'"):
+        assert "WHERE" not in explained(catalogs, f"SELECT b FROM g WHERE {text}").split("remote query")[1], text
+
+
 def test_a_join_that_grows_stays_here_and_explain_says_why(catalogs: Catalogs) -> None:
     grows = "SELECT a.n, b.n FROM many a JOIN many b ON a.k = b.k AND a.n <> b.n"
     shown = explained(

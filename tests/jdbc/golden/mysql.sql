@@ -17,11 +17,11 @@ SELECT `T0`.`i` AS `i` FROM `shop`.`l` `T0` WHERE (`T0`.`v` = CONVERT(X'' USING 
 SELECT `T0`.`i` AS `i` FROM `shop`.`l` `T0` WHERE (`T0`.`v` < CONVERT(X'62' USING utf8mb4))
 
 -- filter on text that is compared otherwise: SELECT i FROM l WHERE x = 'abc'
-SELECT `T0`.`i` AS `i`, `T0`.`x` AS `x` FROM `shop`.`l` `T0`
+SELECT `T0`.`i` AS `i`, `T0`.`x` AS `x` FROM `shop`.`l` `T0` WHERE (`T0`.`x` = CONVERT(X'616263' USING utf8mb4))
 -- filter not pushed down: the comparison = under collation utf8mb4_bin
 
 -- filter on char: SELECT i FROM l WHERE ch = CHAR 'ab'
-SELECT `T0`.`i` AS `i`, `T0`.`ch` AS `ch` FROM `shop`.`l` `T0`
+SELECT `T0`.`i` AS `i`, `T0`.`ch` AS `ch` FROM `shop`.`l` `T0` WHERE (`T0`.`ch` = CONVERT(X'6162' USING utf8mb4))
 -- filter not pushed down: the comparison = of char(5)
 
 -- LIKE: SELECT i FROM l WHERE v LIKE 'a%'

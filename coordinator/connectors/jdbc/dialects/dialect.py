@@ -62,6 +62,8 @@ class Semantics:
 
     binary_text: Callable[[str], str] | None = None
     """Text made to compare by its bytes whatever its collation, None where that cannot be had."""
+    wider_equality: bool = False
+    """Whether text that is equal by its bytes is equal there too, under every collation and for every type of text."""
     char_equality: bool = False
     """Whether char(n) compares without trailing spaces against char(n), as Presto's does."""
     empty_text: bool = True

@@ -242,6 +242,7 @@ MYSQL = Dialect(
         distinct=lambda a, b: f"(NOT ({a} <=> {b}))",
     ),
     semantics=Semantics(
+        wider_equality=True,
         # Smaller integers are computed as 64 bits there: no overflow where Presto has one.
         arithmetic=frozenset({"bigint"}),
         # CAST stops at the greatest value with no more than a warning; sums have 22 digits more than what they add.

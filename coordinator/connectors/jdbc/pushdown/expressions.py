@@ -62,6 +62,35 @@ class Translator:
         """A boolean as a condition in SQL; raises NotPushable."""
         return self._boolean(expression)
 
+    def wider(self, expression: RowExpression) -> str:
+        """A condition that holds for at least the rows of ``expression``, to leave out others. Raises NotPushable."""
+        if not self._dialect.semantics.wider_equality:
+            raise NotPushable("an equality of text")
+        match expression:
+            case SpecialForm(form="AND" | "OR"):
+                terms = [self._boolean_or_wider(argument) for argument in expression.arguments]
+                return f"({f' {expression.form} '.join(terms)})"
+            case SpecialForm(form="IN"):
+                tested, *items = (self._text(argument) for argument in expression.arguments)
+                return f"({tested} IN ({', '.join(items)}))"
+            case Call() if _name(expression) == "$operator$equal":
+                left, right = (self._text(argument) for argument in expression.arguments)
+                return f"({left} = {right})"
+            case _:
+                raise NotPushable("no equality of text")
+
+    def _boolean_or_wider(self, node: RowExpression) -> str:
+        try:
+            return self._boolean(node)
+        except NotPushable:
+            return self.wider(node)
+
+    def _text(self, node: RowExpression) -> str:
+        value = self._value(_bare(node))
+        if value.type.base not in _TEXT:
+            raise NotPushable(f"an equality of {value.type}")
+        return value.sql
+
     def column(self, expression: RowExpression) -> RemoteColumn:
         """A value as a column of a query; raises NotPushable."""
         if isinstance(expression, Variable):

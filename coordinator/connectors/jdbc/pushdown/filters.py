@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from msgspec.structs import replace
 
 from coordinator.analyzer.builders import conjunction, conjuncts
@@ -28,6 +30,9 @@ def push_filter(node: FilterNode, scan: TableScanNode, dialect: Dialect) -> Plan
         except NotPushable as reason:
             rest.append(term)
             reasons.append(str(reason))
+            # Case or trailing spaces may not count there: it sends some rows too many, but not all.
+            with suppress(NotPushable):
+                pushed.append(translator.wider(term))
     if not pushed:
         raise NotPushable("; ".join(dict.fromkeys(reasons)))
     where = tuple(dict.fromkeys((*query.where, *pushed)))
