@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.builders import NAMESPACE, conjunction, conjuncts
+from coordinator.analyzer.builders import NAMESPACE, conjunction, conjuncts, disjunction
 from coordinator.analyzer.registry import registry
 from coordinator.planner.query.builder import Ids, free_variables
 from coordinator.planner.query.outputs import output_variables
@@ -18,10 +18,33 @@ from shared.plan.nodes import EquiJoinClause, FilterNode, JoinNode, PlanNode, Pr
 
 def push_filter(node: PlanNode, predicate: RowExpression, ids: Ids) -> PlanNode:
     """``node`` filtered by ``predicate``."""
-    terms = conjuncts(predicate)
+    terms = [part for term in conjuncts(predicate) for part in factored(term)]
     fixed = [t for t in terms if not deterministic(t)]
     node = _push(node, [t for t in terms if deterministic(t)], ids)
     return FilterNode(id=ids.node(), source=node, predicate=conjunction(fixed)) if fixed else node
+
+
+def factored(term: RowExpression) -> list[RowExpression]:
+    """``(a AND x) OR (a AND y)`` as ``a`` and ``x OR y``: what all have in common may be a join's criterion.
+
+    Presto's ExtractCommonPredicatesExpressionRewriter; of terms that have one value only.
+    """
+    if not isinstance(term, SpecialForm) or term.form != "OR" or not deterministic(term):
+        return [term]
+    branches = [conjuncts(branch) for branch in _disjuncts(term)]
+    common = [part for part in branches[0] if all(part in branch for branch in branches[1:])]
+    if not common:
+        return [term]
+    rests = [[part for part in branch if part not in common] for branch in branches]
+    if not all(rests):
+        return common  # one branch is no more than what all have
+    return [*common, disjunction([conjunction(rest) for rest in rests])]
+
+
+def _disjuncts(term: RowExpression) -> list[RowExpression]:
+    if isinstance(term, SpecialForm) and term.form == "OR":
+        return [branch for argument in term.arguments for branch in _disjuncts(argument)]
+    return [term]
 
 
 def _push(node: PlanNode, terms: list[RowExpression], ids: Ids) -> PlanNode:
@@ -49,7 +72,7 @@ def _push(node: PlanNode, terms: list[RowExpression], ids: Ids) -> PlanNode:
 
 def _inner(node: JoinNode, terms: list[RowExpression], ids: Ids) -> PlanNode:
     if node.filter is not None:
-        terms = [*conjuncts(node.filter), *terms]
+        terms = [*(part for term in conjuncts(node.filter) for part in factored(term)), *terms]
     left, right = set(output_variables(node.left)), set(output_variables(node.right))
     to_left, rest = _covered(terms, left)
     to_right, rest = _covered(rest, right)
