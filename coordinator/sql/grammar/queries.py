@@ -314,6 +314,8 @@ def _relation_primary(words: Words) -> None:
         _inner_query(words)
         words.expect(")")
         words.expected = _AFTER_RELATION
+    elif words.word == "TABLE" and words.ahead(1) == "(":
+        _table_function(words)
     elif words.accept("("):
         if words.kind == "end":
             raise words.mismatch((*_RELATION, "<query>"))
@@ -328,6 +330,19 @@ def _relation_primary(words: Words) -> None:
         words.expected = _AFTER_TABLE
         if words.word == "FOR":
             _version(words)
+
+
+def _table_function(words: Words) -> None:
+    """``TABLE(f(…))``: there are none here, and Presto's text says so at the name."""
+    words.position += 2
+    start, _ = words.places[words.position]
+    at = words.position
+    _qualified_name(words)
+    if words.word != "(":
+        raise words.mismatch(("'('", "'.'"))
+    name = words.text[start : words.places[words.position - 1][1] + 1]
+    words.position = at
+    raise words.error(f"Table function {name} not registered")
 
 
 def _version(words: Words) -> None:

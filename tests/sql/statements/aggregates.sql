@@ -63,7 +63,7 @@ SELECT x > 15, count(*) FROM t GROUP BY x > 15;
 SELECT CASE WHEN x > 15 THEN 'big' ELSE 'small' END AS k, count(*) FROM t GROUP BY 1;
 SELECT length(s), count(*) FROM t GROUP BY length(s);
 SELECT min(DATE '2020-01-01'), max(DATE '2020-01-02') FROM t;
-SELECT max_by(s, x), min_by(s, x) FROM t WHERE x IS NOT NULL;
+SELECT max_by(s, x), min_by(s, x) FROM t WHERE s IS NOT NULL;
 SELECT arbitrary(1) FROM t;
 SELECT stddev_pop(CAST(x AS double)), var_samp(CAST(x AS double)) FROM t;
 SELECT corr(CAST(x AS double), CAST(d AS double)) FROM t;
