@@ -9,7 +9,7 @@ from typing import Any
 ROWS = "VALUES ('a', 1, 1.0e0, true, MAP(ARRAY['p'], ARRAY[1])), ('a', 3, 2.0e0, false, MAP(ARRAY['p', 'q'], ARRAY[2, 5])), ('b', 2, 4.0e0, true, NULL), (NULL, NULL, 0.5e0, NULL, MAP(ARRAY['r'], ARRAY[7]))"
 
 AGGREGATES: tuple[tuple[str, Any], ...] = (
-    ("count(*)", 4), ("count(v)", 3), ("count(DISTINCT k)", 2), ("sum(v)", 6), ("avg(v)", 2.0), ("min(v)", 1), ("max(k)", "b"), ("max(v, 2)", [3, 2]), ("min(v, 2)", [1, 2]),
+    ("max_data_size_for_stats(k)", 1), ("sum_data_size_for_stats(k)", 3), ("count(*)", 4), ("count(v)", 3), ("count(DISTINCT k)", 2), ("sum(v)", 6), ("avg(v)", 2.0), ("min(v)", 1), ("max(k)", "b"), ("max(v, 2)", [3, 2]), ("min(v, 2)", [1, 2]),
     ("max_by(k, v)", "a"), ("min_by(k, v)", "a"), ("max_by(k, v, 2)", ["a", "b"]), ("min_by(v, x, 2)", [None, 1]), ("bool_and(b)", False), ("bool_or(b)", True), ("every(b)", False), ("count_if(b)", 2),
     ("arbitrary(k) IS NOT NULL", True), ("any_value(k) IS NOT NULL", True), ("array_agg(v ORDER BY v)", [1, 2, 3, None]), ("array_agg(DISTINCT k ORDER BY k)", ["a", "b", None]), ("array_sort(set_agg(k))", ["a", "b", None]), ("array_sort(set_union(map_keys(m)))", ["p", "q", "r"]),
     ("map_agg(k, v) FILTER (WHERE v > 1)", {"a": 3, "b": 2}), ("multimap_agg(k, v ORDER BY v)", {"a": [1, 3], "b": [2]}), ("map_union_sum(m)", {"p": 3, "q": 5, "r": 7}), ("cardinality(map_union(m))", 3), ("histogram(k)", {"a": 2, "b": 1}),

@@ -142,7 +142,7 @@ MAPS: tuple[Case, ...] = (
 
 JSON_CASES: tuple[Case, ...] = (
     ("""json_presto_query_plan_ids(JSON '{"id": "1", "children": [{"id": "2", "children": []}]}')""", ["1", "2"]), ("""json_presto_query_plan_node_children(JSON '{"id": "1", "children": [{"id": "2", "children": []}]}', '1')""", ["2"]),
-    ("cardinality(empty_approx_set())", 0),
+    ("cardinality(empty_approx_set())", 0), ("cardinality(create_hll(1))", 1),
     ("""json_extract('{"a": {"b": [1, 2.50, "x"]}}', '$.a.b')""", '[1,2.5,"x"]'), ("""json_extract('{"a": null}', '$.a')""", "null"), ("""json_extract('{"a": 1}', '$.b')""", None), ("""json_extract('{"a b": 1}', '$["a b"]')""", "1"), ("json_extract('[1, 2, 3]', '$[1]')", "2"), ("json_extract('x', '$.a')", None),
     ("""json_extract('{"a": [{"b": 1}, {"b": 2}]}', '$.a[*].b')""", "[1,2]"), ("json_extract_scalar('[1, 2, 3]', '$[2]')", "3"), ("""json_extract_scalar('{"a": true}', '$.a')""", "true"), ("""json_extract_scalar('{"a": {"b": 1}}', '$.a')""", None), ("""json_extract_scalar('{"a": "x\\ny"}', '$.a')""", "x\ny"),
     ("""json_extract_scalar('{"a": null}', '$.a')""", None), ("json_array_length('[1, 2]')", 2), ("json_array_length('{}')", None), ("""json_array_get('["a", [3, 9], "c"]', 1)""", "[3,9]"), ("json_array_get('[1, 2]', -1)", "2"), ("json_array_get('[1]', 5)", None), ("json_array_contains('[1, 2, 3]', 2)", True),
