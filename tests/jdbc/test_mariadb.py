@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -15,10 +16,10 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.engine.executor import Executor
 from coordinator.planner.planned_statement import RunLocally
 from coordinator.validation.plan_statement import plan_statement
-from shared.errors import ErrorCode
+from shared.errors import ErrorCode, ProcessionError
 from tests.engine_local.test_local_engine import Run
-from tests.jdbc.faults import failure
-from tests.jdbc.maria import ENGINE, SESSION, catalogs_of, rows, shown
+from tests.jdbc.faults import failure, in_thread
+from tests.jdbc.maria import ENGINE, SESSION, catalogs_of, engine_of, rows, shown
 from tests.jdbc.test_pushdown import OFF, ON
 from tests.mariadb import PASSWORD
 
@@ -155,6 +156,26 @@ def test_a_server_without_tls_is_refused_where_the_url_asks_for_it(server: str) 
         told = failure(lambda url=url: rows(catalogs_of(server, **{"connection-url": url}), "SELECT i FROM l", ON))
         assert told.code is ErrorCode.JDBC_ERROR
         assert told.message == "Catalog maria: SSL is required but the server doesn't support it"
+
+
+def test_a_cancelled_statement_ends_its_remote_query(catalogs: Catalogs, server: str) -> None:
+    engine = engine_of(server, "shop")
+    with engine.connect() as connection:
+        connection.exec_driver_sql("CREATE VIEW shop.waits AS SELECT i, sleep(60) AS s FROM shop.l")
+        planned = plan_statement("SELECT i, s FROM waits", SESSION, catalogs, PlanCheckers())
+        execution, executor = Run(), Executor(catalogs, ENGINE, None, lambda _: "")  # type: ignore[arg-type]
+        thread, failures = in_thread(lambda: list(executor.execute(planned, execution)))  # type: ignore[arg-type]
+        asked = "SELECT count(*) FROM information_schema.processlist WHERE locate('`waits`', info) > 0"
+        while not connection.exec_driver_sql(f"{asked} AND id <> connection_id()").scalar_one() and not failures:
+            time.sleep(0.1)
+        execution.cancel()
+        thread.join(timeout=60)
+        assert not thread.is_alive()
+        assert connection.exec_driver_sql(f"{asked} AND id <> connection_id()").scalar_one() == 0
+    engine.dispose()
+    (told,) = failures
+    assert isinstance(told, ProcessionError)
+    assert told.code is ErrorCode.USER_CANCELED
 
 
 def test_a_wrong_password(server: str) -> None:
