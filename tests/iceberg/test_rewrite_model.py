@@ -1,7 +1,7 @@
 """Rewrites of every kind among writers of every kind: after any history the table holds the rows of a plain model.
 
 Each history runs against one table: appends and copy-on-write deletes by PyIceberg, position and equality deletes as
-another engine commits them, and rewrites of ours, with some of these while a rewrite is under way.
+another engine commits them, new partition specs, and rewrites of ours, with some of these while a rewrite is under way.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyiceberg.expressions import And, GreaterThanOrEqual, LessThan
+from pyiceberg.transforms import BucketTransform, IdentityTransform
 
 from coordinator.connectors.iceberg import copying, sorted_writes
 from coordinator.engine.spark.kernels import sorting
 from shared.errors import ErrorCode, ProcessionError
 
 EXAMPLES = 60 if os.environ.get("PROCESSION_TEST_FULL") == "1" else 8
-WRITES = ("append", "delete", "positions", "equality")
+WRITES = ("append", "delete", "positions", "equality", "evolve")
 REWRITES: dict[str, dict[str, Any]] = {
     "pack": {"options": {"min-input-files": "2"}},
     "all": {"options": {"rewrite-all": "true"}},
@@ -73,14 +74,28 @@ class History:
         if self.has_equality_deletes():
             return
         table = self.lake.table(self.name)
-        tasks = sorted(table.scan().plan_files(), key=lambda task: task.file.file_path)
-        chosen = tasks[seed % len(tasks)].file
-        arrow = pa.parquet.read_table(chosen.file_path.removeprefix("file://"))
+        current = [task.file for task in table.scan().plan_files() if task.file.spec_id == table.spec().spec_id]
+        if not current:
+            return
+        chosen = sorted(current, key=lambda file: file.file_path)[seed % len(current)]
+        arrow = pa.parquet.ParquetFile(chosen.file_path.removeprefix("file://")).read()
         place = seed % arrow.num_rows
-        self.foreign.delete_positions(table, {chosen.file_path: [place]})
+        self.foreign.delete_positions(table, {chosen.file_path: [place]}, chosen.partition)
         self.ids -= {arrow.column("id")[place].as_py()}
 
+    def evolve(self, seed: int) -> None:
+        """Partitions where there were none, or none any more."""
+        table = self.lake.table(self.name)
+        transform = IdentityTransform() if seed % 2 else BucketTransform(3)
+        with table.update_spec() as update:
+            if table.spec().is_unpartitioned():
+                update.add_field("kind", transform, f"p{len(table.specs())}")
+            for field in table.spec().fields:
+                update.remove_field(field.name)
+
     def equality(self, seed: int) -> None:
+        if not self.lake.table(self.name).spec().is_unpartitioned():
+            return
         gone = seed * self.next // 100
         self.foreign.delete_equal(self.lake.table(self.name), pa.table({"id": pa.array([gone], pa.int64())}))
         self.ids -= {gone}
