@@ -126,7 +126,7 @@ def test_version_3_after_all_maintenance_as_iceberg_java_reads_it(
     tables: Tables, java_rows: Any, monkeypatch: Any, name: str
 ) -> None:
     """One procedure after the other on one table: rows, row ids and sequence numbers stay, and Spark writes on."""
-    lineage = f"SELECT _row_id, _last_updated_sequence_number FROM {NAME}.fx.{name} ORDER BY 1"
+    lineage = f"SELECT _row_id, _last_updated_sequence_number, id FROM {NAME}.fx.{name} ORDER BY 1"
     before = tables.sql(lineage)
     monkeypatch.setattr(tables.lake, "workers", tables.local)
     later = (datetime.now(UTC) + timedelta(minutes=5)).replace(microsecond=0, tzinfo=None)
@@ -136,8 +136,9 @@ def test_version_3_after_all_maintenance_as_iceberg_java_reads_it(
         data = tables.rows(name)
         assert java_rows.found(data) == java_rows.expected(tables.lake.home, name, data.schema), procedure
         assert tables.sql(lineage) == before, procedure
-    tables.sql(f"DELETE FROM {NAME}.fx.{name} WHERE _row_id = {before[0]['_row_id']}")
-    assert tables.sql(lineage) == before[1:]
+    gone = next(row["id"] for row in before if row["id"] is not None)
+    tables.sql(f"DELETE FROM {NAME}.fx.{name} WHERE id = {gone}")
+    assert tables.sql(lineage) == [row for row in before if row["id"] != gone]
 
 
 def test_files_of_old_specs_where_spark_looks_for_them(tables: Tables, java_rows: Any, monkeypatch: Any) -> None:
