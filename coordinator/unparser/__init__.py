@@ -25,16 +25,16 @@ def unparse(root: OutputNode, dialect: str, relation_of: RelationOf) -> str:
     return _unparse(root, dialect, relation_of)[0]
 
 
-def work_of(root: OutputNode, relation_of: RelationOf) -> RunLocally | RunOnSpark | SelectRows:
+def work_of(root: OutputNode, relation_of: RelationOf, *, copies: bool = False) -> RunLocally | RunOnSpark | SelectRows:
     """Where a query runs: locally when all that it reads is small and at hand, else on Spark with snapshots pinned.
 
-    What is beyond the local engine runs on Spark as well.
+    What is beyond the local engine runs on Spark as well. ``copies``: Spark is told which joins are REPLICATED.
     """
     root = with_zones_as_text(root)
     if (selected := row_selection(root, relation_of)) is not None:
         return selected
     if not runs_locally(root, relation_of):
-        return RunOnSpark(*_unparse(root, "spark", relation_of))
+        return RunOnSpark(*_unparse(root, "spark", relation_of, copies=copies))
     try:
         return RunLocally(*_unparse(root, "duckdb", relation_of))
     except ProcessionError as local:
@@ -44,10 +44,12 @@ def work_of(root: OutputNode, relation_of: RelationOf) -> RunLocally | RunOnSpar
             raise local from None
 
 
-def _unparse(root: OutputNode, dialect: str, relation_of: RelationOf) -> tuple[str, tuple[Input, ...]]:
+def _unparse(
+    root: OutputNode, dialect: str, relation_of: RelationOf, *, copies: bool = False
+) -> tuple[str, tuple[Input, ...]]:
     scans = Scans(dialect, relation_of)
     try:
-        sql = str(Relations(dialect, scans).root(root).sql(dialect=dialect, comments=False, copy=False))
+        sql = str(Relations(dialect, scans, copies).root(root).sql(dialect=dialect, comments=False, copy=False))
     except RecursionError as error:
         raise too_large(ErrorLocation(1, 1)) from error
     return sql, tuple(scans.inputs)

@@ -37,6 +37,7 @@ class Rendering(Protocol):
 
     dialect: str
     scans: Scans
+    copies: bool
 
     def alias(self) -> str: ...
 

@@ -5,7 +5,8 @@ What is computed above the Fetch becomes SQL over the rows that were fetched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -25,7 +26,13 @@ from shared.plan.nodes import (
 from shared.plan.traversal import free_variables, output_variables
 from shared.spi.relation import RowsRelation
 
-WorkOf = Callable[[OutputNode], Work]
+
+class WorkOf(Protocol):
+    """``coordinator.unparser.work_of`` over the session's catalogs."""
+
+    def __call__(self, root: OutputNode, *, copies: bool = False) -> Work: ...
+
+
 _FETCHED = "$fetched"
 _ROW = Variable(name="$row", type="bigint")
 """The number of a fetched row: what is computed of it must not go to another one."""
@@ -56,7 +63,8 @@ def fetch_work(
     below = output_variables(fetch.source)
 
     def pass_over(source: PlanNode) -> RunOnSpark:
-        work = work_of(replace(root, source=source, columnNames=tuple(v.name for v in below), outputVariables=below))
+        names = tuple(variable.name for variable in below)
+        work = work_of(replace(root, source=source, columnNames=names, outputVariables=below), copies=True)
         assert isinstance(work, RunOnSpark), "what reads the same tables runs on the same engine"
         return work
 

@@ -25,8 +25,17 @@ def join(rendering: Rendering, node: JoinNode) -> Block:
     source = exp.Select(expressions=[column(v.name) for v in variables] or [number(1)])
     source.set("from_", exp.From(this=first))
     source.set("joins", made)
+    copied = [
+        tree.this.args["alias"].this.copy() for one, tree in zip(reversed(chain), made, strict=True) if _copied(one)
+    ]
+    if rendering.copies and copied:
+        source.set("hint", exp.Hint(expressions=[exp.Anonymous(this="BROADCAST", expressions=copied)]))
     alias = exp.TableAlias(this=name(rendering.alias()))
     return Block(exp.Subquery(this=source, alias=alias), variables)
+
+
+def _copied(node: JoinNode) -> bool:
+    return node.distributionType == "REPLICATED" and bool(node.criteria)
 
 
 def _joined(rendering: Rendering, node: JoinNode) -> Any:

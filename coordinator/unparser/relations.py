@@ -50,10 +50,11 @@ from shared.plan.types import parse_type
 
 @dataclass(slots=True)
 class Relations:
-    """Renders one plan; counts the aliases it gives out."""
+    """Renders one plan; counts the aliases it gives out. ``copies``: hints say which joins are REPLICATED."""
 
     dialect: str
     scans: Scans
+    copies: bool = False
     aliases: int = 0
 
     def root(self, node: OutputNode) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Protocol
 
@@ -254,7 +255,8 @@ class _Line:
             before = self._before_late_materialization()
             max_rows = int(session_value(self._session, "global_late_materialization_max_rows"))
             found = None if likely is None else (likely.plan, likely.rows)
-            return fetch_work(logical, before, lambda plan: work_of(plan, self._catalogs.relation), max_rows, found)
+            of_plan = partial(work_of, relation_of=self._catalogs.relation)
+            return fetch_work(logical, before, of_plan, max_rows, found)
         return constant_rows(logical) or work_of(logical, self._catalogs.relation)
 
     def _likely_rows(self, fetch: FetchNode) -> LikelyRows | None:

@@ -185,6 +185,26 @@ def test_what_is_computed_of_fetched_columns_stands_above_the_fetch(plan: Any) -
     assert "UPPER" in work.computed.sql.upper()
 
 
+@pytest.mark.parametrize(
+    ("join", "told"),
+    [
+        ("t JOIN u ON id = uid", 1),
+        ("t LEFT JOIN u ON id = uid", 1),
+        ("t JOIN u ON id = uid JOIN u v ON v.uid = id", 2),
+        ("t FULL JOIN u ON id = uid", 0),
+        ("t RIGHT JOIN u ON id = uid", 0),
+        ("t JOIN u ON id < uid", 0),
+    ],
+)
+def test_the_first_pass_copies_build_sides_that_became_small(join: str, told: int, plan: Any) -> None:
+    """What Spark is told: its own estimate is of the files, not of the columns that are left."""
+    work = plan(f"SELECT * FROM {join} ORDER BY k LIMIT 2")
+    assert isinstance(work, FetchRows)
+    hint = re.search(r"/\*\+ BROADCAST\(([^)]*)\) \*/", work.first.sql)
+    assert (0 if hint is None else len(hint[1].split(", "))) == told
+    assert "BROADCAST" not in work.otherwise.sql
+
+
 def test_narrow_columns_when_asked_for(plan: Any) -> None:
     assert deferred(plan, "SELECT id FROM t ORDER BY k LIMIT 9", min_columns="1") == ["id"]
 

@@ -11,6 +11,7 @@ from coordinator.optimizer.rules.late_materialization.gates import (
     reason_of_plan,
     too_narrow,
 )
+from coordinator.optimizer.rules.late_materialization.narrow_joins import with_copied_sides
 from coordinator.optimizer.rules.late_materialization.rewriter import Deferral, PlanRewriter, UnionConflictError
 from shared.plan.nodes import OutputNode, PlanNode, TableScanNode
 from shared.plan.traversal import variable_of_key
@@ -38,7 +39,7 @@ def apply(plan: PlanNode, context: RuleContext) -> PlanNode:
             context.note(reason)
             return plan
         try:
-            return PlanRewriter(plan, deferrals, collector.waiting, context.ids).rewrite()
+            return with_copied_sides(PlanRewriter(plan, deferrals, collector.waiting, context.ids).rewrite(), context)
         except UnionConflictError as conflict:
             early |= conflict.origins
 
