@@ -3,6 +3,7 @@
 Every statement has literals of its own; queries are sent as EXPLAIN (TYPE DISTRIBUTED), which is checked like the query
 itself and is what the peer, a Presto server, can be asked as well. Then bad statements over the statement
 protocol, while the queue is full and Spark is down. Prints JSON lines; the last one is the summary.
+The client is aiohttp's, on the same two cores: httpx alone takes 3 to 4 ms of CPU a request.
 ``python benchmarks/validate.py [statements]``; the peer runs when PRESTO_URL names one.
 """
 
@@ -22,11 +23,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
+import aiohttp
 
 ROOT = Path(__file__).parent.parent
 EXPLAIN = "EXPLAIN (TYPE DISTRIBUTED) "
 FULL_QUEUE = 20
+CROWD = {"X-Presto-Source": "crowd"}
 QUERIES = Path(__file__).parent / "data" / "tpch_queries.sql"
 HEADERS = {"X-Presto-User": "bench", "X-Presto-Catalog": "iceberg", "X-Presto-Schema": "tpch"}
 TABLES = {
@@ -173,8 +175,16 @@ class InfoProbe:
         return [float(line) for line in told.splitlines()[1:]] or [0.0]
 
 
+async def answer(client: aiohttp.ClientSession, address: str, text: str | None = None, **headers: str) -> Any:
+    """The JSON that POSTing ``text``, or else a GET, is answered with."""
+    method = "GET" if text is None else "POST"
+    async with client.request(method, address, data=text, headers=headers) as response:
+        return json.loads(await response.read())
+
+
 async def measure(
-    client: httpx.AsyncClient,
+    client: aiohttp.ClientSession,
+    url: str,
     statements: Callable[[], str],
     *,
     count: int,
@@ -190,13 +200,13 @@ async def measure(
     async def one(statement: str) -> None:
         async with gate:
             start = time.perf_counter()
-            response = await client.post("/v1/validate", content=statement)
+            verdict = await answer(client, "/v1/validate", statement)
             seconds.append(time.perf_counter() - start)
-        if not response.json().get("ok"):
-            refused.append(response.json()["error"]["message"][:150])
+        if not verdict.get("ok"):
+            refused.append(verdict["error"]["message"][:150])
 
     meter = CpuMeter(*pids)
-    probe = InfoProbe(str(client.base_url))
+    probe = InfoProbe(url)
     begun = time.perf_counter()
     tasks = []
     for number in range(count):
@@ -241,39 +251,38 @@ def stop(process: subprocess.Popen[str]) -> None:
     process.communicate(timeout=30)
 
 
-async def usable_queries(client: httpx.AsyncClient) -> list[str]:
+async def usable_queries(client: aiohttp.ClientSession) -> list[str]:
     """The queries that are accepted; why others are not is told, so that figures are of checked plans."""
     usable, left_out = [], {}
     for number, query in enumerate(tpch_queries(), 1):
-        response = await client.post("/v1/validate", content=EXPLAIN + query)
-        if response.json().get("ok"):
+        verdict = await answer(client, "/v1/validate", EXPLAIN + query)
+        if verdict.get("ok"):
             usable.append(query)
         else:
-            left_out[f"q{number:02}"] = response.json()["error"]["message"][:200]
+            left_out[f"q{number:02}"] = verdict["error"]["message"][:200]
     if left_out:
         print(json.dumps({"left_out": left_out}))
     return usable
 
 
-async def fill_queue(client: httpx.AsyncClient) -> None:
+async def fill_queue(client: aiohttp.ClientSession) -> None:
     """Statements until the group that lets nothing run is full."""
-    crowd = {"X-Presto-Source": "crowd"}
     for _ in range(FULL_QUEUE):
-        page = (await client.post("/v1/statement", content="SELECT 1", headers=crowd)).json()
+        page = await answer(client, "/v1/statement", "SELECT 1", **CROWD)
         while page["stats"]["state"] != "QUEUED":
-            page = (await client.get(page["nextUri"])).json()
+            page = await answer(client, page["nextUri"])
 
 
-async def refusals(client: httpx.AsyncClient, count: int) -> dict[str, Any]:
+async def refusals(client: aiohttp.ClientSession, count: int) -> dict[str, Any]:
     """Bad statements over the statement protocol, from POST to the error, one after another; calls and queries."""
     rng = random.Random(11)
     seconds = []
     for number in range(count):
         bad = call_statement(rng).replace("l_orderkey", "nope") if number % 2 else "SELECT nope FROM lineitem"
         begun = time.perf_counter()
-        page = (await client.post("/v1/statement", content=bad, headers={"X-Presto-Source": "crowd"})).json()
+        page = await answer(client, "/v1/statement", bad, **CROWD)
         while "nextUri" in page:
-            page = (await client.get(page["nextUri"])).json()
+            page = await answer(client, page["nextUri"])
         seconds.append(time.perf_counter() - begun)
         assert "nope" in page["error"]["message"], page
     return {"statements": count, "p50_ms": percentile(seconds, 0.5), "p99_ms": percentile(seconds, 0.99)}
@@ -281,9 +290,9 @@ async def refusals(client: httpx.AsyncClient, count: int) -> dict[str, Any]:
 
 async def run_case(url: str, case: str, count: int, pids: tuple[int, int]) -> dict[str, Any]:
     rng = random.Random(7)
-    async with httpx.AsyncClient(base_url=url, headers=HEADERS, timeout=120) as client:
-        await measure(client, lambda: call_statement(rng), count=10, rate=None, pids=pids)
-        call = await measure(client, lambda: call_statement(rng), count=count, rate=None, pids=pids)
+    async with aiohttp.ClientSession(url, headers=HEADERS) as client:
+        await measure(client, url, lambda: call_statement(rng), count=10, rate=None, pids=pids)
+        call = await measure(client, url, lambda: call_statement(rng), count=count, rate=None, pids=pids)
         print(json.dumps({"case": case, "statement": "CALL", **call}), flush=True)
         queries = await usable_queries(client)
         result: dict[str, Any] = {"call": call, "queries": len(queries)}
@@ -292,9 +301,9 @@ async def run_case(url: str, case: str, count: int, pids: tuple[int, int]) -> di
             def mixture() -> str:
                 return EXPLAIN + with_new_literals(rng.choice(queries), rng)
 
-            full = await measure(client, mixture, count=2 * count, rate=None, pids=pids, parallel=8)
+            full = await measure(client, url, mixture, count=2 * count, rate=None, pids=pids, parallel=8)
             print(json.dumps({"case": case, "statement": "TPC-H, as fast as it goes", **full}), flush=True)
-            quarter = await measure(client, mixture, count=count, rate=max(full["per_second"] / 4, 1), pids=pids)
+            quarter = await measure(client, url, mixture, count=count, rate=max(full["per_second"] / 4, 1), pids=pids)
             print(json.dumps({"case": case, "statement": "TPC-H at a quarter of capacity", **quarter}), flush=True)
             result |= {"full": full, "quarter": quarter}
         await fill_queue(client)
@@ -309,13 +318,13 @@ async def presto_explain(url: str, count: int) -> dict[str, Any]:
     rng = random.Random(7)
     seconds = []
     headers = HEADERS | {"X-Presto-Catalog": os.environ.get("PRESTO_CATALOG", "tpch"), "X-Presto-Schema": "tiny"}
-    async with httpx.AsyncClient(headers=headers, timeout=120) as client:
+    async with aiohttp.ClientSession(headers=headers) as client:
         for _ in range(count):
             query = with_new_literals(rng.choice(tpch_queries()), rng)
             begun = time.perf_counter()
-            page = (await client.post(f"{url}/v1/statement", content=EXPLAIN + query)).json()
+            page = await answer(client, f"{url}/v1/statement", EXPLAIN + query)
             while "nextUri" in page:
-                page = (await client.get(page["nextUri"])).json()
+                page = await answer(client, page["nextUri"])
             seconds.append(time.perf_counter() - begun)
     return {"p50_ms": percentile(seconds, 0.5), "p99_ms": percentile(seconds, 0.99)}
 
