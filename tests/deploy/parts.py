@@ -109,6 +109,7 @@ def spark_arguments(home: Path, port: int) -> list[str]:
 def spark() -> dict[str, str]:
     java = find_java(os.environ)
     return {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "JAVA_HOME": str(java.executable.resolve().parents[1]),
         "SPARK_DRIVER_MEMORY": "1g",
         "PYSPARK_PYTHON": sys.executable,

@@ -34,6 +34,15 @@ def test_values_run_in_the_coordinator(service: Service) -> None:
     assert re.match(r"Ran on the coordinator in .*\. Output: 3 rows ", text)
 
 
-def test_other_types_and_formats_are_refused(service: Service) -> None:
-    with pytest.raises(prestodb.exceptions.PrestoUserError, match="only DISTRIBUTED type is supported"):
-        service.execute("EXPLAIN ANALYZE (FORMAT JSON) SELECT 1")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("(TYPE LOGICAL)", "only DISTRIBUTED type is supported in EXPLAIN ANALYZE"),
+        ("(FORMAT GRAPHVIZ)", "only TEXT and JSON formats are supported in EXPLAIN ANALYZE"),
+        ("(FORMAT JSON)", "EXPLAIN ANALYZE only supports FORMAT TEXT"),
+    ],
+)
+def test_other_types_and_formats_are_refused(service: Service, options: str, message: str) -> None:
+    with pytest.raises(prestodb.exceptions.PrestoQueryError) as refused:
+        service.execute(f"EXPLAIN ANALYZE {options} SELECT 1")
+    assert refused.value.message.endswith(message)
