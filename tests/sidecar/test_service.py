@@ -248,6 +248,9 @@ def test_mutated_fragments_are_answered(
 def test_any_json_is_answered(client: httpx.Client, value: Any) -> None:
     for path in (PLAN, "/v1/expressions"):
         response = client.post(path, content=json.dumps(value).encode(), headers=HEADERS)
+        if value == [] and path == "/v1/expressions":
+            assert (response.status_code, response.json()) == (200, []), "no expression is none to fold"
+            continue
         assert response.status_code == 400
         assert failure(response)["message"]
 
