@@ -301,7 +301,7 @@ async def run_case(url: str, case: str, count: int, pids: tuple[int, int]) -> di
             def mixture() -> str:
                 return EXPLAIN + with_new_literals(rng.choice(queries), rng)
 
-            full = await measure(client, url, mixture, count=2 * count, rate=None, pids=pids, parallel=8)
+            full = await measure(client, url, mixture, count=4 * count, rate=None, pids=pids, parallel=8)
             print(json.dumps({"case": case, "statement": "TPC-H, as fast as it goes", **full}), flush=True)
             quarter = await measure(client, url, mixture, count=count, rate=max(full["per_second"] / 4, 1), pids=pids)
             print(json.dumps({"case": case, "statement": "TPC-H at a quarter of capacity", **quarter}), flush=True)

@@ -27,7 +27,7 @@ from sidecar.messages import (
 
 _PR_SET_PDEATHSIG = 1
 _RECURSION_LIMIT = 3000
-_NICENESS = 5
+_NICENESS = 10
 """Below the processes that answer HTTP: where cores are short, conversions wait for them."""
 
 
