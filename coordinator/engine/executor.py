@@ -15,7 +15,7 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.registered import find_procedure
 from coordinator.dispatch.ports import Execution, QueryProgress
 from coordinator.engine.arrow_types import rows_to_batch
-from coordinator.engine.fetch_rows import fetch_rows
+from coordinator.engine.fetch_rows import SparkReads, fetch_rows
 from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, spark_inputs
 from coordinator.engine.jobs import JobLog
 from coordinator.engine.measured import Operator, explain_analyze
@@ -41,7 +41,6 @@ from shared.spi.procedure import ProcedureContext, ProcedureProgress
 from shared.spi.relation import RowSource
 from shared.spi.table_statistics import AnalyzableCatalog
 from shared.spi.table_writes import WritableCatalog, WriteContext
-from shared.spi.workers import WorkerRuntime
 
 
 class LocalSql(Protocol):
@@ -50,23 +49,10 @@ class LocalSql(Protocol):
     def run(self, sql: str, execution: Execution, inputs: Sequence[ArrowInput] = ()) -> Iterator[pa.RecordBatch]: ...
 
 
-class SparkSql(Protocol):
-    """Spark behind ``coordinator.engine.spark``; ``shares_disk`` tells whether it sees the coordinator's files."""
-
-    @property
-    def shares_disk(self) -> bool: ...
-
-    def run(
-        self,
-        sql: str,
-        execution: Execution,
-        inputs: Sequence[SparkInput] = (),
-        operators: list[Operator] | None = None,
-    ) -> Iterator[pa.RecordBatch]: ...
+class SparkSql(SparkReads, Protocol):
+    """Spark behind ``coordinator.engine.spark``."""
 
     def write(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]: ...
-
-    def workers(self, execution: Execution) -> WorkerRuntime: ...
 
 
 class Executor:

@@ -38,8 +38,8 @@ _SCANNED_ROWS = 1_000
 _BATCH_ROWS = 8192
 
 
-class SparkSql(Protocol):
-    """Of ``coordinator.engine.executor.SparkSql``, what is needed here."""
+class SparkReads(Protocol):
+    """What reading needs of Spark; ``shares_disk`` tells whether it sees the coordinator's files."""
 
     @property
     def shares_disk(self) -> bool: ...
@@ -62,7 +62,7 @@ class PositionsUnusableError(Exception):
 def fetch_rows(
     work: FetchRows,
     execution: Execution,
-    spark: SparkSql,
+    spark: SparkReads,
     catalogs: Catalogs,
     operators: list[Operator] | None = None,
 ) -> Iterator[pa.RecordBatch]:
@@ -84,7 +84,7 @@ def fetch_rows(
     yield from _run(work.otherwise, watched, spark, catalogs)
 
 
-def _run(work: RunOnSpark, execution: _Progress, spark: SparkSql, catalogs: Catalogs) -> Iterator[pa.RecordBatch]:
+def _run(work: RunOnSpark, execution: _Progress, spark: SparkReads, catalogs: Catalogs) -> Iterator[pa.RecordBatch]:
     with spark_inputs(work.inputs, catalogs, execution, shares_disk=spark.shares_disk) as inputs:
         if execution.operators is None:
             yield from spark.run(work.sql, execution, inputs)
@@ -92,7 +92,7 @@ def _run(work: RunOnSpark, execution: _Progress, spark: SparkSql, catalogs: Cata
             yield from spark.run(work.sql, execution, inputs, execution.operators)
 
 
-def _first_pass(work: FetchRows, execution: _Progress, spark: SparkSql, catalogs: Catalogs) -> Any | None:
+def _first_pass(work: FetchRows, execution: _Progress, spark: SparkReads, catalogs: Catalogs) -> Any | None:
     """The rows with their positions, None as soon as they are too many."""
     if work.likely is not None:
         rows = _rows(work.likely.work, work.max_rows, execution, spark, catalogs)
@@ -102,7 +102,7 @@ def _first_pass(work: FetchRows, execution: _Progress, spark: SparkSql, catalogs
     return _rows(work.first, work.max_rows, execution, spark, catalogs)
 
 
-def _rows(work: RunOnSpark, most: int, execution: _Progress, spark: SparkSql, catalogs: Catalogs) -> Any | None:
+def _rows(work: RunOnSpark, most: int, execution: _Progress, spark: SparkReads, catalogs: Catalogs) -> Any | None:
     batches, count = [], 0
     with closing(_run(work, execution, spark, catalogs)) as stream:  # type: ignore[type-var]
         for batch in stream:
@@ -114,7 +114,7 @@ def _rows(work: RunOnSpark, most: int, execution: _Progress, spark: SparkSql, ca
 
 
 def _second_pass(
-    work: FetchRows, first: Any, execution: _Progress, spark: SparkSql, catalogs: Catalogs
+    work: FetchRows, first: Any, execution: _Progress, spark: SparkReads, catalogs: Catalogs
 ) -> Iterator[pa.RecordBatch]:
     """The result's rows; a list of them is complete before the first is given out."""
     if first.num_rows == 0:
@@ -139,7 +139,7 @@ def _second_pass(
 
 
 def _compute(
-    work: ComputeColumns, columns: Mapping[str, Any], count: int, execution: Execution, spark: SparkSql
+    work: ComputeColumns, columns: Mapping[str, Any], count: int, execution: Execution, spark: SparkReads
 ) -> dict[str, Any]:
     """Columns that are made of fetched ones, by the engine that would have made them in one pass."""
     given = {work.row: pa.array(range(count), pa.int64()), **{name: _for_spark(columns[name]) for name in work.columns}}
@@ -159,7 +159,7 @@ def _column_id(node: LookUpNode, key: str) -> str:
 
 
 def _look_up(
-    node: LookUpNode, rows: RowList, execution: _Progress, spark: SparkSql, catalogs: Catalogs, traffic: Traffic
+    node: LookUpNode, rows: RowList, execution: _Progress, spark: SparkReads, catalogs: Catalogs, traffic: Traffic
 ) -> Any:
     """The distinct rows of ``rows`` as a table, in its order, columns named by field id."""
     template = catalogs.look_up(node, [source for source, _ in rows.files])

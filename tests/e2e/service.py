@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,6 +102,16 @@ def start_service(etc: Path, data_dir: Path, log: Path) -> Service:
         process.stdout.close()
     assert "listening on " in line, f"did not start: {line!r}\n{log.read_text()}"
     return Service(process, line.split()[-1], data_dir, etc)
+
+
+def tpch_service(home: Path) -> Iterator[Service]:
+    """For a fixture: a service without Spark and with the tpch catalog, whose log must hold no stack trace."""
+    etc = write_etc(home / "etc", spark=False)
+    (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
+    running = start_service(etc, home / "data", home / "log")
+    yield running
+    running.stop()
+    assert "Traceback" not in (home / "log").read_text()
 
 
 def checksum(table: Table) -> tuple[int, int]:

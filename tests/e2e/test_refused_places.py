@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.e2e.service import Service, start_service, write_etc
+from tests.e2e.service import Service, tpch_service
 
 HEADERS = {"X-Presto-User": "tester", "X-Presto-Catalog": "tpch", "X-Presto-Schema": "tiny"}
 
@@ -32,13 +32,7 @@ BY_THE_ENGINE = {
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    home = tmp_path_factory.mktemp("places")
-    etc = write_etc(home / "etc", spark=False)
-    (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
-    running = start_service(etc, home / "data", home / "log")
-    yield running
-    running.stop()
-    assert "Traceback" not in (home / "log").read_text()
+    yield from tpch_service(tmp_path_factory.mktemp("places"))
 
 
 def run(service: Service, text: str) -> dict[str, object]:

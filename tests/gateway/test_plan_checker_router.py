@@ -14,7 +14,7 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from tests.e2e.service import Service, start_service, write_etc
+from tests.e2e.service import Service, tpch_service
 
 pytestmark = pytest.mark.slow
 NATIVE, JAVA = "http://native-router:8080", "http://java-router:8080"
@@ -32,13 +32,7 @@ CLIENT = {
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    home = tmp_path_factory.mktemp("router")
-    etc = write_etc(home / "etc", spark=False)
-    (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
-    running = start_service(etc, home / "data", home / "log")
-    yield running
-    running.stop()
-    assert "Traceback" not in (home / "log").read_text()
+    yield from tpch_service(tmp_path_factory.mktemp("router"))
 
 
 class Router:

@@ -79,6 +79,18 @@ def engine_of(address: str, database: str = "") -> sa.Engine:
     return sa.create_engine(f"mariadb+pymysql://reader:{PASSWORD}@{address}/{database}?charset=utf8mb4")
 
 
+def engine_with(address: str, tables: str) -> Iterator[sa.Engine]:
+    """For a fixture: the server's ``shop`` with these tables, one statement a ``;`` at the end of a line."""
+    engine = engine_of(address, "shop")
+    with engine.connect() as connection:
+        for statement in tables.split(";\n"):
+            if statement.strip():
+                connection.exec_driver_sql(statement.replace("%", "%%"))
+        connection.commit()
+    yield engine
+    engine.dispose()
+
+
 def catalogs_of(address: str, **more: str) -> Catalogs:
     values = {"connection-url": f"jdbc:mariadb://{address}/", "connection-user": "reader"}
     values |= {"connection-password": PASSWORD} | more

@@ -12,7 +12,7 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ErrorCode
 from tests.jdbc.faults import failure
-from tests.jdbc.maria import SESSION, catalogs_of, engine_of, rows
+from tests.jdbc.maria import SESSION, catalogs_of, engine_with, rows
 from tests.jdbc.test_guards import Guard
 from tests.jdbc.test_pushdown import OFF, ON
 
@@ -71,14 +71,7 @@ GUARDS = (
 
 @pytest.fixture(scope="module")
 def server(mariadb: str) -> Iterator[sa.Engine]:
-    engine = engine_of(mariadb, "shop")
-    with engine.connect() as connection:
-        for statement in TABLES.split(";\n"):
-            if statement.strip():
-                connection.exec_driver_sql(statement.replace("%", "%%"))
-        connection.commit()
-    yield engine
-    engine.dispose()
+    yield from engine_with(mariadb, TABLES)
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.spi.relation import JdbcRelation
 from tests.engine_local.test_local_engine import Run
 from tests.jdbc.faults import Query, failure, in_thread
-from tests.jdbc.maria import SESSION, catalogs_of, engine_of
+from tests.jdbc.maria import SESSION, catalogs_of, engine_with
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
@@ -36,14 +36,7 @@ COLUMNS = "flag, t, tu, s, su, m, iu, l, lu, r, d, n, v, tx, vb, bl, day, moment
 
 @pytest.fixture(scope="module")
 def admin(mariadb: str) -> Iterator[sa.Engine]:
-    engine = engine_of(mariadb, "shop")
-    with engine.connect() as connection:
-        for statement in TABLES.split(";\n"):
-            if statement.strip():
-                connection.exec_driver_sql(statement.replace("%", "%%"))
-        connection.commit()
-    yield engine
-    engine.dispose()
+    yield from engine_with(mariadb, TABLES)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from sqlalchemy import bindparam, select
 from sqlalchemy.engine import Dialect
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from coordinator.connectors.iceberg.failures import mapped
@@ -165,7 +166,9 @@ def _current_location(catalog: Catalog, schema: str, name: str) -> str | None:
     if not isinstance(catalog, SqlCatalog):
         return None
     parameters = {"catalog": catalog.name, "schema": schema, "name": name}
-    with suppress(Exception):  # whatever it is: the way below meets it again, and tells it in SQLAlchemy's terms
+    driver = catalog.engine.dialect.dbapi
+    assert driver is not None, "an engine has loaded its driver"
+    with suppress(SQLAlchemyError, driver.Error):  # the way below meets it again, and tells it in SQLAlchemy's terms
         return _straight_location(catalog, parameters)
     with catalog.engine.connect() as connection:
         location: str | None = connection.execute(_LOCATION, parameters).scalar()
