@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from coordinator.analyzer.argument_spellings import ALIASES, other_spelling
 from coordinator.analyzer.constants import evaluate_constant
 from coordinator.analyzer.procedure_resolution import resolve_procedure
 from coordinator.analyzer.syntax import parse_query
@@ -16,11 +17,11 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.sql.statements import Call, CallArgument
 from coordinator.sql.tokens import is_identifier, is_string, location_of, tokenize
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.spi.connector import Connector
 from shared.spi.procedure import Argument, Procedure, ProcedureDeclaration
 from shared.spi.session import Session
 
 TABLE_ALIAS = "table"
-FILTER_ALIAS = "where"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def bind_call(call: Call, text: str, session: Session, catalogs: Catalogs) -> Bo
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     resolved = resolve_procedure(call, session, catalogs)
     declaration = resolved.procedure.declaration
-    given = _match(call, declaration)
+    given = _match(call, declaration, catalogs.connector(resolved.catalog) if declaration.takes_table else None)
     table = given.pop(TABLE_ALIAS, None)
     if isinstance(table, CallArgument):
         given |= _split_table(table, text, declaration, resolved.catalog, session)
@@ -80,26 +81,39 @@ def bind_call(call: Call, text: str, session: Session, catalogs: Catalogs) -> Bo
     )
 
 
-def _match(call: Call, declaration: ProcedureDeclaration) -> dict[str, CallArgument | str]:
-    """Arguments by declared name; ``table`` under its own name where the procedure takes a table."""
+def _match(call: Call, declaration: ProcedureDeclaration, connector: Connector | None) -> dict[str, CallArgument | str]:
+    """Arguments by declared name; ``table`` under its own name where the procedure takes a table of ``connector``."""
     named = [a for a in call.arguments if a.name is not None]
     if named and len(named) != len(call.arguments):
         message = "Named and positional arguments cannot be mixed"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=call.location)
     if not named:
-        if len(call.arguments) > len(declaration.arguments):
+        names = [argument.name for argument in declaration.arguments]
+        if connector is not None and call.arguments and _is_dotted(call.arguments[0], connector):
+            first = [TABLE_ALIAS, *declaration.iceberg_order]
+            names = [*first, *(name for name in names[2:] if name not in first)]
+        if len(call.arguments) > len(names):
             message = "Too many arguments for procedure"
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=call.location)
-        return {d.name: a for d, a in zip(declaration.arguments, call.arguments, strict=False)}
+        return dict(zip(names, call.arguments, strict=False))
     return _match_named(named, declaration)
+
+
+def _is_dotted(argument: CallArgument, connector: Connector) -> bool:
+    """Whether a first argument is Iceberg's ``'schema.table'`` and no schema whose name has a dot."""
+    if not _is_literal(argument):
+        return False
+    name = str(argument.tokens[0].text)
+    return "." in name and not connector.schema_exists(name)
 
 
 def _match_named(named: Sequence[CallArgument], declaration: ProcedureDeclaration) -> dict[str, CallArgument | str]:
     names = {a.name.lower(): a.name for a in declaration.arguments}
     if declaration.takes_table:
         names.setdefault(TABLE_ALIAS, TABLE_ALIAS)
-    if "filter" in names:
-        names.setdefault(FILTER_ALIAS, "filter")
+    for alias, name in ALIASES.items():
+        if name in names:
+            names.setdefault(alias, name)
     matched: dict[str, CallArgument | str] = {}
     for argument in named:
         written = argument.name or ""
@@ -155,7 +169,11 @@ def _evaluate(argument: Argument, written: CallArgument, text: str, session: Ses
     if argument.type == "varchar" and _is_literal(written):  # as most are: its own value
         return str(written.tokens[0].text)
     try:
-        value = evaluate_constant(parse_query(text, written.tokens), argument.type, session)
+        value = other_spelling(
+            argument.type, written.tokens, lambda t, kind: evaluate_constant(parse_query(text, t), kind, session)
+        )
+        if value is None:
+            value = evaluate_constant(parse_query(text, written.tokens), argument.type, session)
     except ProcessionError as error:
         location = location_of(text, written.tokens[0].start)
         raise ProcessionError(error.code, error.message, location=location) from error

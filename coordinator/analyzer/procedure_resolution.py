@@ -31,7 +31,7 @@ def resolve_procedure(call: Call, session: Session, catalogs: Catalogs) -> Resol
 
     Raises ProcessionError: PROCEDURE_NOT_FOUND, or SYNTAX_ERROR located at the CALL for a missing catalog or schema.
     """
-    catalog, schema, name = _parts(call, session)
+    catalog, schema, name = _parts(call, session, catalogs)
     if schema != PROCEDURE_SCHEMA:
         raise procedure_not_found(schema, name, _known(session, catalogs))
     if catalog is None:
@@ -44,12 +44,14 @@ def resolve_procedure(call: Call, session: Session, catalogs: Catalogs) -> Resol
         raise
 
 
-def _parts(call: Call, session: Session) -> tuple[str | None, str, str]:
+def _parts(call: Call, session: Session, catalogs: Catalogs) -> tuple[str | None, str, str]:
     match call.name:
         case (catalog, schema, name):
             return catalog, schema, name
         case (schema, name):
             return None, schema, name
+        case (name,) if session.schema != PROCEDURE_SCHEMA and name in _known(session, catalogs):
+            return None, PROCEDURE_SCHEMA, name  # as in Hudi, whose schema says nothing
         case (name,):
             if session.schema is None:
                 message = "Schema must be specified when session schema is not set"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coordinator.analyzer.syntax import parse_expression
 from coordinator.analyzer.types import read_type, type_text
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.ddl import change_statement, new_column, nothing_to_do
@@ -163,36 +162,3 @@ def _comment_on_view(
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
     name = ObjectName(view.catalog, view.schema, view.name)
     return _planned(name, ViewCreation(changed, replace=True), "COMMENT", catalogs, "setting comments")
-
-
-def procedure_call(statement: sql.ExecuteTableProcedure, text: str, session: Session) -> str:
-    """``ALTER TABLE t EXECUTE p(…) WHERE …`` as the CALL that means the same, for the line to plan.
-
-    ``optimize`` (Trino's name) is ``rewrite_data_files``; a WHERE becomes its argument ``filter``.
-    """
-    name = object_name(statement.table, statement.location, session)
-    procedure = {"optimize": "rewrite_data_files"}.get(statement.procedure, statement.procedure)
-    given = [f"schema => {_literal(name.schema)}", f"table_name => {_literal(name.name)}"]
-    for argument, tokens in statement.arguments:
-        if argument is None:
-            message = "ALTER TABLE EXECUTE takes named arguments: name => value"
-            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-        written = text[tokens[0].start : tokens[-1].end + 1]
-        parse_expression(text, tokens)
-        if procedure == "rewrite_data_files" and argument == "file_size_threshold":
-            message = "file_size_threshold is Trino's; say options => map(ARRAY['min-file-size-bytes'], ARRAY['…'])"
-            raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
-        given.append(f"{_identifier(argument)} => {written}")
-    if statement.where is not None:
-        given.append(f"filter => {_literal(statement.where)}")
-    called = ".".join(_identifier(part) for part in (name.catalog, "system", procedure))
-    return f"CALL {called}({', '.join(given)})"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _identifier(name: str) -> str:
-    escaped = name.replace('"', '""')
-    return f'"{escaped}"'

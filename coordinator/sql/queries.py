@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
-from sqlglot.tokens import Token
+from sqlglot.tokens import Token, TokenType
 
 from coordinator.sql.tokens import RESERVED, Cursor, dialect, location_of, too_large
 from shared.errors import ErrorCode, ProcessionError
@@ -22,7 +22,7 @@ def parse_expression(text: str, tokens: Sequence[Token], *, end: int | None = No
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
     _refuse_semicolon(text, tokens)
     try:
-        trees = dialect().parser().parse_into(exp.Condition, list(tokens), text)
+        trees = dialect().parser().parse_into(exp.Condition, _any_map(tokens), text)
     except ParseError as error:
         raise _syntax_error(text, tokens, error) from error
     except RecursionError as error:
@@ -32,6 +32,15 @@ def parse_expression(text: str, tokens: Sequence[Token], *, end: int | None = No
         raise Cursor(text, tokens).mismatch("<expression>")
     _refuse_reserved(text, tokens, tree)
     return cast(exp.Expression, tree)
+
+
+def _any_map(tokens: Sequence[Token]) -> list[Token]:
+    """sqlglot knows ``map`` with two arguments; Spark's has any even number, which the binding of CALL reads."""
+    found = list(tokens)
+    if len(found) > 1 and found[0].text.lower() == "map" and found[1].text == "(":
+        first = found[0]
+        found[0] = Token(TokenType.VAR, "map__", first.line, first.col, first.start, first.end, first.comments)
+    return found
 
 
 def _refuse_semicolon(text: str, tokens: Sequence[Token]) -> None:

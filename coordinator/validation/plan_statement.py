@@ -24,7 +24,6 @@ from coordinator.fragmenter.fragment import fragment
 from coordinator.optimizer.optimize import FiredRule, optimize
 from coordinator.optimizer.rules.late_materialization.likely_rows import LikelyRows, likely_rows
 from coordinator.planner import session_statements, show
-from coordinator.planner.alter import procedure_call
 from coordinator.planner.describe_prepared import aliased_columns, describe_input, describe_output, origins_of
 from coordinator.planner.planned_statement import (
     AnalyzeTable,
@@ -39,6 +38,7 @@ from coordinator.planner.procedure_call import plan_call
 from coordinator.planner.query import plan_query
 from coordinator.planner.refused import refusal
 from coordinator.planner.session_properties import check_session, session_flag, session_value
+from coordinator.planner.table_execute import procedure_call
 from coordinator.planner.writes import ROWS
 from coordinator.sql import statements as sql
 from coordinator.sql.ddl_statements import ExecuteTableProcedure

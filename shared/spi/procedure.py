@@ -64,6 +64,8 @@ class ProcedureDeclaration:
     notes: str = ""
     dry_run_output: tuple[OutputColumn, ...] = ()
     """Columns of a call whose argument ``dry_run`` is true, when they are others."""
+    iceberg_order: tuple[str, ...] = ()
+    """The first arguments behind Iceberg's one dotted table name, where its procedure has another order."""
 
     def output_of(self, arguments: Mapping[str, Any]) -> tuple[OutputColumn, ...]:
         """The result columns of a call with these bound arguments."""

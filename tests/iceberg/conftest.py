@@ -67,22 +67,23 @@ def _run(kernel: str, payload: bytes) -> bytes:
 
 
 class Lake:
-    """A catalog ``lab`` under a directory: our connector, and PyIceberg as any other writer."""
+    """A catalog under a directory: our connector, and PyIceberg as any other writer."""
 
-    def __init__(self, home: Path, *, create: bool = True) -> None:
+    def __init__(self, home: Path, *, create: bool = True, catalog: str = "lab") -> None:
         self.home = home
+        self.catalog = catalog
         self.schema = "db"
         self.uri = f"sqlite:///{home}/catalog.db"
         self.workers = LocalWorkers()
         self.connector = self.connect()
-        self.other = SqlCatalog("lab", uri=self.uri, warehouse=f"file://{home}/wh")
+        self.other = SqlCatalog(catalog, uri=self.uri, warehouse=f"file://{home}/wh")
         if create:
             self.other.create_namespace("db")
 
     def connect(self) -> IcebergConnector:
         values = {"iceberg.catalog.uri": self.uri, "iceberg.catalog.warehouse": f"file://{self.home}/wh"}
         properties = {k: Property(k, v, Path("lab.properties"), i) for i, (k, v) in enumerate(values.items(), start=2)}
-        return IcebergConnector("lab", properties)
+        return IcebergConnector(self.catalog, properties)
 
     def create(self, name: str, parts: Sequence[pa.Table], **options: Any) -> Table:
         table = self.other.create_table(f"db.{name}", schema=parts[0].schema, **options)
@@ -95,7 +96,7 @@ class Lake:
 
     def context(self) -> ProcedureContext:
         session = Session(user="test", query_id="20260101_000000_00000_tests")
-        return ProcedureContext(session=session, catalog="lab", workers=self.workers, now=datetime.now(UTC))
+        return ProcedureContext(session=session, catalog=self.catalog, workers=self.workers, now=datetime.now(UTC))
 
     def procedure(self, name: str) -> Any:
         return next(p for p in (*self.connector.procedures(), CleanDataCache()) if p.declaration.name == name)
@@ -106,7 +107,7 @@ class Lake:
         target = None
         if procedure == "rewrite_data_files" or given.get("predicate") is not None:
             target = self.target(arguments["table_name"], given.get("predicate"))
-        work = CallProcedure("lab", procedure, found.declaration.kind, arguments, target)
+        work = CallProcedure(self.catalog, procedure, found.declaration.kind, arguments, target)
         return run_procedure(found, work, self.context())
 
     def change(self, change: CatalogChange) -> None:
@@ -144,8 +145,10 @@ class Lake:
             for manifest in snapshot.manifests(table.io):
                 known.add(manifest.manifest_path)
                 known |= {e.data_file.file_path for e in manifest.fetch_manifest_entry(table.io, discard_deleted=False)}
-        root = f"file://{self.home}/wh/db/{name}/"
-        return self.files(name) - {location.removeprefix(root) for location in known}
+        root = f"{self.home}/wh/db/{name}/"
+        # Hadoop writes file:/ where others write file:///.
+        plain = ("/" + location.removeprefix("file:").lstrip("/") for location in known)
+        return self.files(name) - {location.removeprefix(root) for location in plain}
 
 
 def _load(name: str) -> Any:
@@ -185,6 +188,12 @@ def java_lake() -> Callable[[Path], Any]:
         return lake
 
     return unpack
+
+
+@pytest.fixture(scope="session")
+def lake_in() -> Callable[[Path, str], Lake]:
+    """A lake in a directory, its catalog under a name of its own: a session of Spark keeps its catalogs by name."""
+    return lambda home, catalog: Lake(home, catalog=catalog)
 
 
 @pytest.fixture

@@ -87,6 +87,36 @@ def test_other_specs_and_targets(lake: Any) -> None:
     assert sorted(bound.contains_null for bound in bounds) == [False, True]
 
 
+def test_clustered_by_the_fields_that_are_asked_for(lake: Any) -> None:
+    """Each manifest is about one value of q, though p comes first in the spec; a second call finds nothing to do."""
+    table = lake.create("t", [pa.table({"id": [0], "p": ["a"], "q": ["x"]})])
+    with table.update_spec() as spec:
+        spec.add_identity("p").add_identity("q")
+    for q in "xy":
+        for p in "abc":
+            table.append(pa.table({"id": [1], "p": [p], "q": [q]}))
+    before, rows = listed(table.refresh()), lake.rows("t")
+    size = sum(m.manifest_length for m in manifests(table) if m.partition_spec_id == 1)
+    table.transaction().set_properties({"commit.manifest.target-size-bytes": str(size // 2 + 1)}).commit_transaction()
+    assert call(lake, "rewrite_manifests", sort_by=("q",)) == [(6, 2)]
+    bounds = [[(b.lower_bound, b.upper_bound) for b in m.partitions] for m in manifests(table) if m.partition_spec_id]
+    assert sorted(b[1] for b in bounds) == [(b"x", b"x"), (b"y", b"y")]
+    assert [b[0] for b in bounds] == [(b"a", b"c")] * 2
+    # Tiny manifests are mostly head: the target is set anew for two of them.
+    size = sum(m.manifest_length for m in manifests(table) if m.partition_spec_id == 1)
+    table.transaction().set_properties({"commit.manifest.target-size-bytes": str(size // 2 + 9)}).commit_transaction()
+    assert call(lake, "rewrite_manifests", sort_by=("q",)) == [(0, 0)], "settled"
+    assert call(lake, "rewrite_manifests") == [(2, 2)]
+    assert call(lake, "rewrite_manifests") == [(0, 0)], "settled"
+    assert (listed(table), lake.rows("t")) == (before, rows)
+    for wrong, message in (
+        (["id"], r"field\(s\) \[id\] were not found in current partition spec \[p, q\]. Spec ID 1"),
+        ([], "must not be empty"),
+    ):
+        with pytest.raises(ProcessionError, match=message):
+            call(lake, "rewrite_manifests", sort_by=wrong)
+
+
 def test_an_append_meanwhile_is_kept(lake: Any, monkeypatch: Any) -> None:
     from coordinator.connectors.iceberg import manifest_rewrite
 

@@ -140,4 +140,5 @@ def test_paths_are_rewritten_for_a_copy_elsewhere(lake: Both) -> None:
     location = table.location()
     (row,) = lake.ours("rewrite_table_path", "p", source_prefix=location, target_prefix="file:///elsewhere/p")
     assert row["latest_version"].endswith(".metadata.json")
+    assert (row["rewritten_manifest_file_paths_count"], row["rewritten_delete_file_paths_count"]) == (1, 0)
     assert row["file_list_location"]

@@ -101,6 +101,53 @@ def test_icebergs_spelling_of_a_table(plan: Plan, table: str) -> None:
     assert (work.target.schema, work.target.table) == ("db", "orders")
 
 
+@pytest.mark.parametrize(
+    ("written", "name", "expected"),
+    [
+        ("sort_order => 'id DESC NULLS LAST, \"a,b\" ASC'", "sorted_by", ("id DESC NULLS LAST", '"a,b" ASC')),
+        ("sort_order => 'zorder(c1,c2)'", "sorted_by", ("zorder(c1,c2)",)),
+        ("sorted_by => array('orderkey', concat('d', 'ay'))", "sorted_by", ("orderkey", "day")),
+        ("options => map('min-input-files','2', 'rewrite-all', 'true')", "options",
+         {"min-input-files": "2", "rewrite-all": "true"}),
+        ("options => map('min-input-files', 2, 'rewrite-all', true)", "options",
+         {"min-input-files": "2", "rewrite-all": "true"}),
+        ("options => 'min-input-files=2, rewrite-all=true'", "options",
+         {"min-input-files": "2", "rewrite-all": "true"}),
+        ("options => map()", "options", {}),
+    ],
+)  # fmt: skip
+def test_values_as_spark_and_hudi_write_them(plan: Plan, written: str, name: str, expected: Any) -> None:
+    arguments = bound(plan, f"CALL {REWRITE}(table => 'db.orders', {written})").arguments
+    found = arguments[name]
+    assert (dict(found) if isinstance(expected, dict) else tuple(found)) == expected
+
+
+def test_icebergs_positions_begin_with_one_dotted_name(plan: Plan) -> None:
+    arguments = bound(plan, f"CALL {ROLLBACK}('db.orders', 5)").arguments
+    assert (arguments["schema"], arguments["table_name"], arguments["snapshot_id"]) == ("db", "orders", 5)
+    work = bound(plan, f"CALL {REWRITE}('iceberg.db.orders', 'sort', 'zorder(a, b)', map('k', 'v'), 'price > 3')")
+    assert (work.arguments["schema"], work.arguments["table_name"]) == ("db", "orders")
+    assert list(work.arguments["sorted_by"]) == ["zorder(a, b)"]
+    assert work.arguments["options"] == {"k": "v"}
+    assert work.target is not None
+    assert work.target.filter_text == "price > 3"
+
+
+@pytest.mark.parametrize("settings", [{"catalog": "lake", "schema": "db"}, {"catalog": "lake"}])
+def test_hudis_names_without_a_schema(plan: Plan, settings: dict[str, Any]) -> None:
+    assert bound(plan, "CALL rollback_to_snapshot(table => 'db.t', snapshot_id => 1)", **settings).catalog == "lake"
+    assert bound(plan, "CALL help()", **settings).catalog == "system"
+
+
+def test_trinos_optimize_and_its_threshold(plan: Plan) -> None:
+    work = bound(plan, "ALTER TABLE iceberg.db.orders EXECUTE optimize(file_size_threshold => '10MB') WHERE price > 3")
+    assert work.arguments["options"] == {"min-file-size-bytes": "10485760", "min-input-files": "2"}
+    assert work.target is not None
+    assert work.target.filter_text == "price > 3"
+    with pytest.raises(ProcessionError, match=r"Unable to set procedure property 'file_size_threshold' to \['x'\]"):
+        plan("ALTER TABLE iceberg.db.orders EXECUTE optimize(file_size_threshold => 'x')")
+
+
 def test_target_of_a_rewrite(plan: Plan) -> None:
     planned = plan(f"CALL {REWRITE}(table => 'db.orders', where => 'price > 3')")
     assert isinstance(planned.work, CallProcedure)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from pyiceberg.exceptions import ValidationException
@@ -20,6 +21,8 @@ from coordinator.connectors.iceberg.snapshot_summary import summarize
 
 _TARGET = "commit.manifest.target-size-bytes"
 _EIGHT_MEGABYTES = 8 << 20
+LARGE = 256 << 20
+"""Bytes of manifests from which on Spark reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,8 @@ class ManifestGroup:
         return sum(manifest.manifest_length for manifest in self.manifests)
 
 
-def plan_manifests(table: Table, spec_id: int) -> list[ManifestGroup]:
-    """What to replace: data and delete manifests of one partition spec, unless they are one of the right size."""
+def plan_manifests(table: Table, spec_id: int, order: Sequence[int] | None = None) -> list[ManifestGroup]:
+    """What to replace: data and delete manifests of one partition spec, unless a rewrite would change nothing."""
     snapshot = table.current_snapshot()
     manifests = [] if snapshot is None else snapshot.manifests(table.io)
     text = table.properties.get(_TARGET, "")
@@ -46,19 +49,42 @@ def plan_manifests(table: Table, spec_id: int) -> list[ManifestGroup]:
     for content in (ManifestContent.DATA, ManifestContent.DELETES):
         found = tuple(m for m in manifests if m.content == content and m.partition_spec_id == spec_id)
         becomes = -(-sum(manifest.manifest_length for manifest in found) // target)
-        if len(found) > 1 or becomes > 1:
-            groups.append(ManifestGroup(content, spec_id, found, max(1, becomes)))
+        group = ManifestGroup(content, spec_id, found, max(1, becomes))
+        if (len(found) > 1 or becomes > 1) and not _is_settled(table, group, order, target):
+            groups.append(group)
     return groups
+
+
+def _is_settled(table: Table, group: ManifestGroup, order: Sequence[int] | None, target: int) -> bool:
+    """Whether there are as many manifests as there would be, and each is about partitions of its own."""
+    # What each holds beside its entries may make one more of them than there were.
+    if len(group.manifests) not in (group.becomes, group.becomes - 1) or group.size > LARGE:
+        return False
+    if any(manifest.manifest_length > 1.5 * target for manifest in group.manifests):
+        return False
+    ranges = []
+    for manifest in group.manifests:
+        keys = [_partition_order(e.data_file.partition, order or ()) for e in entries(table.io, manifest)]
+        if not keys or manifest.deleted_files_count:
+            return False
+        ranges.append((min(keys), max(keys)))
+    ranges.sort()
+    return all(low[1] <= high[0] for low, high in pairwise(ranges))
 
 
 class RewriteManifests(SnapshotProducer["RewriteManifests"]):
     """Replaces the manifests of ``groups`` on the main branch; all of them must still be listed there."""
 
     def __init__(
-        self, transaction: Transaction, groups: Iterable[ManifestGroup], properties: Mapping[str, str]
+        self,
+        transaction: Transaction,
+        groups: Iterable[ManifestGroup],
+        properties: Mapping[str, str],
+        order: Sequence[int] | None = None,
     ) -> None:
         super().__init__(Operation.REPLACE, transaction, transaction._table.io, snapshot_properties=dict(properties))
         self._groups = list(groups)
+        self._order = order
         self._counts: dict[str, str] = {}
         self.added = 0
 
@@ -74,7 +100,7 @@ class RewriteManifests(SnapshotProducer["RewriteManifests"]):
             live = [listed[m.manifest_path] for m in group.manifests if holds_live(m)]
             found = [entry for manifest in live for entry in entries(self._io, manifest)]
             processed += len(found)
-            written += [self._written(group, share) for share in _clustered(found, group.becomes)]
+            written += [self._written(group, share) for share in _clustered(found, group.becomes, self._order)]
         gone = set(replaced)
         kept = [manifest for path, manifest in listed.items() if path not in gone]
         self.added = len(written)
@@ -104,17 +130,19 @@ class RewriteManifests(SnapshotProducer["RewriteManifests"]):
         )
 
 
-def _clustered(found: list[ManifestEntry], count: int) -> Iterator[Sequence[ManifestEntry]]:
-    """About equal shares, files of one partition beside each other."""
-    found.sort(key=lambda entry: _partition_order(entry.data_file.partition))
+def _clustered(
+    found: list[ManifestEntry], count: int, order: Sequence[int] | None
+) -> Iterator[Sequence[ManifestEntry]]:
+    """About equal shares, files of one partition beside each other; ``order`` are the fields that count most."""
+    found.sort(key=lambda entry: _partition_order(entry.data_file.partition, order or ()))
     for number in range(count):
         share = found[number * len(found) // count : (number + 1) * len(found) // count]
         if share:
             yield share
 
 
-def _partition_order(partition: Any) -> list[tuple[bool, str, Any]]:
+def _partition_order(partition: Any, first: Sequence[int]) -> list[tuple[bool, str, Any]]:
     """Values in their order, nulls first; values of types that do not compare by their text."""
-    values = [partition[i] for i in range(len(partition))]
+    values = [partition[i] for i in (*first, *range(len(partition)))]
     plain = (int, float, str, bytes)
     return [(v is not None, "" if isinstance(v, plain) else str(v), v if isinstance(v, plain) else 0) for v in values]

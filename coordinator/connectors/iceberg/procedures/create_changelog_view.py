@@ -33,6 +33,7 @@ DECLARATION = ProcedureDeclaration(
         Argument("identifier_columns", "array(varchar)", "What makes rows the same; default: the identifier fields."),
     ),
     output=(OutputColumn("changelog_view", "varchar", "The view that was made or replaced."),),
+    iceberg_order=("changelog_view", "options", "compute_updates", "identifier_columns", "net_changes"),
     example="CALL iceberg.system.create_changelog_view(table => 'sales.orders', "
     "options => map(array['start-snapshot-id'], array['8954597067493422955']))",
     notes="Iceberg's own procedure works the changes out in Spark. Where Spark has a view that lives as long as its "

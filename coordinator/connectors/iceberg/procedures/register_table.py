@@ -25,6 +25,7 @@ DECLARATION = ProcedureDeclaration(
         OutputColumn("total_records_count", "bigint", "Rows of its data files."),
         OutputColumn("total_data_files_count", "bigint", "Its data files."),
     ),
+    iceberg_order=("metadata_file",),
     example="CALL iceberg.system.register_table(table => 'sales.orders', "
     "metadata_file => 's3://lake/sales/orders/metadata/00003-2f1c.metadata.json')",
 )

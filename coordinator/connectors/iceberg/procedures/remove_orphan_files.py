@@ -65,19 +65,26 @@ DECLARATION = ProcedureDeclaration(
         Argument("dry_run", "boolean", "Only list them; default: true unless older_than is given."),
         Argument("max_concurrent_deletes", "integer", "Files deleted at the same time; default: 8."),
         Argument("stream_results", "boolean", f"Show at most {_SAMPLE} of them."),
-        Argument("file_list_view", "varchar", "A table of this catalog, or a view of Spark's, with file_path and "
-                 "last_modified, instead of a listing."),
+        Argument(
+            "file_list_view",
+            "varchar",
+            "A table of this catalog, or a view of Spark's, with file_path and last_modified, instead of a listing.",
+        ),
         Argument("equal_schemes", "map(varchar,varchar)", "Schemes that mean the same, such as 's3a,s3n' to 's3'."),
         Argument("equal_authorities", "map(varchar,varchar)", "Authorities that mean the same."),
         Argument("prefix_mismatch_mode", "varchar", f"What another scheme or authority does: {', '.join(_MODES)}."),
         Argument("prefix_listing", "boolean", "List by prefix where the storage can, where Spark lists."),
     ),
     output=(OutputColumn("orphan_file_location", "varchar", "A file that was deleted, or would be."),),
+    iceberg_order=(
+        *("older_than", "location", "dry_run", "max_concurrent_deletes", "file_list_view", "equal_schemes"),
+        *("equal_authorities", "prefix_mismatch_mode", "prefix_listing", "stream_results"),
+    ),
     example="CALL iceberg.system.remove_orphan_files('sales', 'orders', older_than => TIMESTAMP '2026-11-01 00:00:00')",
     notes="Without older_than nothing is deleted unless dry_run => false says so. Files younger than a day are never "
     "taken: a writer may not have committed them yet. Names that begin with _ or . are left alone. Where there are "
     "more than 256 MB of manifests, Iceberg's own procedure does it in Spark.",
-)  # fmt: skip
+)
 
 
 def answer(call: Call) -> Rows:

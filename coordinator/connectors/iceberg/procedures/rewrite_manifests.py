@@ -1,12 +1,13 @@
-"""``CALL catalog.system.rewrite_manifests(schema, table_name, use_caching, spec_id, dry_run)``"""
+"""``CALL catalog.system.rewrite_manifests(schema, table_name, use_caching, spec_id, sort_by, dry_run)``"""
 
 from __future__ import annotations
 
 import logging
 
 from pyiceberg.manifest import ManifestContent
+from pyiceberg.partitioning import PartitionSpec
 
-from coordinator.connectors.iceberg.manifest_rewrite import ManifestGroup, RewriteManifests, plan_manifests
+from coordinator.connectors.iceberg.manifest_rewrite import LARGE, ManifestGroup, RewriteManifests, plan_manifests
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark
 from shared.errors import ErrorCode, ProcessionError
@@ -20,8 +21,6 @@ from shared.spi.procedure import (
 )
 
 logger = logging.getLogger(__name__)
-_LARGE = 256 << 20
-"""Bytes of manifests from which on Spark reads them."""
 
 DECLARATION = ProcedureDeclaration(
     name="rewrite_manifests",
@@ -31,6 +30,11 @@ DECLARATION = ProcedureDeclaration(
         *TABLE_ARGUMENTS,
         Argument("use_caching", "boolean", "Keep the entries in Spark's cache while they are sorted, where it sorts."),
         Argument("spec_id", "integer", "Only manifests of this partition spec; default: the current one."),
+        Argument(
+            "sort_by",
+            "array(varchar)",
+            "Partition fields to cluster by, the most important first; default: all, in the order of the spec.",
+        ),
         Argument("dry_run", "boolean", "Only list the manifests.", default=False),
     ),
     output=(
@@ -45,8 +49,9 @@ DECLARATION = ProcedureDeclaration(
         OutputColumn("expected_manifests_count", "integer", "How many replace all of its kind."),
     ),
     example="CALL iceberg.system.rewrite_manifests('sales', 'orders')",
-    notes="The new manifests are of commit.manifest.target-size-bytes. A single manifest of the right size stays, so "
-    "a second call does nothing. Above 256 MB of manifests Iceberg's own procedure does it in Spark.",
+    notes="The new manifests are of commit.manifest.target-size-bytes. Manifests stay that are of the right number and "
+    "each about partitions of their own, so a second call does nothing. Above 256 MB of manifests Iceberg's own "
+    "procedure does it in Spark.",
 )
 
 
@@ -56,14 +61,17 @@ def answer(call: Call) -> Rows:
     table = call.catalog.open(call.schema, call.table)
     if spec is not None and spec not in table.specs():
         raise ArgumentError("spec_id", f"Cannot find spec with id: {spec}")
-    groups = plan_manifests(table, table.spec().spec_id if spec is None else spec)
+    spec_id = table.spec().spec_id if spec is None else spec
+    order = _order(call, table.specs()[spec_id])
+    groups = plan_manifests(table, spec_id, order)
     if call.arguments["dry_run"]:
         return [row for group in groups for row in _rows(group)]
     if not groups:
         return [[0, 0]]
-    if sum(group.size for group in groups) > _LARGE:
+    if sum(group.size for group in groups) > LARGE:
+        given = {name: call.arguments[name] for name in ("use_caching", "spec_id", "sort_by")}
         try:
-            row = call_spark(call, "rewrite_manifests", {"use_caching": call.arguments["use_caching"], "spec_id": spec})
+            row = call_spark(call, "rewrite_manifests", given)
         except ProcessionError as error:
             if error.code is not ErrorCode.NO_NODES_AVAILABLE:
                 raise
@@ -74,12 +82,29 @@ def answer(call: Call) -> Rows:
     call.context.report(ProcedureProgress(0, replaced, "rewriting manifests"))
     transaction = table.transaction()
     properties = {"engine-name": "procession", "procession.query-id": call.context.session.query_id}
-    producer = RewriteManifests(transaction, groups, properties)
+    producer = RewriteManifests(transaction, groups, properties, order)
     producer.commit()
     call.context.check_cancelled()
     transaction.commit_transaction()
     call.context.report(ProcedureProgress(replaced, replaced, "rewriting manifests"))
     return [[replaced, producer.added]]
+
+
+def _order(call: Call, spec: PartitionSpec) -> list[int] | None:
+    """Positions in the partition of the fields of ``sort_by``; None for the order of the spec."""
+    names = call.arguments["sort_by"]
+    if names is None:
+        return None
+    if not names:
+        raise ArgumentError("sort_by", "sort_by must not be empty when provided")
+    known = [field.name for field in spec.fields]
+    if missing := [name for name in names if name not in known]:
+        message = (
+            f"Cannot set manifest sorting because specified field(s) [{', '.join(missing)}] were not found in current "
+            f"partition spec [{', '.join(known)}]. Spec ID {spec.spec_id}"
+        )
+        raise ArgumentError("sort_by", message)
+    return [known.index(name) for name in names]
 
 
 def _rows(group: ManifestGroup) -> Rows:

@@ -33,6 +33,8 @@ DECLARATION = ProcedureDeclaration(
     output=(
         OutputColumn("latest_version", "varchar", "The newest metadata file of the copy."),
         OutputColumn("file_list_location", "varchar", "A CSV file of source and target paths."),
+        OutputColumn("rewritten_manifest_file_paths_count", "integer", "Manifests whose paths were changed."),
+        OutputColumn("rewritten_delete_file_paths_count", "integer", "Position delete files whose paths were changed."),
     ),
     dry_run_output=(
         OutputColumn("file_path", "varchar", "A file that the table refers to."),
@@ -54,7 +56,7 @@ def answer(call: Call) -> Rows:
     if call.arguments["dry_run"]:
         return _listed(table, call.arguments)
     row = call_spark(call, "rewrite_table_path", {name: call.arguments[name] for name in _PASSED_ON})[0]
-    return [[row["latest_version"], row["file_list_location"]]]
+    return [[row[column.name] for column in DECLARATION.output]]
 
 
 def _listed(table: Table, arguments: Arguments) -> Rows:
