@@ -105,6 +105,11 @@ class SparkEngine:
         connection = self._connection
         return connection is not None and connection.alive
 
+    @property
+    def parallelism(self) -> int:
+        """Tasks at once. A Spark of this machine tells without running: dry runs do not wait for its start."""
+        return _local_cores(self._settings) or self.connect().parallelism
+
     def connect(self) -> Connection:
         """The live connection, made when there is none; raises ProcessionError when Spark cannot be had."""
         connection = self._connection
@@ -180,6 +185,9 @@ class SparkEngine:
 
 
 class _Connecting(Protocol):
+    @property
+    def parallelism(self) -> int: ...
+
     def connect(self) -> Connection: ...
 
 
@@ -188,6 +196,10 @@ class _Fixed:
     """Stands for the engine where one session is given."""
 
     connection: Connection
+
+    @property
+    def parallelism(self) -> int:
+        return self.connection.parallelism
 
     def connect(self) -> Connection:
         return self.connection
@@ -213,7 +225,7 @@ class _Runner:
 
     @property
     def parallelism(self) -> int:
-        return self._engine.connect().parallelism
+        return self._engine.parallelism
 
     def batches(self, frame: Callable[[SparkSession], DataFrame]) -> Iterator[pa.RecordBatch]:
         """The frame's batches as they arrive; raises ProcessionError."""
@@ -278,10 +290,17 @@ def _session(url: str, *, embedded: bool) -> SparkSession:
     return session
 
 
-def _parallelism(session: SparkSession, settings: SparkSettings) -> int:
+def _local_cores(settings: SparkSettings) -> int | None:
     local = re.fullmatch(r"local\[(\d+|\*)\]", settings.master) if settings.remote is None else None
+    if local is None:
+        return None
+    return (os.cpu_count() or 1) if local[1] == "*" else int(local[1])
+
+
+def _parallelism(session: SparkSession, settings: SparkSettings) -> int:
+    local = _local_cores(settings)
     if local is not None:
-        return (os.cpu_count() or 1) if local[1] == "*" else int(local[1])
+        return local
     value = session.conf.get("spark.default.parallelism", None)
     if value is not None:
         return int(value)
