@@ -28,10 +28,10 @@ is at hand in any client: `CALL system.help()`, `CALL system.help(procedure => '
 Arguments go by name (`name => value`) or by position, not both; names are compared without case. Values are constant
 expressions. Where a table is named, `table => 'schema.table'` stands for `schema` and `table_name`.
 
-Other engines' spellings mean the same: Iceberg's `where` and `sort_order => 'a DESC, b'` (here `filter` and `sorted_by`),
-its positions, which begin with one `'schema.table'`, Spark's `array('a')` and `map('k', 'v')`, Hudi's `CALL name(…)`
-without a schema and `options => 'k=v,l=w'`, and Trino's `ALTER TABLE t EXECUTE name(…) [WHERE …]` with `optimize`,
-`file_size_threshold` and `retention_threshold`.
+Other engines' spellings mean the same: Iceberg's `where` and `sort_order => 'a DESC, b'` (here `filter` and
+`sorted_by`), its positions, which begin with one `'schema.table'`, Spark's `array('a')` and `map('k', 'v')`, Hudi's
+`CALL name(…)` without a schema and `options => 'k=v,l=w'`, and Trino's `ALTER TABLE t EXECUTE name(…) [WHERE …]` with
+`optimize`, `file_size_threshold` and `retention_threshold`.
 """
 
 

@@ -9,6 +9,8 @@ from coordinator.connectors.iceberg.parquet_folders import list_folder, partitio
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.source_tables import Source
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
+from coordinator.connectors.iceberg.procedures.through_spark import run_spark
+from coordinator.connectors.iceberg.spark_sql import quoted_path
 from coordinator.connectors.iceberg.table_import import ImportedTable, imported_table, make_table
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureProgress
@@ -43,7 +45,21 @@ def look(call: Call, source: Source, properties: Mapping[str, str]) -> ImportedT
         listed = list_folder(io, source.folder)
         may_miss = bool(call.arguments["ignore_missing_files"])
         files = read_footers(io, listed, progress, parallelism=parallelism, may_miss=may_miss)
-        return imported_table(files, partition_types(listed), properties)
+        made = imported_table(files, partition_types(listed), properties)
+    _check_complete(call, source, made)
+    return made
+
+
+def _check_complete(call: Call, source: Source, made: ImportedTable) -> None:
+    """Partitions of a table of Spark may lie elsewhere, and folders may be none of its partitions."""
+    if source.table is None or call.arguments["ignore_missing_files"]:
+        return
+    query = f"SELECT count(*) AS n FROM {quoted_path(source.table)}"  # noqa: S608
+    (row,) = run_spark(call, query, "count the source of")
+    found = sum(file.record_count for file in made.files)
+    if row["n"] != found:
+        message = f"Table {'.'.join(source.table)} has {row['n']} rows and the files under its folder {found}"
+        raise ArgumentError("source_table", message, ErrorCode.NOT_SUPPORTED)
 
 
 def make(call: Call, made: ImportedTable, location: str | None, properties: dict[str, str]) -> int:
