@@ -1,0 +1,67 @@
+"""Coordinator and worker of a rewrite in one process of less than 1 GiB, whatever the number of deleted rows.
+
+What others do with such tables: Iceberg #10054 and #13674 (585 equality delete files of 17 rows), Trino #21180.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+pytestmark = pytest.mark.slow
+FULL = os.environ.get("PROCESSION_TEST_FULL") == "1"
+ROWS = 40_000_000 if FULL else 2_000_000
+KEYS = 24_000_000 if FULL else 900_000
+MEBIBYTES = 1024
+
+
+def rewritten(lake: Any, name: str) -> int:
+    """MiB that the rewrite took at most."""
+    script = Path(__file__).with_name("measured_rewrite.py")
+    child = subprocess.run([sys.executable, str(script), str(lake.home), name], capture_output=True, check=False)
+    assert child.returncode == 0, child.stderr.decode()
+    return int(child.stdout)
+
+
+def left(lake: Any, name: str) -> tuple[int, int]:
+    """Rows and their sum, by DuckDB over the files."""
+    paths = [task.file.file_path.removeprefix("file://") for task in lake.table(name).scan().plan_files()]
+    rows, total = duckdb.sql(f"SELECT count(*), sum(id)::BIGINT FROM read_parquet({paths!r})").fetchall()[0]
+    return int(rows), int(total)
+
+
+def wide(start: int, count: int) -> pa.Table:
+    ids = np.arange(start, start + count)
+    text = pa.array([f"{i:0100d}" for i in range(997)]).take(pa.array(ids % 997))
+    return pa.table({"id": ids, "note": text})
+
+
+def test_equality_deletes_of_half_the_rows_in_many_files(lake: Any, foreign: Any) -> None:
+    lake.create("t", [wide(n * ROWS // 4, ROWS // 4) for n in range(4)])
+    ids = np.arange(0, 2 * KEYS, 2)
+    for part in np.array_split(ids[:-300], 6):
+        foreign.delete_equal(lake.table("t"), pa.table({"id": part}))
+    for part in np.array_split(ids[-300:], 300 if FULL else 8):
+        foreign.delete_equal(lake.table("t"), pa.table({"id": part}))
+    took = rewritten(lake, "t")
+    kept = np.setdiff1d(np.arange(ROWS), ids, assume_unique=True)
+    assert left(lake, "t") == (len(kept), int(kept.sum()))
+    assert took < MEBIBYTES, f"{took} MiB"
+
+
+def test_position_deletes_of_half_a_large_file(lake: Any, foreign: Any) -> None:
+    lake.create("t", [wide(0, ROWS)])
+    (path,) = (task.file.file_path for task in lake.table("t").scan().plan_files())
+    gone = range(0, min(ROWS, 4_000_000), 2 if FULL else 8)
+    foreign.delete_positions(lake.table("t"), {path: gone})
+    took = rewritten(lake, "t")
+    assert left(lake, "t") == (ROWS - len(gone), ROWS * (ROWS - 1) // 2 - sum(gone))
+    assert took < MEBIBYTES, f"{took} MiB"
