@@ -84,6 +84,25 @@ def test_the_moment_is_in_the_zone_that_it_says(lake: Any) -> None:
     assert {row[0] for row in lake.rows("t")} == {4, 5, 6}
 
 
+def test_delete_files_of_expired_partitions_go_with_them(lake: Any, foreign: Any) -> None:
+    table = create(lake, PartitionField(3, 1000, MonthTransform(), "m"))
+    by_month = {task.file.partition[0]: task.file for task in table.scan().plan_files()}
+    january, february = (by_month[(2026 - 1970) * 12 + month] for month in (0, 1))
+    for file in (january, february):
+        foreign.delete_positions(lake.table("t"), {file.file_path: [0]}, file.partition)
+        foreign.delete_equal(lake.table("t"), pa.table({"id": pa.array([100], pa.int64())}), file.partition)
+    ((*_,),) = [row for row in call(lake, older_than=datetime(2026, 2, 1)) if row[0] == "m=2026-01"]
+    snapshot = lake.table("t").current_snapshot()
+    assert snapshot.summary["removed-delete-files"] == "2"
+    left = [e.data_file for m in snapshot.manifests(table.io) for e in m.fetch_manifest_entry(table.io)]
+    assert sorted((f.content.value, f.partition[0]) for f in left) == [
+        (kind, february.partition[0]) for kind in (0, 1, 2)
+    ]
+    assert lake.orphans("t") == set()
+    assert [tuple(row) for row in lake.call("remove_dangling_deletes", schema="db", table_name="t").rows] == [(0,)]
+    assert lake.rewrite("t", {"rewrite-all": "true"})["rewritten_rows_count"] == 1
+
+
 def test_files_added_meanwhile_stay(lake: Any, monkeypatch: Any) -> None:
     create(lake, PartitionField(2, 1000, DayTransform(), "d"))
     catalog = lake.connector.tables_of

@@ -22,7 +22,9 @@ Check = Callable[[TableMetadata], None]
 
 
 class EditFiles(SnapshotProducer["EditFiles"]):
-    """Adds ``added`` and drops ``dropped`` on the main branch; every dropped file must still be live.
+    """Adds ``added`` and drops ``dropped`` on the main branch; every dropped data file must still be live.
+
+    Delete files that somebody else took out meanwhile are none to drop.
 
     ``check`` sees the metadata that each attempt builds on, the first one included.
     """
@@ -40,6 +42,7 @@ class EditFiles(SnapshotProducer["EditFiles"]):
         super().__init__(operation, transaction, transaction._table.io, snapshot_properties=dict(properties or {}))
         self._added = list(added)
         self._dropped = {file.key: file for file in dropped}
+        self._gone: set[str] = set()
         self._check = check
 
     def stage(self) -> None:
@@ -55,8 +58,9 @@ class EditFiles(SnapshotProducer["EditFiles"]):
         self._check(metadata)
         head = metadata.snapshot_by_name(self._target_branch)
         listed = [] if head is None else [m for m in self.listed(head) if holds_live(m)]
-        changed = self._touched([m for m in listed if m.content == ManifestContent.DATA]) if self._dropped else {}
-        if missing := sorted(self._dropped.keys() - {key for _, gone in changed.values() for key in gone}):
+        changed = self._touched(listed)
+        self._gone = {key for _, gone in changed.values() for key in gone}
+        if missing := sorted(key for key, file in self._dropped.items() if file.is_data and key not in self._gone):
             raise ValidationException(f"Missing required files to delete: {', '.join(missing[:5])}")
         kept = [self.without(m, *changed[m.manifest_path]) if m.manifest_path in changed else m for m in listed]
         return [*self.added_manifests(self._added, ManifestContent.DATA), *kept]
@@ -64,7 +68,10 @@ class EditFiles(SnapshotProducer["EditFiles"]):
     def _touched(self, manifests: Sequence[ManifestFile]) -> dict[str, tuple[list[ManifestEntry], set[str]]]:
         """Manifests that list dropped files: their live entries, and the keys of those that go."""
         found: dict[str, tuple[list[ManifestEntry], set[str]]] = {}
+        kinds = {ManifestContent.DATA if file.is_data else ManifestContent.DELETES for file in self._dropped.values()}
         for manifest in manifests:
+            if manifest.content not in kinds:
+                continue
             listed = entries(self._io, manifest)
             if gone := {live(entry).key for entry in listed} & self._dropped.keys():
                 found[manifest.manifest_path] = listed, gone
@@ -76,6 +83,6 @@ class EditFiles(SnapshotProducer["EditFiles"]):
             self._parent_snapshot_id,
             self._operation,
             added=self._added,
-            removed=[file.file for file in self._dropped.values()],
+            removed=[file.file for key, file in self._dropped.items() if key in self._gone],
             properties=snapshot_properties,
         )

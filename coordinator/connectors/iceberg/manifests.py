@@ -50,6 +50,10 @@ class LiveFile:
         return self.file.spec_id, tuple(self.file.partition[i] for i in range(len(self.file.partition)))
 
     @property
+    def is_data(self) -> bool:
+        return self.file.content == DataFileContent.DATA
+
+    @property
     def is_position_delete(self) -> bool:
         return self.file.content == DataFileContent.POSITION_DELETES
 

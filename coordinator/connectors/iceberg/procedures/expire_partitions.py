@@ -48,9 +48,12 @@ def answer(call: Call) -> Rows:
     given: datetime = call.arguments["older_than"]
     aware = given if given.tzinfo is not None else given.replace(tzinfo=zone(call.context.session.time_zone))
     moment = aware.astimezone(UTC).replace(tzinfo=None)
-    files = [f for f in read_live(table, table.current_snapshot()).data if _is_older(table, fields, f, moment)]
+    live = read_live(table, table.current_snapshot())
+    files = [f for f in live.data if _is_older(table, fields, f, moment)]
+    # Delete files of a partition apply to nothing outside of it.
+    deletes = [f for f in live.deletes if _is_older(table, fields, f, moment)]
     if files and not call.arguments["dry_run"]:
-        _delete(table, files)
+        _delete(table, [*files, *deletes])
     return _rows(table, files)
 
 
