@@ -17,7 +17,6 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.sql.statements import Call, CallArgument
 from coordinator.sql.tokens import is_identifier, is_string, location_of, tokenize
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
-from shared.spi.connector import Connector
 from shared.spi.procedure import Argument, Procedure, ProcedureDeclaration
 from shared.spi.session import Session
 
@@ -53,7 +52,7 @@ def bind_call(call: Call, text: str, session: Session, catalogs: Catalogs) -> Bo
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     resolved = resolve_procedure(call, session, catalogs)
     declaration = resolved.procedure.declaration
-    given = _match(call, declaration, catalogs.connector(resolved.catalog) if declaration.takes_table else None)
+    given = _match(call, declaration, _order(call, declaration, resolved.catalog, session, catalogs))
     table = given.pop(TABLE_ALIAS, None)
     if isinstance(table, CallArgument):
         given |= _split_table(table, text, declaration, resolved.catalog, session)
@@ -81,30 +80,40 @@ def bind_call(call: Call, text: str, session: Session, catalogs: Catalogs) -> Bo
     )
 
 
-def _match(call: Call, declaration: ProcedureDeclaration, connector: Connector | None) -> dict[str, CallArgument | str]:
-    """Arguments by declared name; ``table`` under its own name where the procedure takes a table of ``connector``."""
+def _match(call: Call, declaration: ProcedureDeclaration, order: Sequence[str]) -> dict[str, CallArgument | str]:
+    """Arguments by declared name; ``table`` under its own name where the procedure takes a table."""
     named = [a for a in call.arguments if a.name is not None]
     if named and len(named) != len(call.arguments):
         message = "Named and positional arguments cannot be mixed"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=call.location)
     if not named:
-        names = [argument.name for argument in declaration.arguments]
-        if connector is not None and call.arguments and _is_dotted(call.arguments[0], connector):
-            first = [TABLE_ALIAS, *declaration.iceberg_order]
-            names = [*first, *(name for name in names[2:] if name not in first)]
-        if len(call.arguments) > len(names):
+        if len(call.arguments) > len(order):
             message = "Too many arguments for procedure"
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=call.location)
-        return dict(zip(names, call.arguments, strict=False))
+        return dict(zip(order, call.arguments, strict=False))
     return _match_named(named, declaration)
 
 
-def _is_dotted(argument: CallArgument, connector: Connector) -> bool:
-    """Whether a first argument is Iceberg's ``'schema.table'`` and no schema whose name has a dot."""
-    if not _is_literal(argument):
-        return False
-    name = str(argument.tokens[0].text)
-    return "." in name and not connector.schema_exists(name)
+def _order(
+    call: Call, declaration: ProcedureDeclaration, catalog: str, session: Session, catalogs: Catalogs
+) -> Sequence[str]:
+    """The positions of a call: as declared, or Iceberg's and Hudi's, which begin with one name of a table."""
+    names = [argument.name for argument in declaration.arguments]
+    arguments = call.arguments
+    if not declaration.takes_table or not arguments or arguments[0].name is not None or not _is_literal(arguments[0]):
+        return names
+    first, connector = str(arguments[0].tokens[0].text), catalogs.connector(catalog)
+    if "." in first:
+        is_table = not connector.schema_exists(first)
+    else:
+        required = sum(argument.required for argument in declaration.arguments)
+        may_be = len(arguments) < required or not _is_literal(arguments[1])
+        inside = session.schema is not None and session.catalog == catalog
+        is_table = may_be and inside and connector.table(str(session.schema), first) is not None
+    if not is_table:
+        return names
+    leading = [TABLE_ALIAS, *declaration.iceberg_order]
+    return [*leading, *(name for name in names[2:] if name not in leading)]
 
 
 def _match_named(named: Sequence[CallArgument], declaration: ProcedureDeclaration) -> dict[str, CallArgument | str]:

@@ -133,6 +133,16 @@ def test_icebergs_positions_begin_with_one_dotted_name(plan: Plan) -> None:
     assert work.target.filter_text == "price > 3"
 
 
+def test_one_name_is_a_table_of_the_sessions_schema(plan: Plan) -> None:
+    work = bound(plan, f"CALL {REWRITE}('orders')", catalog="iceberg", schema="db")
+    assert (work.arguments["schema"], work.arguments["table_name"]) == ("db", "orders")
+    arguments = bound(plan, f"CALL {ROLLBACK}('orders', 5)", catalog="iceberg", schema="db").arguments
+    assert (arguments["schema"], arguments["table_name"], arguments["snapshot_id"]) == ("db", "orders", 5)
+    for settings in ({"catalog": "iceberg"}, {"catalog": "iceberg", "schema": "none"}):
+        with pytest.raises(ProcessionError, match="Required procedure argument 'table_name' is missing"):
+            bound(plan, f"CALL {REWRITE}('orders')", **settings)
+
+
 @pytest.mark.parametrize("settings", [{"catalog": "lake", "schema": "db"}, {"catalog": "lake"}])
 def test_hudis_names_without_a_schema(plan: Plan, settings: dict[str, Any]) -> None:
     assert bound(plan, "CALL rollback_to_snapshot(table => 'db.t', snapshot_id => 1)", **settings).catalog == "lake"
