@@ -120,9 +120,9 @@ def _match_named(named: Sequence[CallArgument], declaration: ProcedureDeclaratio
     names = {a.name.lower(): a.name for a in declaration.arguments}
     if declaration.takes_table:
         names.setdefault(TABLE_ALIAS, TABLE_ALIAS)
-    for alias, name in ALIASES.items():
-        if name in names:
-            names.setdefault(alias, name)
+    for alias, meant in ALIASES.items():
+        if meant in names:
+            names.setdefault(alias, meant)
     matched: dict[str, CallArgument | str] = {}
     for argument in named:
         written = argument.name or ""
