@@ -15,14 +15,12 @@ from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.snapshots import Operation, Summary
 
-from coordinator.connectors.iceberg.manifests import entries, holds_live
+from coordinator.connectors.iceberg.manifests import LARGE_MANIFESTS, entries, holds_live
 from coordinator.connectors.iceberg.snapshot_producer import SnapshotProducer
 from coordinator.connectors.iceberg.snapshot_summary import summarize
 
 _TARGET = "commit.manifest.target-size-bytes"
 _EIGHT_MEGABYTES = 8 << 20
-LARGE = 256 << 20
-"""Bytes of manifests from which on Spark reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ def plan_manifests(table: Table, spec_id: int, order: Sequence[int] | None = Non
 def _is_settled(table: Table, group: ManifestGroup, order: Sequence[int] | None, target: int) -> bool:
     """Whether there are as many manifests as there would be, and each is about partitions of its own."""
     # What each holds beside its entries may make one more of them than there were.
-    if len(group.manifests) not in (group.becomes, group.becomes - 1) or group.size > LARGE:
+    if len(group.manifests) not in (group.becomes, group.becomes - 1) or group.size > LARGE_MANIFESTS:
         return False
     if any(manifest.manifest_length > 1.5 * target for manifest in group.manifests):
         return False

@@ -23,6 +23,10 @@ Partition = tuple[int, tuple[Any, ...]]
 """Spec id and partition values: what delete files and data files are matched by."""
 
 
+LARGE_MANIFESTS = 256 << 20
+"""Bytes of manifests from which on Spark reads them, where there is one."""
+
+
 @dataclass(frozen=True, eq=False)
 class LiveFile:
     """A live manifest entry; compared by identity."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,9 +11,10 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.expiry import Expired, Limits, expiry_updates, same_references, select
 from coordinator.connectors.iceberg.file_deletion import concurrent_deletes, delete_all
 from coordinator.connectors.iceberg.instants import from_millis, to_millis
+from coordinator.connectors.iceberg.manifests import LARGE_MANIFESTS
 from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.procedures.through_spark import call_spark, moment
+from coordinator.connectors.iceberg.procedures.through_spark import call_spark_if_any, moment
 from coordinator.connectors.iceberg.unreachable import FileKind, Reachability, Unneeded, reachability, used_by
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
@@ -26,9 +26,6 @@ from shared.spi.procedure import (
     ProcedureProgress,
 )
 
-logger = logging.getLogger(__name__)
-_LARGE = 256 << 20
-"""Bytes of manifests from which on Spark reads them."""
 _COUNTS: tuple[tuple[str, FileKind, str], ...] = (
     ("deleted_data_files_count", "data", "Data files deleted."),
     ("deleted_position_delete_files_count", "position deletes", "Position delete files deleted."),
@@ -76,7 +73,11 @@ def answer(call: Call) -> Rows:
     table = call.catalog.open(call.schema, call.table)
     _check_allowed(table)
     first = _plan(call, table, limits)
-    if not call.arguments["dry_run"] and first.found.to_read > _LARGE and (rows := _by_spark(call)) is not None:
+    if (
+        not call.arguments["dry_run"]
+        and first.found.to_read > LARGE_MANIFESTS
+        and (rows := _by_spark(call)) is not None
+    ):
         return rows
     first.found.read_manifests(_progress(call, "reading manifests"))
     if call.arguments["dry_run"]:
@@ -151,14 +152,8 @@ def _by_spark(call: Call) -> Rows | None:
     """Iceberg's own row; None when there is no Spark."""
     given = {"older_than": moment(call, call.arguments["older_than"])}
     given |= {name: call.arguments[name] for name in _PASSED_ON}
-    try:
-        row = call_spark(call, "expire_snapshots", given)[0]
-    except ProcessionError as error:
-        if error.code is not ErrorCode.NO_NODES_AVAILABLE:
-            raise
-        logger.info("%s.%s: no Spark, manifests are read here", call.schema, call.table)
-        return None
-    return [[int(row[name] or 0) for name, _, _ in _COUNTS]]
+    rows = call_spark_if_any(call, "expire_snapshots", given)
+    return None if rows is None else [[int(rows[0][name] or 0) for name, _, _ in _COUNTS]]
 
 
 def _deleted(call: Call, table: Table, files: Sequence[Unneeded], at_once: int) -> list[int]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
-from typing import cast
+from typing import Any, cast
 
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.file_deletion import concurrent_deletes, delete_all
 from coordinator.connectors.iceberg.file_references import FileReferences, spelling
 from coordinator.connectors.iceberg.listing import FoundFile, walk
+from coordinator.connectors.iceberg.manifests import LARGE_MANIFESTS
 from coordinator.connectors.iceberg.orphans import (
     Mode,
     ReferencedFiles,
@@ -25,7 +25,7 @@ from coordinator.connectors.iceberg.orphans import (
 )
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.procedures.through_spark import call_spark, moment
+from coordinator.connectors.iceberg.procedures.through_spark import call_spark, call_spark_if_any, moment
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
     Argument,
@@ -36,9 +36,6 @@ from shared.spi.procedure import (
     ProcedureProgress,
 )
 
-logger = logging.getLogger(__name__)
-_LARGE = 256 << 20
-"""Bytes of manifests from which on Spark reads them."""
 _DEFAULT_AGE, _LEAST_AGE = timedelta(days=3), timedelta(days=1)
 _SAMPLE = 20_000
 _Find = Callable[[Sequence[str]], list[str]]
@@ -96,17 +93,14 @@ def answer(call: Call) -> Rows:
     listed = call.arguments["file_list_view"]
     view = None if listed is None else call.catalog.load(*_name(call, listed))
     if listed is not None and view is None:
-        return _by_spark(call, dry_run=dry_run)
+        return _paths(call_spark(call, "remove_orphan_files", _given(call, dry_run=dry_run)))
     equal = (call.arguments["equal_schemes"] or {}, call.arguments["equal_authorities"] or {})
     references = FileReferences(spelling(*equal))
     needed = ReferencedFiles(table.io, references)
-    if needed.list_manifests(table) > _LARGE:
-        try:
-            return _by_spark(call, dry_run=dry_run)
-        except ProcessionError as error:
-            if error.code is not ErrorCode.NO_NODES_AVAILABLE:
-                raise
-            logger.info("%s.%s: no Spark, manifests are read here", call.schema, call.table)
+    if needed.list_manifests(table) > LARGE_MANIFESTS:
+        rows = call_spark_if_any(call, "remove_orphan_files", _given(call, dry_run=dry_run))
+        if rows is not None:
+            return _paths(rows)
     needed.read(_progress(call, "reading manifests"))
     files = walk(table.io, location, hidden=hidden_names(table)) if view is None else _of_view(view, location)
     with Spool() as orphans:
@@ -216,8 +210,11 @@ def _rows(call: Call, locations: Iterable[str]) -> Rows:
     return shown
 
 
-def _by_spark(call: Call, *, dry_run: bool) -> Rows:
-    """Iceberg's own procedure."""
+def _given(call: Call, *, dry_run: bool) -> dict[str, Any]:
+    """The arguments of Iceberg's own procedure."""
     given = {"older_than": moment(call, call.arguments["older_than"]), "dry_run": dry_run}
-    rows = call_spark(call, "remove_orphan_files", given | {name: call.arguments[name] for name in _PASSED_ON})
+    return given | {name: call.arguments[name] for name in _PASSED_ON}
+
+
+def _paths(rows: Iterable[Mapping[str, Any]]) -> Rows:
     return sorted([str(row["orphan_file_location"])] for row in rows)

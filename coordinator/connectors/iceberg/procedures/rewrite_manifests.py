@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-
 from pyiceberg.manifest import ManifestContent
 from pyiceberg.partitioning import PartitionSpec
 
-from coordinator.connectors.iceberg.manifest_rewrite import LARGE, ManifestGroup, RewriteManifests, plan_manifests
+from coordinator.connectors.iceberg.manifest_rewrite import ManifestGroup, RewriteManifests, plan_manifests
+from coordinator.connectors.iceberg.manifests import LARGE_MANIFESTS
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.procedures.through_spark import call_spark
-from shared.errors import ErrorCode, ProcessionError
+from coordinator.connectors.iceberg.procedures.through_spark import call_spark_if_any
 from shared.spi.procedure import (
     Argument,
     ArgumentError,
@@ -19,8 +17,6 @@ from shared.spi.procedure import (
     ProcedureKind,
     ProcedureProgress,
 )
-
-logger = logging.getLogger(__name__)
 
 DECLARATION = ProcedureDeclaration(
     name="rewrite_manifests",
@@ -68,16 +64,11 @@ def answer(call: Call) -> Rows:
         return [row for group in groups for row in _rows(group)]
     if not groups:
         return [[0, 0]]
-    if sum(group.size for group in groups) > LARGE:
+    if sum(group.size for group in groups) > LARGE_MANIFESTS:
         given = {name: call.arguments[name] for name in ("use_caching", "spec_id", "sort_by")}
-        try:
-            row = call_spark(call, "rewrite_manifests", given)
-        except ProcessionError as error:
-            if error.code is not ErrorCode.NO_NODES_AVAILABLE:
-                raise
-            logger.info("%s.%s: no Spark, manifests are read here", call.schema, call.table)
-        else:
-            return [[int(row[0]["rewritten_manifests_count"]), int(row[0]["added_manifests_count"])]]
+        rows = call_spark_if_any(call, "rewrite_manifests", given)
+        if rows is not None:
+            return [[int(rows[0][column.name]) for column in DECLARATION.output]]
     replaced = sum(len(group.manifests) for group in groups)
     call.context.report(ProcedureProgress(0, replaced, "rewriting manifests"))
     transaction = table.transaction()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +13,8 @@ from coordinator.connectors.iceberg.procedures.table_procedure import Call
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ProcedureProgress
+
+logger = logging.getLogger(__name__)
 
 
 def call_spark(call: Call, procedure: str, arguments: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -25,6 +28,17 @@ def call_spark(call: Call, procedure: str, arguments: Mapping[str, Any]) -> Sequ
     rows = run_spark(call, sql, procedure)
     call.context.report(ProcedureProgress(1, 1, f"{procedure} by Iceberg in Spark"))
     return rows
+
+
+def call_spark_if_any(call: Call, procedure: str, arguments: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:
+    """As ``call_spark``; None when there is no Spark, and the coordinator does alone what is large."""
+    try:
+        return call_spark(call, procedure, arguments)
+    except ProcessionError as error:
+        if error.code is not ErrorCode.NO_NODES_AVAILABLE:
+            raise
+        logger.info("%s.%s: no Spark, manifests are read here", call.schema, call.table)
+        return None
 
 
 def run_spark(call: Call, sql: str, description: str) -> Sequence[Mapping[str, Any]]:
