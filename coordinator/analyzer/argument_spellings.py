@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlglot.tokens import Token, TokenType
@@ -30,6 +31,8 @@ def other_spelling(kind: str, tokens: Sequence[Token], evaluate: Evaluate) -> An
         return tuple(entry.strip() for entry in _ENTRY.findall(str(tokens[0].text)))
     if kind == "map(varchar,varchar)" and len(tokens) == 1 and is_string(tokens[0]):
         return _options(str(tokens[0].text))
+    if kind == "timestamp" and len(tokens) == 1 and is_string(tokens[0]):
+        return _moment(str(tokens[0].text))
     if kind.startswith("array(") and _is_call(tokens, "array"):
         return tuple(evaluate(part, kind[len("array(") : -1]) for part in _arguments(tokens))
     if kind == "map(varchar,varchar)" and _is_call(tokens, "map"):
@@ -38,6 +41,15 @@ def other_spelling(kind: str, tokens: Sequence[Token], evaluate: Evaluate) -> An
             values = [_text(part, evaluate) for part in parts]
             return dict(zip(values[::2], values[1::2], strict=True))
     return None
+
+
+def _moment(text: str) -> datetime | None:
+    """Spark casts text to a timestamp; one with a zone is left to be refused."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    return found if found.tzinfo is None else None
 
 
 def _options(text: str) -> dict[str, str] | None:

@@ -14,7 +14,8 @@ from coordinator.analyzer.constants import evaluate_constant
 from coordinator.analyzer.procedure_resolution import resolve_procedure
 from coordinator.analyzer.syntax import parse_query
 from coordinator.connectors.registry import Catalogs
-from coordinator.sql.statements import Call, CallArgument
+from coordinator.sql.call_argument import CallArgument
+from coordinator.sql.statements import Call
 from coordinator.sql.tokens import is_identifier, is_string, location_of, tokenize
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.procedure import Argument, Procedure, ProcedureDeclaration

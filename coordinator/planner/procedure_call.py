@@ -137,10 +137,14 @@ def _analyze_filter(
 def _in_statement(bound: BoundCall, filter_text: str, inside: ErrorLocation | None, text: str) -> ErrorLocation | None:
     """Where in the statement a place of the filter's text stands, when that was written as a plain literal."""
     start = bound.literals.get("filter")
-    if inside is None or start is None or not text.startswith("'", start):
+    # In ALTER TABLE … EXECUTE the filter stands behind WHERE as it is.
+    is_plain = start is not None and text.startswith(filter_text, start)
+    if inside is None or start is None or not (is_plain or text.startswith("'", start)):
         return bound.locations.get("filter", bound.location)
     lines = filter_text.split("\n")
     offset = sum(len(line) + 1 for line in lines[: inside.line - 1]) + inside.column - 1
+    if is_plain:
+        return location_of(text, start + offset)
     position = start + 1
     for character in filter_text[:offset]:
         position += 2 if character == "'" else 1

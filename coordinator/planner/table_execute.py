@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
+from sqlglot import exp
+from sqlglot.tokens import Token, TokenType
+
 from coordinator.analyzer.constants import evaluate_constant
 from coordinator.analyzer.literals import zone_of
 from coordinator.analyzer.syntax import parse_query
 from coordinator.planner.object_names import object_name
 from coordinator.sql import ddl_statements as sql
-from shared.errors import ErrorCode, ProcessionError
+from coordinator.sql.call_argument import CallArgument
+from coordinator.sql.statements import Call
+from coordinator.sql.tokens import location_of
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.session import Session
 from shared.units import parse_data_size, parse_duration
 
@@ -18,49 +24,49 @@ _TRINO_NAMES: Mapping[str, str] = {"optimize": "rewrite_data_files", "optimize_m
 _AGED = frozenset(("expire_snapshots", "remove_orphan_files"))
 
 
-def procedure_call(statement: sql.ExecuteTableProcedure, text: str, session: Session) -> str:
-    """The text of the CALL, for the line to plan; a WHERE becomes the argument ``filter``. Raises ProcessionError.
+def procedure_call(statement: sql.ExecuteTableProcedure, text: str, session: Session) -> Call:
+    """The CALL, its arguments at their places in ``text``; a WHERE is the argument ``filter``. Raises ProcessionError.
 
     Of Trino's arguments, ``file_size_threshold`` and ``retention_threshold`` become what they mean here.
     """
     name = object_name(statement.table, statement.location, session)
     procedure = _TRINO_NAMES.get(statement.procedure, statement.procedure)
-    given = [f"schema => {_literal(name.schema)}", f"table_name => {_literal(name.name)}"]
-    for argument, tokens in statement.arguments:
-        if argument is None:
+    given = [_literal(text, key, value, 0, statement.location) for key, value in (
+        ("schema", name.schema), ("table_name", name.name))]  # fmt: skip
+    for argument in statement.arguments:
+        if argument.name is None:
             message = "ALTER TABLE EXECUTE takes named arguments: name => value"
-            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-        if (procedure == "rewrite_data_files" and argument == "file_size_threshold") or (
-            procedure in _AGED and argument == "retention_threshold"
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=argument.location)
+        written = argument.name.lower()
+        if (procedure == "rewrite_data_files" and written == "file_size_threshold") or (
+            procedure in _AGED and written == "retention_threshold"
         ):
-            value = str(evaluate_constant(parse_query(text, tokens), "varchar", session))
-            given.append(_threshold(argument, value, statement, session))
-            continue
-        given.append(f"{_identifier(argument)} => {text[tokens[0].start : tokens[-1].end + 1]}")
-    if statement.where is not None:
-        given.append(f"filter => {_literal(statement.where)}")
-    called = ".".join(_identifier(part) for part in (name.catalog, "system", procedure))
-    return f"CALL {called}({', '.join(given)})"
+            key, value = _threshold(written, argument, text, session)
+            given.append(_literal(text, key, value, argument.tokens[0].start, argument.location))
+        else:
+            given.append(argument)
+    if statement.where:
+        start, end = statement.where[0].start, statement.where[-1].end + 1
+        given.append(_literal(text, "filter", text[start:end], start, location_of(text, start)))
+    return Call((name.catalog, "system", procedure), tuple(given), statement.location)
 
 
-def _threshold(argument: str, value: str, statement: sql.ExecuteTableProcedure, session: Session) -> str:
+def _threshold(name: str, argument: CallArgument, text: str, session: Session) -> tuple[str, str]:
+    """The argument that means the same, and its value as text."""
+    value = str(evaluate_constant(parse_query(text, argument.tokens), "varchar", session))
     try:
-        if argument == "file_size_threshold":
+        if name == "file_size_threshold":
             # Trino joins any two files below the threshold.
-            options = {"min-file-size-bytes": str(parse_data_size(value)), "min-input-files": "2"}
-            keys, values = (", ".join(map(_literal, side)) for side in (options, options.values()))
-            return f"options => map(ARRAY[{keys}], ARRAY[{values}])"
+            return "options", f"min-file-size-bytes={parse_data_size(value)},min-input-files=2"
         moment = session.start.astimezone(zone_of(session.time_zone)) - timedelta(seconds=parse_duration(value))
     except (ValueError, OverflowError) as error:
-        message = f"Unable to set procedure property '{argument}' to ['{value}']: {error}"
-        raise ProcessionError(ErrorCode.INVALID_PROCEDURE_ARGUMENT, message, location=statement.location) from error
-    return f"older_than => TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}'"
+        message = f"Unable to set procedure property '{name}' to ['{value}']: {error}"
+        raise ProcessionError(ErrorCode.INVALID_PROCEDURE_ARGUMENT, message, location=argument.location) from error
+    return "older_than", f"{moment:%Y-%m-%d %H:%M:%S.%f}"
 
 
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _identifier(name: str) -> str:
-    escaped = name.replace('"', '""')
-    return f'"{escaped}"'
+def _literal(text: str, name: str, value: str, start: int, location: ErrorLocation) -> CallArgument:
+    """An argument that is a plain string, which ``start`` says the place of."""
+    at = location_of(text, start)
+    token = Token(TokenType.STRING, value, at.line, at.column, start, start + len(value) - 1)
+    return CallArgument(name, exp.Literal.string(value), (token,), location)

@@ -10,6 +10,7 @@ from typing import Literal
 
 from sqlglot.tokens import Token
 
+from coordinator.sql.call_argument import CallArgument
 from shared.errors import ErrorLocation
 
 Name = tuple[str, ...]
@@ -164,12 +165,12 @@ class SetTableProperties:
 
 @dataclass(frozen=True, slots=True)
 class ExecuteTableProcedure:
-    """``ALTER TABLE t EXECUTE procedure(arguments) [WHERE predicate]``; ``where`` is the predicate's text."""
+    """``ALTER TABLE t EXECUTE procedure(arguments) [WHERE predicate]``; ``where`` are the predicate's tokens."""
 
     table: Name
     procedure: str
-    arguments: tuple[tuple[str | None, tuple[Token, ...]], ...]
-    where: str | None
+    arguments: tuple[CallArgument, ...]
+    where: tuple[Token, ...]
     location: ErrorLocation
 
 

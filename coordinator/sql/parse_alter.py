@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sqlglot.tokens import Token
-
+from coordinator.sql.call_argument import CallArgument
 from coordinator.sql.ddl_statements import (
     AddColumn,
     AlterColumn,
@@ -17,6 +16,7 @@ from coordinator.sql.ddl_statements import (
     RenameView,
     SetTableProperties,
 )
+from coordinator.sql.parse_call import read_argument
 from coordinator.sql.parse_parts import (
     column_definition,
     column_type,
@@ -26,7 +26,6 @@ from coordinator.sql.parse_parts import (
     object_name,
     properties,
     property_assignment,
-    text_of,
 )
 from coordinator.sql.statements import OtherStatement, Statement
 from coordinator.sql.tokens import Cursor
@@ -119,17 +118,10 @@ def _alter_column(cursor: Cursor, table: Name, exists: bool, location: ErrorLoca
 
 def _execute(cursor: Cursor, table: Name, location: ErrorLocation) -> ExecuteTableProcedure:
     procedure = cursor.identifier()
-    arguments: list[tuple[str | None, tuple[Token, ...]]] = []
+    arguments: list[CallArgument] = []
     if cursor.accept("(") and not cursor.accept(")"):
-        while True:
-            name = None
-            if cursor.keyword(1) == "=>":
-                name = cursor.word()
-                cursor.expect("=>")
-            arguments.append((name, expression_tokens(cursor)))
-            if cursor.expect(",", ")") == ")":
-                break
-    where = None
-    if cursor.accept("WHERE"):
-        where = text_of(cursor, expression_tokens(cursor))
+        arguments.append(read_argument(cursor))
+        while cursor.expect(",", ")") == ",":
+            arguments.append(read_argument(cursor))
+    where = expression_tokens(cursor) if cursor.accept("WHERE") else ()
     return ExecuteTableProcedure(table, procedure, tuple(arguments), where, location)

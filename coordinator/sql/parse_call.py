@@ -5,8 +5,9 @@ from __future__ import annotations
 from sqlglot.expressions import Expression
 from sqlglot.tokens import TokenType
 
+from coordinator.sql.call_argument import CallArgument
 from coordinator.sql.queries import parse_expression
-from coordinator.sql.statements import Call, CallArgument
+from coordinator.sql.statements import Call
 from coordinator.sql.tokens import Cursor
 
 _NESTING = {
@@ -25,13 +26,14 @@ def parse_call(cursor: Cursor) -> Call:
     cursor.expect("(")
     arguments: list[CallArgument] = []
     if not cursor.accept(")"):
-        arguments.append(_argument(cursor))
+        arguments.append(read_argument(cursor))
         while cursor.expect(",", ")") == ",":
-            arguments.append(_argument(cursor))
+            arguments.append(read_argument(cursor))
     return Call(name, tuple(arguments), location)
 
 
-def _argument(cursor: Cursor) -> CallArgument:
+def read_argument(cursor: Cursor) -> CallArgument:
+    """One argument of a call, positional or ``name => value``."""
     location = cursor.location
     name = None
     if cursor.keyword(1) == "=>":

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from sqlglot.expressions import Expression
 from sqlglot.tokens import Token
 
+from coordinator.sql.call_argument import CallArgument
 from coordinator.sql.ddl_statements import DdlStatement
 from coordinator.sql.dml_statements import DmlStatement
 from shared.errors import ErrorLocation
@@ -30,19 +30,6 @@ class ExplainFormat(Enum):
     TEXT = "TEXT"
     JSON = "JSON"
     GRAPHVIZ = "GRAPHVIZ"
-
-
-@dataclass(frozen=True, slots=True)
-class CallArgument:
-    """An argument as written; ``name`` is None for a positional one.
-
-    ``tokens`` are those of the value, which ``tree`` shows parsed; ``location`` is where the argument begins.
-    """
-
-    name: str | None
-    tree: Expression
-    tokens: tuple[Token, ...]
-    location: ErrorLocation
 
 
 @dataclass(frozen=True, slots=True)

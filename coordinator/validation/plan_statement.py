@@ -142,8 +142,7 @@ class _Line:
             case sql.ExecuteImmediate():
                 return self._execute(statement.text, statement.parameters, statement.location)
             case ExecuteTableProcedure():
-                called = procedure_call(statement, text, self._session)
-                return self._plan(parse_statement(called), called)
+                return self._call(procedure_call(statement, text, self._session), text)
             case sql.OtherStatement():
                 raise refusal(statement)
             case _:

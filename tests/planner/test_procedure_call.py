@@ -158,6 +158,40 @@ def test_trinos_optimize_and_its_threshold(plan: Plan) -> None:
         plan("ALTER TABLE iceberg.db.orders EXECUTE optimize(file_size_threshold => 'x')")
 
 
+@pytest.mark.parametrize(
+    ("text", "at", "message"),
+    [
+        ("ALTER TABLE iceberg.db.orders EXECUTE rewrite_data_files(nope => 1)", "nope", "Unknown argument name: nope"),
+        ("ALTER TABLE iceberg.db.orders\n EXECUTE optimize(sorted_by => 7)", "7",
+         "Cannot cast type integer to array(varchar)"),
+        ("ALTER TABLE iceberg.db.orders EXECUTE optimize\nWHERE status = 'it''s' AND n = 1", "n = 1",
+         "Column 'n' cannot be resolved"),
+        ("ALTER TABLE iceberg.db.orders EXECUTE rollback_to_snapshot(7)", "7)",
+         "ALTER TABLE EXECUTE takes named arguments: name => value"),
+        ("ALTER TABLE iceberg.db.orders EXECUTE rollback_to_snapshot(snapshot_id => 7) WHERE a = 1", "a = 1",
+         "Unknown argument name: filter"),
+    ],
+)  # fmt: skip
+def test_errors_of_execute_stand_where_they_are_written(plan: Plan, text: str, at: str, message: str) -> None:
+    with pytest.raises(ProcessionError) as caught:
+        plan(text)
+    before = text[: text.index(at)]
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    assert caught.value.wire_message == f"line {line}:{column}: {message}"
+
+
+@pytest.mark.parametrize(
+    ("written", "taken"), [("'2026-01-02 03:04:05'", True), ("'2026-01-02 03:04:05+01:00'", False)]
+)
+def test_moments_as_text(plan: Plan, written: str, taken: bool) -> None:
+    text = f"CALL {ROLLBACK}(table => 'db.t', snapshot_id => 1, older_than => {written})"
+    if taken:
+        assert bound(plan, text).arguments["older_than"] == datetime(2026, 1, 2, 3, 4, 5)
+    else:
+        with pytest.raises(ProcessionError, match="Cannot cast type varchar"):
+            plan(text)
+
+
 def test_target_of_a_rewrite(plan: Plan) -> None:
     planned = plan(f"CALL {REWRITE}(table => 'db.orders', where => 'price > 3')")
     assert isinstance(planned.work, CallProcedure)
