@@ -59,6 +59,10 @@ def test_show_snapshots(lake: Any, table: Any) -> None:
     assert all(row["is_current_ancestor"] for row in found)
     assert [r["snapshot_id"] for r in call(lake, "show_snapshots", limit=2)] == [r["snapshot_id"] for r in found[:2]]
     assert call(lake, "show_snapshots", ref="main") == found
+    (found,) = call(lake, "commits_compare", ref="old", other_table="db.t")
+    assert found["compare_detail"].endswith("behind main of db.t")
+    with pytest.raises(ProcessionError, match=r"Table other\.t does not exist"):
+        call(lake, "commits_compare", other_table="other.t")
     with pytest.raises(ProcessionError, match="Ref does not exist: nope"):
         call(lake, "show_snapshots", ref="nope")
     with pytest.raises(ProcessionError, match="limit must be at least 1, got: 0"):

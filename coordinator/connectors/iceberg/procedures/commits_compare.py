@@ -6,7 +6,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from shared.errors import ErrorCode, ProcessionError
+from shared.errors import ErrorCode
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 DECLARATION = ProcedureDeclaration(
@@ -17,7 +17,7 @@ DECLARATION = ProcedureDeclaration(
         *TABLE_ARGUMENTS,
         Argument("ref", "varchar", "Branch, tag or snapshot id.", default="main"),
         Argument("other", "varchar", "Branch, tag or snapshot id to compare with.", default="main"),
-        Argument("other_table", "varchar", "Table of the same schema that other is of; default: the same table."),
+        Argument("other_table", "varchar", "Table, or schema.table, that other is of; default: the same table."),
     ),
     output=(
         OutputColumn("ahead", "bigint", "Commits of ref that other has not."),
@@ -35,16 +35,20 @@ def answer(call: Call) -> Rows:
     """Raises ProcessionError for unknown refs, and for another table that does not exist."""
     table, ref, other = call.read(), call.arguments["ref"], call.arguments["other"]
     other_name = call.arguments["other_table"]
-    second = table if other_name is None else call.catalog.load(call.schema, other_name)
-    if second is None:
-        raise ProcessionError(ErrorCode.NOT_FOUND, f"Table {call.schema}.{other_name} does not exist")
+    second = table
+    if other_name is not None:
+        schema, _, name = (other_name if "." in other_name else f"{call.schema}.{other_name}").rpartition(".")
+        found = call.catalog.load(schema, name)
+        if found is None:
+            raise ArgumentError("other_table", f"Table {schema}.{name} does not exist", ErrorCode.NOT_FOUND)
+        second = found
     mine, theirs = _line(table, ref, "ref"), _line(second, other, "other")
     ahead = [snapshot_id for snapshot_id in mine if snapshot_id not in set(theirs)]
     behind = [snapshot_id for snapshot_id in theirs if snapshot_id not in set(mine)]
     common = next((snapshot_id for snapshot_id in mine if snapshot_id in set(theirs)), None)
     detail = f"{ref} is {len(ahead)} commits ahead of and {len(behind)} commits behind {other}"
     if other_name is not None:
-        detail += f" of {call.schema}.{other_name}"
+        detail += f" of {schema}.{name}"
     return [(len(ahead), len(behind), common, ahead, behind, detail)]
 
 
