@@ -54,6 +54,7 @@ class Both:
         properties = {k: Property(k, v, Path("both.properties"), 2) for k, v in values.items()}
         self.home = home
         self.engine = engine
+        self.properties = properties
         self.connector = IcebergConnector(name, properties)
         self.other = SqlCatalog(name, uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/wh")
         self.other.create_namespace("db")

@@ -86,7 +86,7 @@ def test_the_source_can_be_forgotten_instead(lake: Both) -> None:
     assert not [r for r in lake.sql("SHOW TABLES IN spark_catalog.default") if "src_gone" in r["tableName"]]
 
 
-def test_what_is_refused_leaves_everything_as_it_was(lake: Both) -> None:
+def test_what_is_refused_leaves_everything_as_it_was(lake: Both, monkeypatch: Any) -> None:
     source(lake, "src_own", managed=True)
     with pytest.raises(ProcessionError, match="Spark manages its files") as caught:
         lake.ours("migrate", "own", source_table="spark_catalog.default.src_own")
@@ -108,5 +108,16 @@ def test_what_is_refused_leaves_everything_as_it_was(lake: Both) -> None:
         with pytest.raises(ProcessionError, match=r"has 51 rows and the files under its folder 50") as caught:
             lake.ours(procedure, "own", source_table="default.src_apart")
         assert caught.value.code is ErrorCode.NOT_SUPPORTED
+    source(lake, "src_stays")
+    with pytest.raises(ProcessionError):
+        lake.ours("migrate", "own", source_table="default.src_stays", backup_table_name="src_own")
+    assert len(rows(lake, "spark_catalog.default.src_stays")) == 50
+    with monkeypatch.context() as patch:
+        patch.setattr(type(lake.other), "commit_table", lambda *_: (_ for _ in ()).throw(ConnectionError("lost")))
+        lake.connector = type(lake.connector)(NAME, lake.properties)
+        with pytest.raises(ProcessionError, match="lost"):
+            lake.ours("migrate", "own", source_table="default.src_stays")
+    lake.connector = type(lake.connector)(NAME, lake.properties)
+    assert len(rows(lake, "spark_catalog.default.src_stays")) == 50, "renamed back"
     assert not lake.other.table_exists("db.own")
     assert folder.exists()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coordinator.connectors.iceberg.procedures.importing import (
     DRY_RUN,
     FILES,
@@ -11,7 +13,7 @@ from coordinator.connectors.iceberg.procedures.importing import (
     look,
     make,
 )
-from coordinator.connectors.iceberg.procedures.source_tables import SPARK_CATALOG, Source, find_source
+from coordinator.connectors.iceberg.procedures.source_tables import SPARK_CATALOG, find_source
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import run_spark
 from coordinator.connectors.iceberg.spark_sql import quoted_path
@@ -55,18 +57,23 @@ def answer(call: Call) -> Rows:
     made = look(call, source, properties)
     if call.arguments["dry_run"]:
         return file_rows(made)
-    count = make(call, made, source.folder.rstrip("/"), {"migrated": "true", **properties})
-    _put_away(call, source)
-    return [[count]]
-
-
-def _put_away(call: Call, source: Source) -> None:
-    """Rename or forget the table of Spark, so that nobody writes past Iceberg."""
+    properties = {"migrated": "true", **properties}
+    folder = source.folder.rstrip("/")
     if source.table is None:
-        return
-    name = quoted_path(source.table)
+        return [[make(call, made, folder, properties)]]
     if call.arguments["drop_backup"]:
-        run_spark(call, f"DROP TABLE {name}", "forget the source of")
-        return
-    backup = call.arguments["backup_table_name"] or f"{source.table[-1]}_BACKUP_"
-    run_spark(call, f"ALTER TABLE {name} RENAME TO {quoted_path((*source.table[:-1], backup))}", "rename the source of")
+        count = make(call, made, folder, properties)
+        run_spark(call, f"DROP TABLE {quoted_path(source.table)}", "forget the source of")
+        return [[count]]
+    backup = (*source.table[:-1], call.arguments["backup_table_name"] or f"{source.table[-1]}_BACKUP_")
+    _rename(call, source.table, backup)
+    try:
+        return [[make(call, made, folder, properties)]]
+    except BaseException:
+        _rename(call, backup, source.table)
+        raise
+
+
+def _rename(call: Call, old: Sequence[str], new: Sequence[str]) -> None:
+    """So that nobody writes past Iceberg. Spark takes the new name without its catalog."""
+    run_spark(call, f"ALTER TABLE {quoted_path(old)} RENAME TO {quoted_path(new[1:])}", "rename the source of")

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from coordinator.connectors.iceberg.procedures.table_procedure import Call
 from coordinator.connectors.iceberg.procedures.through_spark import run_spark
 from coordinator.connectors.iceberg.spark_sql import quoted_path
-from shared.errors import ErrorCode
+from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ArgumentError
 
 _FOLDER = re.compile(r"`?(parquet|orc|avro)`?\.`(.+)`", re.IGNORECASE | re.DOTALL)
 SPARK_CATALOG = "spark_catalog"
+_NOT_FOUND = re.compile(r"\[(TABLE_OR_VIEW|SCHEMA)_NOT_FOUND\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,12 @@ def find_source(call: Call, text: str, argument: str) -> Source:
 
 
 def _of_spark(call: Call, names: Sequence[str], argument: str) -> Source:
-    rows = run_spark(call, f"DESCRIBE TABLE EXTENDED {quoted_path(names)}", "look at the source of")
+    try:
+        rows = run_spark(call, f"DESCRIBE TABLE EXTENDED {quoted_path(names)}", "look at the source of")
+    except ProcessionError as error:
+        if _NOT_FOUND.search(error.message) is None:
+            raise
+        raise ArgumentError(argument, f"Table {'.'.join(names)} does not exist", ErrorCode.NOT_FOUND) from error
     told = {str(row["col_name"]).strip().lower(): str(row["data_type"]) for row in rows}
     if told.get("provider", "").lower() != "parquet" or "location" not in told:
         message = f"Cannot take in {'.'.join(names)}: its provider is {told.get('provider', 'unknown')}, not parquet"
