@@ -18,8 +18,8 @@ import pytest
 
 pytestmark = pytest.mark.slow
 FULL = os.environ.get("PROCESSION_TEST_FULL") == "1"
-ROWS = 40_000_000 if FULL else 2_000_000
-KEYS = 24_000_000 if FULL else 900_000
+ROWS = 16_000_000 if FULL else 2_000_000
+KEYS = 12_000_000 if FULL else 900_000
 MEBIBYTES = 1024
 
 
