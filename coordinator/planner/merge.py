@@ -15,7 +15,6 @@ from coordinator.analyzer.types import BOOLEAN, INTEGER, read_type, row
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.object_names import object_name
 from coordinator.planner.query.builder import Builder, RelationPlan
-from coordinator.planner.query.outputs import output_variables
 from coordinator.planner.query.planner import QueryPlanner
 from coordinator.planner.query.relations import plan_relation
 from coordinator.planner.row_changes import ROW_ID, RowChange, RowClause, Target, assigned_values, coerced, scan_target
@@ -25,6 +24,7 @@ from coordinator.sql.tokens import tokenize
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import RowExpression
 from shared.plan.nodes import JoinNode, MergeProcessorNode, MergeWriterNode, PlanNode
+from shared.plan.traversal import output_variables
 from shared.spi.session import Session
 from shared.spi.table_writes import TableWrite
 

@@ -24,7 +24,6 @@ from coordinator.planner.object_names import (
 from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows
 from coordinator.planner.properties import evaluate_properties
 from coordinator.planner.query.builder import Builder, RelationPlan
-from coordinator.planner.query.outputs import output_variables
 from coordinator.planner.query.planner import QueryPlanner
 from coordinator.sql.ddl_statements import CreateTableAs
 from coordinator.sql.dml_statements import Insert
@@ -32,6 +31,7 @@ from coordinator.sql.tokens import location_of
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import OutputNode, PlanNode, TableFinishNode, TableWriterNode, ValuesNode
+from shared.plan.traversal import output_variables
 from shared.spi.catalog_changes import NewColumn, TableCreation
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.session import Session

@@ -8,12 +8,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from coordinator.planner.query.outputs import output_variables
 from coordinator.unparser.aggregates import aggregate_call
 from coordinator.unparser.block import Block, Rendering, passed_on, select_of
 from coordinator.unparser.trees import call, cast, column, name, number
 from shared.plan.expressions import Variable
 from shared.plan.nodes import AggregationNode, ExchangeNode, GroupIdNode
+from shared.plan.traversal import output_variables
 from shared.plan.types import parse_type
 
 _ONE_ROW = (call("count", exp.Star()), "procession_rows")

@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from coordinator.planner.query.outputs import output_variables
 from coordinator.unparser.block import Block, Rendering, passed_on, select_of
 from coordinator.unparser.trees import binary, call, cast, column, name, number, text
 from shared.plan.nodes import EnforceSingleRowNode, JoinNode, PlanNode, SemiJoinNode
+from shared.plan.traversal import output_variables
 from shared.plan.types import parse_type
 
 

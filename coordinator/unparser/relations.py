@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlglot import exp
 
-from coordinator.planner.query.outputs import output_variables
 from coordinator.unparser import grouping, joins, windows
 from coordinator.unparser.block import Block, select_of
 from coordinator.unparser.expressions import expression
@@ -45,6 +44,7 @@ from shared.plan.nodes import (
     ValuesNode,
     WindowNode,
 )
+from shared.plan.traversal import output_variables
 from shared.plan.types import parse_type
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlglot import exp
 
-from coordinator.planner.query.outputs import output_variables
 from coordinator.unparser.block import Block, Rendering, select_of
 from coordinator.unparser.trees import binary, call, cast, column, field_name, name, number
 from shared.plan.expressions import Variable
 from shared.plan.nodes import UnnestNode
+from shared.plan.traversal import output_variables
 from shared.plan.types import parse_type
 
 

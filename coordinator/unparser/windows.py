@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlglot import exp
 
-from coordinator.planner.query.outputs import output_variables
 from coordinator.unparser.aggregates import PEERS, window_call
 from coordinator.unparser.block import Block, Rendering, passed_on
 from coordinator.unparser.frames import definitions
@@ -22,6 +21,7 @@ from shared.plan.nodes import (
     TopNRowNumberNode,
     WindowNode,
 )
+from shared.plan.traversal import output_variables
 
 
 def window(rendering: Rendering, node: WindowNode) -> Block:

@@ -14,7 +14,7 @@ from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import parse_transform
 
 from coordinator.connectors.iceberg import dry_run, sorted_writes
-from coordinator.engine.spark.kernels import sorting
+from coordinator.engine.spark.kernels import scratch, sorting
 from shared.errors import ErrorCode, ProcessionError
 
 ROWS = 30
@@ -74,7 +74,8 @@ def by_partition(lake: Any, name: str) -> dict[tuple[Any, ...], list[str]]:
 def given(request: Any, monkeypatch: Any) -> dict[str, Any]:
     """What is asked for, in runs so small that each file is spread over several."""
     monkeypatch.setattr(sorted_writes, "_SMALL_BYTES", 0)
-    monkeypatch.setattr(sorting, "_RUN_BYTES", 4_000)
+    monkeypatch.setattr(scratch, "_RUN_BYTES", 4_000)
+    monkeypatch.setattr(sorting, "_PASS_BYTES", 4_000)
     entries = {"sort": ["price DESC", "n"], "zorder": ["zorder(n, day)"]}
     return {} if request.param == "binpack" else {"strategy": "sort", "sorted_by": entries[request.param]}
 

@@ -19,7 +19,7 @@ from pyiceberg.expressions import And, GreaterThanOrEqual, LessThan
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 
 from coordinator.connectors.iceberg import copying, sorted_writes
-from coordinator.engine.spark.kernels import sorting
+from coordinator.engine.spark.kernels import scratch, sorting
 from shared.errors import ErrorCode, ProcessionError
 
 EXAMPLES = 60 if os.environ.get("PROCESSION_TEST_FULL") == "1" else 8
@@ -138,7 +138,8 @@ def steps_of_large_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sorting over ranges, and copies of row groups, in tables of a few rows."""
     monkeypatch.setattr(sorted_writes, "_SMALL_BYTES", 0)
     monkeypatch.setattr(sorted_writes, "_RANGE_BYTES", 500)
-    monkeypatch.setattr(sorting, "_RUN_BYTES", 1000)
+    monkeypatch.setattr(scratch, "_RUN_BYTES", 1000)
+    monkeypatch.setattr(sorting, "_PASS_BYTES", 1000)
     monkeypatch.setattr(copying, "LEAST_ROW_GROUP", 100)
 
 

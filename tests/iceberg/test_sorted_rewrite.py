@@ -15,7 +15,7 @@ from pyiceberg.table.sorting import NullOrder
 from pyiceberg.transforms import DayTransform, IdentityTransform, TruncateTransform
 
 from coordinator.connectors.iceberg import sorted_writes
-from coordinator.engine.spark.kernels import sorting
+from coordinator.engine.spark.kernels import scratch, sorting
 from shared.errors import ErrorCode, ProcessionError
 
 
@@ -31,7 +31,8 @@ def ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sorted_writes, "_SMALL_BYTES", 0)
     monkeypatch.setattr(sorted_writes, "_RANGE_BYTES", 20_000)
     monkeypatch.setattr(sorted_writes, "_SCATTER_BYTES", 30_000)
-    monkeypatch.setattr(sorting, "_RUN_BYTES", 40_000)
+    monkeypatch.setattr(scratch, "_RUN_BYTES", 40_000)
+    monkeypatch.setattr(sorting, "_PASS_BYTES", 40_000)
 
 
 def rows(seed: int, count: int = 700) -> pa.Table:

@@ -59,6 +59,8 @@ FIRST_ROW_ID = len(MANIFEST_LIST_FILE_SCHEMAS[3].fields) - 1
 _set_data = Record.__dict__["_data"].__set__
 """Around DataFile's own slow way to set attributes."""
 _DELETED = ManifestEntryStatus.DELETED.value
+_MANY_OBJECTS = 100_000
+"""A collection of that many takes a tenth of a second, in which no other thread runs."""
 
 
 class ManifestDataFile(DataFile):
@@ -108,13 +110,19 @@ def _inherit_row_ids(entries: Iterable[ManifestEntry], following: int | None) ->
 
 @contextmanager
 def unhurried_garbage() -> Iterator[None]:
-    """Without the collector, which would walk all entries again and again while they are made."""
+    """Without the collector, which would walk all entries again and again while they are made.
+
+    Nor does it walk very many of them at the end: they go to the oldest generation at once.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
+            if gc.get_count()[0] > _MANY_OBJECTS:
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

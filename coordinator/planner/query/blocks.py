@@ -19,7 +19,6 @@ from coordinator.planner.query.collector import Collector, Subquery
 from coordinator.planner.query.correlation import correlated
 from coordinator.planner.query.joins import extend
 from coordinator.planner.query.no_aggregates import NoAggregates
-from coordinator.planner.query.outputs import output_variables
 from coordinator.planner.query.planning import Planning, SelectItem, ordinal, resolve_windows
 from coordinator.planner.query.pushdown import push_filter
 from coordinator.planner.query.relations import plan_from
@@ -27,6 +26,7 @@ from coordinator.planner.query.samples import sampled
 from coordinator.planner.query.subqueries import apply_subqueries
 from coordinator.planner.query.windows import plan_windows
 from shared.plan.expressions import RowExpression, Variable, type_of
+from shared.plan.traversal import output_variables
 
 _READ = (
     "expressions", "from_", "joins", "laterals", "where", "group", "having", "order", "limit", "offset", "distinct",

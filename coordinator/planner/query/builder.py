@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from coordinator.analyzer.context import SortItem
 from coordinator.analyzer.scope import Names, ScopeField
-from coordinator.planner.query.outputs import output_variables
 from shared.plan.expressions import (
     Call,
     Constant,
@@ -27,6 +26,7 @@ from shared.plan.nodes import (
     ProjectNode,
     ValuesNode,
 )
+from shared.plan.traversal import output_variables
 
 
 @dataclass(slots=True)

@@ -22,7 +22,6 @@ from coordinator.planner.query.builder import Builder, free_variables, replace
 from coordinator.planner.query.correlation import NotDecorrelatedError, Outer, correlated, equal_sides, pull
 from coordinator.planner.query.joins import aggregate, aggregation, count_rows, extend, join, project
 from coordinator.planner.query.marked_rows import FALSE, TRUE, MarkedRows, marked_rows
-from coordinator.planner.query.outputs import output_variables
 from shared.errors import ErrorCode
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import (
@@ -35,7 +34,7 @@ from shared.plan.nodes import (
     PlanNode,
     ProjectNode,
 )
-from shared.plan.traversal import variable_of_key
+from shared.plan.traversal import output_variables, variable_of_key
 
 _ZERO = constant(0, BIGINT)
 

@@ -17,7 +17,6 @@ from msgspec.structs import replace as changed
 from coordinator.analyzer.builders import conjunction, conjuncts
 from coordinator.planner.query.builder import Ids, free_variables, replace
 from coordinator.planner.query.joins import extend, join, project
-from coordinator.planner.query.outputs import output_variables
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, Variable, type_of
 from shared.plan.nodes import (
     AggregationNode,
@@ -38,7 +37,7 @@ from shared.plan.nodes import (
     ValuesNode,
     WindowSpecification,
 )
-from shared.plan.traversal import sources, variable_of_key
+from shared.plan.traversal import output_variables, sources, variable_of_key
 
 Outer = set[Variable]
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from coordinator.analyzer.builders import conjunction, conjuncts, function_call
 from coordinator.analyzer.types import BIGINT
 from coordinator.planner.query.builder import Builder, Ids, free_variables
-from coordinator.planner.query.outputs import output_variables
 from shared.plan.expressions import Call, RowExpression, SourceLocation, Variable
 from shared.plan.nodes import (
     Aggregation,
@@ -19,6 +18,7 @@ from shared.plan.nodes import (
     PlanNode,
     ProjectNode,
 )
+from shared.plan.traversal import output_variables
 
 
 def project(ids: Ids, source: PlanNode, assignments: Mapping[str, RowExpression]) -> ProjectNode:

@@ -25,10 +25,9 @@ from coordinator.analyzer.types import BIGINT, BOOLEAN
 from coordinator.planner.query.builder import Ids
 from coordinator.planner.query.correlation import NotDecorrelatedError, Outer, correlated, pull
 from coordinator.planner.query.joins import extend, join, join_on, project
-from coordinator.planner.query.outputs import output_variables
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import FilterNode, JoinNode, PlanNode, ProjectNode, SortNode, UnnestNode, ValuesNode
-from shared.plan.traversal import variable_of_key
+from shared.plan.traversal import output_variables, variable_of_key
 
 TRUE = constant(True, BOOLEAN)
 FALSE = constant(False, BOOLEAN)

@@ -14,7 +14,6 @@ from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.query.blocks import plan_block
 from coordinator.planner.query.builder import Builder, Ids, RelationPlan, single_row
-from coordinator.planner.query.outputs import output_variables
 from coordinator.planner.query.planning import ordinal
 from coordinator.planner.query.relations import plan_relation
 from coordinator.planner.query.set_operations import distinct_rows, plan_set_operation
@@ -31,6 +30,7 @@ from coordinator.planner.source_locations import located_at
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Constant, RowExpression
 from shared.plan.nodes import AggregationNode, LimitNode, OffsetNode, PlanNode, SortNode, TopNNode
+from shared.plan.traversal import output_variables
 from shared.spi.connector import TableMetadata, ViewMetadata
 from shared.spi.session import Session
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from coordinator.analyzer.builders import NAMESPACE, conjunction, conjuncts, disjunction
 from coordinator.analyzer.registry import registry
 from coordinator.planner.query.builder import Ids, free_variables
-from coordinator.planner.query.outputs import output_variables
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
 from shared.plan.nodes import EquiJoinClause, FilterNode, JoinNode, PlanNode, ProjectNode, SemiJoinNode
+from shared.plan.traversal import output_variables
 
 
 def push_filter(node: PlanNode, predicate: RowExpression, ids: Ids) -> PlanNode:

@@ -17,7 +17,6 @@ from coordinator.planner.query.collector import Collector, Subquery
 from coordinator.planner.query.correlation import NotDecorrelatedError, correlated
 from coordinator.planner.query.lateral import lateral_join
 from coordinator.planner.query.no_aggregates import NoAggregates
-from coordinator.planner.query.outputs import output_variables
 from coordinator.planner.query.planning import Planning
 from coordinator.planner.query.samples import sampled
 from coordinator.planner.query.subqueries import apply_subqueries
@@ -25,6 +24,7 @@ from coordinator.planner.query.table_version import table_version
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import RowExpression, SourceLocation, Variable
 from shared.plan.nodes import EquiJoinClause, JoinNode, TableScanNode, UnnestNode
+from shared.plan.traversal import output_variables
 from shared.spi.connector import TableMetadata, ViewMetadata
 
 

@@ -9,7 +9,6 @@ from coordinator.analyzer.context import Context
 from coordinator.analyzer.scope import ScopeField
 from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, is_comparable, type_text
 from coordinator.planner.query.builder import Builder, RelationPlan
-from coordinator.planner.query.outputs import output_variables
 from coordinator.planner.query.planning import Planning
 from shared.plan.expressions import RowExpression
 from shared.plan.nodes import (
@@ -22,6 +21,7 @@ from shared.plan.nodes import (
     PartitioningScheme,
     PlanNode,
 )
+from shared.plan.traversal import output_variables
 
 _SINGLE = PartitioningHandle(connectorHandle={"@type": "$remote", "partitioning": "SINGLE", "function": "SINGLE"})
 

@@ -14,10 +14,10 @@ from coordinator.planner.query.collector import Quantifier, Subquery
 from coordinator.planner.query.correlation import NotDecorrelatedError, Outer, correlated
 from coordinator.planner.query.joins import aggregate, aggregation, count_rows, join, project
 from coordinator.planner.query.marked_rows import FALSE, TRUE
-from coordinator.planner.query.outputs import output_variables
 from shared.errors import ErrorCode
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import EnforceSingleRowNode, LimitNode, SemiJoinNode
+from shared.plan.traversal import output_variables
 
 
 def apply_subqueries(builder: Builder, subqueries: list[Subquery], mapping: dict[RowExpression, RowExpression]) -> None:

@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from .key_ranges import Ranges, unpacked
 from .keys import plain_array
-from .rewrite import dictionaries
-from .sorting import KEY, Scratch, compact, runs
-from .tasks import WriteTask, write_task_of
+from .scratch import Piece, Scratch, scattered, whole_array
+from .tasks import write_task_of
 from .transforms import transformed
 
 
@@ -29,81 +28,38 @@ def scatter(payload: bytes) -> bytes:
     """
     raw = json.loads(payload)
     task = write_task_of(raw["task"])
-    try:
-        return json.dumps(_scatter(task, raw)).encode()
-    finally:
-        pa.default_memory_pool().release_unused()
-
-
-def _scatter(task: WriteTask, raw: Mapping[str, Any]) -> dict[str, Any]:
     order = raw["order"]
     curve = Ranges(order, unpacked(raw["samples"]), 1) if order is not None and order.get("curve") else None
-    scratch = Scratch(task, raw["compression"])
-    known: dict[str, int] = {}
-    pieces: list[list[int]] = []
-    read = 0
-    try:
-        for run, rows in runs(task):
-            read += rows
-            if run is not None:
-                pieces += _spread(run, raw["partition"], curve, known, scratch, task)
-        path = scratch.close()
-    except BaseException:
-        scratch.discard()
-        raise
-    values = [json.loads(text) for text in known]
-    worth, _ = dictionaries(task)
-    return {
-        "tag": task.tag,
-        "path": path,
-        "read_rows": read,
-        "pieces": pieces,
-        "values": values,
-        "worth": sorted(worth),
-    }
-
-
-def _spread(
-    run: Any,
-    partition: Sequence[Mapping[str, Any]],
-    curve: Ranges | None,
-    known: dict[str, int],
-    scratch: Scratch,
-    task: WriteTask,
-) -> list[list[int]]:
     place = {field["id"]: i for i, field in enumerate(task.fields)}
+    known: dict[str, int] = {}
+
+    def spread(run: Any, scratch: Scratch) -> list[Piece]:
+        numbers, texts = _partitions(run, raw["partition"], place)
+        keys = None if curve is None else curve.of([run.column(place[column.id]) for column in curve.columns])[1]
+        pieces = scratch.write_pieces(run, numbers, len(texts), keys)
+        return [[known.setdefault(texts[number], len(known)), *rest] for number, *rest in pieces]
+
+    found = scattered(task, raw["compression"], spread)
+    return json.dumps({**found, "values": [json.loads(text) for text in known]}).encode()
+
+
+def _partitions(
+    run: Any, partition: Sequence[Mapping[str, Any]], place: Mapping[int, int]
+) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """The number of each row's partition in this run, and the values of each partition as JSON."""
     columns = [
         _encoded(transformed(plain_array(run.column(place[field["id"]])), field["transform"])) for field in partition
     ]
     codes, firsts = _codes([column.indices.to_numpy() for column in columns])
-    arrays = run.columns
-    names = [field["name"] for field in task.fields]
-    if curve is not None:
-        _, keys = curve.of([run.column(place[column.id]) for column in curve.columns])
-        arrays, names = [*arrays, pa.chunked_array([pa.array(keys)])], [*names, KEY]
-    order = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=len(firsts)))
-    taken = [column.combine_chunks().take(pa.array(order)) for column in arrays]
-    pieces = []
-    for number, first in enumerate(firsts):
-        start = int(ends[number - 1]) if number else 0
-        rows = int(ends[number]) - start
-        text = json.dumps([_value(column.dictionary[column.indices[int(first)].as_py()]) for column in columns])
-        batch = pa.RecordBatch.from_arrays([compact(_one(array).slice(start, rows)) for array in taken], names=names)
-        offset, length = scratch.write(batch)
-        pieces.append([known.setdefault(text, len(known)), offset, length, rows, batch.nbytes])
-    return pieces
+    return codes, [
+        json.dumps([_value(column.dictionary[column.indices[int(first)].as_py()]) for column in columns])
+        for first in firsts
+    ]
 
 
 def _encoded(array: Any) -> Any:
     """Places among the distinct values, NULL being one of them."""
-    return _one(array).dictionary_encode(null_encoding="encode")
-
-
-def _one(array: Any) -> Any:
-    if not isinstance(array, pa.ChunkedArray):
-        return array
-    return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    return whole_array(array).dictionary_encode(null_encoding="encode")
 
 
 def _codes(

@@ -15,21 +15,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .errors import reading, writing
+from .errors import reading
 from .key_ranges import Ranges, packed, unpacked
 from .keys import key_columns, sort_order
-from .outputs import discard, read_metrics
+from .outputs import read_metrics
 from .reader import FileReader
-from .rewrite import FileWriter, dictionaries, live_rows, writer_field
+from .rewrite import FileWriter, dictionaries
 from .schema import leaves
+from .scratch import Piece, Scratch, runs, scattered, whole_array
 from .storage import resolve
 from .tasks import Fragment, Input, WriteTask, answer, write_task_of
 
-_RUN_BYTES = 96 << 20
+_PASS_BYTES = 96 << 20
 _LARGE_RANGE = 320 << 20
 """A range that came out larger than this is not sorted in one piece."""
 _CHUNK_ROWS = 131_072
-KEY = "__procession_key"
 _ROWS_OF_WIDTH = 2_000
 
 
@@ -71,126 +71,14 @@ def scatter(payload: bytes) -> bytes:
     """``{"task", "order", "samples", "ranges", "compression"}``: pieces as ``[range, offset, length, rows, bytes]``."""
     raw = json.loads(payload)
     task = write_task_of(raw["task"])
-    try:
-        return json.dumps(_scatter(task, raw)).encode()
-    finally:
-        pa.default_memory_pool().release_unused()
-
-
-def _scatter(task: WriteTask, raw: Mapping[str, Any]) -> dict[str, Any]:
     ranges = Ranges(raw["order"], unpacked(raw["samples"]), raw["ranges"])
-    scratch = Scratch(task, raw["compression"])
-    pieces: list[list[int]] = []
-    read = 0
-    try:
-        for run, rows in runs(task):
-            read += rows
-            if run is not None:
-                pieces += _spread(run, ranges, scratch, task)
-        path = scratch.close()
-    except BaseException:
-        scratch.discard()
-        raise
-    single = sorted(ranges.cuts.single)
-    worth, _ = dictionaries(task)
-    found = {"path": path, "read_rows": read, "pieces": pieces, "single": single, "worth": sorted(worth)}
-    return {"tag": task.tag, **found}
-
-
-def runs(task: WriteTask) -> Iterator[tuple[Any | None, int]]:
-    """Rows that are kept, in tables of about ``_RUN_BYTES``, each with how many rows were read for it."""
-    _, text = dictionaries(task)
-    schema = pa.schema([writer_field(field, text) for field in task.fields])
-    pending: list[Any] = []
-    size = read = 0
-    for arrays, rows in live_rows(task, sorted(text)):
-        read += rows
-        fitted = [_fitted(array, field) for array, field in zip(arrays, schema, strict=False)]
-        batch = pa.RecordBatch.from_arrays(fitted, schema=schema)
-        pending.append(batch)
-        size += batch.nbytes
-        if size >= _RUN_BYTES:
-            yield pa.Table.from_batches(pending, schema=schema).unify_dictionaries().combine_chunks(), read
-            pending, size, read = [], 0, 0
-    if any(batch.num_rows for batch in pending):
-        yield pa.Table.from_batches(pending, schema=schema).unify_dictionaries().combine_chunks(), read
-    elif read:
-        yield None, read
-
-
-def _fitted(array: Any, field: Any) -> Any:
-    is_dictionary = pa.types.is_dictionary(array.type)
-    if pa.types.is_dictionary(field.type) == is_dictionary:
-        return array
-    return array.dictionary_decode() if is_dictionary else array.dictionary_encode()
-
-
-def _spread(run: Any, ranges: Ranges, scratch: Scratch, task: WriteTask) -> list[list[int]]:
     place = {field["id"]: i for i, field in enumerate(task.fields)}
-    found, keys = ranges.of([run.column(place[column.id]) for column in ranges.columns])
-    order = np.argsort(found.astype(np.uint16) if ranges.cuts.count < 1 << 16 else found, kind="stable")
-    counts = np.bincount(found, minlength=ranges.cuts.count)
-    ends = np.cumsum(counts)
-    indices = pa.array(order)
-    arrays = [_whole(column).take(indices) for column in run.columns]
-    names = [field["name"] for field in task.fields]
-    if keys is not None:
-        arrays, names = [*arrays, pa.array(keys[order])], [*names, KEY]
-    pieces = []
-    for number in np.flatnonzero(counts):
-        start, rows = int(ends[number] - counts[number]), int(counts[number])
-        slices = [compact(array.slice(start, rows)) for array in arrays]
-        batch = pa.RecordBatch.from_arrays(slices, names=names)
-        offset, length = scratch.write(batch)
-        pieces.append([int(number), offset, length, rows, batch.nbytes])
-    return pieces
 
+    def spread(run: Any, scratch: Scratch) -> list[Piece]:
+        found, keys = ranges.of([run.column(place[column.id]) for column in ranges.columns])
+        return scratch.write_pieces(run, found, ranges.cuts.count, keys)
 
-def _whole(column: Any) -> Any:
-    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-
-
-def compact(array: Any) -> Any:
-    """A piece whose dictionary is longer than worth carrying along is written plain."""
-    if pa.types.is_dictionary(array.type) and 2 * len(array.dictionary) > len(array):
-        return array.dictionary_decode()
-    return array
-
-
-class Scratch:
-    """One scratch file of a task; each piece is an Arrow stream of its own, readable by offset and length."""
-
-    def __init__(self, task: WriteTask, compression: str | None) -> None:
-        self._task = task
-        self._options = pa.ipc.IpcWriteOptions(compression=compression)
-        self._sink: Any = None
-        self._location: str | None = None
-        self._position = 0
-
-    def write(self, batch: Any) -> tuple[int, int]:
-        if self._sink is None:
-            output = self._task.output
-            self._location = f"{output.directory}/{output.name}-{secrets.token_hex(4)}.arrow"
-            filesystem, path = resolve(self._location, self._task.storage)
-            with writing(self._location):
-                filesystem.create_dir(path.rpartition("/")[0], recursive=True)
-                self._sink = filesystem.open_output_stream(path)
-        assert self._location is not None
-        with writing(self._location):
-            with pa.ipc.new_stream(self._sink, batch.schema, options=self._options) as writer:
-                writer.write_batch(batch)
-            start, self._position = self._position, self._sink.tell()
-        return start, self._position - start
-
-    def close(self) -> str | None:
-        if self._location is not None:
-            with writing(self._location):
-                self._sink.close()
-        return self._location
-
-    def discard(self) -> None:
-        if self._location is not None:
-            discard(self._location, self._sink, self._task.storage)
+    return json.dumps({**scattered(task, raw["compression"], spread), "single": sorted(ranges.cuts.single)}).encode()
 
 
 def gather(payload: bytes) -> bytes:
@@ -229,7 +117,7 @@ def _sorted_whole(table: Any, task: WriteTask, order: Mapping[str, Any]) -> Any:
     arrays = [table.column(place[column.id]) for column in columns]
     if not order.get("curve"):
         return table.take(pa.array(sort_order(arrays, columns)))
-    ranges = Ranges(order, [_storage(_whole(array)) for array in arrays], 1)
+    ranges = Ranges(order, [_storage(whole_array(array)) for array in arrays], 1)
     _, keys = ranges.of(arrays)
     assert keys is not None, "a curve has keys"
     return table.take(pa.array(np.argsort(keys, kind="stable")))
@@ -296,9 +184,9 @@ def _sorted_in_passes(pieces: Sequence[Any], task: WriteTask, order: Mapping[str
     for piece in pieces:
         table = _table([piece], task)
         taken = pa.array(range(0, table.num_rows, step), pa.int64())
-        samples.append(pa.table([_storage(_whole(k.take(taken))) for k in keys(table)], names=_numbers(spec)))
+        samples.append(pa.table([_storage(whole_array(k.take(taken))) for k in keys(table)], names=_numbers(spec)))
     sampled = pa.concat_tables(samples)
-    wanted = -(-sum(piece[4] for piece in pieces) // _RUN_BYTES)
+    wanted = -(-sum(piece[4] for piece in pieces) // _PASS_BYTES)
     ranges = Ranges(spec, [sampled.column(i) for i in range(sampled.num_columns)], wanted)
     for number in range(ranges.cuts.count):
         parts = []
