@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from coordinator.connectors.iceberg.avro_files import open_avro
+from coordinator.connectors.iceberg.manifest_names import read_names
 from coordinator.connectors.iceberg.manifest_reader import read_entries
 
 
@@ -37,6 +39,29 @@ def test_entries_equal_pyicebergs(tables: list[Any], discard_deleted: bool) -> N
                 assert [plain(v) for v in our.data_file._data] == [plain(v) for v in their.data_file._data]
             seen += len(ours)
     assert seen > 100
+
+
+def test_names_are_those_of_the_live_entries(tables: list[Any]) -> None:
+    seen = set()
+    for table in tables:
+        for manifest in {m.manifest_path: m for s in table.snapshots() for m in s.manifests(table.io)}.values():
+            files = [entry.data_file for entry in manifest.fetch_manifest_entry(table.io)]
+            assert read_names(table.io, manifest) == [(f.file_path, f.content, f.file_size_in_bytes) for f in files]
+            seen |= {int(file.content) for file in files}
+    assert seen == {0, 1, 2}
+
+
+def test_what_is_no_avro_file_is_refused(tables: list[Any], tmp_path: Path) -> None:
+    table = tables[0]
+    whole = Path(table.current_snapshot().manifest_list.removeprefix("file:")).read_bytes()
+    for name, content in (("text", b"text of no file"), ("cut", whole[:-5]), ("changed", whole[:-16] + bytes(16))):
+        (tmp_path / name).write_bytes(content)
+        file = open_avro(table.io.new_input(f"file://{tmp_path}/{name}")) if name != "text" else None
+        with pytest.raises((ValueError, EOFError)):
+            if file is None:
+                open_avro(table.io.new_input(f"file://{tmp_path}/{name}"))
+            else:
+                list(file.blocks())
 
 
 def test_without_statistics_the_rest_stays(tables: list[Any]) -> None:

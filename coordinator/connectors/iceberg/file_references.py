@@ -11,12 +11,12 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
 
 _SLASHES = re.compile("/{2,}")
+_LOCATION = re.compile("([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(.*)", re.DOTALL)
 _EQUAL_SCHEMES = {"s3n": "s3", "s3a": "s3"}
 Prefix = tuple[str, str]
 """Scheme and authority."""
@@ -39,15 +39,17 @@ class Spelling:
 
     def split(self, location: str) -> tuple[Prefix, str]:
         """Prefix and path of a location; ``file:/x``, ``file:///x`` and ``/x`` have the same path."""
-        if ":" not in location.partition("/")[0]:
-            return ("", ""), _SLASHES.sub("/", location)
-        parts = urlsplit(location, allow_fragments=False)
-        path = location[location.index(":") + 1 :]
-        if parts.netloc or path.startswith("//"):
-            path = path[2 + len(parts.netloc) :]
-        scheme, authority = parts.scheme.lower(), parts.netloc
+        found = _LOCATION.fullmatch(location)
+        if found is None:
+            return ("", ""), _single_slashes(location)
+        scheme, authority, path = found.groups("")
+        scheme = scheme.lower()
         prefix = self.schemes.get(scheme, scheme), self.authorities.get(authority, authority)
-        return prefix, _SLASHES.sub("/", path)
+        return prefix, _single_slashes(path)
+
+
+def _single_slashes(path: str) -> str:
+    return _SLASHES.sub("/", path) if "//" in path else path
 
 
 def spelling(schemes: Mapping[str, str], authorities: Mapping[str, str]) -> Spelling:
@@ -87,11 +89,18 @@ class FileReferences:
         wanted = np.array([hash(path) for _, path in split], np.int64)
         low = np.searchsorted(hashes, wanted, "left")
         high = np.searchsorted(hashes, wanted, "right")
+        firsts = prefix_of[np.minimum(low, len(prefix_of) - 1)] if len(prefix_of) else np.zeros(len(low), np.int32)
         known = list(self._prefixes)
+        judged: dict[tuple[Prefix, int | tuple[int, ...]], Match] = {}
         found = []
-        for (prefix, _), first, last in zip(split, low.tolist(), high.tolist(), strict=True):
-            named = {known[i] for i in prefix_of[first:last].tolist()} if last > first else set()
-            found.append(self._judge(prefix, named))
+        # Nearly every path is named once, and under one of a few prefixes.
+        for (prefix, _), first, last, one in zip(split, low.tolist(), high.tolist(), firsts.tolist(), strict=True):
+            names = one if last == first + 1 else tuple(prefix_of[first:last].tolist())
+            match = judged.get((prefix, names))
+            if match is None:
+                named = {known[i] for i in (names if isinstance(names, tuple) else (names,))}
+                match = judged[prefix, names] = self._judge(prefix, named)
+            found.append(match)
         return found
 
     def _judge(self, listed: Prefix, named: set[Prefix]) -> Match:

@@ -5,15 +5,16 @@ Of a manifest that was told before, only the path is decoded. Source: Iceberg sp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
-from pyiceberg.avro.decoder import BinaryDecoder, new_decoder
-from pyiceberg.avro.file import AvroFile
+from pyiceberg.avro.decoder import BinaryDecoder
 from pyiceberg.avro.resolver import construct_reader
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import MANIFEST_LIST_FILE_SCHEMAS, ManifestContent, ManifestFile
 
+from coordinator.connectors.iceberg.avro_files import iceberg_schema, open_avro
 from coordinator.connectors.iceberg.paths import normalize
 
 _PATH, _CONTENT = 500, 517
@@ -31,33 +32,25 @@ def new_manifests(io: FileIO, manifest_list: str, told: set[str]) -> Iterator[Ma
     They have what is needed to read them; bounds of partitions are left out. Raises what PyIceberg raises for files
     that cannot be read.
     """
-    with AvroFile[Any](io.new_input(manifest_list)) as file:
-        steps = [_step(field) for field in file.schema.fields]
-        assert file.schema.fields[0].field_id == _PATH, "manifest_path comes first in every version"
-        for count, decoder in blocks(file):
-            for _ in range(count):
-                path = decoder.read_utf8()
-                key = normalize(path)
-                if key in told:
-                    for _, _, skip in steps[1:]:
-                        skip(decoder)
-                    continue
-                told.add(key)
-                yield _read(path, decoder, steps)
+    file = open_avro(io.new_input(manifest_list))
+    steps = _steps(file.schema_text)
+    for count, decoder in file.blocks():
+        for _ in range(count):
+            path = decoder.read_utf8()
+            key = normalize(path)
+            if key in told:
+                for _, _, skip in steps[1:]:
+                    skip(decoder)
+                continue
+            told.add(key)
+            yield _read(path, decoder, steps)
 
 
-def blocks(file: AvroFile[Any]) -> Iterator[tuple[int, BinaryDecoder]]:
-    """Each block of an Avro file as its number of records and a decoder over them."""
-    decoder, codec, sync = file.decoder, file.header.compression_codec(), file.header.sync
-    while True:
-        try:
-            count = decoder.read_int()
-        except EOFError:
-            return
-        data = decoder.read_bytes()
-        yield count, new_decoder(codec.decompress(data) if codec else data)
-        if decoder.read(len(sync)) != sync:
-            raise ValueError(f"Expected sync bytes {sync!r} after a block of Avro records")
+@lru_cache(maxsize=64)
+def _steps(schema_text: str) -> tuple[_Step, ...]:
+    fields = iceberg_schema(schema_text).fields
+    assert fields[0].field_id == _PATH, "manifest_path comes first in every version"
+    return tuple(_step(field) for field in fields)
 
 
 def _step(field: Any) -> _Step:
@@ -73,7 +66,7 @@ def _optional(step: Callable[[BinaryDecoder], Any]) -> Callable[[BinaryDecoder],
     return lambda decoder: step(decoder) if decoder.read_int() > 0 else None
 
 
-def _read(path: str, decoder: BinaryDecoder, steps: list[_Step]) -> ManifestFile:
+def _read(path: str, decoder: BinaryDecoder, steps: Sequence[_Step]) -> ManifestFile:
     values: list[Any] = [field.initial_default for field in _FIELDS]
     values[_PLACES[_PATH]] = path
     for place, read, skip in steps[1:]:

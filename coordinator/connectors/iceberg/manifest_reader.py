@@ -10,10 +10,10 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 from pyiceberg.avro.decoder import BinaryDecoder
-from pyiceberg.avro.file import AvroFile
 from pyiceberg.avro.resolver import construct_reader
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import (
@@ -42,14 +42,16 @@ from pyiceberg.types import (
 )
 from pyiceberg.utils.lazydict import LazyDict
 
-from coordinator.connectors.iceberg.manifest_lists import blocks
+from coordinator.connectors.iceberg.avro_files import iceberg_schema, open_avro
 
 Read = Callable[[BinaryDecoder], Any]
+Step = tuple[int, Read]
+"""Where in the list of values a field goes, and how it is read."""
 _ENTRY_PLACES = {0: 0, 1: 1, 3: 2, 4: 3}
 _DATA_FILE, _CONTENT, _FORMAT, _PARTITION = 2, 134, 101, 102
 _PLACES = {field.field_id: place for place, field in enumerate(DATA_FILE_TYPE[2].fields)}
 _EXTRAS = {142: "first_row_id", 143: "referenced_data_file", 144: "content_offset", 145: "content_size_in_bytes"}
-_STATISTICS = frozenset({108, 109, 110, 125, 128})
+STATISTICS = frozenset({108, 109, 110, 125, 128})
 """Sizes, value and null counts and bounds; counts of NaN stay, they are few."""
 _CONTENTS = {content.value: content for content in DataFileContent}
 _FORMATS = {found.value: found for found in FileFormat}
@@ -77,10 +79,11 @@ def read_entries(
     Without ``statistics``, column sizes, counts (but of NaN) and bounds are None. Raises what PyIceberg raises for
     files that cannot be read.
     """
-    with unhurried_garbage(), AvroFile[Any](io.new_input(manifest.manifest_path)) as file:
-        layout = _Layout(file.schema, statistics=statistics)
+    with unhurried_garbage():
+        file = open_avro(io.new_input(manifest.manifest_path))
+        layout = _layout(file.schema_text, statistics=statistics)
         found: list[ManifestEntry] = []
-        for count, decoder in blocks(file):
+        for count, decoder in file.blocks():
             for _ in range(count):
                 entry = layout.read(decoder, manifest, discard_deleted=discard_deleted)
                 if entry is not None:
@@ -126,10 +129,6 @@ def unhurried_garbage() -> Iterator[None]:
             gc.enable()
 
 
-Step = tuple[int, Read]
-"""Where in the list of values a field goes, and how it is read."""
-
-
 class _Layout:
     """How the entries of one manifest are read: a step a field, in the order in which they were written."""
 
@@ -152,19 +151,19 @@ class _Layout:
         steps: list[Step] = []
         skipped: list[NestedField] = []
         for field in written.fields:
-            if field.field_id in _STATISTICS and not statistics:
+            if field.field_id in STATISTICS and not statistics:
                 skipped.append(field)
                 continue
             if skipped:
-                steps.append((len(_PLACES), _skipper(skipped)))
+                steps.append((len(_PLACES), skipper(skipped)))
                 skipped = []
             place, name = _PLACES.get(field.field_id), _EXTRAS.get(field.field_id)
             if place is None:
                 place = len(_PLACES) + len(self._extras) + 1 if name is not None else len(_PLACES)
             if name is not None:
                 self._extras.append((place, name))
-            steps.append((place, _file_reader(field)))
-        return [*steps, (len(_PLACES), _skipper(skipped))] if skipped else steps
+            steps.append((place, file_reader(field)))
+        return [*steps, (len(_PLACES), skipper(skipped))] if skipped else steps
 
     def read(self, decoder: BinaryDecoder, manifest: ManifestFile, *, discard_deleted: bool) -> ManifestEntry | None:
         values: list[Any] = [None, None, None, None, None]
@@ -208,10 +207,15 @@ class _Layout:
         return file
 
 
+@lru_cache(maxsize=64)
+def _layout(schema_text: str, *, statistics: bool) -> _Layout:
+    return _Layout(iceberg_schema(schema_text), statistics=statistics)
+
+
 _new_entry, _new_file = ManifestEntry.__new__, ManifestDataFile.__new__
 
 
-def _file_reader(field: NestedField) -> Read:
+def file_reader(field: NestedField) -> Read:
     match field.field_id:
         case number if number == _CONTENT:
             return lambda decoder: _CONTENTS[decoder.read_int()]
@@ -251,7 +255,7 @@ def _reader(kind: IcebergType, required: bool) -> Read:
             return _optional(construct_reader(kind).read, required)
 
 
-def _skipper(fields: Sequence[NestedField]) -> Read:
+def skipper(fields: Sequence[NestedField]) -> Read:
     """Reads over maps of statistics that follow one another: most of what a manifest holds goes this way."""
     steps = [
         (field.required, isinstance(field.field_type, MapType) and isinstance(field.field_type.value_type, BinaryType))

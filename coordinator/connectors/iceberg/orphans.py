@@ -18,7 +18,7 @@ from pyiceberg.table.metadata import TableMetadata
 from coordinator.connectors.iceberg.file_references import FileReferences, Match
 from coordinator.connectors.iceberg.listing import FoundFile
 from coordinator.connectors.iceberg.manifest_lists import new_manifests
-from coordinator.connectors.iceberg.manifest_reader import read_entries
+from coordinator.connectors.iceberg.manifest_names import read_names
 from coordinator.connectors.iceberg.manifests import holds_live
 
 Mode = Literal["ERROR", "IGNORE", "DELETE"]
@@ -58,7 +58,7 @@ class ReferencedFiles:
                 progress(start, len(live))
 
     def _paths(self, manifest: ManifestFile) -> list[str]:
-        return [entry.data_file.file_path for entry in read_entries(self._io, manifest, statistics=False)]
+        return [path for path, _, _ in read_names(self._io, manifest)]
 
 
 def _own_files(location: str, metadata: TableMetadata) -> Iterator[str]:

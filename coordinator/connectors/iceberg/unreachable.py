@@ -19,7 +19,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.expiry import Expired, Used
 from coordinator.connectors.iceberg.manifest_lists import new_manifests
-from coordinator.connectors.iceberg.manifest_reader import read_entries
+from coordinator.connectors.iceberg.manifest_names import read_names
 from coordinator.connectors.iceberg.manifests import holds_live
 from coordinator.connectors.iceberg.paths import normalize
 
@@ -167,10 +167,9 @@ def _read(io: FileIO, manifests: Sequence[ManifestFile], *, may_miss: bool) -> I
 
 def _files(io: FileIO, manifest: ManifestFile, *, may_miss: bool) -> list[Unneeded]:
     try:
-        entries = read_entries(io, manifest, statistics=False)
+        names = read_names(io, manifest)
     except FileNotFoundError:
         if not may_miss:
             raise
         return []  # what only a lost manifest named can nobody tell any more
-    files = (entry.data_file for entry in entries)
-    return [Unneeded(file.file_path, _KINDS[file.content], file.file_size_in_bytes) for file in files]
+    return [Unneeded(path, _KINDS[content], size) for path, content, size in names]

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from pyiceberg.avro.file import AvroFile, AvroOutputFile
+from pyiceberg.avro.file import AvroOutputFile
+from pyiceberg.avro.reader import Reader
+from pyiceberg.avro.resolver import resolve_reader
 from pyiceberg.io import FileIO, OutputFile
 from pyiceberg.manifest import (
     DATA_FILE_TYPE,
@@ -30,6 +33,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record, TableVersion
 from pyiceberg.types import IntegerType, ListType, NestedField, StructType
 
+from coordinator.connectors.iceberg.avro_files import iceberg_schema, open_avro
 from coordinator.connectors.iceberg.manifest_reader import FIRST_ROW_ID, ManifestDataFile, first_row_id
 
 _LIST_SCHEMA = MANIFEST_LIST_FILE_SCHEMAS[3]
@@ -41,11 +45,15 @@ def list_manifests(io: FileIO, snapshot: Snapshot, version: TableVersion) -> lis
     """The manifests of a snapshot, with their first row ids in a table of format version 3."""
     if version < 3:
         return snapshot.manifests(io)
+    file = open_avro(io.new_input(snapshot.manifest_list))
+    reader = _list_reader(file.schema_text)
+    return [reader.read(decoder) for count, decoder in file.blocks() for _ in range(count)]
+
+
+@lru_cache(maxsize=16)
+def _list_reader(schema_text: str) -> Reader:
     types: dict[int, Any] = {-1: ManifestFile, 508: PartitionFieldSummary}
-    with AvroFile[ManifestFile](
-        io.new_input(snapshot.manifest_list), _LIST_SCHEMA, read_types=types, read_enums={517: ManifestContent}
-    ) as file:
-        return list(file)
+    return resolve_reader(iceberg_schema(schema_text), _LIST_SCHEMA, types, {517: ManifestContent})
 
 
 class ManifestWriterV3(ManifestWriterV2):
