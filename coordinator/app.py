@@ -49,6 +49,7 @@ from coordinator.server.app import create_server
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.telemetry.collectors import NativeCheckerCollector, PlannerPoolCollector, SparkCollector
+from coordinator.validation.kept_plans import KeptPlans
 from coordinator.validation.metadata_versions import MetadataVersions
 from coordinator.validation.pool import ValidationPool
 from shared.errors import ProcessionError
@@ -113,7 +114,7 @@ def create_app(
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = Dispatcher(
-        pool, checkers, executor, groups, _dispatch_settings(config), freshness=MetadataVersions(catalogs)
+        KeptPlans(pool), checkers, executor, groups, _dispatch_settings(config), freshness=MetadataVersions(catalogs)
     )
     info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
     where = address or f"http://{settings.http_host}:{settings.http_port}"

@@ -30,6 +30,8 @@ class PlannerFactory:
     def __call__(self) -> Callable[[str, Session], PlannedStatement]:
         catalogs = Catalogs(self.catalogs)
         checkers = PlanCheckers(load_plan_checkers(self.checker_directory, self.checker_defaults))
+        # What another's checker makes of a plan may change with the day.
+        other_checkers = any(provider.name != "native" for provider in checkers.providers)
 
         def plan(text: str, session: Session) -> PlannedStatement:
             session = replace(session, property_defaults=self.session_defaults)
@@ -39,6 +41,12 @@ class PlannerFactory:
             # Here and not on the coordinator's event loop, where they would hold up everybody.
             checkers.validate_built_in_fragments(planned.subplan)
             # Who checks, explains or runs it has no use for the whole plans, which cost as much to send as the rest.
-            return replace(planned, fragments_verified=True, initial_plan=None, logical_plan=None)
+            return replace(
+                planned,
+                fragments_verified=True,
+                initial_plan=None,
+                logical_plan=None,
+                repeatable=planned.repeatable and not other_checkers,
+            )
 
         return plan

@@ -22,6 +22,7 @@ from coordinator.analyzer.builders import (
 )
 from coordinator.analyzer.casts import can_cast
 from coordinator.analyzer.context import Context, SortItem
+from coordinator.analyzer.moments import note_clock
 from coordinator.analyzer.syntax import CAST, EXTRACT, LITERAL, PARAMETER, POSITION, TRY_CAST, function_name
 from coordinator.analyzer.typed_literals import timestamp_literal, typed_literal
 from coordinator.analyzer.types import (
@@ -376,9 +377,18 @@ def _grouping(node: Any, context: Context, analyze: Analyze) -> RowExpression:
 
 
 def _moment(node: Any, context: Context, _analyze: Analyze) -> RowExpression:
-    """The functions of the session's clock, one value for the whole statement."""
+    """What the session and its clock tell, one value for the whole statement."""
     name = function_name(node) or ""
     zone = context.zone
+    told = {
+        "current_timezone": context.session.time_zone,
+        "current_user": context.session.user,
+        "current_catalog": context.session.catalog,
+        "current_schema": context.session.schema,
+    }
+    if name in told:
+        return constant(told[name], VARCHAR)
+    note_clock()
     started: datetime = context.session.start.astimezone(zone)
     started = started.replace(microsecond=started.microsecond // 1000 * 1000)
     match name:
@@ -392,14 +402,6 @@ def _moment(node: Any, context: Context, _analyze: Analyze) -> RowExpression:
             return constant(
                 started.timetz().replace(tzinfo=timezone(started.utcoffset() or UTC.utcoffset(None))), TIME_TZ
             )
-        case "current_timezone":
-            return constant(context.session.time_zone, VARCHAR)
-        case "current_user":
-            return constant(context.session.user, VARCHAR)
-        case "current_catalog":
-            return constant(context.session.catalog, VARCHAR)
-        case "current_schema":
-            return constant(context.session.schema, VARCHAR)
     if isinstance(zone, timezone) or started.utcoffset() == UTC.utcoffset(None):
         return constant(started, TIMESTAMP_TZ)
     text = f"{started:%Y-%m-%d %H:%M:%S}.{started.microsecond // 1000:03d} {context.session.time_zone}"

@@ -21,6 +21,7 @@ from uuid import UUID
 import numpy as np
 
 from coordinator.analyzer.literals import parse_date, parse_time, parse_timestamp
+from coordinator.analyzer.moments import note_clock
 from coordinator.analyzer.types import INTEGERS, NUMERIC, length_of, type_text
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Type
@@ -265,6 +266,7 @@ def _to_time(value: Any, source: Type, target: Type, zone: tzinfo) -> time:
 def _to_time_tz(value: Any, source: Type, target: Type, zone: tzinfo) -> time:
     found = _to_time(value, source, target, zone)
     if found.tzinfo is None:
+        note_clock()
         offset = datetime.now(zone).utcoffset() or timedelta()
         return found.replace(tzinfo=timezone(offset))
     return found

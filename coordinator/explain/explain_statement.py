@@ -87,12 +87,10 @@ def _analyze(statement: Explain, planned: PlannedStatement) -> PlannedStatement:
     if statement.format is ExplainFormat.GRAPHVIZ:
         message = "only TEXT and JSON formats are supported in EXPLAIN ANALYZE"
         raise ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, message)
-    if statement.format is not ExplainFormat.TEXT:
-        message = "EXPLAIN ANALYZE only supports FORMAT TEXT"
-        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
     if planned.subplan is None or isinstance(planned.work, CallProcedure):
         raise _not_analyzed(statement)
-    work = ExplainAnalyze(planned.work, planned.columns, distributed_text(planned.subplan), planned.verb_seconds)
+    text, as_json = _distributed(planned.subplan, statement.format), statement.format is ExplainFormat.JSON
+    work = ExplainAnalyze(planned.work, planned.columns, text, planned.verb_seconds, as_json)
     return replace(planned, columns=(Column("Query Plan", "varchar"),), work=work, query_type="EXPLAIN")
 
 
@@ -151,7 +149,14 @@ def _distributed(subplan: SubPlan, wanted: ExplainFormat) -> str:
 
 
 def _summary(statement: Explain, planned: PlannedStatement) -> str:
-    """A statement without a plan in one line; a CALL with what was bound, defaults included."""
+    """A statement without a plan in one line; a CALL with what was bound, defaults included, as Presto does others."""
+    match statement.statement:
+        case ddl.CreateTable(name=name):
+            return f"CREATE TABLE {'.'.join(name)}"
+        case ddl.CreateSchema(name=name):
+            return f"CREATE SCHEMA {'.'.join(name)}"
+        case _:
+            pass
     match planned.work:
         case CallProcedure(catalog=catalog, procedure=procedure, arguments=arguments):
             bound = ", ".join(f"{name} => {default_text(value)}" for name, value in arguments.items())

@@ -185,12 +185,13 @@ class ExplainNative:
 
 @dataclass(frozen=True, slots=True)
 class ExplainAnalyze:
-    """Run ``work`` and return ``text``, its plan, with what was measured."""
+    """Run ``work`` and return ``text``, its plan, with what was measured; ``json``: the text is of FORMAT JSON."""
 
     work: Work
     columns: tuple[Column, ...]
     text: str
     verb_seconds: Mapping[str, float]
+    json: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +242,7 @@ class PlannedStatement:
     ``verb_seconds`` holds parse, analyze, plan, optimize and fragment. ``logical_plan`` and ``subplan`` are None for
     statements without a plan (SET SESSION, USE). ``update_type`` is the protocol's updateType. ``table_versions``: the
     tables as planning saw them. ``fragments_verified``: the built-in checks of the fragment phase have passed.
+    ``repeatable``: text and session alone make it, so that it serves the same statement again.
     """
 
     query_type: QueryType
@@ -257,3 +259,4 @@ class PlannedStatement:
     inputs: tuple[str, ...] = ()
     table_versions: tuple[TableVersion, ...] = ()
     fragments_verified: bool = False
+    repeatable: bool = False

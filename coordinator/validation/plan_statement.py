@@ -14,11 +14,14 @@ from typing import Protocol
 
 from sqlglot.tokens import Token
 
+from coordinator.analyzer.moments import clock_reads
 from coordinator.analyzer.procedure_call import bind_call
 from coordinator.analyzer.procedure_resolution import resolve_procedure
 from coordinator.analyzer.syntax import parse_query
 from coordinator.connectors.registry import Catalogs
-from coordinator.connectors.table_versions import recording
+from coordinator.connectors.system.listing import INFORMATION_SCHEMA
+from coordinator.connectors.system.registered import SYSTEM_CATALOG
+from coordinator.connectors.table_versions import TableVersion, recording
 from coordinator.explain.explain_statement import plan_explain, refuse_to_analyze
 from coordinator.fragmenter.fragment import fragment
 from coordinator.optimizer.optimize import FiredRule, optimize
@@ -31,6 +34,8 @@ from coordinator.planner.planned_statement import (
     Column,
     PlannedStatement,
     ReturnRows,
+    RunLocally,
+    SelectRows,
     Work,
     WriteRows,
 )
@@ -99,7 +104,7 @@ class _Line:
             check_session(self._session)
             with self._verb("parse"):
                 statement = parse_statement(text)
-            with recording() as seen, in_session_zone(self._session.time_zone):
+            with recording() as seen, clock_reads() as clock, in_session_zone(self._session.time_zone):
                 planned = self._plan(statement, text)
         except RecursionError as error:
             raise too_large(ErrorLocation(1, 1)) from error
@@ -108,6 +113,7 @@ class _Line:
             verb_seconds=dict(self._seconds),
             warnings=(*planned.warnings, *self._warnings),
             table_versions=tuple(dict.fromkeys(seen)),
+            repeatable=not clock and _reads_system_tables(planned.work, seen),
         )
 
     @contextmanager
@@ -358,6 +364,13 @@ class _Line:
         self._checkers.validate_final(logical, self._session, self._warnings.append)
         with self._verb("fragment"):
             return logical, fragment(logical, self._session)
+
+
+def _reads_system_tables(work: Work, seen: Sequence[TableVersion]) -> bool:
+    """Whether a statement reads rows of system tables, and nothing that may look otherwise when it is asked again."""
+    if not isinstance(work, SelectRows | RunLocally):
+        return False
+    return all(each.catalog == SYSTEM_CATALOG or each.schema == INFORMATION_SCHEMA for each in seen)
 
 
 def _refuse_parameters(tokens: Sequence[Token], text: str) -> None:

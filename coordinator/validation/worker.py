@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from coordinator.planner.planned_statement import PlannedStatement
+from coordinator.planner.planned_statement import Column, PlannedStatement
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.fragment import SubPlan
 from shared.spi.session import Session
@@ -128,6 +128,8 @@ _SUBPLANS = msgspec.msgpack.Decoder(SubPlan)
 _REDUCERS: ChainMap[Any, Any] = ChainMap(
     {
         msgspec.UnsetType: lambda _: (_unset, ()),
+        # A frozen dataclass with slots is restored field by field: wide results have hundreds of columns.
+        Column: lambda column: (Column, (column.name, column.type)),
         SubPlan: lambda subplan: (_subplan, (msgspec.msgpack.encode(subplan),)),
     },
     copyreg.dispatch_table,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 import prestodb
 import pyarrow as pa
@@ -29,6 +31,20 @@ def test_rows_of_operators_are_those_of_the_query(service: Service) -> None:
     assert 7 in counts
 
 
+def test_json(service: Service) -> None:
+    """The plan by fragments, with what was measured at the root of the first."""
+    service.create("told", [pa.table({"k": [1, 2, 2]})])
+    plan = json.loads(text_of(service, "EXPLAIN ANALYZE (FORMAT JSON) SELECT k FROM iceberg.db.told WHERE k = 2"))
+    assert sorted(plan) == [str(number) for number in range(len(plan))]
+    assert plan["0"]["plan"]["stats"]["planNodeOutputPositions"] == 2
+    assert plan["0"]["stats"]["engine"] == "spark"
+    assert any(name.startswith("Scan") for name in names(plan["0"]["operators"]))
+
+
+def names(operators: list[Any]) -> list[str]:
+    return [name for operator in operators for name in (operator["name"], *names(operator["children"]))]
+
+
 def test_values_run_in_the_coordinator(service: Service) -> None:
     text = text_of(service, "EXPLAIN ANALYZE SELECT * FROM (VALUES 1, 2, 3) AS t(x) WHERE x > random() * 0")
     assert re.match(r"Ran on the coordinator in .*\. Output: 3 rows ", text)
@@ -39,7 +55,6 @@ def test_values_run_in_the_coordinator(service: Service) -> None:
     [
         ("(TYPE LOGICAL)", "only DISTRIBUTED type is supported in EXPLAIN ANALYZE"),
         ("(FORMAT GRAPHVIZ)", "only TEXT and JSON formats are supported in EXPLAIN ANALYZE"),
-        ("(FORMAT JSON)", "EXPLAIN ANALYZE only supports FORMAT TEXT"),
     ],
 )
 def test_other_types_and_formats_are_refused(service: Service, options: str, message: str) -> None:

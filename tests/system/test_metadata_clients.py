@@ -177,3 +177,16 @@ def test_metabase_and_others(lake: Service) -> None:
         == []
     )
     assert len(lake.execute('SELECT * FROM iceberg.db."with_underscore$partitions"')) == 1
+
+
+def test_rows_of_system_tables_are_made_anew(lake: Service) -> None:
+    """Plans of such statements are kept; what they show is not."""
+    sql = "SELECT table_name FROM iceberg.information_schema.tables WHERE table_schema = 'growing' ORDER BY 1"
+    assert lake.execute(sql) == []
+    catalog = lake.lake()
+    catalog.create_namespace("growing")
+    for name in ("a", "b"):
+        catalog.create_table(f"growing.{name}", Schema(NestedField(1, "id", LongType(), required=False)))
+        assert lake.execute(sql)[-1] == [name]
+    catalog.drop_table("growing.a")
+    assert lake.execute(sql) == [["b"]]

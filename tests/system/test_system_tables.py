@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -96,3 +97,14 @@ def test_names_resolve_like_any_other(service: Service) -> None:
     ):
         with pytest.raises(Exception, match=message):
             rows(service, wrong)
+
+
+def test_explain_analyze_as_json(service: Service) -> None:
+    """As recorded: by fragment, each plan a tree; what was measured stands at the root of the output fragment."""
+    ((text,),) = rows(service, "EXPLAIN ANALYZE (FORMAT JSON) SELECT count(*) FROM nation")
+    plan = json.loads(text)
+    root = plan["0"]["plan"]
+    assert {"id", "name", "identifier", "details", "children", "remoteSources", "estimates", "stats"} == root.keys()
+    assert root["stats"]["planNodeOutputPositions"] == 1
+    assert plan["0"]["stats"]["engine"] == "coordinator"
+    assert plan["0"]["operators"] == []

@@ -1,0 +1,52 @@
+"""Plans of statements that read nothing but system tables, kept for when a client asks the same again.
+
+BI tools browse with the same few statements: what they mean depends on the text and the session alone, since system
+tables look the same as long as the process runs. Their rows are made anew each time.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import fields, replace
+from typing import Any
+
+from coordinator.dispatch.ports import StatementPlanner
+from coordinator.planner.planned_statement import PlannedStatement
+from shared.spi.session import Session
+
+_MAX_PLANS = 500
+_MAX_TEXT = 10_000
+_UNREAD = frozenset(["query_id", "start", "trace_token", "extra_credentials"])
+_READ = tuple(field.name for field in fields(Session) if field.name not in _UNREAD)
+
+
+class KeptPlans:
+    """Implements ``coordinator.dispatch.ports.StatementPlanner`` in front of another one; belongs to one event loop."""
+
+    def __init__(self, planner: StatementPlanner, max_plans: int = _MAX_PLANS) -> None:
+        self._planner = planner
+        self._max_plans = max_plans
+        self._kept: OrderedDict[tuple[Any, ...], PlannedStatement] = OrderedDict()
+
+    async def plan(self, text: str, session: Session) -> PlannedStatement:
+        """As the planner does; a kept plan took no time of any verb."""
+        if len(text) > _MAX_TEXT or session.extra_credentials:
+            return await self._planner.plan(text, session)
+        key = (text, *(_hashable(getattr(session, name)) for name in _READ))
+        kept = self._kept.get(key)
+        if kept is not None:
+            self._kept.move_to_end(key)
+            return kept
+        planned = await self._planner.plan(text, session)
+        if planned.repeatable:
+            self._kept[key] = replace(planned, verb_seconds=dict.fromkeys(planned.verb_seconds, 0.0))
+            if len(self._kept) > self._max_plans:
+                self._kept.popitem(last=False)
+        return planned
+
+
+def _hashable(value: Any) -> Any:
+    """Mappings as tuples; what else a session holds can be hashed."""
+    if not hasattr(value, "items"):
+        return value
+    return tuple(sorted((key, _hashable(inner)) for key, inner in value.items()))
