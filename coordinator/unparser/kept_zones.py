@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from coordinator.analyzer.builders import NAMESPACE, function_call, typed
 from coordinator.analyzer.types import TIMESTAMP_TZ, VARCHAR
+from coordinator.unparser.carried_zones import with_carried_zones
 from shared.plan.expressions import Call, RowExpression, SpecialForm, StaticFunctionHandle, Variable
 from shared.plan.nodes import LimitNode, OutputNode, PlanNode, ProjectNode
 from shared.plan.traversal import variable_of_key
@@ -20,6 +21,7 @@ _GIVE_ZONES = ("at_timezone", "with_timezone", "parse_datetime", "from_iso8601_t
 def with_zones_as_text(root: OutputNode) -> OutputNode:
     """The plan whose last projection shows moments with zones of their own; the root itself when there are none."""
     shown: set[str] = set()
+    root = with_carried_zones(root)
     source = _shown(root.source, shown)
     if not shown:
         return root

@@ -283,10 +283,15 @@ TYPES: tuple[Case, ...] = tuple(
 
 # Not a join: a join beside a union is refused by ValidateStreamingJoins.
 _KV = "WITH t(k, v) AS (SELECT k, v FROM {one} UNNEST(ARRAY['a', 'a', 'b', NULL], ARRAY[1, 3, NULL, 2]) AS u(k, v)) "
+_MOMENTS = "(VALUES TIMESTAMP '2024-03-03 20:00:00', TIMESTAMP '2024-03-05 01:00:00') t(x)"
 RELATIONS: tuple[tuple[str, Any], ...] = (
     (_KV + "SELECT v FROM t ORDER BY v", [[1], [2], [3], [None]]),
     (_KV + "SELECT v FROM t ORDER BY v DESC", [[3], [2], [1], [None]]),
     (_KV + "SELECT v FROM t ORDER BY v NULLS FIRST", [[None], [1], [2], [3]]),
+    ("SELECT date_trunc('week', x AT TIME ZONE 'Asia/Tokyo') AS d, count(*) FROM " + _MOMENTS + " GROUP BY 1 ORDER BY 1",
+     [["2024-03-04 00:00:00.000 Asia/Tokyo", 2]]),
+    ("SELECT hour(d), d FROM (SELECT DISTINCT x AT TIME ZONE 'Asia/Tokyo' AS d FROM " + _MOMENTS + ") ORDER BY 2",
+     [[5, "2024-03-04 05:00:00.000 Asia/Tokyo"], [10, "2024-03-05 10:00:00.000 Asia/Tokyo"]]),
     (_KV + "SELECT count(*), count(v), count(DISTINCT v), sum(v), avg(v) FROM t", [[4, 3, 3, 6, 2.0]]),
     (_KV + "SELECT count(*), sum(v), min(v), avg(v), array_agg(v), map_agg(k, v) FROM t WHERE v > 9",
      [[0, None, None, None, None, None]]),
