@@ -288,7 +288,7 @@ RELATIONS: tuple[tuple[str, Any], ...] = (
     (_KV + "SELECT v FROM t ORDER BY v", [[1], [2], [3], [None]]),
     (_KV + "SELECT v FROM t ORDER BY v DESC", [[3], [2], [1], [None]]),
     (_KV + "SELECT v FROM t ORDER BY v NULLS FIRST", [[None], [1], [2], [3]]),
-    ("SELECT date_trunc('week', x AT TIME ZONE 'Asia/Tokyo') AS d, count(*) FROM " + _MOMENTS + " GROUP BY 1 ORDER BY 1",
+    ("SELECT date_trunc('week', x AT TIME ZONE 'Asia/Tokyo') AS d, count(*) FROM " + _MOMENTS + " GROUP BY 1",
      [["2024-03-04 00:00:00.000 Asia/Tokyo", 2]]),
     ("SELECT hour(d), d FROM (SELECT DISTINCT x AT TIME ZONE 'Asia/Tokyo' AS d FROM " + _MOMENTS + ") ORDER BY 2",
      [[5, "2024-03-04 05:00:00.000 Asia/Tokyo"], [10, "2024-03-05 10:00:00.000 Asia/Tokyo"]]),
