@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -63,6 +65,31 @@ def read(lake: Any, name: str) -> list[dict[str, Any]]:
     assert isinstance(relation, RowsRelation)
     rows: list[dict[str, Any]] = pa.table(lake.connector.read(relation)).to_pylist(maps_as_pydicts="strict")
     return rows
+
+
+def test_changelog_is_what_snapshots_differ_by(lake: Any, table: Any) -> None:
+    """Inserted less deleted rows of each snapshot, beside PyIceberg's scans of the snapshot and of the one before."""
+    assert described(lake, "t$changelog")[:3] == [
+        ("operation", "varchar"),
+        ("ordinal", "integer"),
+        ("snapshotid", "bigint"),
+    ]
+    line = [snapshot.snapshot_id for snapshot in table.metadata.snapshots]
+    told = read(lake, "t$changelog")
+    assert [row["ordinal"] for row in told] == sorted(row["ordinal"] for row in told)
+    assert {row["snapshotid"] for row in told} == set(line[1:])
+    for before, snapshot in pairwise(line):
+        change: Counter[str] = Counter()
+        for row in told:
+            if row["snapshotid"] == snapshot:
+                change[repr(row["rowdata"])] += 1 if row["operation"] == "INSERT" else -1
+        rows = [Counter(map(repr, table.scan(snapshot_id=s).to_arrow().to_pylist())) for s in (snapshot, before)]
+        rows[0].subtract(rows[1])
+        assert {row: n for row, n in change.items() if n} == {row: n for row, n in rows[0].items() if n}
+    assert {row["snapshotid"] for row in read(lake, f"t@{line[1]}$changelog")} == set(line[2:])
+    assert {row["snapshotid"] for row in read(lake, f"t@{line[0]}$changelog@{line[1]}")} == {line[1]}
+    with pytest.raises(ProcessionError, match=r"Invalid snapshot \[1\] for table: t"):
+        read(lake, "t@1$changelog")
 
 
 def test_columns_are_prestos(lake: Any, table: Any) -> None:
@@ -192,7 +219,7 @@ def test_names_with_versions(lake: Any, table: Any) -> None:
     for name, code in (
         ("t$files@1", ErrorCode.ICEBERG_INVALID_SNAPSHOT_ID),
         ("t@1$files@2", ErrorCode.NOT_SUPPORTED),
-        ("t$changelog", ErrorCode.NOT_SUPPORTED),
+        ("t$equality_deletes", ErrorCode.NOT_SUPPORTED),
     ):
         with pytest.raises(ProcessionError) as refused:
             lake.connector.table("db", name)

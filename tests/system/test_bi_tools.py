@@ -34,7 +34,7 @@ VIEW = "SELECT id, day FROM visits WHERE day > DATE '2026-01-01'"
 
 
 @pytest.fixture(scope="module")
-def shop(service: Service) -> Service:
+def shop(service: Service) -> Iterator[Service]:
     """``iceberg.shop.visits``, parted by day, and the view ``recent`` over it."""
     catalog = service.lake()
     catalog.create_namespace("shop")
@@ -45,7 +45,9 @@ def shop(service: Service) -> Service:
     days = [datetime.date(2026, 1, day) for day in (1, 2, 2)]
     made.append(pa.table({"id": [1, 2, 3], "day": days, "tags": [["a"], None, []]}, schema=schema.as_arrow()))
     service.execute(f"CREATE VIEW recent AS {VIEW}", catalog="iceberg", schema="shop")
-    return service
+    yield service
+    for sql in ("DROP VIEW recent", "DROP TABLE visits", "DROP SCHEMA shop"):
+        service.execute(sql, catalog="iceberg", schema="shop")
 
 
 @pytest.fixture(params=["presto", "trino"])

@@ -190,3 +190,5 @@ def test_rows_of_system_tables_are_made_anew(lake: Service) -> None:
         assert lake.execute(sql)[-1] == [name]
     catalog.drop_table("growing.a")
     assert lake.execute(sql) == [["b"]]
+    catalog.drop_table("growing.b")
+    catalog.drop_namespace("growing")

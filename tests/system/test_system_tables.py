@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tests.e2e.service import Service
@@ -108,3 +109,15 @@ def test_explain_analyze_as_json(service: Service) -> None:
     assert root["stats"]["planNodeOutputPositions"] == 1
     assert plan["0"]["stats"]["engine"] == "coordinator"
     assert plan["0"]["operators"] == []
+
+
+def test_changelog(service: Service) -> None:
+    """What changed since the first snapshot, its rows as rows."""
+    parts = [pa.table({"id": [1, 2], "Name": ["a", "b"]}), pa.table({"id": [3], "Name": ["c"]})]
+    service.create("changed", parts).delete("id = 3")
+    sql = 'SELECT operation, ordinal, rowdata.id, rowdata."Name" FROM "changed$changelog" ORDER BY ordinal'
+    assert rows(service, sql, "iceberg", "db") == [["INSERT", 0, 3, "c"], ["DELETE", 1, 3, "c"]]
+    ids = rows(service, 'SELECT snapshot_id FROM "changed$snapshots" ORDER BY committed_at', "iceberg", "db")
+    sql = f'SELECT operation, count(*) FROM "changed@{ids[1][0]}$changelog@{ids[2][0]}" GROUP BY 1'
+    assert rows(service, sql, "iceberg", "db") == [["DELETE", 1]]
+    service.lake().drop_table("db.changed")

@@ -1,4 +1,4 @@
-"""Names of metadata tables and versions: ``t$files``, ``t$files@123``, ``t@123$files``, ``t@123``.
+"""Names of metadata tables and versions: ``t$files``, ``t$files@123``, ``t@123$files``, ``t@123``, ``t@1$changelog@2``.
 
 Source: Presto 0.296, ``IcebergTableName``.
 """
@@ -10,16 +10,21 @@ from dataclasses import dataclass
 
 from shared.errors import ErrorCode, ProcessionError
 
+CHANGELOG = "changelog"
 _NAME = re.compile(r"(?P<table>[^$@]+)(?:@(?P<before>\d+))?(?:\$(?P<kind>[^@]+)(?:@(?P<after>\d+))?)?")
 
 
 @dataclass(frozen=True, slots=True)
 class SpecialName:
-    """A table's name with what was asked of it: a kind of metadata table (None for the data) and a snapshot."""
+    """A table's name with what was asked of it: a kind of metadata table (None for the data) and a snapshot.
+
+    ``after``: the snapshot from which on ``$changelog`` tells changes.
+    """
 
     table: str
     kind: str | None
     snapshot_id: int | None
+    after: int | None = None
 
 
 def special_name(name: str) -> SpecialName | None:
@@ -32,9 +37,15 @@ def special_name(name: str) -> SpecialName | None:
     match = _NAME.fullmatch(name)
     if match is None:
         return None
+    if match["kind"] == CHANGELOG:
+        return SpecialName(match["table"], CHANGELOG, _number(match["after"]), _number(match["before"]))
     if match["before"] and match["after"]:
         message = f"Invalid Iceberg table name (cannot specify two @ versions): {name}"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     version = match["before"] or match["after"]
     kind = None if match["kind"] in (None, "data") else match["kind"]
-    return SpecialName(match["table"], kind, None if version is None else int(version))
+    return SpecialName(match["table"], kind, _number(version))
+
+
+def _number(digits: str | None) -> int | None:
+    return None if digits is None else int(digits)

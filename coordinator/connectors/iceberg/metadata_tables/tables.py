@@ -10,7 +10,8 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.metadata_tables import of_files, of_snapshots
-from coordinator.connectors.iceberg.metadata_tables.names import SpecialName
+from coordinator.connectors.iceberg.metadata_tables.names import CHANGELOG, SpecialName
+from coordinator.connectors.iceberg.metadata_tables.of_changes import changelog_columns, changes
 from coordinator.connectors.iceberg.metadata_tables.of_partitions import partition_columns, partitions
 from coordinator.connectors.system.virtual_table import VirtualTable
 from shared.errors import ErrorCode, ProcessionError
@@ -28,7 +29,7 @@ _OF_SNAPSHOT: Mapping[str, tuple[Mapping[str, str], _At]] = {
     "files": (of_files.FILES, of_files.files),
     "manifests": (of_files.MANIFESTS, of_files.manifests),
 }
-_NOT_HERE = ("changelog", "equality_deletes", "samples", "statistics_files")
+_NOT_HERE = ("equality_deletes", "samples", "statistics_files")
 
 
 def metadata_table(table: Table, schema: str, name: str, asked: SpecialName) -> VirtualTable | None:
@@ -48,6 +49,9 @@ def metadata_table(table: Table, schema: str, name: str, asked: SpecialName) -> 
     if kind == "partitions":
         at = partial(partitions, table, _snapshot(table, asked))
         return _virtual(schema, name, partition_columns(table), at)
+    if kind == CHANGELOG:
+        # By itself, not listed: the rows are the table's own, and may be many.
+        return VirtualTable(schema, name, changelog_columns(table), lambda _wanted: changes(table, asked))
     return None
 
 
