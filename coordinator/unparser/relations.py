@@ -14,7 +14,7 @@ from coordinator.unparser.expressions import expression
 from coordinator.unparser.ordering import ordered
 from coordinator.unparser.programs import calls_python
 from coordinator.unparser.refusals import place_refusal, unsupported
-from coordinator.unparser.scans import Scans
+from coordinator.unparser.scans import SEQUENCE_NUMBER, Scans
 from coordinator.unparser.trees import binary, call, cast, column, name, number, text
 from coordinator.unparser.unnest import unnest
 from shared.errors import ProcessionError
@@ -149,6 +149,8 @@ class Relations:
         for variable in node.outputVariables:
             columns.append((_source(node.assignments[variable.key]), variable.name))
         table = self.scans.table(node)
+        if any(_column_name(handle) == SEQUENCE_NUMBER for handle in node.assignments.values()):
+            table.set("joins", [self.scans.sequence_numbers(node)])
         return self.wrap(Block(table, node.outputVariables, columns=tuple(columns)), node.outputVariables)
 
     def _values(self, node: ValuesNode) -> Block:

@@ -17,6 +17,11 @@ RelationOf = Callable[[TableScanNode], Relation]
 """What a connector says of a scan; planning passes one that asks the catalogs."""
 
 
+SEQUENCE_NUMBER = "$data_sequence_number"
+"""Presto's hidden column of Iceberg tables."""
+_FILE, _NUMBERS = "$numbered_file", "procession_numbers"
+
+
 @dataclass(slots=True)
 class Scans:
     """The inputs of one statement so far. Their names are its own: statements share an engine's session."""
@@ -38,6 +43,24 @@ class Scans:
                 return exp.Table(this=name(made.name))
             case _:
                 assert_never(relation)
+
+    def sequence_numbers(self, node: TableScanNode) -> Any:
+        """The join that gives each row of an Iceberg table the data sequence number of its file.
+
+        Spark has no such column; Iceberg's metadata table of the same snapshot has the numbers by file.
+        """
+        relation = self.relation_of(node)
+        assert isinstance(relation, CatalogTable)
+        entries = self._known(CatalogTable((*relation.parts, "entries"), relation.snapshot_id))
+        file = exp.Dot(this=name("data_file"), expression=name("file_path"))
+        numbers = exp.select(
+            exp.alias_(file, _FILE, quoted=True), exp.alias_(name("sequence_number"), SEQUENCE_NUMBER, quoted=True)
+        )
+        numbers = numbers.from_(entries).where(exp.LT(this=exp.column("status"), expression=number(2)))
+        made = exp.Subquery(this=numbers, alias=exp.TableAlias(this=name(_NUMBERS)))
+        return exp.Join(
+            this=made, side="LEFT", on=exp.EQ(this=exp.column("_file"), expression=exp.column(_FILE, quoted=True))
+        )
 
     def _known(self, relation: CatalogTable) -> Any:
         catalog, *parts = relation.parts

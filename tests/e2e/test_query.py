@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from tests.e2e.service import Service
@@ -35,6 +36,18 @@ def test_equal_to_duckdb(service: Service, names: dict[str, tuple[str, str]], qu
     ours = service.execute(query.format(**{key: pair[0] for key, pair in names.items()}))
     theirs = duckdb.sql(query.format(**{key: pair[1] for key, pair in names.items()})).fetchall()
     assert [tuple(row) for row in ours] == theirs
+
+
+def test_sequence_numbers_of_rows(service: Service) -> None:
+    """The snapshot that added a row is the one whose sequence number it tells, at other snapshots too."""
+    made = service.create("numbered", [pa.table({"id": [1, 2]}), pa.table({"id": [3]}), pa.table({"id": [4]})])
+    made.delete("id = 3")
+    sql = 'SELECT "$data_sequence_number" AS n, id FROM iceberg.db.numbered {version} ORDER BY id'
+    assert service.execute(sql.format(version="")) == [[1, 1], [1, 2], [3, 4]]
+    second = made.metadata.snapshots[1].snapshot_id
+    assert service.execute(sql.format(version=f"FOR VERSION AS OF {second}")) == [[1, 1], [1, 2], [2, 3]]
+    counted = 'SELECT count(*) FROM iceberg.db.numbered GROUP BY "$data_sequence_number" ORDER BY 1'
+    assert service.execute(counted) == [[1], [2]]
 
 
 def test_hidden_columns_and_metadata_tables_beside_spark(service: Service, names: dict[str, tuple[str, str]]) -> None:

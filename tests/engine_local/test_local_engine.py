@@ -149,3 +149,15 @@ def test_inputs_are_read_under_their_names(tmp_path: Path) -> None:
     assert found.to_pylist() == [{"v": "b", "w": 20}]
     with pytest.raises(ProcessionError):
         list(engine.run("SELECT * FROM procession_a_1", Run()))
+
+
+def test_too_many_blocks_within_each_other_are_refused() -> None:
+    """As hundreds of different windows are unparsed; DuckDB's own limit keeps its stack whole."""
+    engine = LocalEngine()
+    sql = "SELECT 1 AS x"
+    for _ in range(1200):
+        sql = f"SELECT x FROM ({sql})"
+    with pytest.raises(ProcessionError, match="statement is too large") as refused:
+        list(engine.run(sql, Run()))
+    assert refused.value.code is ErrorCode.SYNTAX_ERROR
+    engine.close()

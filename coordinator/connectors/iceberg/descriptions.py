@@ -59,10 +59,18 @@ class Descriptions:
 HIDDEN_COLUMNS = (
     ColumnMetadata("$path", "varchar", hidden_handle(2147483646, "$path", "varchar"), nullable=False, hidden=True),
     ColumnMetadata(
+        "$data_sequence_number",
+        "bigint",
+        hidden_handle(2147482646, "$data_sequence_number", "bigint"),
+        nullable=False,
+        hidden=True,
+    ),
+    ColumnMetadata(
         "$deleted", "boolean", hidden_handle(2147483644, "$deleted", "boolean"), nullable=False, hidden=True
     ),
 )
-"""The file of a row, and whether it is deleted: a query that reads ``"$deleted"`` sees deleted rows too."""
+"""The file of a row, the sequence number of the snapshot that added it, and whether the row is deleted: a query that
+reads ``"$deleted"`` sees deleted rows too."""
 
 
 def describe(
