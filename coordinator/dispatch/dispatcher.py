@@ -21,6 +21,7 @@ from coordinator.dispatch.registry import KEPT_TEXT, QueryRegistry
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState
 from coordinator.dispatch.stats import elapsed_seconds, queued_seconds
+from coordinator.dispatch.transactions import Transactions
 from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.query_type import query_type_of
@@ -84,6 +85,7 @@ class Dispatcher:
         self.groups = groups
         self.registry = QueryRegistry(self.settings, self.clock)
         self.totals = Totals()
+        self._transactions = Transactions(self.clock)
         self.refusal: ProcessionError | None = None
         self._planner = planner
         self._checker = checker
@@ -120,6 +122,7 @@ class Dispatcher:
         """Abandon, drop and forget, as the clock says."""
         self.registry.sweep()
         self._tick_groups()
+        self._transactions.sweep({query.session.transaction_id for query in self.registry.active()})
         self._budget.sample(query.buffer.size for query in self.registry if query.state.done)
         for query in self.registry:
             settle(query, self.settings, self._budget)
@@ -168,13 +171,15 @@ class Dispatcher:
         self.registry.add(query)
         self._deliveries[query_id] = Delivery(query, self.settings, self._budget)
         query.on_done(self._ended)
-        error = self.refusal or submission.error or too_large
+        error = self.refusal or submission.error or too_large or self._transactions.refusal(query.session)
         if error is not None:
             query.fail(error)
         return query
 
     def _ended(self, query: Query) -> None:
         self.totals.add(query)
+        if query.planned is not None and query.error is None:
+            self._transactions.ended(query.session, query.planned.session_change)
         _log.info(
             "query ended",
             query_id=query.id,
@@ -240,6 +245,7 @@ class Dispatcher:
         planned = await self._planner.plan(query.text, query.session)
         query.timeline.record(planned.verb_seconds)
         query.planned = planned
+        self._transactions.begun(planned.session_change)
         query.warnings = planned.warnings
         with query.timeline.measure("check"):
             query.warnings += await self._checker.check(planned, query.session)

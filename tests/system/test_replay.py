@@ -38,7 +38,6 @@ EXCEPTIONS = {
     "replay_and_bad_tokens": "asks the same page several times; tests/protocol/test_conversation.py does",
     "binary_results": "pages are binary; tests/protocol/test_binary_results.py compares them",
     "err_set_session_value": "Presto answers GENERIC_INTERNAL_ERROR with a Java class",
-    "err_bad_transaction": "transactions hold nothing here, so that none is unknown",
     "system_catalogs": "the recorded server had catalogs of other connectors",
     "show_session": ENGINE,
     "table_properties": ENGINE,
