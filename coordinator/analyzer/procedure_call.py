@@ -113,7 +113,8 @@ def _order(
         is_table = may_be and inside and connector.table(str(session.schema), first) is not None
     if not is_table:
         return names
-    leading = [TABLE_ALIAS, *declaration.iceberg_order]
+    order = declaration.iceberg_order
+    leading = order if TABLE_ALIAS in order else (TABLE_ALIAS, *order)
     return [*leading, *(name for name in names[2:] if name not in leading)]
 
 

@@ -65,7 +65,8 @@ class ProcedureDeclaration:
     dry_run_output: tuple[OutputColumn, ...] = ()
     """Columns of a call whose argument ``dry_run`` is true, when they are others."""
     iceberg_order: tuple[str, ...] = ()
-    """The first arguments behind Iceberg's one dotted table name, where its procedure has another order."""
+    """The first arguments behind Iceberg's one dotted table name, where its procedure has another order; ``table`` is
+    among them where that name does not come first."""
 
     def output_of(self, arguments: Mapping[str, Any]) -> tuple[OutputColumn, ...]:
         """The result columns of a call with these bound arguments."""

@@ -39,6 +39,7 @@ DECLARATION = ProcedureDeclaration(
     ),
     output=(OutputColumn("migrated_files_count", "bigint", "Files that the table has."),),
     dry_run_output=FILES,
+    iceberg_order=("properties", "drop_backup", "backup_table_name"),
     example="CALL iceberg.system.migrate(table => 'sales.orders', source_table => '`parquet`.`/data/orders`')",
     notes="No file is copied; the table's location is the source's folder, and its files belong to the table from then "
     "on: expiring snapshots may delete them. Partitions are told as snapshot tells them. A table that Spark manages is "

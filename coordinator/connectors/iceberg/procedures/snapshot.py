@@ -32,6 +32,7 @@ DECLARATION = ProcedureDeclaration(
     ),
     output=(OutputColumn("imported_files_count", "bigint", "Files that the table has."),),
     dry_run_output=FILES,
+    iceberg_order=("source_table", "table", "location", "properties"),
     example="CALL iceberg.system.snapshot(table => 'sales.orders_try', source_table => '`parquet`.`/data/orders`')",
     notes="schema and table_name name the new table. Partitions are folders such as day=2026-11-01, of the type that "
     "all their values have: integer, bigint, date, else varchar. No file of the source is ever deleted through the "
