@@ -30,11 +30,17 @@ def numbers(start: int) -> pa.Table:
     return pa.table({"id": pa.array(ids, pa.int64()), "p": pa.array([i % 3 for i in ids], pa.int32())})
 
 
+PROPERTIES = {
+    **{f"write.{kind}.mode": "merge-on-read" for kind in ("delete", "update", "merge")},
+    "write.delete.granularity": "partition",
+}
+
+
 @pytest.fixture(scope="module")
 def table(service: Service) -> Any:
     made = service.create("called", [numbers(i * 50) for i in range(4)])
     with made.transaction() as transaction:
-        transaction.set_properties({"write.delete.mode": "merge-on-read", "write.delete.granularity": "partition"})
+        transaction.set_properties(PROPERTIES)
     for gone in (7, 8, 107):
         service.execute(f"DELETE FROM iceberg.db.called WHERE id = {gone}")
     return made
