@@ -10,6 +10,7 @@ from coordinator.optimizer.rules import (
     constant_values,
     determine_join_distribution,
     evaluate_zero_limit,
+    infer_predicates_of_or,
     prune_unreferenced_outputs,
     push_into_connector,
     push_predicate_into_system_table,
@@ -49,6 +50,8 @@ RULES: tuple[Rule, ...] = (
     node_rule("remove_redundant_projections", remove_redundant_projections.rewrite, ProjectNode),
     # After pruning, so that a connector's estimates are of the columns that are read.
     Rule("push_into_connector", push_into_connector.apply),
+    # Before the order of joins, which depends on how many rows are left of each table.
+    Rule("infer_predicates_of_or", infer_predicates_of_or.apply, frozenset([JoinNode])),
     # After connectors took their tables: what they joined is one table now.
     Rule("reorder_joins", reorder_joins.apply),
     # Again: columns that only a pushed condition read.

@@ -23,6 +23,7 @@ RULES = (
     ("prune_unreferenced_outputs", "drop columns that nothing reads"),
     ("remove_redundant_projections", "drop projections that only pass columns on"),
     ("push_into_connector", "hand what stands over scans of one catalog to its connector"),
+    ("infer_predicates_of_or", "ask each table of a join what all branches of an OR ask of it"),
     ("reorder_joins", "order joins by the sizes of their tables"),
     ("determine_join_distribution", "copy the build sides of joins that are small, spread the others by key"),
     ("show_remote_queries", "show in EXPLAIN what connectors ask their databases"),

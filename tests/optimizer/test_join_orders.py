@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from coordinator.engine.local import LocalEngine
 from coordinator.planner.planned_statement import RunLocally
 from coordinator.unparser import work_of
 from coordinator.validation.plan_statement import plan_statement
-from shared.plan.nodes import JoinNode, OutputNode
+from shared.plan.nodes import FilterNode, JoinNode, OutputNode, TableScanNode
 from shared.plan.traversal import walk
 from shared.spi.session import Session
 from tests.sql.test_slt import Run
@@ -29,7 +30,7 @@ from tests.sql.test_slt import Run
 pytestmark = pytest.mark.slow
 
 PRESTO = {"q03": 2153, "q04": 535, "q08": 5030, "q09": 16115, "q10": 3777, "q12": 307, "q13": 15334, "q14": 722}
-BEHIND = {"q02": 17_700, "q05": 30_500, "q07": 90_000}
+BEHIND = {"q02": 17_700, "q05": 30_500, "q07": 25_000}
 """Where ours give more rows than Presto's 1,662, 2,695 and 2,353: our orders are left-deep, from the
 largest table on. No more than now."""
 STATEMENTS = Path(__file__).parents[1] / "unparser" / "data" / "statements.json.gz"
@@ -84,3 +85,23 @@ def test_what_all_branches_of_an_or_ask_is_a_criterion(counted: Counted, queries
     """TPC-H 19 joins by a key that stands in each of three branches."""
     (join,) = counted.joins(queries["q19"])
     assert [{c.left.name, c.right.name} for c in join.criteria] == [{"l_partkey", "p_partkey"}]
+
+
+def test_what_branches_of_an_or_ask_of_a_table_is_asked_before_the_join(
+    counted: Counted, queries: dict[str, str]
+) -> None:
+    """TPC-H 7 wants two nations, of either table of nations; the rows are those without the rule."""
+    session = Session(user="test", catalog="tpch", schema="tiny")
+    off = {"optimizer_rule_infer_predicates_of_or": "false"}
+    answers = []
+    for properties in ({}, off):
+        asked = replace(session, properties=properties)
+        planned = plan_statement(queries["q07"], asked, counted.catalogs, PlanCheckers())
+        plan, work = planned.logical_plan, planned.work
+        assert plan is not None
+        assert isinstance(work, RunLocally)
+        nations = [n for n in walk(plan) if isinstance(n, FilterNode) and isinstance(n.source, TableScanNode)]
+        assert len(nations) == (1 if properties else 3)
+        with arrow_inputs(work.inputs, counted.catalogs, Run()) as opened:
+            answers.append([batch.to_pylist() for batch in counted.engine.run(work.sql, Run(), opened)])
+    assert answers[0] == answers[1]
