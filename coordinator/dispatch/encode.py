@@ -188,6 +188,12 @@ def _other(array: pa.Array, presto_type: Type) -> Cells:
     return _text(array, presto_type)
 
 
+def _bing_tile(array: pa.Array, _presto_type: Type) -> Cells:
+    """As Presto's BingTile is written: x from bit 32 on, zoom from bit 26 on, y below."""
+    tiles = array.to_pylist()
+    return [None if t is None else {"x": t >> 32, "y": t & (1 << 26) - 1, "zoom": t >> 26 & 0x1F} for t in tiles]
+
+
 _SCALARS: dict[str, Callable[[pa.Array, Type], Cells]] = {
     "boolean": _plain(pa.bool_()),
     "tinyint": _plain(pa.int64()),
@@ -211,6 +217,7 @@ _SCALARS: dict[str, Callable[[pa.Array, Type], Cells]] = {
     "timestamp with time zone": _timestamp_with_time_zone,
     "interval day to second": _day_to_second,
     "interval year to month": _year_to_month,
+    "bingtile": _bing_tile,
 }
 
 

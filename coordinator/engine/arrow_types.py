@@ -36,6 +36,7 @@ _PLAIN: dict[str, pa.DataType] = {
     "interval day to second": pa.duration("ms"),
     "interval year to month": pa.int32(),
     "unknown": pa.null(),
+    "bingtile": pa.int64(),
 }
 
 

@@ -26,7 +26,8 @@ def _shapely() -> Any:
 
 
 @lru_cache(maxsize=4096)
-def _read(text: str) -> Any:
+def read_shape(text: str) -> Any:
+    """The geometry of a WKT."""
     try:
         return _shapely().from_wkt(text)
     except _shapely().errors.ShapelyError as error:
@@ -38,7 +39,7 @@ def _shown(shape: Any) -> str | None:
 
 
 def _typed(text: str, kind: str, function: str) -> Any:
-    shape = _read(text)
+    shape = read_shape(text)
     if shape.geom_type != kind:
         raise invalid(f"{function} only applies to {_enum(kind)}. Input type is: {_enum(shape.geom_type)}")
     return shape
@@ -60,26 +61,26 @@ def _all(shapes: list[Any]) -> tuple[Any, ...] | None:
 
 
 def _unary(measure: Callable[[Any], Any]) -> Callable[[str], Any]:
-    return lambda text: measure(_read(text))
+    return lambda text: measure(read_shape(text))
 
 
 def _made(build: Callable[[Any], Any]) -> Callable[[str], str | None]:
     def call(text: str) -> str | None:
-        return _shown(build(_read(text)))
+        return _shown(build(read_shape(text)))
 
     return call
 
 
 def _relation(name: str) -> Callable[[str, str], bool]:
-    return lambda a, b: bool(getattr(_read(a), name)(_read(b)))
+    return lambda a, b: bool(getattr(read_shape(a), name)(read_shape(b)))
 
 
 def _joined(name: str) -> Callable[[str, str], str | None]:
-    return lambda a, b: _shown(getattr(_read(a), name)(_read(b)))
+    return lambda a, b: _shown(getattr(read_shape(a), name)(read_shape(b)))
 
 
 def _from_text(text: str, kind: str | None = None) -> str | None:
-    shape = _read(text)
+    shape = read_shape(text)
     if kind is not None and shape.geom_type != kind:
         raise invalid(f"Invalid geometry type for {kind}: {text}")
     return _shown(shape)
@@ -95,7 +96,7 @@ def _coordinate(index: int) -> Callable[[str], float | None]:
 
 def _bound(index: int) -> Callable[[str], float | None]:
     def read(text: str) -> float | None:
-        shape = _read(text)
+        shape = read_shape(text)
         return None if shape.is_empty else float(shape.bounds[index])
 
     return read
@@ -130,7 +131,7 @@ def _line(points: tuple[str, ...]) -> str | None:
 
 
 def _multipoint(points: tuple[str, ...]) -> str | None:
-    return _shown(_shapely().MultiPoint([_read(p) for p in points])) if points else None
+    return _shown(_shapely().MultiPoint([read_shape(p) for p in points])) if points else None
 
 
 def _exterior(text: str) -> str | None:
@@ -152,7 +153,7 @@ def _envelope(shape: Any) -> Any:
 
 
 def _corners(text: str) -> tuple[str | None, ...] | None:
-    shape = _read(text)
+    shape = read_shape(text)
     if shape.is_empty:
         return None
     low_x, low_y, high_x, high_y = shape.bounds
@@ -161,7 +162,7 @@ def _corners(text: str) -> tuple[str | None, ...] | None:
 
 
 def _expand(text: str, distance: float) -> str | None:
-    shape = _read(text)
+    shape = read_shape(text)
     check(distance >= 0, f"expand_envelope: distance {distance} is negative")
     if shape.is_empty:
         return "POLYGON EMPTY"
@@ -169,7 +170,7 @@ def _expand(text: str, distance: float) -> str | None:
     return _shown(_shapely().box(a - distance, b - distance, c + distance, d + distance, ccw=False))
 
 
-def _great_circle(a_lat: float, a_lon: float, b_lat: float, b_lon: float) -> float:
+def great_circle(a_lat: float, a_lon: float, b_lat: float, b_lon: float) -> float:
     for latitude in (a_lat, b_lat):
         check(-90 <= latitude <= 90, "Latitude must be between -90 and 90")
     for longitude in (a_lon, b_lon):
@@ -182,29 +183,29 @@ def _great_circle(a_lat: float, a_lon: float, b_lat: float, b_lon: float) -> flo
 
 
 def _locate(line: str, point: str) -> float | None:
-    shape, other = _read(line), _read(point)
+    shape, other = read_shape(line), read_shape(point)
     return None if shape.is_empty or other.is_empty else float(shape.project(other, normalized=True))
 
 
 def _interpolate(line: str, share: float) -> str | None:
     check(0 <= share <= 1, "fraction must be between 0 and 1")
-    shape = _read(line)
+    shape = read_shape(line)
     return None if shape.is_empty else _shown(shape.interpolate(share, normalized=True))
 
 
 def _union(shapes: tuple[str | None, ...]) -> str | None:
-    return _shown(_shapely().union_all([_read(s) for s in shapes if s is not None]))
+    return _shown(_shapely().union_all([read_shape(s) for s in shapes if s is not None]))
 
 
 def _nearest(a: str, b: str) -> tuple[str | None, ...] | None:
-    first, second = _read(a), _read(b)
+    first, second = read_shape(a), read_shape(b)
     if first.is_empty or second.is_empty:
         return None
     return tuple(_shown(p) for p in _shapely().ops.nearest_points(first, second))
 
 
 def _reason(text: str) -> str | None:
-    shape = _read(text)
+    shape = read_shape(text)
     return (
         None
         if shape.is_valid and (shape.geom_type == "Point" or shape.is_simple)
@@ -213,12 +214,12 @@ def _reason(text: str) -> str | None:
 
 
 def _distance(a: str, b: str) -> float | None:
-    first, second = _read(a), _read(b)
+    first, second = read_shape(a), read_shape(b)
     return None if first.is_empty or second.is_empty else float(first.distance(second))
 
 
 def _geojson(text: str) -> str | None:
-    return json.dumps(json.loads(_shapely().to_geojson(_read(text))), separators=(",", ":"))
+    return json.dumps(json.loads(_shapely().to_geojson(read_shape(text))), separators=(",", ":"))
 
 
 def _from_binary(data: bytes) -> str | None:
@@ -236,7 +237,7 @@ GEOMETRY: Table = {
         st_geometryfromtext=_from_text, st_linefromtext=lambda t: _from_text(t, "LineString"),
         st_polygon=lambda t: _from_text(t, "Polygon"), st_geomfrombinary=_from_binary,
         st_point=lambda x, y: _shown(_shapely().Point(x, y)), st_astext=lambda t: t,
-        st_asbinary=lambda t: _shapely().to_wkb(_read(t)), st_x=_coordinate(0), st_y=_coordinate(1),
+        st_asbinary=lambda t: _shapely().to_wkb(read_shape(t)), st_x=_coordinate(0), st_y=_coordinate(1),
         st_area=_unary(lambda s: float(s.area)), st_length=_unary(lambda s: float(s.length)),
         st_boundary=_made(lambda s: s.boundary), st_centroid=_made(lambda s: s.centroid),
         st_convexhull=_made(lambda s: s.convex_hull), st_envelope=_made(_envelope), st_envelopeaspts=_corners,
@@ -245,19 +246,19 @@ GEOMETRY: Table = {
         st_geometrytype=_unary(_kind), st_isclosed=_unary(lambda s: bool(s.is_closed)),
         st_isempty=_unary(lambda s: bool(s.is_empty)), st_isring=_unary(lambda s: bool(s.is_closed and s.is_simple)),
         st_issimple=_unary(lambda s: bool(s.is_simple)), st_isvalid=_unary(lambda s: bool(s.is_valid)),
-        st_buffer=lambda t, d: _shown(_read(t).buffer(d)), st_numpoints=_unary(_count),
+        st_buffer=lambda t, d: _shown(read_shape(t).buffer(d)), st_numpoints=_unary(_count),
         st_numgeometries=_unary(lambda s: len(_parts(s))), st_geometries=_unary(lambda s: _all(_parts(s))),
-        st_geometryn=lambda t, n: _nth(_parts(_read(t)), n), st_points=_unary(lambda s: _all(_points(s))),
+        st_geometryn=lambda t, n: _nth(_parts(read_shape(t)), n), st_points=_unary(lambda s: _all(_points(s))),
         st_pointn=lambda t, n: _nth(_points(_typed(t, "LineString", "ST_PointN")), n),
         st_startpoint=lambda t: _nth(_points(_typed(t, "LineString", "ST_StartPoint")), 1),
         st_endpoint=lambda t: _nth(_points(_typed(t, "LineString", "ST_EndPoint"))[-1:], 1),
         st_exteriorring=_exterior, st_interiorrings=_interiors, st_interiorringn=_interior,
         st_numinteriorring=lambda t: len(_interiors(t)), st_linestring=_line, st_multipoint=_multipoint,
-        st_relate=lambda a, b, pattern: bool(_read(a).relate_pattern(_read(b), pattern)),
-        simplify_geometry=lambda t, d: _shown(_read(t).simplify(d)), expand_envelope=_expand,
-        great_circle_distance=_great_circle, line_locate_point=_locate, line_interpolate_point=_interpolate,
+        st_relate=lambda a, b, pattern: bool(read_shape(a).relate_pattern(read_shape(b), pattern)),
+        simplify_geometry=lambda t, d: _shown(read_shape(t).simplify(d)), expand_envelope=_expand,
+        great_circle_distance=great_circle, line_locate_point=_locate, line_interpolate_point=_interpolate,
         geometry_union=_union, geometry_nearest_points=_nearest, geometry_invalid_reason=_reason,
         geometry_as_geojson=_geojson, geometry_from_geojson=lambda t: _shown(_shapely().from_geojson(t)),
-        flatten_geometry_collections=lambda t: tuple(map(_shown, _flat(_read(t)))),
+        flatten_geometry_collections=lambda t: tuple(map(_shown, _flat(read_shape(t)))),
     ),
 }  # fmt: skip

@@ -18,11 +18,12 @@ from .regexp import REGEXP
 from .sketches import SKETCHES
 from .table import Table
 from .text import TEXT
+from .tiles import TILES
 from .urls import URLS
 
 LIBRARY: Table = {
     **OPERATORS, **TEXT, **REGEXP, **MATHS, **PROBABILITY, **DATES, **DATE_FORMATS,
     **BINARY, **URLS, **NETWORK, **ARRAYS, **MAPS,
     **JSON_FUNCTIONS,
-    **SKETCHES, **AGGREGATES, **GEOMETRY,
+    **SKETCHES, **AGGREGATES, **GEOMETRY, **TILES,
 }  # fmt: skip
