@@ -47,7 +47,6 @@ _RECURSION_LIMIT = 6000
 def main(arguments: list[str]) -> None:
     """Serve until the coordinator closes the socket. ``arguments``: descriptor, process id of the coordinator."""
     _die_with_parent(int(arguments[1]))
-    os.nice(_NICENESS)
     sys.setrecursionlimit(_RECURSION_LIMIT)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # these reach the whole group; the coordinator closes us in its order
@@ -79,6 +78,7 @@ def _serve(reader: BinaryIO, writer: BinaryIO) -> None:
         _answer(planner, warm_up, Session(user="procession"))
     gc.collect()
     gc.freeze()
+    os.nice(_NICENESS)  # not before: a busy machine would keep it from starting
     _write(writer, None)
     while (request := _read(reader)) is not None:
         text, session = pickle.loads(request)  # noqa: S301
