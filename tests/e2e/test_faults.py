@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -128,12 +127,9 @@ def test_cancelled_call_stops_soon_and_leaves_nothing(fresh: Service) -> None:
     assert checksum(table) == before
 
 
-FILL = """CREATE TABLE iceberg.db.filled AS SELECT a.id, a.text || CAST(b.id AS varchar) || b.text AS text
-FROM iceberg.db.t a CROSS JOIN iceberg.db.t b"""
-"""Too many rows to end before the test does; no text twice, so that a row group fills up and a file begins."""
-full_only = pytest.mark.skipif(
-    os.environ.get("PROCESSION_TEST_FULL") != "1", reason="a row group takes a minute to fill"
-)
+FILL = """CREATE TABLE iceberg.db.filled WITH ("write.target-file-size-bytes" = 1000000) AS
+SELECT a.id, a.text || CAST(b.id AS varchar) || b.text AS text FROM iceberg.db.t a CROSS JOIN iceberg.db.t b"""
+"""Too many rows to end before the test does, in small files, of which the first is there soon."""
 
 
 def under_warehouse(service: Service) -> set[str]:
@@ -141,13 +137,12 @@ def under_warehouse(service: Service) -> set[str]:
     return {str(file) for file in folder.rglob("*") if file.is_file() and not file.name.endswith(".crc")}
 
 
-@full_only
 def test_table_of_a_cancelled_query_is_gone_with_its_files(fresh: Service) -> None:
     fresh.execute("CALL system.clean_data_cache()")
     fresh.create("t", [wide(0, rows=30_000)])
     before = under_warehouse(fresh)
     thread, outcome = in_background(fresh, FILL)
-    eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(fresh) - before), 600)
+    eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(fresh) - before), 300)
     assert httpx.delete(f"{fresh.url}/v1/query/{running_query(fresh)}").status_code == 204
     thread.join(timeout=300)
     assert isinstance(outcome[0], prestodb.exceptions.PrestoUserError)
@@ -169,13 +164,12 @@ def test_query_that_runs_out_of_time_leaves_no_table(fresh: Service) -> None:
     assert fresh.lake().list_tables("db") == [("db", "t")]
 
 
-@full_only
 def test_killed_coordinator_leaves_no_half_filled_table(fresh: Service, tmp_path: Path) -> None:
     fresh.execute("CALL system.clean_data_cache()")
     fresh.create("t", [wide(0, rows=30_000)])
     before = under_warehouse(fresh)
     thread, _ = in_background(fresh, FILL)
-    eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(fresh) - before), 600)
+    eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(fresh) - before), 300)
     children = family(fresh.process.pid)
     fresh.process.kill()
     fresh.process.wait()
