@@ -141,9 +141,9 @@ def test_each_manifest_is_read_once(lake: Any, monkeypatch: Any) -> None:
     lake.create("t", [part(i * 10) for i in range(8)])
     lake.table("t").delete(EqualTo("id", 3))
     read: list[str] = []
-    real = unreachable.read_entries
+    real = unreachable.read_names
     monkeypatch.setattr(
-        unreachable, "read_entries", lambda io, m, **k: read.append(m.manifest_path) or real(io, m, **k)
+        unreachable, "read_names", lambda io, m, **k: read.append(m.manifest_path) or real(io, m, **k)
     )
     expire(lake, older_than=later())
     assert len(read) == len(set(read)) <= 11

@@ -59,10 +59,6 @@ def test_show_snapshots(lake: Any, table: Any) -> None:
     assert all(row["is_current_ancestor"] for row in found)
     assert [r["snapshot_id"] for r in call(lake, "show_snapshots", limit=2)] == [r["snapshot_id"] for r in found[:2]]
     assert call(lake, "show_snapshots", ref="main") == found
-    (found,) = call(lake, "commits_compare", ref="old", other_table="db.t")
-    assert found["compare_detail"].endswith("behind main of db.t")
-    with pytest.raises(ProcessionError, match=r"Table other\.t does not exist"):
-        call(lake, "commits_compare", other_table="other.t")
     with pytest.raises(ProcessionError, match="Ref does not exist: nope"):
         call(lake, "show_snapshots", ref="nope")
     with pytest.raises(ProcessionError, match="limit must be at least 1, got: 0"):
@@ -185,5 +181,9 @@ def test_commits_compare(lake: Any, table: Any) -> None:
     assert (found["ahead_snapshot_ids"], found["behind_snapshot_ids"]) == ([new], list(reversed(ids[2:])))
     assert found["compare_detail"] == f"old is 1 commits ahead of and {len(ids) - 2} commits behind main"
     assert call(lake, "commits_compare", ref=str(ids[0]), other="old")[0]["behind"] == 2
+    (found,) = call(lake, "commits_compare", ref="old", other_table="db.t")
+    assert found["compare_detail"].endswith("behind main of db.t")
+    with pytest.raises(ProcessionError, match=r"Table other\.t does not exist"):
+        call(lake, "commits_compare", other_table="other.t")
     with pytest.raises(ProcessionError, match="Ref does not exist: nope"):
         call(lake, "commits_compare", ref="nope")
