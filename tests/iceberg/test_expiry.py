@@ -142,9 +142,7 @@ def test_each_manifest_is_read_once(lake: Any, monkeypatch: Any) -> None:
     lake.table("t").delete(EqualTo("id", 3))
     read: list[str] = []
     real = unreachable.read_names
-    monkeypatch.setattr(
-        unreachable, "read_names", lambda io, m, **k: read.append(m.manifest_path) or real(io, m, **k)
-    )
+    monkeypatch.setattr(unreachable, "read_names", lambda io, m, **k: read.append(m.manifest_path) or real(io, m, **k))
     expire(lake, older_than=later())
     assert len(read) == len(set(read)) <= 11
 
