@@ -85,7 +85,11 @@ def test_what_reads_the_table_answers_as_declared(service: Service, table: Any, 
     ((latest, listed, manifests, deletes),) = check_result(service, sql, "rewrite_table_path", prefixes)
     assert (latest, manifests, deletes) == (Path(other.metadata_location).name, 1, 0)
     assert listed.startswith((f"file:{tmp_path}", f"file://{tmp_path}"))
-    assert called(service, "create_changelog_view", changelog_view="'called_changes'", net_changes="true")
+    # Iceberg looks for changes only where no commit has delete files.
+    changes = {"changelog_view": "'pathed_changes'", "net_changes": "true"}
+    sql = SPELLINGS["iceberg"]("create_changelog_view", "db.pathed", changes)
+    assert check_result(service, sql, "create_changelog_view", changes) == [["pathed_changes"]]
+    assert service.execute("SELECT count(*) FROM iceberg.db.pathed_changes") == [[50]]
     ((name, _, copied),) = called(service, "copy_to_table", new_table="'copied'", columns="array('id')")
     assert (name, copied) == ("db.copied", len(LEFT))
     assert ids(service, "copied") == LEFT
