@@ -98,7 +98,6 @@ _STRUCTURAL = frozenset(
         "nulls",
         "window",
         "ordinality",
-        "version",
         "system_time",
         "for",
         "of",
