@@ -16,6 +16,8 @@ from tests.system.conftest import RECORDED, read_recorded
 
 ENGINE = "this server has other properties"
 ROLES = "no SQL functions here"
+TRANSACTION = "X-Presto-Transaction-Id"
+IN_TRANSACTION = ("in_transaction", "error_in_transaction", "rollback")
 LAKE = (
     "show_catalogs",
     "show_catalogs_like",
@@ -83,8 +85,18 @@ def summary(status: int, pages: list[dict[str, Any]], text: str | None) -> dict[
     }
 
 
+def begun(client: httpx.Client, headers: dict[str, str]) -> str:
+    """A transaction of this server, for what was recorded within one of the other."""
+    response = client.post("/v1/statement", content="START TRANSACTION", headers=headers | {TRANSACTION: "NONE"})
+    while "nextUri" in response.json():
+        response = client.get(response.json()["nextUri"])
+    return str(response.headers["X-Presto-Started-Transaction-Id"])
+
+
 def ours(client: httpx.Client, entry: dict[str, Any]) -> dict[str, Any]:
     headers = {k: v for k, v in entry["exchanges"][0]["request_headers"].items() if k.startswith("X-")}
+    if entry["name"] in IN_TRANSACTION:
+        headers[TRANSACTION] = begun(client, headers)
     response = client.post("/v1/statement", content=entry["sql"], headers=headers)
     if response.status_code != 200:
         return summary(response.status_code, [], response.text)
