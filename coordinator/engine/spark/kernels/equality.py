@@ -22,8 +22,8 @@ from .reader import FileReader
 from .schema import FieldJson
 from .tasks import Input, WriteTask
 
-MOST_KEYS = 8_000_000
-"""Deleted keys in memory at a time; about 50 bytes each."""
+MOST_KEYS = 3_000_000
+"""Deleted keys in memory at a time; about 180 bytes each while they are made ready."""
 
 Keyed = tuple[int, Any]
 """The number of a delete file, and keys of it as a table."""
