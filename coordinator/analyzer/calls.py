@@ -76,7 +76,7 @@ def analyze_call(node: Any, context: Context, analyze: Analyze) -> RowExpression
     if _is_aggregate(name):
         return _aggregate(node, inner, name, condition_node, context, analyze)
     if condition_node is not None:
-        raise context.error(node, f"Filter is only valid for aggregation functions: '{name}'")
+        raise context.error(node, "Filter is only valid for aggregation functions")
     if {s.kind for s in registry.registry().get(name, ())} == {"window"}:
         raise context.error(node, f"Window function presto.default.{name} requires an OVER clause")
     if inner.expressions and type(inner.expressions[-1]).__name__ == "Order":
@@ -124,7 +124,7 @@ def aggregate_arguments(inner: Any, context: Context, analyze: Analyze) -> tuple
     if arguments and type(arguments[-1]).__name__ == "Order":
         context.only(arguments[-1], "this", "expressions")
         sorted_by = arguments[-1].expressions
-        order = tuple(sort_item(o, analyze(o.this, context), context) for o in sorted_by)
+        order = tuple(_aggregate_order(inner, o, analyze(o.this, context), context) for o in sorted_by)
         arguments[-1] = arguments[-1].this
         if any(type(a).__name__ == "Distinct" for a in arguments):
             refuse_other_order(arguments, sorted_by, context)
@@ -132,6 +132,13 @@ def aggregate_arguments(inner: Any, context: Context, analyze: Analyze) -> tuple
         context.only(arguments[0], "expressions")
         distinct, arguments = True, list(arguments[0].expressions)
     return arguments, distinct, order
+
+
+def _aggregate_order(call: Any, node: Any, expression: RowExpression, context: Context) -> SortItem:
+    if not is_orderable(typed(expression)):
+        shown = type_of(expression).replace(",", ", ")
+        raise context.error(call, f"ORDER BY can only be applied to orderable types (actual: {shown})")
+    return sort_item(node, expression, context)
 
 
 def sort_item(node: Any, expression: RowExpression, context: Context) -> SortItem:
@@ -161,8 +168,11 @@ def bind_call(
     values = [None if type(t).__name__ == "Lambda" else analyze(t, context) for t in trees]
     bodies: dict[int, Lambda] = {}
 
+    arities: dict[int, int] = {}
+
     def typer(position: int, types: tuple[Type, ...]) -> Type | None:
         if len(trees[position].expressions) != len(types):
+            arities.setdefault(position, len(types))
             return None
         bodies[position] = _lambda(trees[position], types, context, analyze)
         return typed(bodies[position].body)
@@ -171,12 +181,13 @@ def bind_call(
         _refuse_one_part(typed(values[0]))
     bound = registry.bind(name, [None if v is None else typed(v) for v in values], kinds, typer)
     if bound is None:
+        for position, wanted in arities.items():
+            given = len(trees[position].expressions)
+            message = f"Expected a lambda that takes {wanted} argument(s) but got {given}"
+            raise context.error(trees[position], message)
         raise unbound(node, name, [("function" if v is None else type_of(v)) for v in values], context)
     if name == "reduce_agg" and not _is_literal(values[1]):
-        raise context.error(
-            trees[1] if context.locate(trees[1]) else node,
-            "REDUCE_AGG only supports non-NULL literal as the initial value",
-        )
+        raise context.error(trees[1], "REDUCE_AGG only supports non-NULL literal as the initial value")
     return _bound_call(bound, name, values, bodies, context)
 
 
@@ -218,8 +229,6 @@ def _bound_call(
 def _lambda(node: Any, types: tuple[Type, ...], context: Context, analyze: Analyze) -> Lambda:
     context.only(node, "this", "expressions")
     names = [str(p.this).lower() for p in node.expressions]
-    if len(names) != len(types):
-        raise context.error(node, f"Expected a lambda that takes {len(types)} argument(s) but got {len(names)}")
     # A column that the body captures may have the name of a parameter.
     taken = context.variable_names()
     own = [next(c for c in chain((n,), (f"{n}_{i}" for i in count(1))) if c not in taken) for n in names]

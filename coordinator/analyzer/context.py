@@ -77,6 +77,10 @@ class Context:
         """A located error."""
         return ProcessionError(code, message, location=self.locate(node))
 
+    def planning_error(self, node: Any, message: str, code: ErrorCode) -> ProcessionError:
+        """An error of Presto's planner, which names the place in its text alone."""
+        return placed_in_text(code, message, self.locate(node))
+
     def unsupported(self, node: Any, what: str) -> ProcessionError:
         """A located NOT_SUPPORTED."""
         return self.error(node, f"{what} is not supported", ErrorCode.NOT_SUPPORTED)
@@ -99,6 +103,12 @@ class Context:
     def inside_lambda(self, variables: Mapping[str, Variable]) -> Context:
         """The context of a lambda's body."""
         return replace(self, lambdas={**self.lambdas, **variables})
+
+
+def placed_in_text(code: ErrorCode, message: str, location: ErrorLocation | None) -> ProcessionError:
+    """An error that says its place in the text and has no ``errorLocation``."""
+    place = "" if location is None else f"line {location.line}:{location.column}: "
+    return ProcessionError(code, place + message)
 
 
 def _from_meta(node: Any) -> ErrorLocation | None:

@@ -30,6 +30,7 @@ from coordinator.analyzer.operators import (
     in_list,
     like,
     negate,
+    row_subscript,
     subscript,
 )
 from coordinator.analyzer.scope import Scope, ScopeField
@@ -148,11 +149,12 @@ def _reference(node: Any, variable: Variable, context: Context) -> Variable:
 
 
 def _fields(node: Any, base: RowExpression, names: list[str], context: Context) -> RowExpression:
-    for name in names:
+    for count, name in enumerate(names):
         kind = typed(base)
         positions = [i for i, f in enumerate(kind.fields) if f.name is not None and f.name.lower() == name.lower()]
         if kind.base != "row":
-            raise context.error(node, f"Expression {_shown(node)} is not of type ROW")
+            shown = _shown(node).rsplit(".", len(names) - count)[0]
+            raise context.error(node, f"Expression {shown} is not of type ROW")
         if not positions:
             raise context.error(node, f"Column '{_shown(node)}' cannot be resolved")
         if len(positions) > 1:
@@ -175,7 +177,10 @@ def _bracket(node: Any, context: Context) -> RowExpression:
     context.only(node, "this", "expressions")
     if len(node.expressions) != 1:
         raise context.error(node, "mismatched input ','. Expecting: ']'")
-    return subscript(node.this, _analyze(node.this, context), _analyze(node.expressions[0], context), context)
+    base, tree = _analyze(node.this, context), node.expressions[0]
+    if typed(base).base == "row":
+        return row_subscript(base, _analyze(tree, context) if type(tree).__name__ in _PLAIN else None, tree, context)
+    return subscript(node, base, _analyze(tree, context), context)
 
 
 def _array(node: Any, context: Context) -> RowExpression:
@@ -364,7 +369,10 @@ def _at_time_zone(node: Any, context: Context) -> RowExpression:
     context.only(node, "this", "zone")
     value, zone = _analyze(node.this, context), _analyze(node.args["zone"], context)
     kind = typed(value)
-    if kind.base in ("timestamp", "time", "date"):
+    if kind.base not in ("timestamp", "timestamp with time zone", "time", "time with time zone"):
+        what = "Type of value must be a time or timestamp with or without time zone"
+        raise context.error(node, f"{what} (actual {type_text(kind)})")
+    if kind.base in ("timestamp", "time"):
         target = "time with time zone" if kind.base == "time" else "timestamp with time zone"
         value = coerce(value, Type(target), context.zone)
     return calls.call(node, "at_timezone", (value, zone), context)

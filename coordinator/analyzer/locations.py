@@ -23,7 +23,8 @@ _TRANSPARENT = ("Paren", "Ordered", "Where", "Having", "Alias", "Escape", "From"
 _PREFIX = {
     "Case": ("case",), "Not": ("not",), "Exists": ("exists",), "Neg": ("-",), "Array": ("array",),
     "Select": ("select",), "Values": ("values",), "With": ("with",), "Unnest": ("unnest",), "Interval": ("interval",),
-    "Subquery": ("(",), "Tuple": ("(",), "Paren": ("(",), "Lambda": ("(",), "Order": ("order",),
+    "Subquery": ("(",), "Tuple": ("(",), "Paren": ("(",), "Order": ("order",),
+    "Lateral": ("lateral",), "Cube": ("cube",), "Rollup": ("rollup",), "GroupingSets": ("grouping",),
 }  # fmt: skip
 """The keyword before the first part that has a position."""
 
@@ -34,6 +35,9 @@ _INFIX = {
     "In": ("in",), "Union": ("union",), "Except": ("except",), "Intersect": ("intersect",),
 }  # fmt: skip
 """The keyword between the first part and the others; NOT before it belongs to it."""
+
+_PLACELESS = ("null", "true", "false", ",", "-", "+", "not", "->", ")")
+"""What may stand behind an opening parenthesis before the first part that has a position."""
 
 _REACH = 8
 """How many tokens a keyword may stand before what follows it: parentheses, DISTINCT, the signs of a number."""
@@ -111,6 +115,8 @@ class Places:
         meta = node.meta
         if "start" in meta and (meta["start"] or kind != "Star"):  # VALUES has a star of the parser's own
             return self._index(meta["start"])
+        if kind == "Lambda":
+            return self._first_of_lambda(node)
         if words is None:
             return self._first_inside(node)
         inner = self._first_inside(node)
@@ -118,6 +124,15 @@ class Places:
             return None
         found = self._back(inner, words)
         return inner if found is None else found
+
+    def _first_of_lambda(self, node: Any) -> int | None:
+        """The first parameter, or the parenthesis around them; the tree has the body first."""
+        index = self._first(node.expressions[0] if node.expressions else node.this)
+        if index is None:
+            return None
+        tokens = self._all()
+        enclosed = not node.expressions or tokens[index + 1].text != "->"
+        return self._back(index, ("(",)) if enclosed else index
 
     def _first_inside(self, node: Any) -> int | None:
         if type(node).__name__ in ("Column", "Table"):
@@ -139,8 +154,11 @@ class Places:
     def _back(self, index: int, words: tuple[str, ...]) -> int | None:
         tokens = self._all()
         for candidate in range(index - 1, max(index - 1 - _REACH, -1), -1):
-            if _keyword(tokens[candidate]) in words:
+            found = _keyword(tokens[candidate])
+            if found in words:
                 return candidate
+            if words == ("(",) and found not in _PLACELESS:
+                return None
         return None
 
     def _ahead(self, index: int, words: tuple[str, ...]) -> int | None:

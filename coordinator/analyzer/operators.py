@@ -208,8 +208,9 @@ def like(
     )
 
 
-def subscript(node: Any, base: RowExpression, index: RowExpression, context: Context) -> RowExpression:
+def subscript(tree: Any, base: RowExpression, index: RowExpression, context: Context) -> RowExpression:
     """``base[index]`` of an array (from 1), a map or a row."""
+    node = tree.this
     kind = typed(base)
     if kind.base == "array":
         if typed(index).base not in ("tinyint", "smallint", "integer", "bigint", "unknown"):
@@ -224,9 +225,21 @@ def subscript(node: Any, base: RowExpression, index: RowExpression, context: Con
         base = coerce(base, map_of(common, value), context.zone)
         at = coerce(index, common, context.zone)
         return function_call("$operator$subscript", (base, at), value, display="SUBSCRIPT")
-    if kind.base == "row" and isinstance(index, Constant) and isinstance(value_of(index), int):
-        return dereference(base, value_of(index) - 1, node, context)
     raise _subscript_error(node, kind, typed(index), context)
+
+
+def row_subscript(base: RowExpression, index: RowExpression | None, node: Any, context: Context) -> RowExpression:
+    """Field ``index`` (from 1) of a row; None for what is no literal. ``node`` is the index."""
+    if not isinstance(index, Constant) or not isinstance(value_of(index), int):
+        raise context.error(node, "Subscript expression on ROW requires a constant index")
+    if typed(index).base != "integer":
+        raise context.error(node, f"Subscript expression on ROW requires integer index, found {index.type}")
+    position, size = value_of(index), len(typed(base).fields)
+    if position <= 0:
+        raise context.error(node, f"Invalid subscript index: {position}. ROW indices start at 1")
+    if position > size:
+        raise context.error(node, f"Subscript index out of bounds: {position}, max value is {size}")
+    return dereference(base, position - 1, node, context)
 
 
 def _subscript_error(node: Any, base: Type, index: Type, context: Context) -> Exception:

@@ -113,6 +113,8 @@ def read_type(text: str) -> Type:
     except ProcessionError:
         raise
     except (ValueError, RecursionError) as error:
+        if text.lower() in _LEAST_PARAMETERS:
+            text = text.lower()
         raise ValueError(f"Unknown type: {text}") from error
     return parsed
 
@@ -125,7 +127,7 @@ def _canonical(value: Type) -> Type:
     if value.base not in _KNOWN:
         raise ValueError(f"Unknown type: {value}")
     if len(value.parameters) < _LEAST_PARAMETERS.get(value.base, 0):
-        raise ValueError(f"Unknown type: {value}")
+        raise ValueError(f"Unknown type: {value.base}")
     if value.base == "decimal":
         numbers = value.numbers or (38, 0)
         precision, scale = (*numbers, 0)[:2]

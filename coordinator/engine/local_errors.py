@@ -46,6 +46,7 @@ _PATTERNS: tuple[tuple[str, _Make], ...] = (
      lambda _: (ErrorCode.INVALID_FUNCTION_ARGUMENT, "Escape string must be a single character")),
     (r"Scalar sub-query has returned multiple rows",
      lambda m: (ErrorCode.SUBQUERY_MULTIPLE_ROWS, m[0])),
+    (r"Window frame offset value must not be negative or null", lambda m: (ErrorCode.GENERIC_USER_ERROR, m[0])),
     (r"(?:date|timestamp) field value out of range: \"(.*?)\"",
      lambda m: (ErrorCode.INVALID_CAST_ARGUMENT, f"Value cannot be cast to date: {m[1]}")),
     (r"invalid (?:date|timestamp) field format: \"(.*?)\"",

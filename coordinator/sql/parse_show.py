@@ -20,7 +20,7 @@ from coordinator.sql.statements import (
     Statement,
 )
 from coordinator.sql.tokens import Cursor
-from shared.errors import ErrorLocation
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 
 _SHOWN = ("CATALOGS", "COLUMNS", "CREATE", "CURRENT", "FUNCTIONS", "GRANTS", "ROLES", "SCHEMAS", "SESSION", "STATS")
 
@@ -38,7 +38,8 @@ def parse_show(cursor: Cursor) -> Statement:
         case "TABLES":
             schema = cursor.qualified_name() if _from(cursor) else ()
             if len(schema) > 2:
-                raise cursor.mismatch("'LIKE'", "<EOF>")
+                message = f"Too many parts in schema name: {'.'.join(schema)}"
+                raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
             return ShowTables(schema, _like(cursor), location)
         case "COLUMNS":
             cursor.expect("FROM", "IN")

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from sqlglot.tokens import Token
 
+from coordinator.analyzer.context import placed_in_text
 from coordinator.analyzer.moments import clock_reads
 from coordinator.analyzer.procedure_call import bind_call
 from coordinator.analyzer.procedure_resolution import resolve_procedure
@@ -49,7 +50,7 @@ from coordinator.sql import statements as sql
 from coordinator.sql.ddl_statements import ExecuteTableProcedure
 from coordinator.sql.parameters import placeholders, substitute
 from coordinator.sql.parse_statement import parse_statement
-from coordinator.sql.tokens import location_of, tokenize, too_large
+from coordinator.sql.tokens import tokenize, too_large
 from coordinator.unparser import work_of
 from coordinator.unparser.constant_query import constant_rows
 from coordinator.unparser.fetch import fetch_of, fetch_work
@@ -226,7 +227,7 @@ class _Line:
         return describe_output(self._execute(prepared, ("NULL",) * len(marks), ErrorLocation(1, 1)).columns)
 
     def _query(self, query: sql.Query, text: str) -> PlannedStatement:
-        _refuse_parameters(query.tokens, text)
+        _refuse_parameters(query.tokens)
         with self._verb("parse"):
             tree = parse_query(text, query.tokens)
         with self._verb("plan"):
@@ -270,7 +271,7 @@ class _Line:
         return likely_rows(fetch.source, self._catalogs.column_bounds)
 
     def _write(self, statement: sql.Statement, text: str) -> PlannedStatement:
-        _refuse_parameters(tokenize(text), text)
+        _refuse_parameters(tokenize(text))
         with self._verb("plan"):
             planned = WRITERS[type(statement)](statement, text, self._session, self._catalogs)
         if isinstance(planned, PlannedStatement):
@@ -315,7 +316,7 @@ class _Line:
         return plan
 
     def _call(self, call: sql.Call, text: str) -> PlannedStatement:
-        _refuse_parameters([token for argument in call.arguments for token in argument.tokens], text)
+        _refuse_parameters([token for argument in call.arguments for token in argument.tokens])
         with self._verb("analyze"):
             bound = bind_call(call, text, self._session, self._catalogs)
         with self._verb("plan"):
@@ -348,7 +349,7 @@ class _Line:
                 raise
             # A column of an outer query that decorrelation has left where it was.
             message = "Given correlated subquery is not supported"
-            raise ProcessionError(ErrorCode.UNSUPPORTED_SUBQUERY, message, location=error.location) from error
+            raise placed_in_text(ErrorCode.UNSUPPORTED_SUBQUERY, message, error.location) from error
         with self._verb("optimize"):
             self._initial = plan
             logical, self._fired = optimize(
@@ -373,8 +374,8 @@ def _reads_system_tables(work: Work, seen: Sequence[TableVersion]) -> bool:
     return all(each.catalog == SYSTEM_CATALOG or each.schema == INFORMATION_SCHEMA for each in seen)
 
 
-def _refuse_parameters(tokens: Sequence[Token], text: str) -> None:
+def _refuse_parameters(tokens: Sequence[Token]) -> None:
     marks = placeholders(tokens)
     if marks:
         message = f"Incorrect number of parameters: expected {len(marks)} but found 0"
-        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location_of(text, marks[0].start))
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=ErrorLocation(1, 1))

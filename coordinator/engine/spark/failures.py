@@ -18,6 +18,7 @@ _TYPES = {"INT": "integer", "LONG": "bigint", "BYTE": "tinyint", "SHORT": "small
 _RAISED = {
     "Division by zero": ErrorCode.DIVISION_BY_ZERO,
     "Scalar sub-query has returned multiple rows": ErrorCode.SUBQUERY_MULTIPLE_ROWS,
+    "Window frame offset value must not be negative or null": ErrorCode.GENERIC_USER_ERROR,
     "Array subscript": ErrorCode.INVALID_FUNCTION_ARGUMENT,
     "SQL array indices": ErrorCode.INVALID_FUNCTION_ARGUMENT,
     "Key not present in map": ErrorCode.INVALID_FUNCTION_ARGUMENT,

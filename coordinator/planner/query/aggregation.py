@@ -21,6 +21,7 @@ from shared.plan.nodes import Aggregation, AggregationNode, GroupIdNode, Groupin
 from shared.plan.types import parse_type
 
 _MAX_SETS = 2048
+_MOST_COUNTED = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,18 @@ def plan_grouping(tree: Any, items: Sequence[SelectItem], context: Context) -> G
     for element in elements:
         count *= _size(element)
     if count > _MAX_SETS:
-        raise context.error(clause, f"GROUP BY has {count} grouping sets but can contain at most {_MAX_SETS}")
+        shown = count if count <= _MOST_COUNTED else f"more than {_MOST_COUNTED}"
+        first = min(elements, key=lambda e: _position(e, context))
+        raise context.error(first, f"GROUP BY has {shown} grouping sets but can contain at most {_MAX_SETS}")
     for element in elements:
         parts.append(_element(element, items, inner))
     sets = [tuple(dict.fromkeys(k for keys in choice for k in keys)) for choice in product(*parts)]
     return Grouping(tuple(sets))
+
+
+def _position(element: Any, context: Context) -> tuple[int, int]:
+    place = context.locate(element)
+    return (0, 0) if place is None else (place.line, place.column)
 
 
 def check_groupings(tree: Any, grouping: Grouping | None, collector: Collector, context: Context) -> None:

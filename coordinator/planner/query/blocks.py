@@ -38,7 +38,8 @@ def plan_block(planner: Planning, tree: Any, context: Context) -> RelationPlan:
     """The plan of one SELECT."""
     context.only(tree, *_READ)
     if not tree.expressions:
-        raise context.error(tree, "mismatched input 'FROM'. Expecting: '*', 'ALL', 'DISTINCT', <expression>")
+        expected = "'*', 'ALL', 'DISTINCT', <expression>, <identifier>"
+        raise context.error(tree, f"mismatched input 'FROM'. Expecting: {expected}")
     if tree.args.get("windows"):
         resolve_windows(tree, tree.args["windows"], context)
     if tree.args.get("laterals"):
@@ -279,10 +280,8 @@ def _finish(
     if tree.args.get("distinct"):
         context.only(tree.args["distinct"])
         selected = {i.expression for i in items}
-        for sort, node in zip(sorts, tree.args["order"].expressions if tree.args.get("order") else (), strict=True):
-            if sort.expression not in selected:
-                message = "For SELECT DISTINCT, ORDER BY expressions must appear in select list"
-                raise context.error(node.this, message)
+        if any(sort.expression not in selected for sort in sorts):
+            raise context.error(tree, "For SELECT DISTINCT, ORDER BY expressions must appear in select list")
         builder.project({v.key: v for v in chosen})
         builder.node = planner.distinct(builder.node, tree, context)
     known: dict[RowExpression, RowExpression] = {}

@@ -16,6 +16,8 @@ from coordinator.planner.query.window_calls import WindowCall, window_call
 from shared.plan.expressions import Call, RowExpression, Variable, type_of
 from shared.plan.types import Type
 
+_QUANTIFIED = "Type [{}] must be {} in order to be used in quantified comparison"
+
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
@@ -141,10 +143,11 @@ class Collector:
     def quantified(
         self, node: Any, symbol: str, value: RowExpression, every: bool, query: Any, context: Context
     ) -> RowExpression:
-        if symbol == "=" and not every:
-            return self.in_subquery(node, value, query, context)
-        if symbol == "<>" and every:
-            return not_(self.in_subquery(node, value, query, context))
+        if (symbol, every) in (("=", False), ("<>", True)):
+            if not is_comparable(typed(value)):
+                raise context.error(node, _QUANTIFIED.format(type_of(value), "comparable"))
+            found = self.in_subquery(node, value, query, context)
+            return not_(found) if every else found
         plan = self._single_column(node, query, context)
         common = self._comparable(node, symbol, value, plan, context)
         coerced = coerce(value, common, context.zone)
@@ -155,11 +158,10 @@ class Collector:
         common = common_super_type(typed(value), typed(column))
         if common is None:
             raise context.error(node, f"'{symbol}' cannot be applied to {type_of(value)}, {column.type}")
-        ordered = is_orderable(common) if symbol not in ("=", "<>") else is_comparable(common)
-        if not ordered:
-            raise context.error(
-                node, f"Type [{type_of(value)}] must be orderable in order to be used in quantified comparison"
-            )
+        ordered = symbol not in ("=", "<>")
+        if not (is_orderable(common) if ordered else is_comparable(common)):
+            what = "orderable" if ordered else "comparable"
+            raise context.error(node, _QUANTIFIED.format(type_of(value), what))
         return common
 
 

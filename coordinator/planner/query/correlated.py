@@ -17,9 +17,10 @@ from coordinator.analyzer.builders import (
     special,
     typed,
 )
-from coordinator.analyzer.types import BIGINT, BOOLEAN, INTEGER, UNKNOWN, VARCHAR
+from coordinator.analyzer.types import BIGINT, BOOLEAN
 from coordinator.planner.query.builder import Builder, free_variables, replace
 from coordinator.planner.query.correlation import NotDecorrelatedError, Outer, correlated, equal_sides, pull
+from coordinator.planner.query.failures import required
 from coordinator.planner.query.joins import aggregate, aggregation, count_rows, extend, join, project
 from coordinator.planner.query.marked_rows import FALSE, TRUE, MarkedRows, marked_rows
 from shared.errors import ErrorCode
@@ -37,6 +38,7 @@ from shared.plan.nodes import (
 from shared.plan.traversal import output_variables, variable_of_key
 
 _ZERO = constant(0, BIGINT)
+_SEVERAL_ROWS = (ErrorCode.SUBQUERY_MULTIPLE_ROWS, "Scalar sub-query has returned multiple rows")
 
 
 def _with_id(builder: Builder) -> tuple[AssignUniqueId, Variable]:
@@ -142,15 +144,8 @@ def _each_once(builder: Builder, rows: MarkedRows, unique: Variable) -> MarkedRo
     ids = builder.ids
     distinct = ids.variable("is_distinct", "boolean")
     marked = MarkDistinctNode(id=ids.node(), source=rows.node, markerVariable=distinct, distinctVariables=(unique,))
-    checked = special("SWITCH", BOOLEAN, TRUE, special("WHEN", BOOLEAN, distinct, TRUE), _several_rows())
+    checked = required(distinct, *_SEVERAL_ROWS)
     return MarkedRows(FilterNode(id=ids.node(), source=marked, predicate=checked), rows.mark, True)
-
-
-def _several_rows() -> RowExpression:
-    code = constant(ErrorCode.SUBQUERY_MULTIPLE_ROWS.code, INTEGER)
-    message = constant("Scalar sub-query has returned multiple rows", VARCHAR)
-    failure = function_call("fail", (code, message), UNKNOWN)
-    return function_call("$operator$cast", (failure,), BOOLEAN, display="CAST")
 
 
 def _only(
@@ -163,7 +158,7 @@ def _only(
     made = {count.key: count_rows(rows.mark), value.key: aggregation(call, rows.mark)}
     grouped = aggregate(ids, rows.node, keys, made)
     one = operator("<=", (count, constant(1, BIGINT)), BOOLEAN)
-    checked = special("SWITCH", BOOLEAN, TRUE, special("WHEN", BOOLEAN, one, TRUE), _several_rows())
+    checked = required(one, *_SEVERAL_ROWS)
     filtered = FilterNode(id=ids.node(), source=grouped, predicate=checked)
     kept: dict[str, RowExpression] = {v.key: v for v in (*keys, value) if v != unique}
     return MarkedRows(project(ids, filtered, kept), None, True)

@@ -36,12 +36,15 @@ from shared.spi.session import Session
 
 MAX_INLINED = 5000
 """Every reference to a name of WITH is planned anew: names that refer twice to the name before them double the plan."""
+_OF_PLANNING = (ErrorCode.NOT_SUPPORTED, ErrorCode.UNSUPPORTED_SUBQUERY)
+"""Not found by analysis, so that nobody is told of them in a WITH query that nothing reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cte:
     """A named query of WITH and the names that it may use itself."""
 
+    name: str
     tree: Any
     columns: tuple[str, ...]
     visible: dict[str, Any]
@@ -61,6 +64,10 @@ class QueryPlanner:
     scans: dict[str, TableMetadata] = field(default_factory=dict)
     distinct_values: dict[str, float] = field(default_factory=dict)
     inlined: int = 0
+    planned: set[int] = field(default_factory=set)
+    """The WITH queries that were planned, by identity."""
+    checking: bool = False
+    """Whether only errors are looked for."""
     open_views: tuple[ViewName, ...] = ()
     """The views around what is planned now, outermost first."""
     replaced_view: ViewName | None = None
@@ -94,6 +101,7 @@ class QueryPlanner:
             message = f"Column alias list has {len(cte.columns)} entries but '{name}' has {len(plan.visible)} columns"
             raise context.error(cte.tree, message + " available")
         names: tuple[str | None, ...] = cte.columns or tuple(f.name for f in plan.visible)
+        self.planned.add(id(cte))
         fields = tuple(ScopeField(n, f.variable) for n, f in zip(names, plan.visible, strict=True))
         return RelationPlan(plan.node, fields)
 
@@ -130,28 +138,39 @@ class QueryPlanner:
     def plan_query(self, tree: Any, context: Context) -> RelationPlan:
         """A query; its fields are its output columns."""
         outside = self.ctes
-        self._with(tree, context)
+        named: list[Cte] = []
         try:
-            match type(tree).__name__:
-                case "Select":
-                    return plan_block(self, tree, context)
-                case "Union" | "Except" | "Intersect":
-                    return self._ordered(plan_set_operation(self, tree, context), tree, context)
-                case "Values":
-                    context.only(tree, "expressions", "order", "limit", "offset", "with_")
-                    return self._ordered(self.plan_values(tree, context), tree, context)
-                case "Subquery" | "Paren":
-                    context.only(tree, "this", "order", "limit", "offset", "with_")
-                    return self._ordered(self.plan_query(tree.this, context), tree, context)
-                case "Table":
-                    context.only(tree, "this", "db", "catalog")
-                    return plan_relation(self, tree, context, None)
-                case name:
-                    raise context.unsupported(tree, f"{name.upper()} query")
+            self._with(tree, context, named)
+            plan = self._plan_query(tree, context)
+        except ProcessionError:
+            # Presto analyzes what WITH names before the query, so that its errors come first.
+            if not self.checking:
+                self._check_named(named, context)
+            raise
         finally:
             self.ctes = outside
+        self._check_named([cte for cte in named if id(cte) not in self.planned], context, unused=True)
+        return plan
 
-    def _with(self, tree: Any, context: Context) -> None:
+    def _plan_query(self, tree: Any, context: Context) -> RelationPlan:
+        match type(tree).__name__:
+            case "Select":
+                return plan_block(self, tree, context)
+            case "Union" | "Except" | "Intersect":
+                return self._ordered(plan_set_operation(self, tree, context), tree, context)
+            case "Values":
+                context.only(tree, "expressions", "order", "limit", "offset", "with_")
+                return self._ordered(self.plan_values(tree, context), tree, context)
+            case "Subquery" | "Paren":
+                context.only(tree, "this", "order", "limit", "offset", "with_")
+                return self._ordered(self.plan_query(tree.this, context), tree, context)
+            case "Table":
+                context.only(tree, "this", "db", "catalog")
+                return plan_relation(self, tree, context, None)
+            case name:
+                raise context.unsupported(tree, f"{name.upper()} query")
+
+    def _with(self, tree: Any, context: Context, named: list[Cte]) -> None:
         clause = tree.args.get("with_")
         if clause is None:
             return
@@ -164,11 +183,24 @@ class QueryPlanner:
             context.only(cte, "this", "alias")
             name = str(cte.alias).lower()
             if name in own:
-                raise context.error(cte, f"WITH query name '{name}' specified more than once")
+                raise context.error(cte.args["alias"].this, f"WITH query name '{name}' specified more than once")
             own.add(name)
             columns = tuple(str(c.name) for c in cte.args["alias"].args.get("columns") or ())
-            visible = {**visible, name: Cte(cte.this, columns, visible)}
+            named.append(Cte(name, cte.this, columns, visible))
+            visible = {**visible, name: named[-1]}
         self.ctes = visible
+
+    def _check_named(self, named: list[Cte], context: Context, *, unused: bool = False) -> None:
+        """Plans queries that WITH names for their errors alone."""
+        context = replace(context, places=None)
+        for cte in named:
+            known = {**cte.visible, cte.name: cte}
+            checker = replace(self, ids=Ids(), scans={}, distinct_values={}, ctes=known, checking=True)
+            try:
+                checker.plan_cte(cte.name, context)
+            except ProcessionError as error:
+                if not (unused and error.code in _OF_PLANNING):
+                    raise
 
     def plan_values(self, tree: Any, context: Context) -> RelationPlan:
         """``VALUES row, …``."""

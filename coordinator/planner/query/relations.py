@@ -30,10 +30,17 @@ from shared.spi.connector import TableMetadata, ViewMetadata
 
 def plan_from(planner: Planning, node: Any, joins: list[Any], context: Context) -> RelationPlan:
     """The relation of a FROM item and the joins that follow it."""
+    refuse_natural(node, joins, context)
     left = plan_relation(planner, node, context, None)
     for join in joins:
         left = _join(planner, left, join, context)
     return left
+
+
+def refuse_natural(node: Any, joins: list[Any], context: Context) -> None:
+    """Presto looks at the kind of a join before it looks at what is joined."""
+    if any(str(join.args.get("method") or "").upper() == "NATURAL" for join in joins):
+        raise context.error(node, "Natural join not supported")
 
 
 def plan_relation(planner: Planning, node: Any, context: Context, left: RelationPlan | None) -> RelationPlan:
@@ -43,6 +50,7 @@ def plan_relation(planner: Planning, node: Any, context: Context, left: Relation
             return _table(planner, node, context)
         case "Subquery":
             context.only(node, "this", "alias", "joins", "with_")
+            refuse_natural(node, node.args.get("joins") or [], context)
             if node.args.get("with_"):
                 raise context.unsupported(node, "WITH before a parenthesis")
             if _is_relation(node.this):
@@ -86,7 +94,7 @@ def _lateral(planner: Planning, node: Any, context: Context, left: RelationPlan 
         joined = lateral_join(planner.ids, left.node, plan.node, set(output_variables(left.node)))
     except NotDecorrelatedError as error:
         message = "Given correlated subquery is not supported"
-        raise context.error(node.this.this, message, ErrorCode.UNSUPPORTED_SUBQUERY) from error
+        raise context.planning_error(node.this.this, message, ErrorCode.UNSUPPORTED_SUBQUERY) from error
     return RelationPlan(joined, (*left.fields, *plan.visible))
 
 
@@ -121,6 +129,7 @@ def _table(planner: Planning, node: Any, context: Context) -> RelationPlan:
     if node.args.get("sample") is not None:
         plan = sampled(planner.ids, plan, node.args["sample"], context)
     if node.args.get("joins"):
+        refuse_natural(node, node.args["joins"], context)
         for join in node.args["joins"]:
             plan = _join(planner, plan, join, context)
     return plan
@@ -165,6 +174,9 @@ def find_relation(planner: Planning, node: Any, parts: list[str], context: Conte
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, "Catalog must be specified when session catalog is not set")
     if schema is None:
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, "Schema must be specified when session schema is not set")
+    for what, part in (("Catalog", catalog), ("Schema", schema), ("Table", name)):
+        if not part:
+            raise context.error(node, f"{what} name is empty")
     planner.catalogs.connector(catalog)  # raises when there is no such catalog, before anything else is looked at
     version = table_version(node.args.get("version"), f"{catalog}.{schema}.{name}", context)
     table = planner.catalogs.table(catalog, schema, name, version)
@@ -185,6 +197,8 @@ def _unnest(planner: Planning, node: Any, context: Context, left: RelationPlan |
     source = left if left is not None else planner.no_rows_source()
     scope = Scope(source.fields, context.scope.parent)
     inner = replace(context, scope=scope, sinks=None, clause="UNNEST")
+    if any(type(part).__name__ in ("Subquery", "Select") for e in node.expressions for part in e.walk()):
+        raise context.error(node, "Scalar subqueries in UNNEST are not supported")
     values = [expressions.analyze_expression(e, inner) for e in node.expressions]
     builder = Builder(planner.ids, source.node)
     replicated = output_variables(source.node)
@@ -258,7 +272,7 @@ def _join(planner: Planning, left: RelationPlan, join: Any, context: Context) ->
     if type(relation).__name__ == "Lateral":
         if side or condition is not None or using:
             message = "LATERAL on other than the right side of CROSS JOIN is not supported"
-            raise context.error(relation.this.this, message)
+            raise context.error(relation, message)
         return _lateral(planner, relation, context, left)
     right = plan_relation(planner, relation, context, None)
     explicit = side or kind == "INNER" or condition is not None or using
@@ -303,7 +317,7 @@ def _on(
     inner = replace(context, scope=scope, sinks=NoAggregates(collector, "JOIN clause", tree), clause="JOIN clause")
     condition = expressions.analyze_condition(tree, inner, "JOIN ON clause")
     if collector.subqueries and kind != "INNER":
-        left = _with_subqueries(planner, left, right, collector.subqueries)
+        left, right = _with_subqueries(planner, left, right, collector.subqueries)
     elif collector.subqueries:
         joined = _joined(planner, kind, left, right, (), None)
         builder = Builder(planner.ids, joined.node)
@@ -315,19 +329,28 @@ def _on(
 
 def _with_subqueries(
     planner: Planning, left: RelationPlan, right: RelationPlan, subqueries: list[Subquery]
-) -> RelationPlan:
-    """The left side of an outer join with the values of the subqueries of its condition, where Presto puts them too."""
+) -> tuple[RelationPlan, RelationPlan]:
+    """The sides of an outer join with the values of the subqueries of its condition: the right where that is read."""
+    of_left, of_right = set(output_variables(left.node)), set(output_variables(right.node))
+    by_side: tuple[list[Subquery], list[Subquery]] = ([], [])
     for subquery in subqueries:
         if subquery.kind == "in":
             raise subquery.context.unsupported(subquery.node, "IN with subquery predicate in join condition")
-        if correlated(subquery.plan.node, set(output_variables(right.node))):
+        value = set() if subquery.value is None else free_variables(subquery.value)
+        of_one = [correlated(subquery.plan.node, side) or bool(value & side) for side in (of_left, of_right)]
+        if all(of_one):
             message = "Given correlated subquery is not supported"
-            raise subquery.context.error(subquery.node, message, ErrorCode.UNSUPPORTED_SUBQUERY)
-        if subquery.value is not None and free_variables(subquery.value) & set(output_variables(right.node)):
-            raise subquery.context.unsupported(subquery.node, "Quantified comparison in join condition")
-    builder = Builder(planner.ids, left.node)
+            raise subquery.context.planning_error(subquery.node, message, ErrorCode.UNSUPPORTED_SUBQUERY)
+        by_side[of_one[1]].append(subquery)
+    return _applied(planner, left, by_side[0]), _applied(planner, right, by_side[1])
+
+
+def _applied(planner: Planning, plan: RelationPlan, subqueries: list[Subquery]) -> RelationPlan:
+    if not subqueries:
+        return plan
+    builder = Builder(planner.ids, plan.node)
     apply_subqueries(builder, subqueries, {})
-    return RelationPlan(builder.node, left.fields)
+    return RelationPlan(builder.node, plan.fields)
 
 
 def join_on(

@@ -32,7 +32,7 @@ def apply_subqueries(builder: Builder, subqueries: list[Subquery], mapping: dict
         except NotDecorrelatedError as error:
             message = "Given correlated subquery is not supported"
             node = subquery.node.this if subquery.kind == "scalar" else subquery.node
-            raise subquery.context.error(node, message, ErrorCode.UNSUPPORTED_SUBQUERY) from error
+            raise subquery.context.planning_error(node, message, ErrorCode.UNSUPPORTED_SUBQUERY) from error
 
 
 def _apply(builder: Builder, subquery: Subquery, value: Variable | None, outer: Outer) -> None:

@@ -12,23 +12,28 @@ from coordinator.analyzer.builders import coerce, typed, value_of
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.operators import arithmetic
 from coordinator.analyzer.syntax import function_name
-from coordinator.analyzer.types import BIGINT, DAY_SECOND, NUMERIC, YEAR_MONTH, is_comparable
+from coordinator.analyzer.types import BIGINT, DAY_SECOND, NUMERIC, YEAR_MONTH, is_comparable, is_orderable
 from coordinator.sql.tokens import location_of, tokenize
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import Call, Constant, RowExpression, type_of
 
 _MOMENTS = ("date", "time", "time with time zone", "timestamp", "timestamp with time zone")
 _INTERVALS = (DAY_SECOND.base, YEAR_MONTH.base)
+NEGATIVE_OFFSET = "Window frame offset value must not be negative or null"
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One end of a frame. ``value``: the offset, or for RANGE the bound itself, compared with ``key``."""
+    """One end of a frame. ``value``: the offset, or for RANGE the bound itself, compared with ``key``.
+
+    ``offset``: what must be neither NULL nor negative in any row, where only running tells.
+    """
 
     kind: str
     value: RowExpression | None = None
     key: RowExpression | None = None
     text: str | None = None
+    offset: RowExpression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,12 @@ def _specification(node: Any, context: Context) -> tuple[tuple[RowExpression, ..
             raise context.error(node, message)
     order = node.args.get("order")
     items = () if order is None else tuple(order.expressions)
-    return partition, tuple(calls.sort_item(o, expressions.analyze_expression(o.this, context), context) for o in items)
+    keys = [expressions.analyze_expression(o.this, context) for o in items]
+    for key in keys:
+        if not is_orderable(typed(key)):
+            message = f"{type_of(key)} is not orderable, and therefore cannot be used in window function ORDER BY"
+            raise context.error(node, message)
+    return partition, tuple(calls.sort_item(o, key, context) for o, key in zip(items, keys, strict=True))
 
 
 def _frame(node: Any, order: tuple[SortItem, ...], context: Context) -> Frame:
@@ -111,14 +121,23 @@ def _frame(node: Any, order: tuple[SortItem, ...], context: Context) -> Frame:
 
 
 def _frame_location(window: Any, context: Context) -> ErrorLocation | None:
-    """Where the frame begins, which the parser does not keep: the first ROWS, RANGE or GROUPS behind the call."""
+    return _behind(window, ("ROWS", "RANGE", "GROUPS"), context)
+
+
+def _without_order(window: Any, kind: str, context: Context) -> ProcessionError:
+    message = f"Window frame of type {kind} PRECEDING or FOLLOWING requires ORDER BY"
+    return ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=_behind(window, ("OVER",), context))
+
+
+def _behind(window: Any, words: tuple[str, ...], context: Context) -> ErrorLocation | None:
+    """Where the window or its frame begins, which the parser does not keep: the first such word behind the call."""
     call = context.locate(window)
     if call is None or not context.text:
         return call
     for token in tokenize(context.text):
         here = location_of(context.text, token.start)
         behind = (here.line, here.column) > (call.line, call.column)
-        if behind and str(token.text).upper() in ("ROWS", "RANGE", "GROUPS"):
+        if behind and str(token.text).upper() in words:
             return here
     return call
 
@@ -149,20 +168,20 @@ def _bound(node: Any, kind: str, end: str, order: tuple[SortItem, ...], context:
     if kind == "RANGE":
         return _range(node, value, direction, order, context)
     if kind == "GROUPS" and not order:
-        raise context.error(node, "Window frame of type GROUPS PRECEDING or FOLLOWING requires ORDER BY")
+        raise _without_order(node, kind, context)
     offset = expressions.analyze_expression(value, context)
     if typed(offset).base not in ("integer", "bigint"):
         message = f"Window frame {kind} {end} value type must be INTEGER or BIGINT (actual {type_of(offset)})"
         raise context.error(node, message)
     _not_negative(offset)
-    return Bound(direction, coerce(offset, BIGINT), None, _shown(value))
+    return Bound(direction, coerce(offset, BIGINT), None, _shown(value), _unknown(offset))
 
 
 def _range(node: Any, value: Any, direction: str, order: tuple[SortItem, ...], context: Context) -> Bound:
     """The bound as Presto computes it: the sort key less or plus the offset."""
     what = "Window frame of type RANGE PRECEDING or FOLLOWING requires"
     if not order:
-        raise context.error(node, f"{what} ORDER BY")
+        raise _without_order(node, "RANGE", context)
     if len(order) != 1:
         raise context.error(node.args["order"], f"{what} single sort item in ORDER BY (actual: {len(order)})")
     key = order[0].expression
@@ -180,7 +199,11 @@ def _range(node: Any, value: Any, direction: str, order: tuple[SortItem, ...], c
         bound = arithmetic(value, symbol, key, offset, context)
     except ProcessionError as error:
         raise context.error(value, _incompatible(offset, key)) from error
-    return Bound(direction, bound, coerce(key, typed(bound)), _shown(value))
+    return Bound(direction, bound, coerce(key, typed(bound)), _shown(value), _unknown(offset))
+
+
+def _unknown(offset: RowExpression) -> RowExpression | None:
+    return None if isinstance(offset, Constant) else offset
 
 
 def _incompatible(offset: RowExpression, key: RowExpression) -> str:
@@ -190,4 +213,4 @@ def _incompatible(offset: RowExpression, key: RowExpression) -> str:
 def _not_negative(offset: RowExpression) -> None:
     value = value_of(offset) if isinstance(offset, Constant) else None
     if isinstance(offset, Constant) and (value is None or (isinstance(value, int | float) and value < 0)):
-        raise ProcessionError(ErrorCode.GENERIC_USER_ERROR, "Window frame offset value must not be negative or null")
+        raise ProcessionError(ErrorCode.GENERIC_USER_ERROR, NEGATIVE_OFFSET)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from coordinator.analyzer.builders import coerce, constant, operator, typed
 from coordinator.analyzer.context import SortItem
+from coordinator.analyzer.types import BOOLEAN, DAY_SECOND, INTEGER, NUMERIC, YEAR_MONTH
 from coordinator.planner.query.builder import Builder, replace
-from coordinator.planner.query.window_calls import Bound, Frame, WindowCall
+from coordinator.planner.query.failures import required
+from coordinator.planner.query.window_calls import NEGATIVE_OFFSET, Bound, Frame, WindowCall
+from shared.errors import ErrorCode
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, Variable
 from shared.plan.nodes import WindowFrame, WindowFunction, WindowNode, WindowSpecification
 
+_NONE = {DAY_SECOND.base: timedelta(0), YEAR_MONTH.base: 0}
 _Key = tuple[tuple[RowExpression, ...], tuple[SortItem, ...]]
 
 
@@ -21,6 +28,10 @@ def plan_windows(
         order = tuple(SortItem(replace(s.expression, mapping), s.order) for s in spec.order)
         groups.setdefault((partition, order), []).append((spec, variable))
     for (partition, order), members in groups.items():
+        for spec, _ in members:
+            for bound in (spec.frame.start, spec.frame.end):
+                if bound.offset is not None:
+                    builder.filter(_known_offset(replace(bound.offset, mapping)))
         keys = builder.add((p, "partition") for p in partition)
         functions = {v.key: _function(builder, spec, mapping) for spec, v in members}
         scheme = builder.ordering(order) if order else None
@@ -32,6 +43,12 @@ def plan_windows(
             prePartitionedInputs=(),
             preSortedOrderPrefix=0,
         )
+
+
+def _known_offset(offset: RowExpression) -> RowExpression:
+    kind = typed(offset)
+    zero = coerce(constant(0, INTEGER), kind) if kind.base in NUMERIC else constant(_NONE[kind.base], kind)
+    return required(operator(">=", (offset, zero), BOOLEAN), ErrorCode.GENERIC_USER_ERROR, NEGATIVE_OFFSET)
 
 
 def _function(builder: Builder, spec: WindowCall, mapping: dict[RowExpression, RowExpression]) -> WindowFunction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coordinator.sql.grammar.words import AFTER_EXPRESSION, EXPRESSION, Words
+from coordinator.sql.grammar.words import AFTER_EXPRESSION, AFTER_PREDICATE, EXPRESSION, Expected, Words
 from coordinator.sql.tokens import RESERVED
 
 QUERY_WORDS = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
@@ -21,8 +21,8 @@ def expression(words: Words) -> None:
         while words.accept("NOT"):
             pass
         value(words)
-        _predicate(words)
-        words.expected = AFTER_EXPRESSION
+        complete = _predicate(words) and words.follow
+        words.expected = tuple(sorted((*AFTER_PREDICATE, *words.follow))) if complete else AFTER_EXPRESSION
         if not (words.accept("AND") or words.accept("OR")):
             return
 
@@ -47,25 +47,33 @@ def value(words: Words) -> None:
         words.position += 1
 
 
-def _predicate(words: Words) -> None:
+def condition(words: Words, follow: Expected) -> None:
+    """An expression before what may follow it."""
+    outside, words.follow = words.follow, follow
+    expression(words)
+    words.follow = outside
+
+
+def _predicate(words: Words) -> bool:
+    """Whether one was there that ends with a value."""
     word = words.word
     if words.kind == "sign" and word in _COMPARISONS:
         words.position += 1
         if words.word in ("ALL", "SOME", "ANY") and words.ahead(1) == "(" and starts_query(words, 2):
             words.position += 1
             _parenthesized_query(words)
-        else:
-            value(words)
-        return
+            return False
+        value(words)
+        return True
     if word == "IS":
         words.position += 1
         words.accept("NOT")
         if words.accept("DISTINCT"):
             words.expect("FROM")
             value(words)
-        else:
-            words.expect("NULL")
-        return
+            return True
+        words.expect("NULL")
+        return False
     negated = word == "NOT" and words.ahead(1) in ("BETWEEN", "IN", "LIKE")
     if negated:
         words.position += 1
@@ -73,7 +81,8 @@ def _predicate(words: Words) -> None:
         value(words)
         words.expect("AND")
         value(words)
-    elif words.accept("IN"):
+        return True
+    if words.accept("IN"):
         words.expect("(")
         _query_or_expressions(words)
         words.expect(")")
@@ -81,6 +90,8 @@ def _predicate(words: Words) -> None:
         value(words)
         if words.accept("ESCAPE"):
             value(words)
+            return True
+    return False
 
 
 def starts_query(words: Words, count: int = 0) -> bool:
@@ -172,10 +183,12 @@ def _sign(words: Words) -> None:
         _lambda(words, after)
         return
     words.position += 1
+    outside, words.follow = words.follow, ("')'", "','")
     if starts_query(words):
         _query(words)
     else:
         expressions(words)
+    words.follow = outside
     words.expect(")")
 
 

@@ -8,6 +8,7 @@ from sqlglot.tokens import Token
 
 from coordinator.sql.grammar.expressions import (
     QUERY_WORDS,
+    condition,
     expression,
     expressions,
     sort_items,
@@ -19,6 +20,7 @@ from coordinator.sql.grammar.words import IDENTIFIER, Expected, Words
 from coordinator.sql.tokens import location_of, too_large
 
 _END: Expected = ("<EOF>",)
+_TAIL = ("EXCEPT", "FETCH", "INTERSECT", "LIMIT", "OFFSET", "ORDER", "UNION")
 _CLAUSES = ("EXCEPT", "FETCH", "GROUP", "HAVING", "INTERSECT", "LIMIT", "OFFSET", "ORDER", "UNION", "WHERE")
 _JOINS = ("CROSS", "FULL", "INNER", "JOIN", "LEFT", "NATURAL", "RIGHT", "TABLESAMPLE")
 
@@ -32,8 +34,15 @@ _AFTER_TABLE = (*_listed(",", ".", "AS", "FOR", *_CLAUSES, *_JOINS), "<EOF>", "<
 _AFTER_RELATION = (*_listed(",", "AS", *_CLAUSES, *_JOINS), "<EOF>", "<identifier>")
 _AFTER_TABLE_ALIAS = (*_listed("(", ",", *_CLAUSES, *_JOINS), "<EOF>")
 _AFTER_COLUMN_ALIASES = (*_listed(",", *_CLAUSES, *_JOINS), "<EOF>")
+_AFTER_WHERE = (*_listed("GROUP", "HAVING", *_TAIL), "<EOF>")
+_AFTER_HAVING = (*_listed(*_TAIL), "<EOF>")
 _RELATION = (*_listed("(", "LATERAL", "TABLE", "UNNEST"), "<identifier>")
 _GROUPING = (*_listed("(", "CUBE", "GROUPING", "ROLLUP"), "<expression>")
+
+
+_SELECTED: Expected = ("'*'", "<expression>", "<identifier>")
+_NO_EXPRESSION = frozenset((",", ")", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "UNION", "EXCEPT", "INTERSECT"))
+"""What can begin no expression."""
 
 
 def check_query(text: str, tokens: Sequence[Token]) -> None:
@@ -139,6 +148,7 @@ def _term(words: Words) -> None:
         expressions(words)
     elif words.accept("TABLE"):
         _qualified_name(words)
+        words.expected = (*_listed(".", *_TAIL), "<EOF>")
     elif words.accept("("):
         _inner_query(words)
         words.expect(")")
@@ -148,30 +158,32 @@ def _term(words: Words) -> None:
 
 
 def _block(words: Words) -> None:
-    if words.word in ("ALL", "DISTINCT"):
-        words.position += 1
-    _select_item(words)
+    quantified = words.word in ("ALL", "DISTINCT")
+    words.position += quantified
+    _select_item(words, _SELECTED if quantified else (*_listed("*", "ALL", "DISTINCT"), "<expression>", "<identifier>"))
     while words.accept(","):
-        _select_item(words)
+        _select_item(words, _SELECTED)
     if words.accept("FROM"):
         _relation(words)
         while words.accept(","):
             _relation(words)
     if words.accept("WHERE"):
-        expression(words)
+        condition(words, _AFTER_WHERE)
     if words.accept("GROUP"):
         words.expect("BY")
         _group_by(words)
     if words.accept("HAVING"):
-        expression(words)
+        condition(words, _AFTER_HAVING)
     if words.word == "WINDOW" and words.ahead(2) == "AS":
         _windows(words)
 
 
-def _select_item(words: Words) -> None:
+def _select_item(words: Words, expected: Expected) -> None:
     if words.accept("*"):
         words.expected = _AFTER_ALIAS
         return
+    if words.kind == "end" or (words.word in _NO_EXPRESSION and words.kind in ("word", "sign")):
+        raise words.mismatch(expected)
     expression(words)
     if words.accept("AS") or (words.is_identifier() and not _begins_clause(words)):
         words.identifier()

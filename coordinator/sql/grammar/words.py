@@ -16,6 +16,7 @@ EXPRESSION: Expected = ("<expression>",)
 IDENTIFIER: Expected = ("<identifier>",)
 AFTER_EXPRESSION: Expected = ("'%'", "'*'", "'+'", "'-'", "'.'", "'/'", "'AT'", "'['", "'||'", "<expression>")
 """What ANTLR names after an expression that is complete."""
+AFTER_PREDICATE: Expected = ("'%'", "'*'", "'+'", "'-'", "'.'", "'/'", "'AND'", "'AT'", "'OR'", "'['", "'||'")
 
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _LITERALS = {TokenType.STRING: "string", TokenType.NUMBER: "number", TokenType.HEX_STRING: "literal"}
@@ -40,6 +41,8 @@ class Words:
         self.places.append((len(text), len(text)))
         self.position = 0
         self.expected: Expected = ()
+        self.follow: Expected = ()
+        """What may stand behind the condition that is read now."""
         self._closing = _closing(self.words)
 
     def _add(self, token: Token) -> None:
