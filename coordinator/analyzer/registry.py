@@ -96,6 +96,8 @@ HIDDEN = frozenset(["at_timezone", "create_hll", "max_data_size_for_stats", "sum
 class _Bindings:
     types: dict[str, Type] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
+    """Variables of which a NULL literal is given."""
 
 
 @cache
@@ -217,7 +219,7 @@ def _try(
     if signature.name in _SKETCHES:
         # There are no sketches of narrow integers; their values widen.
         bindings.types = {n: BIGINT if t.base in INTEGERS else t for n, t in bindings.types.items()}
-    _leave_unknown(formal, actual, bindings)
+    _leave_unknown(bindings)
     for position, (expected, given) in enumerate(zip(formal, actual, strict=True)):
         if given is None and not _bind_lambda(expected, position, bindings, typer):
             return None
@@ -237,12 +239,10 @@ def _try(
     return BoundFunction(signature.name, signature.kind, arguments, result, signature.deterministic)
 
 
-def _leave_unknown(formal: Sequence[Type], actual: Sequence[Type | None], bindings: _Bindings) -> None:
+def _leave_unknown(bindings: _Bindings) -> None:
     """A variable that only NULL literals speak of is of the unknown type."""
-    for expected, given in zip(formal, actual, strict=True):
-        if given == UNKNOWN:
-            for variable in _type_variables(expected):
-                bindings.types.setdefault(variable.lower(), UNKNOWN)
+    for variable in bindings.unknown:
+        bindings.types.setdefault(variable, UNKNOWN)
 
 
 def _spread(signature: FunctionSignature, count: int) -> tuple[Type, ...]:
@@ -273,6 +273,7 @@ def _unify(formal: Type, actual: Type, bindings: _Bindings, *, exact: bool) -> b
     if formal.base in _VARIABLES and not formal.parameters:
         return _unify_variable(formal.base, actual, bindings, exact=exact)
     if actual.base == "unknown":
+        bindings.unknown |= {name.lower() for name in _type_variables(formal)}
         return not exact
     if formal.base == "function":
         return False

@@ -21,6 +21,7 @@ from coordinator.analyzer.types import (
     read_type,
     varchar,
 )
+from shared.errors import ProcessionError
 from shared.plan.expressions import RowExpression
 from shared.plan.types import Type
 
@@ -36,7 +37,10 @@ def typed_literal(name: str, text: str, context: Context) -> RowExpression:
     if name == "char":
         target = Type("char", (max(1, len(text)),))
     if name in ("time",):
-        parsed = cast_value(text, VARCHAR, TIME, context.zone)
+        try:
+            parsed = cast_value(text, VARCHAR, TIME, context.zone)
+        except ProcessionError as error:
+            raise ValueError(text) from error
         if parsed.tzinfo is not None and not isinstance(parsed.tzinfo, timezone):
             # A constant block keeps no region, so the text keeps it.
             named = constant(text, varchar(len(text)))

@@ -120,7 +120,10 @@ def read_type(text: str) -> Type:
 
 
 def _without_angles(text: str) -> str:
-    return text.replace("<", "(").replace(">", ")") if "<" in text and '"' not in text else text
+    if "<" not in text:
+        return text
+    parts = text.split('"')  # every other one stands in quotes
+    return '"'.join(p if i % 2 else p.replace("<", "(").replace(">", ")") for i, p in enumerate(parts))
 
 
 def _canonical(value: Type) -> Type:
@@ -143,9 +146,14 @@ def _canonical(value: Type) -> Type:
     if value.base == "varchar":
         return varchar(*value.numbers)
     parameters: list[int | Type | Field] = []
+    names: set[str] = set()
     for parameter in value.parameters:
         if isinstance(parameter, Field):
             name = parameter.name if parameter.name is None or parameter.delimited else parameter.name.lower()
+            if name in names:
+                raise ProcessionError(ErrorCode.INVALID_TYPE_DEFINITION, f"Duplicate field: {name}")
+            if name is not None:
+                names.add(name)
             parameters.append(Field(name, _canonical(parameter.type), parameter.delimited))
         else:
             parameters.append(_canonical(parameter) if isinstance(parameter, Type) else parameter)

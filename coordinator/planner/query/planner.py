@@ -289,6 +289,8 @@ class QueryPlanner:
         if not isinstance(result, int) or result < 0:
             shown = f"{name.upper()} must be greater than or equal to 0, found: {result}"
             raise context.error(value, shown, ErrorCode.SYNTAX_ERROR)
+        if result >= 1 << 63:
+            raise ProcessionError(ErrorCode.INVALID_LIMIT_CLAUSE, f"Invalid {name}: {result}")
         return result
 
 

@@ -26,7 +26,7 @@ NEGATIVE_OFFSET = "Window frame offset value must not be negative or null"
 class Bound:
     """One end of a frame. ``value``: the offset, or for RANGE the bound itself, compared with ``key``.
 
-    ``offset``: what must be neither NULL nor negative in any row, where only running tells.
+    ``offset``: that of RANGE, where only running tells whether it is NULL or negative in a row.
     """
 
     kind: str
@@ -174,7 +174,7 @@ def _bound(node: Any, kind: str, end: str, order: tuple[SortItem, ...], context:
         message = f"Window frame {kind} {end} value type must be INTEGER or BIGINT (actual {type_of(offset)})"
         raise context.error(node, message)
     _not_negative(offset)
-    return Bound(direction, coerce(offset, BIGINT), None, _shown(value), _unknown(offset))
+    return Bound(direction, coerce(offset, BIGINT), None, _shown(value))
 
 
 def _range(node: Any, value: Any, direction: str, order: tuple[SortItem, ...], context: Context) -> Bound:
@@ -199,11 +199,8 @@ def _range(node: Any, value: Any, direction: str, order: tuple[SortItem, ...], c
         bound = arithmetic(value, symbol, key, offset, context)
     except ProcessionError as error:
         raise context.error(value, _incompatible(offset, key)) from error
-    return Bound(direction, bound, coerce(key, typed(bound)), _shown(value), _unknown(offset))
-
-
-def _unknown(offset: RowExpression) -> RowExpression | None:
-    return None if isinstance(offset, Constant) else offset
+    unknown = None if isinstance(offset, Constant) else offset
+    return Bound(direction, bound, coerce(key, typed(bound)), _shown(value), unknown)
 
 
 def _incompatible(offset: RowExpression, key: RowExpression) -> str:

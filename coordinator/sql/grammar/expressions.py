@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from coordinator.sql.grammar.words import AFTER_EXPRESSION, AFTER_PREDICATE, EXPRESSION, Expected, Words
 from coordinator.sql.tokens import RESERVED
+from shared.errors import ErrorCode, ProcessionError
 
 QUERY_WORDS = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
 _COMPARISONS = frozenset(("=", "<>", "!=", "<", "<=", ">", ">="))
@@ -294,10 +295,17 @@ def _interval(words: Words) -> None:
     words.position += 1
     if words.word in ("+", "-"):
         words.position += 1
+    start, end = words.places[words.position]
     _string(words)
+    fields = words.word
     words.identifier(("'DAY'", "'HOUR'", "'MINUTE'", "'MONTH'", "'SECOND'", "'YEAR'"))
     if words.word == "TO" and words.is_identifier(1):
+        fields += f" TO {words.ahead(1)}"
         words.position += 2
+    value = words.text[start + 1 : end]
+    if any(character.isalpha() for character in value):
+        message = f"Invalid INTERVAL {fields} value: {value}"
+        raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, message)
 
 
 def _call(words: Words) -> None:

@@ -101,16 +101,24 @@ def _extreme(sign: int) -> Callable[[Values], Any]:
             return None
         best = values[0]
         for value in values[1:]:
-            if compare(value, best) * sign > 0:
+            if _comparison(value, best) * sign > 0:
                 best = value
         return best
 
     return extreme
 
 
+def _comparison(a: Any, b: Any) -> int:
+    """NULLs inside elements are an argument's fault here, where operators say NOT_SUPPORTED."""
+    try:
+        return compare(a, b)
+    except KernelError as error:
+        raise invalid(error.message) from error
+
+
 def _sort(values: Values, function: Callable[..., Any] | None = None) -> Values:
     if function is None:
-        known = sorted((v for v in values if v is not None), key=ascending)
+        known = sorted((v for v in values if v is not None), key=cmp_to_key(_comparison))
         return (*known, *[None] * (len(values) - len(known)))
     if getattr(function, "width", 1) == 2:
 
