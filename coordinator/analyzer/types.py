@@ -6,6 +6,7 @@ against recorded statements. Types are ``shared.plan.types.Type``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from shared.errors import ErrorCode, ProcessionError
@@ -145,7 +146,10 @@ def _canonical(value: Type) -> Type:
         return Type(value.base)
     if value.base == "varchar":
         return varchar(*value.numbers)
-    parameters: list[int | Type | Field] = []
+    return Type(value.base, tuple(_canonical_parameters(value)))
+
+
+def _canonical_parameters(value: Type) -> Iterator[int | Type | Field]:
     names: set[str] = set()
     for parameter in value.parameters:
         if isinstance(parameter, Field):
@@ -154,10 +158,9 @@ def _canonical(value: Type) -> Type:
                 raise ProcessionError(ErrorCode.INVALID_TYPE_DEFINITION, f"Duplicate field: {name}")
             if name is not None:
                 names.add(name)
-            parameters.append(Field(name, _canonical(parameter.type), parameter.delimited))
+            yield Field(name, _canonical(parameter.type), parameter.delimited)
         else:
-            parameters.append(_canonical(parameter) if isinstance(parameter, Type) else parameter)
-    return Type(value.base, tuple(parameters))
+            yield _canonical(parameter) if isinstance(parameter, Type) else parameter
 
 
 def _bad_decimal(reason: str) -> ProcessionError:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordinator.analyzer import expressions
-from coordinator.analyzer.builders import coerce, conjunction, special, typed
+from coordinator.analyzer.builders import coerce, conjunction, conjuncts, special, typed
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.operators import comparison
 from coordinator.analyzer.scope import Scope, ScopeField
@@ -16,8 +16,10 @@ from coordinator.planner.query.builder import Builder, RelationPlan, free_variab
 from coordinator.planner.query.collector import Collector, Subquery
 from coordinator.planner.query.correlation import NotDecorrelatedError, correlated
 from coordinator.planner.query.lateral import lateral_join
+from coordinator.planner.query.marked_rows import TRUE
 from coordinator.planner.query.no_aggregates import NoAggregates
 from coordinator.planner.query.planning import Planning
+from coordinator.planner.query.pushdown import deterministic, push_filter
 from coordinator.planner.query.samples import sampled
 from coordinator.planner.query.subqueries import apply_subqueries
 from coordinator.planner.query.table_version import table_version
@@ -356,8 +358,21 @@ def _applied(planner: Planning, plan: RelationPlan, subqueries: list[Subquery]) 
 def join_on(
     planner: Planning, kind: str, left: RelationPlan, right: RelationPlan, condition: RowExpression
 ) -> RelationPlan:
-    """A join whose equalities between the sides are its criteria and whose other terms its filter."""
-    node = joins.join_on(planner.ids, kind, left.node, right.node, condition)
+    """A join whose equalities between the sides are its criteria and whose other terms its filter.
+
+    Terms about a side that keeps no row of its own filter that side, before anything is computed of it.
+    """
+    nodes, rest = [left.node, right.node], conjuncts(condition)
+    for side, kinds in ((0, ("INNER", "RIGHT")), (1, ("INNER", "LEFT"))):
+        known = set(output_variables(nodes[side]))
+        own = [t for t in rest if kind in kinds and (read := free_variables(t)) and read <= known and deterministic(t)]
+        if own:
+            nodes[side] = push_filter(nodes[side], conjunction(own), planner.ids)
+            rest = [t for t in rest if t not in own]
+    if rest or kind != "INNER":
+        node = joins.join_on(planner.ids, kind, nodes[0], nodes[1], conjunction(rest) if rest else TRUE)
+    else:
+        node = joins.join(planner.ids, kind, nodes[0], nodes[1])
     return RelationPlan(node, (*left.fields, *right.fields))
 
 
