@@ -32,28 +32,28 @@ _TEXT = ("varchar", "char")
 _DATETIME = ("date", "timestamp", "timestamp with time zone")
 _FROM_TEXT = (
     *NUMERIC, *_TEXT, *_DATETIME, "boolean", "varbinary", "json", "time", "time with time zone", "uuid", "ipaddress",
-    "ipprefix", "interval day to second", "interval year to month",
+    "ipprefix",
 )  # fmt: skip
 _CASTS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(NUMERIC, (*NUMERIC, *_TEXT, "boolean", "json")),
-    "boolean": (*NUMERIC, *_TEXT, "json"),
+    **dict.fromkeys(NUMERIC, (*NUMERIC, "varchar", "boolean", "json")),
+    "boolean": (*NUMERIC, "varchar", "json"),
     "varchar": _FROM_TEXT,
-    "char": _FROM_TEXT,
-    "date": (*_DATETIME, *_TEXT, "json"),
-    "timestamp": (*_DATETIME, "time", *_TEXT, "json", "time with time zone"),
-    "timestamp with time zone": (*_DATETIME, "time", "time with time zone", *_TEXT),
-    "time": ("time with time zone", "timestamp", "timestamp with time zone", *_TEXT),
-    "time with time zone": ("time", "timestamp", "timestamp with time zone", *_TEXT),
-    "json": (*NUMERIC, *_TEXT, "boolean", "date", "timestamp", "array", "map", "row"),
+    "char": (*INTEGERS, "real", "double", *_TEXT),
+    "date": (*_DATETIME, "varchar", "json"),
+    "timestamp": (*_DATETIME, "time", "varchar", "json", "time with time zone"),
+    "timestamp with time zone": (*_DATETIME, "time", "time with time zone", "varchar"),
+    "time": ("time with time zone", "timestamp", "timestamp with time zone", "varchar"),
+    "time with time zone": ("time", "timestamp", "timestamp with time zone", "varchar"),
+    "json": (*NUMERIC, "varchar", "boolean", "date", "timestamp", "array", "map", "row"),
     "array": ("json",),
     "map": ("json",),
     "row": ("json",),
-    "uuid": (*_TEXT, "varbinary"),
-    "ipaddress": (*_TEXT, "varbinary", "ipprefix"),
-    "ipprefix": (*_TEXT, "ipaddress"),
+    "uuid": ("varchar", "varbinary"),
+    "ipaddress": ("varchar", "varbinary", "ipprefix"),
+    "ipprefix": ("varchar", "ipaddress"),
     "varbinary": ("hyperloglog", "uuid", "ipaddress", "tdigest", "qdigest", "khyperloglog", "setdigest"),
-    "interval day to second": _TEXT,
-    "interval year to month": _TEXT,
+    "interval day to second": ("varchar",),
+    "interval year to month": ("varchar",),
     "hyperloglog": ("varbinary",),
     "tdigest": ("varbinary",),
     "qdigest": ("varbinary",),
@@ -70,6 +70,8 @@ def can_cast(source: Type, target: Type) -> bool:
         return all(can_cast(s, t) for s, t in zip(source.arguments, target.arguments, strict=True))
     if source.base == target.base:
         return True
+    if source.base in ("uuid", "ipaddress", "ipprefix") and target.base == "varchar":
+        return not target.numbers
     return target.base in _CASTS.get(source.base, ())
 
 
@@ -185,8 +187,9 @@ def _to_text(value: Any, source: Type, target: Type, zone: tzinfo) -> str:
     if len(text) > length_of(target):
         if source.base in _TEXT:
             return text[: length_of(target)]
-        message = f"Value {text} cannot be represented as {target}"
-        raise ProcessionError(ErrorCode.INVALID_CAST_ARGUMENT, message)
+        if source.base == "bigint":  # the others keep what is beyond the length
+            message = f"Value {text} cannot be represented as {target}"
+            raise ProcessionError(ErrorCode.INVALID_CAST_ARGUMENT, message)
     return text
 
 

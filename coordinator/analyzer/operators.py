@@ -61,9 +61,9 @@ def _refused(node: Any, symbol: str, a: Type, b: Type, context: Context) -> Exce
 
 def _numeric(symbol: str, a: Type, b: Type) -> tuple[Type, Type, Type] | None:
     if a.base == "unknown":
-        a = b if b.base != "unknown" else BIGINT
+        a = _of_null(b) if b.base != "unknown" else BIGINT
     if b.base == "unknown":
-        b = a
+        b = _of_null(a)
     if a.base not in NUMERIC or b.base not in NUMERIC:
         return None
     common = common_super_type(a, b)
@@ -74,6 +74,11 @@ def _numeric(symbol: str, a: Type, b: Type) -> tuple[Type, Type, Type] | None:
     left, right = as_decimal(a), as_decimal(b)
     assert left is not None and right is not None
     return left, right, decimal_result(symbol, left, right)
+
+
+def _of_null(other: Type) -> Type:
+    """The type that a NULL literal has beside ``other``."""
+    return decimal(1, 0) if other.base == "decimal" else other
 
 
 def decimal_result(symbol: str, a: Type, b: Type) -> Type:
@@ -92,7 +97,23 @@ def decimal_result(symbol: str, a: Type, b: Type) -> Type:
     return decimal(max(1, min(38, precision)), scale)
 
 
+def _beside_null(symbol: str, a: Type, b: Type) -> tuple[Type, Type]:
+    """The types with that of a NULL literal, where only one makes an operation of moments and intervals."""
+    if a.base == "unknown":
+        if symbol == "-" and b in _MOMENTS:
+            return b, b
+        if symbol == "*" and b in _INTERVALS:
+            return BIGINT, b
+    if b.base == "unknown":
+        if symbol in "+-" and a == DATE:
+            return a, DAY_SECOND
+        if symbol in "*/" and a in _INTERVALS:
+            return a, BIGINT
+    return a, b
+
+
 def _temporal(symbol: str, a: Type, b: Type) -> tuple[Type, Type, Type] | None:
+    a, b = _beside_null(symbol, a, b)
     if symbol in "+-" and a in _MOMENTS and b in _INTERVALS:
         return a, b, a
     if symbol == "+" and b in _MOMENTS and a in _INTERVALS:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
+from coordinator.analyzer.constraints import variables_text
 from coordinator.analyzer.types import (
     BIGINT,
     INTEGERS,
@@ -74,7 +75,7 @@ class FunctionSignature:
     def __str__(self) -> str:
         variables = dict.fromkeys(n for a in (*self.arguments, self.result) for n in _type_variables(a))
         inside = ", ".join(_shown(a) for a in self.arguments)
-        return f"{self.name}({inside}) {', '.join(variables)}"
+        return f"{self.name}({inside}) {variables_text(self.name, variables, len(self.arguments))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,7 +400,8 @@ def _remainder(p1: int, s1: int, p2: int, s2: int) -> tuple[int, int]:
 
 def expected_text(name: str) -> str:
     """What Presto lists after ``Expected: ``."""
-    return ", ".join(str(s) for s in registry().get(name, ()))
+    # The registry is that of a server whose regular expressions are RE2J's; Presto's default is Joni.
+    return ", ".join(str(s) for s in registry().get(name, ())).replace("Re2JRegExp", "JoniRegExp")
 
 
 def exists(name: str) -> bool:

@@ -409,7 +409,7 @@ class _Rewriter:
         form, closing = end - 1, self.tokens[end]
         if self._kind(form - 1) is TokenType.COMMA and self._word(form) in ("nfc", "nfd", "nfkc", "nfkd"):
             self.replaced[form] = [_make(self.tokens[form], TokenType.STRING, self._word(form).upper())]
-        elif len(self._top_level(index, end)) == 1:
+        elif not any(self._kind(i) is TokenType.COMMA for i in self._top_level(index, end)):
             more = [_make(closing, TokenType.COMMA, ","), _make(closing, TokenType.STRING, "NFC")]
             self.replaced[end] = [*more, closing]
 

@@ -12,6 +12,7 @@ MACROS = (
         ELSE length(split_part(t, '.', 1)) - 1 END""",
     """CREATE MACRO java_scientific(t) AS substr(java_digits(t), 1, 1) || '.'
         || coalesce(nullif(substr(java_digits(t), 2), ''), '0') || 'E' || java_exponent(t)""",
+    "CREATE MACRO finite_or_null(x) AS CASE WHEN isfinite(x) THEN x END",
     """CREATE MACRO java_double(x) AS CASE
         WHEN x IS NULL THEN NULL
         WHEN isnan(x) THEN 'NaN'

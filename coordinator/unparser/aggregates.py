@@ -88,10 +88,16 @@ def _filtered(tree: Any, condition: Any) -> Any:
     """FILTER belongs to the engine's aggregates, which may stand inside scalar functions."""
     if isinstance(tree, exp.Anonymous) and str(tree.this) in _WRAPPERS:
         return call(str(tree.this), *(_filtered(e, condition.copy()) for e in tree.expressions))
+    if _surrounds(tree):
+        return call(str(tree.this), _filtered(tree.expressions[0], condition), *tree.expressions[1:])
     return exp.Filter(this=tree, expression=exp.Where(this=condition))
 
 
 _WRAPPERS = ("exp", "map")
+
+
+def _surrounds(tree: Any) -> bool:
+    return isinstance(tree, exp.Anonymous) and str(tree.this) in ("finite_or_null", "nanvl")
 
 
 def _bare(value: Any) -> Any:
@@ -124,7 +130,10 @@ def window_call(
     inner: Any = call(WINDOWS[presto], *arguments) if presto in WINDOWS else _applied(presto, arguments, dialect)
     if function.ignoreNulls and dialect != "duckdb":
         inner = exp.IgnoreNulls(this=inner)
-    window = over(inner)
+    if _surrounds(inner):
+        window = call(str(inner.this), over(inner.expressions[0]), *inner.expressions[1:])
+    else:
+        window = over(inner)
     kind = parse_type(function.functionCall.returnType)
     tree = cast(window, kind, dialect) if needs_cast(presto, kind, dialect) else window
     return tree, key.partition("<")[0]

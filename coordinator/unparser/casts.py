@@ -25,7 +25,7 @@ def shown_as_text(value: Any, source: Type, target: Type, dialect: str) -> Any:
         result = call("strftime", value, text("%Y-%m-%d %H:%M:%S.%g"))
     if source.base == "timestamp with time zone":
         result = binary(exp.DPipe, result, text(" UTC"))
-    return call("substr", result, number(1), number(length_of(target))) if target.numbers else result
+    return result
 
 
 def text_to_text(value: Any, source: Type, target: Type) -> Any:

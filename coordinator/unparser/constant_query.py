@@ -114,7 +114,10 @@ def _shown(value: Any, kind: Type) -> Any:
         case "time with time zone" if isinstance(value, time):
             return time_text(value)
         case "interval day to second" if isinstance(value, int):
-            return timedelta(milliseconds=value)
+            try:
+                return timedelta(milliseconds=value)
+            except OverflowError as error:
+                raise NotConstantError(str(error)) from error
         case "array":
             return [_shown(v, kind.arguments[0]) for v in value]
         case "row":

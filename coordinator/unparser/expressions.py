@@ -467,6 +467,21 @@ def _cast(node: Call, attempt: bool, dialect: str) -> Any:
     if source.base == target.base and source.base in ("row", "array", "map") and names_of(source) != names_of(target):
         value = renamed(value, source, target, dialect)
     result = cast(value, target, dialect, attempt=attempt)
-    if target.base == "varchar" and target.numbers:
-        return call("substr", result, number(1), number(length_of(target)))
+    if target.base == "varchar" and target.numbers and source.base == "bigint":
+        return _represented(result, target, attempt, dialect)
     return result
+
+
+def _represented(shown: Any, target: Type, attempt: bool, dialect: str) -> Any:
+    """The text of a bigint where it is no longer than the type; Presto keeps all else whole."""
+    length = length_of(target)
+    if length >= len(str(-(1 << 63))):
+        return shown
+    told = call(
+        "concat",
+        text("KernelError: INVALID_CAST_ARGUMENT: Value "),
+        shown.copy(),
+        text(f" cannot be represented as {target}"),
+    )
+    failure = exp.Null() if attempt else call("error" if dialect == "duckdb" else "raise_error", told)
+    return case([(binary(exp.GT, call("length", shown.copy()), number(length)), failure)], shown)

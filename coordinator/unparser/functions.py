@@ -94,6 +94,14 @@ def _approx_distinct(value: Any, error: Any = None) -> Any:
     return call("approx_count_distinct", value, exp.Var(this=f"{float(literal_of(error))!r}D"))
 
 
+def _finite(function: str, dialect: str) -> Template:
+    """NULL where the function is undefined, as in Presto; the engines say NaN."""
+    if dialect == "duckdb":
+        return lambda y, x: call("finite_or_null", call(function, y, x))
+    return lambda y, x: call("nanvl", call(function, y, x), exp.Null())
+
+
+_DEFINED = ("corr", "regr_slope", "regr_intercept", "regr_r2")
 _COLLECTED = ("checksum", "map_agg", "histogram", "approx_percentile")
 AGGREGATES: dict[str, dict[str, Template]] = {
     "duckdb": {
@@ -103,13 +111,14 @@ AGGREGATES: dict[str, dict[str, Template]] = {
         **_BOTH_BUILT,
         # Those without the ending pass over rows whose value is NULL.
         "max_by": lambda v, by: call("arg_max_null", v, by), "min_by": lambda v, by: call("arg_min_null", v, by),
+        **{n: _finite(n, "duckdb") for n in _DEFINED},
     },
     "spark": {
         **{n: n for n in _AGGREGATES_BOTH if n not in ("checksum", "histogram")},
         "approx_distinct": _approx_distinct,
         "arbitrary": "any_value", "bitwise_and_agg": "bit_and", "bitwise_or_agg": "bit_or",
         "array_agg": "array_agg", "map_agg": "map_agg", "set_agg": "set_agg", **_BOTH_BUILT,
-        "approx_percentile": "approx_percentile",
+        "approx_percentile": "approx_percentile", **{n: _finite(n, "spark") for n in _DEFINED},
     },
 }  # fmt: skip
 

@@ -267,7 +267,7 @@ REFUSED: list[tuple[str, ErrorCode, str]] = [
     (f"CALL {ROLLBACK}('db', 't', snapshot_id)", S, "line 1:53: Column 'snapshot_id' cannot be resolved"),
     (f"CALL {ROLLBACK}('db', 't', '5')", S, "line 1:53: Cannot cast type varchar(1) to bigint"),
     (f"CALL {ROLLBACK}('db', 't', CAST('x' AS bigint))", C, "line 1:53: Cannot cast 'x' to BIGINT"),
-    (f"CALL {ROLLBACK}('db', 't', ?)", S, "line 1:53: Incorrect number of parameters: expected 1 but found 0"),
+    (f"CALL {ROLLBACK}('db', 't', ?)", S, "line 1:1: Incorrect number of parameters: expected 1 but found 0"),
     ("CALL nope.system.f()", S, "line 1:1: Catalog nope does not exist"),
     ("CALL iceberg.custom.rewrite_data_files('a', 'b')", P,
      "Procedure not registered: custom.rewrite_data_files. Did you mean rewrite_data_files?"),

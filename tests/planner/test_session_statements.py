@@ -123,7 +123,7 @@ def test_transactions(plan: Plan) -> None:
         ),
         ("EXECUTE call USING 'db'", {}, "SYNTAX_ERROR", "line 1:1: Named and positional arguments cannot be mixed"),
         ("EXECUTE ok USING 'db', 'long text'", {}, "SYNTAX_ERROR", "line 1:50: Cannot cast type varchar(9) to bigint"),
-        ("SELECT ?", {}, "SYNTAX_ERROR", "line 1:8: Incorrect number of parameters: expected 1 but found 0"),
+        ("SELECT ?", {}, "SYNTAX_ERROR", "line 1:1: Incorrect number of parameters: expected 1 but found 0"),
     ],
 )
 def test_refusals(plan: Plan, text: str, fields: dict[str, Any], code: str, message: str) -> None:

@@ -201,7 +201,7 @@ def test_queries(text: str) -> None:
         ("USE a.b.c", "line 1:8: mismatched input '.'. Expecting: <EOF>"),
         ("START", "line 1:6: mismatched input '<EOF>'. Expecting: 'TRANSACTION'"),
         ("START TRANSACTION x", "line 1:19: mismatched input 'x'. Expecting: 'ISOLATION', 'READ'"),
-        ("SHOW TABLES FROM a.b.c", "line 1:23: mismatched input '<EOF>'. Expecting: 'LIKE', <EOF>"),
+        ("SHOW TABLES FROM a.b.c", "line 1:1: Too many parts in schema name: a.b.c"),
         ("SHOW TABLES LIKE x", "line 1:18: mismatched input 'x'. Expecting: <string>"),
         ("SELECT a FROM b ORDER", "line 1:22: mismatched input '<EOF>'. Expecting: 'BY'"),
         (

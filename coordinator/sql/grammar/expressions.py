@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from coordinator.sql.grammar.words import AFTER_EXPRESSION, AFTER_PREDICATE, EXPRESSION, Expected, Words
+from coordinator.sql.grammar.words import (
+    AFTER_EXPRESSION,
+    AFTER_PREDICATE,
+    EXPRESSION,
+    OPERATORS,
+    Expected,
+    Words,
+)
 from coordinator.sql.tokens import RESERVED
 from shared.errors import ErrorCode, ProcessionError
 
 QUERY_WORDS = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
 _COMPARISONS = frozenset(("=", "<>", "!=", "<", "<=", ">", ">="))
+_AFTER_DIRECTION = ("','", "'FETCH'", "'LIMIT'", "'NULLS'", "'OFFSET'", "<EOF>")
 _BINARY = frozenset(("+", "-", "*", "/", "%", "||"))
 _AFTER_QUERY = frozenset(("UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT", "OFFSET", "FETCH"))
+_FIELDS = frozenset(("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"))
 _NILADIC = frozenset(("CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"))
 _NILADIC |= {"CURRENT_USER", "CURRENT_ROLE"}
+_AFTER_ELEMENT = tuple(sorted({"']'", *OPERATORS}))
 _CALLED = frozenset(("EXTRACT", "NORMALIZE", "GROUPING"))
 """Reserved words that are called as functions are."""
+_BEGINNING = _NILADIC | _CALLED | {"NULL", "TRUE", "FALSE", "CASE", "CAST", "EXISTS", "NOT"}
+NO_EXPRESSION = (RESERVED - _BEGINNING) | {",", ")", ";", "@", "="}
+"""What can begin no expression."""
 
 
 def expression(words: Words) -> None:
@@ -57,42 +70,65 @@ def condition(words: Words, follow: Expected) -> None:
 
 def _predicate(words: Words) -> bool:
     """Whether one was there that ends with a value."""
-    word = words.word
-    if words.kind == "sign" and word in _COMPARISONS:
+    if words.kind == "sign" and words.word in _COMPARISONS:
+        return _comparison(words)
+    if words.word == "IS":
+        return _is(words)
+    begin = words.position
+    if words.word == "NOT":
         words.position += 1
-        if words.word in ("ALL", "SOME", "ANY") and words.ahead(1) == "(" and starts_query(words, 2):
-            words.position += 1
-            _parenthesized_query(words)
-            return False
-        value(words)
-        return True
-    if word == "IS":
-        words.position += 1
-        words.accept("NOT")
-        if words.accept("DISTINCT"):
-            words.expect("FROM")
-            value(words)
-            return True
-        words.expect("NULL")
-        return False
-    negated = word == "NOT" and words.ahead(1) in ("BETWEEN", "IN", "LIKE")
-    if negated:
-        words.position += 1
+        if words.word not in ("BETWEEN", "IN", "LIKE"):
+            raise words.mismatch(("'BETWEEN'", "'IN'", "'LIKE'"))
     if words.accept("BETWEEN"):
         value(words)
-        words.expect("AND")
+        if words.word != "AND":
+            raise words.mismatch(tuple(sorted({"'AND'", *OPERATORS})))
+        words.position += 1
         value(words)
         return True
     if words.accept("IN"):
-        words.expect("(")
-        _query_or_expressions(words)
-        words.expect(")")
+        _in(words, begin)
     elif words.accept("LIKE"):
         value(words)
         if words.accept("ESCAPE"):
             value(words)
             return True
     return False
+
+
+def _comparison(words: Words) -> bool:
+    words.position += 1
+    if words.word in ("ALL", "SOME", "ANY") and words.ahead(1) == "(" and starts_query(words, 2):
+        words.position += 1
+        _parenthesized_query(words)
+        return False
+    if words.kind == "end" or words.word == "=":
+        raise words.mismatch(("'ALL'", "'ANY'", "'SOME'", "<expression>"))
+    value(words)
+    return True
+
+
+def _is(words: Words) -> bool:
+    words.position += 1
+    words.accept("NOT")
+    if words.accept("DISTINCT"):
+        words.expect("FROM")
+        value(words)
+        return True
+    if not words.accept("NULL"):
+        raise words.mismatch(("'DISTINCT'", "'NOT'", "'NULL'"))
+    return False
+
+
+def _in(words: Words, begin: int) -> None:
+    """A list that is none makes ANTLR refuse the whole predicate, where it begins."""
+    listed = words.is_closed() and words.ahead(1) != ")"
+    if words.follow and not listed:
+        words.position = begin
+        raise words.mismatch(tuple(sorted({"'AND'", "'OR'", *words.follow})))
+    words.expect("(")
+    _query_or_expressions(words)
+    words.expect(")")
 
 
 def starts_query(words: Words, count: int = 0) -> bool:
@@ -135,8 +171,10 @@ def _postfix(words: Words) -> None:
             if words.word == "(":
                 _call(words)
         elif words.accept("["):
-            expression(words)
-            words.expect("]")
+            value(words)
+            if words.word != "]":
+                raise words.mismatch(_AFTER_ELEMENT)
+            words.position += 1
         elif words.word == "AT" and words.ahead(1) == "TIME":
             words.position += 2
             words.expect("ZONE")
@@ -184,11 +222,12 @@ def _sign(words: Words) -> None:
         _lambda(words, after)
         return
     words.position += 1
-    outside, words.follow = words.follow, ("')'", "','")
+    outside, words.follow = words.follow, ()
     if starts_query(words):
         _query(words)
     else:
         expressions(words)
+        words.expected = EXPRESSION
     words.follow = outside
     words.expect(")")
 
@@ -211,6 +250,9 @@ def _named(words: Words) -> None:  # noqa: C901 - one case a form
             words.position += 1
         case "CASE":
             _case(words)
+        case "CAST" | "EXTRACT" if following != "(":
+            words.position += 1
+            words.expect("(")
         case "CAST" | "TRY_CAST" if following == "(":
             _cast(words)
         case "EXISTS":
@@ -222,7 +264,9 @@ def _named(words: Words) -> None:  # noqa: C901 - one case a form
             words.position += 2
             if words.word != "]":
                 expressions(words)
-            words.expect("]")
+            if words.word != "]":
+                raise words.mismatch(_AFTER_ELEMENT)
+            words.position += 1
         case "DOUBLE" if following == "PRECISION" and words.kind_ahead(2) == "string":
             words.position += 3
         case _ if word in _NILADIC:
@@ -263,21 +307,30 @@ def _case(words: Words) -> None:
     while True:
         words.expect("WHEN")
         expression(words)
-        words.expect("THEN")
+        if words.word != "THEN":
+            raise words.mismatch(words.expected)
+        words.position += 1
         expression(words)
         if words.word != "WHEN":
             break
     if words.accept("ELSE"):
         expression(words)
+    elif words.word != "END":
+        raise words.mismatch(("'WHEN'", "<expression>"))
     words.expect("END")
 
 
 def _cast(words: Words) -> None:
     words.position += 2
     expression(words)
-    words.expect("AS")
+    if words.word != "AS":
+        raise words.mismatch(words.expected)
+    words.position += 1
     type_to_parenthesis(words)
-    words.expect(")")
+    words.expected = ("'.'", "<type>")
+    if words.word != ")":
+        raise words.mismatch(words.expected)
+    words.position += 1
 
 
 def type_to_parenthesis(words: Words) -> None:
@@ -286,18 +339,25 @@ def type_to_parenthesis(words: Words) -> None:
     while words.kind != "end" and (depth or words.word != ")"):
         depth += {"(": 1, ")": -1}.get(words.word, 0)
         words.position += 1
-    if words.position == start:
+    if words.position == start or words.kinds[start] not in ("word", "quoted"):
+        words.position = start
         raise words.mismatch(("<type>",))
     words.expected = ()
 
 
 def _interval(words: Words) -> None:
+    begin = words.position
     words.position += 1
-    if words.word in ("+", "-"):
-        words.position += 1
+    signed = words.word in ("+", "-")
+    words.position += signed
     start, end = words.places[words.position]
     _string(words)
     fields = words.word
+    if fields not in _FIELDS and not signed:  # a literal of a type of that name
+        words.position = begin
+        raise words.error(
+            f"Unknown type: {words.text[slice(*words.places[begin])]}{words.text[words.places[begin][1]]}"
+        )
     words.identifier(("'DAY'", "'HOUR'", "'MINUTE'", "'MONTH'", "'SECOND'", "'YEAR'"))
     if words.word == "TO" and words.is_identifier(1):
         fields += f" TO {words.ahead(1)}"
@@ -316,11 +376,15 @@ def _call(words: Words) -> None:
         return
     if words.word != ")":
         _arguments(words, name)
+        if words.expected == AFTER_EXPRESSION:
+            words.expected = ("','", "<expression>")
     words.expect(")")
     _after_call(words)
 
 
 def _names_of_grouping(words: Words) -> None:
+    if words.kind == "end" or not words.is_identifier():
+        raise words.mismatch(EXPRESSION)
     while words.word != ")":
         words.identifier()
         while words.accept("."):
@@ -341,20 +405,26 @@ def _arguments(words: Words, name: str) -> None:
         if words.accept("IN"):
             value(words)
             return
+    elif name == "EXTRACT":
+        words.identifier()
+        words.expect("FROM")
+        value(words)
+        return
     elif name == "TRIM" and words.word in ("BOTH", "LEADING", "TRAILING") and words.ahead(1) not in (",", ")", "."):
         words.position += 1
         if words.word != "FROM":
             expression(words)
     else:
         expression(words)
-    if name in ("EXTRACT", "SUBSTRING", "TRIM") and words.accept("FROM"):
+    if name in ("SUBSTRING", "TRIM") and words.accept("FROM"):
         expression(words)
         if words.accept("FOR"):
             expression(words)
         return
     while words.accept(","):
         expression(words)
-    if words.accept("ORDER", "BY"):
+    if words.accept("ORDER"):
+        words.expect("BY")
         sort_items(words)
 
 
@@ -378,17 +448,19 @@ def window(words: Words) -> None:
     """What stands in the parentheses of OVER."""
     if words.is_identifier() and words.word not in ("PARTITION", "RANGE", "ROWS", "GROUPS"):
         words.identifier()
+    words.expected = ()
     if words.accept("PARTITION", "BY"):
         expressions(words)
     if words.accept("ORDER", "BY"):
         sort_items(words)
+        words.expected = ("','", "'GROUPS'", "'RANGE'", "'ROWS'")
     if words.word in ("RANGE", "ROWS", "GROUPS"):
         words.position += 1
         if words.accept("BETWEEN"):
             _bound(words)
             words.expect("AND")
         _bound(words)
-    words.expected = ()
+        words.expected = ()
 
 
 def _bound(words: Words) -> None:
@@ -398,8 +470,12 @@ def _bound(words: Words) -> None:
         words.position += 1
         words.expect("FOLLOWING", "PRECEDING")
         return
-    value(words)
-    words.expect("FOLLOWING", "PRECEDING")
+    if words.kind == "end":
+        raise words.mismatch(("'CURRENT'", "'UNBOUNDED'", "<expression>"))
+    expression(words)
+    if words.word not in ("FOLLOWING", "PRECEDING"):
+        raise words.mismatch(words.expected)
+    words.position += 1
 
 
 def sort_items(words: Words) -> None:
@@ -408,6 +484,7 @@ def sort_items(words: Words) -> None:
         expression(words)
         if words.word in ("ASC", "DESC"):
             words.position += 1
+            words.expected = _AFTER_DIRECTION
         if words.accept("NULLS"):
             words.expect("FIRST", "LAST")
         if not words.accept(","):

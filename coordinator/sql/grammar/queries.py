@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from sqlglot.tokens import Token
 
 from coordinator.sql.grammar.expressions import (
+    NO_EXPRESSION,
     QUERY_WORDS,
     condition,
     expression,
@@ -37,12 +38,13 @@ _AFTER_COLUMN_ALIASES = (*_listed(",", *_CLAUSES, *_JOINS), "<EOF>")
 _AFTER_WHERE = (*_listed("GROUP", "HAVING", *_TAIL), "<EOF>")
 _AFTER_HAVING = (*_listed(*_TAIL), "<EOF>")
 _RELATION = (*_listed("(", "LATERAL", "TABLE", "UNNEST"), "<identifier>")
+_BEHIND_RELATIONS = _listed(",", *_CLAUSES)
 _GROUPING = (*_listed("(", "CUBE", "GROUPING", "ROLLUP"), "<expression>")
 
 
+_TERM = _listed("(", "SELECT", "TABLE", "VALUES")
+_QUANTIFIABLE = _listed("(", "ALL", "DISTINCT", "SELECT", "TABLE", "VALUES")
 _SELECTED: Expected = ("'*'", "<expression>", "<identifier>")
-_NO_EXPRESSION = frozenset((",", ")", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "UNION", "EXCEPT", "INTERSECT"))
-"""What can begin no expression."""
 
 
 def check_query(text: str, tokens: Sequence[Token]) -> None:
@@ -68,10 +70,10 @@ def _check(text: str, tokens: Sequence[Token], rule: Callable[[Words], None]) ->
 def query(words: Words) -> None:
     """A query with everything that may stand before and behind its blocks."""
     if words.accept("WITH"):
-        words.accept("RECURSIVE")
-        _named_query(words)
+        recursive = words.accept("RECURSIVE")
+        _named_query(words, IDENTIFIER if recursive else ("'RECURSIVE'", "<identifier>"))
         while words.accept(","):
-            _named_query(words)
+            _named_query(words, IDENTIFIER)
     _terms(words)
     if words.accept("ORDER"):
         words.expect("BY")
@@ -83,7 +85,7 @@ def query(words: Words) -> None:
             words.position += 1
     if words.accept("LIMIT"):
         if not words.accept("ALL"):
-            _count(words, ("'?'", "'ALL'", "<integer>"))
+            _count(words, ("'ALL'", "<integer>"))
         words.expected = _END
     elif words.accept("FETCH"):
         _fetch(words)
@@ -92,7 +94,7 @@ def query(words: Words) -> None:
 def _fetch(words: Words) -> None:
     words.expect("FIRST", "NEXT")
     if words.word not in ("ROW", "ROWS"):
-        _count(words, ("'?'", "'ROW'", "'ROWS'", "<integer>"))
+        _count(words, ("<integer>",))
     words.expect("ROW", "ROWS")
     if not words.accept("WITH", "TIES"):
         words.expect("ONLY")
@@ -106,10 +108,12 @@ def _count(words: Words, expected: Expected) -> None:
     words.expected = _END
 
 
-def _named_query(words: Words) -> None:
-    words.identifier()
+def _named_query(words: Words, expected: Expected) -> None:
+    words.identifier(expected)
     if words.word == "(":
         _names(words)
+    elif words.word != "AS":
+        raise words.mismatch(_listed("(", "AS"))
     words.expect("AS")
     words.expect("(")
     _inner_query(words)
@@ -127,21 +131,22 @@ def _names(words: Words) -> None:
     words.identifier()
     while words.accept(","):
         words.identifier()
-    words.expected = ()
+    words.expected = ("','",)
     words.expect(")")
 
 
 def _terms(words: Words) -> None:
+    quantifiable = False
     while True:
-        _term(words)
+        _term(words, quantifiable)
         if words.word not in ("UNION", "EXCEPT", "INTERSECT"):
             return
         words.position += 1
-        if words.word in ("ALL", "DISTINCT"):
-            words.position += 1
+        quantifiable = words.word not in ("ALL", "DISTINCT")
+        words.position += not quantifiable
 
 
-def _term(words: Words) -> None:
+def _term(words: Words, quantifiable: bool) -> None:
     if words.accept("SELECT"):
         _block(words)
     elif words.accept("VALUES"):
@@ -150,11 +155,13 @@ def _term(words: Words) -> None:
         _qualified_name(words)
         words.expected = (*_listed(".", *_TAIL), "<EOF>")
     elif words.accept("("):
-        _inner_query(words)
+        if words.word not in QUERY_WORDS and words.word != "(":
+            raise words.mismatch(_TERM)
+        query(words)
         words.expect(")")
         words.expected = _END
     else:
-        raise words.mismatch(_listed("(", "SELECT", "TABLE", "VALUES"))
+        raise words.mismatch(_QUANTIFIABLE if quantifiable else _TERM)
 
 
 def _block(words: Words) -> None:
@@ -182,9 +189,14 @@ def _select_item(words: Words, expected: Expected) -> None:
     if words.accept("*"):
         words.expected = _AFTER_ALIAS
         return
-    if words.kind == "end" or (words.word in _NO_EXPRESSION and words.kind in ("word", "sign")):
+    if words.kind == "end" or (words.word in NO_EXPRESSION and words.kind in ("word", "sign")):
         raise words.mismatch(expected)
+    if words.is_identifier() and words.ahead(1) == "." and words.kind_ahead(2) == "end":
+        words.position += 2
+        raise words.mismatch(_SELECTED)
     expression(words)
+    if words.ahead(-1) == "*" and words.kind_ahead(-1) == "sign":  # of ``relation.*``
+        words.expected = _AFTER_ALIAS
     if words.accept("AS") or (words.is_identifier() and not _begins_clause(words)):
         words.identifier()
         words.expected = _AFTER_ALIAS
@@ -224,6 +236,8 @@ def _windows(words: Words) -> None:
 def _group_by(words: Words) -> None:
     if words.word in ("ALL", "DISTINCT"):
         words.position += 1
+    elif words.kind == "end":
+        raise words.mismatch(tuple(sorted({*_listed("ALL", "DISTINCT"), *_GROUPING})))
     _grouping_element(words)
     while words.accept(","):
         _grouping_element(words)
@@ -233,11 +247,17 @@ def _grouping_element(words: Words) -> None:
     if words.word in ("ROLLUP", "CUBE"):
         words.position += 1
         words.expect("(")
+        if words.kind == "end":
+            raise words.mismatch(("')'", "<expression>"))
         if words.word != ")":
             expressions(words)
         words.expect(")")
-    elif words.accept("GROUPING", "SETS"):
+    elif words.word == "GROUPING" and words.ahead(1) != "(":
+        words.position += 1
+        words.expect("SETS")
         words.expect("(")
+        if words.kind == "end":
+            raise words.mismatch(("'('", "<expression>"))
         _grouping_element(words)
         while words.accept(","):
             _grouping_element(words)
@@ -255,6 +275,8 @@ def _relation(words: Words) -> None:
             words.expect("JOIN")
             _sampled(words)
         elif words.accept("NATURAL"):
+            if words.word not in ("LEFT", "RIGHT", "FULL", "INNER", "JOIN"):
+                raise words.mismatch(_listed("FULL", "INNER", "JOIN", "LEFT", "RIGHT"))
             _join_type(words)
             words.expect("JOIN")
             _sampled(words)
@@ -270,7 +292,8 @@ def _relation(words: Words) -> None:
 def _join_type(words: Words) -> None:
     if words.word in ("LEFT", "RIGHT", "FULL"):
         words.position += 1
-        words.accept("OUTER")
+        if not words.accept("OUTER") and words.word != "JOIN":
+            raise words.mismatch(_listed("JOIN", "OUTER"))
     else:
         words.accept("INNER")
 
@@ -283,6 +306,8 @@ def _criteria(words: Words) -> None:
         words.expected = _AFTER_COLUMN_ALIASES
     else:
         kept = {*_listed(*_JOINS, ".", "AS", "FOR", "("), "<identifier>"} & set(words.expected)
+        if words.kind == "end":
+            kept = set()
         raise words.mismatch(tuple(sorted({*kept, "'ON'", "'USING'"})))
 
 
@@ -335,6 +360,7 @@ def _relation_primary(words: Words) -> None:
             query(words)
         else:
             _relation(words)
+            words.expected = tuple(e for e in words.expected if e not in _BEHIND_RELATIONS)
         words.expect(")")
         words.expected = _AFTER_RELATION
     else:

@@ -13,6 +13,7 @@ from shared.errors import ErrorCode, ProcessionError
 Expected = tuple[str, ...]
 
 EXPRESSION: Expected = ("<expression>",)
+OPERATORS: Expected = ("'%'", "'*'", "'+'", "'-'", "'.'", "'/'", "'AT'", "'['", "'||'")
 IDENTIFIER: Expected = ("<identifier>",)
 AFTER_EXPRESSION: Expected = ("'%'", "'*'", "'+'", "'-'", "'.'", "'/'", "'AT'", "'['", "'||'", "<expression>")
 """What ANTLR names after an expression that is complete."""
@@ -88,6 +89,10 @@ class Words:
         """The index behind the parenthesis that closes the one at ``index``; that of the end where none does."""
         return self._closing.get(index, len(self.words) - 2) + 1
 
+    def is_closed(self) -> bool:
+        """Whether a parenthesis comes next that is closed somewhere."""
+        return self.position in self._closing
+
     def accept(self, *words: str) -> bool:
         """Steps over the words when they come next."""
         for count, word in enumerate(words):
@@ -102,7 +107,9 @@ class Words:
         if found not in words or not found:
             wanted = tuple(f"'{word}'" for word in words)
             if words == (")",) and self.expected:
-                wanted = tuple(sorted({"')'", *self.expected} - {"<EOF>"}))
+                # Where an expression may go on, ANTLR names nothing behind it.
+                closing = () if "<expression>" in self.expected else ("')'",)
+                wanted = tuple(sorted({*closing, *self.expected} - {"<EOF>"}))
             raise self.mismatch(wanted)
         self.position += 1
         return found

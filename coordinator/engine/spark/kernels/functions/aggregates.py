@@ -103,7 +103,7 @@ def _entropy(rows: Rows) -> float:
     counts = [row[0] for row in rows if row[0] is not None]
     check(all(c >= 0 for c in counts), "Entropy count argument must be non-negative")
     total = sum(counts)
-    return max(-sum(c / total * math.log2(c / total) for c in counts if c), 0.0) if total else 0.0
+    return max(0.0, -sum(c / total * math.log2(c / total) for c in counts if c)) if total else 0.0
 
 
 def _differential_entropy(rows: Rows) -> float:
@@ -211,7 +211,7 @@ def _reservoir(rows: Rows) -> Any:
 
 
 def _percentile(signature: Signature, rows: Rows) -> Any:
-    """The smallest value that has the share of the weight below or at it."""
+    """The value that has the share of the weight below it."""
     kinds = _kinds(signature)
     weighted = len(kinds) > 2 and kinds[1].base == "bigint"
     shares = next((r[2 if weighted else 1] for r in rows), None)
@@ -226,10 +226,10 @@ def _percentile(signature: Signature, rows: Rows) -> Any:
 
 def _ranked(pairs: list[tuple[Any, int]], share: float, total: int) -> Any:
     check(0 <= share <= 1, "Percentile must be between 0 and 1")
-    target, below = math.ceil(share * total), 0
+    target, below = min(math.floor(share * total) + 1, total), 0
     for value, weight in pairs:
         below += weight
-        if below >= max(target, 1):
+        if below >= target:
             return value
     return pairs[-1][0]
 

@@ -152,11 +152,11 @@ class _Compiler:
     def _cast(self, attempt: bool, source: Kind, target: Kind, argument: list[Any]) -> Step:
         convert, inner = caster(source, target, self._zone), self.step(argument)
 
-        def step(frame: Frame) -> Any:
-            value = inner(frame)
+        def converted(value: Any) -> Any:
             return None if value is None else convert(value)
 
-        return _tried(step) if attempt else step
+        tried = _tried(converted) if attempt else converted  # what fails below the cast fails
+        return lambda frame: tried(inner(frame))
 
     def _call(self, name: str, result: Kind, kinds: list[Kind], arguments: list[Any]) -> Step:
         function = LIBRARY.get(name)
