@@ -35,6 +35,7 @@ from coordinator.analyzer.types import (
     UNKNOWN,
     VARCHAR,
     common_super_type,
+    displayed,
     function_type,
     is_comparable,
     is_orderable,
@@ -78,6 +79,7 @@ def analyze_call(node: Any, context: Context, analyze: Analyze) -> RowExpression
     if condition_node is not None:
         raise context.error(node, "Filter is only valid for aggregation functions")
     if {s.kind for s in registry.registry().get(name, ())} == {"window"}:
+        bind_call(inner, name, inner.expressions, context, analyze, ("window",))
         raise context.error(node, f"Window function presto.default.{name} requires an OVER clause")
     if inner.expressions and type(inner.expressions[-1]).__name__ == "Order":
         raise context.error(node, "ORDER BY is only valid for aggregation functions")
@@ -136,7 +138,7 @@ def aggregate_arguments(inner: Any, context: Context, analyze: Analyze) -> tuple
 
 def _aggregate_order(call: Any, node: Any, expression: RowExpression, context: Context) -> SortItem:
     if not is_orderable(typed(expression)):
-        shown = type_of(expression).replace(",", ", ")
+        shown = displayed(typed(expression))
         raise context.error(call, f"ORDER BY can only be applied to orderable types (actual: {shown})")
     return sort_item(node, expression, context)
 
@@ -261,16 +263,18 @@ def unbound(node: Any, name: str, types: Sequence[str], context: Context) -> Pro
     return context.error(node, message)
 
 
-def common_type(node: Any, values: Sequence[RowExpression], what: str, context: Context) -> Type:
-    """The type that all values coerce to."""
+def common_type(
+    node: Any, values: Sequence[RowExpression], what: str, context: Context, places: Sequence[Any] = ()
+) -> Type:
+    """The type that all values coerce to; one that does not is told at its place, without places at ``node``."""
     common: Type = UNKNOWN
-    for value in values:
+    for position, value in enumerate(values):
         widened = common_super_type(common, typed(value))
         if widened is None:
             message = f"All {what} operands must be the same type: {type_text(common)}"
             if what in ("CASE", "IF"):
                 message = f"All {what} results must be the same type: {type_text(common)}"
-            raise context.error(node, message)
+            raise context.error(places[position] if places else node, message)
         common = widened
     return common
 
@@ -334,6 +338,8 @@ def _trim_from(node: Any, context: Context, analyze: Analyze) -> RowExpression:
 
 
 def _row(node: Any, context: Context, analyze: Analyze) -> RowExpression:
+    if not node.expressions:
+        raise context.error(node, "Function row not registered")
     items = [analyze(e, context) for e in node.expressions]
     return special("ROW_CONSTRUCTOR", row(tuple(typed(i) for i in items)), *items)
 
@@ -357,7 +363,7 @@ def _coalesce(node: Any, context: Context, analyze: Analyze) -> RowExpression:
     values = [analyze(e, context) for e in node.expressions]
     if len(values) < 2:
         raise context.error(node, "The 'coalesce' function must have at least two arguments")
-    result = common_type(node, values, "COALESCE", context)
+    result = common_type(node, values, "COALESCE", context, node.expressions)
     return special("COALESCE", result, *(coerce(v, result, context.zone) for v in values))
 
 

@@ -44,7 +44,7 @@ _CASTS: dict[str, tuple[str, ...]] = {
     "timestamp with time zone": (*_DATETIME, "time", "time with time zone", "varchar"),
     "time": ("time with time zone", "timestamp", "timestamp with time zone", "varchar"),
     "time with time zone": ("time", "timestamp", "timestamp with time zone", "varchar"),
-    "json": (*NUMERIC, "varchar", "boolean", "date", "timestamp", "array", "map", "row"),
+    "json": (*NUMERIC, "varchar", "boolean", "array", "map", "row"),
     "array": ("json",),
     "map": ("json",),
     "row": ("json",),

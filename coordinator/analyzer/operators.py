@@ -105,8 +105,10 @@ def _beside_null(symbol: str, a: Type, b: Type) -> tuple[Type, Type]:
         if symbol == "*" and b in _INTERVALS:
             return BIGINT, b
     if b.base == "unknown":
-        if symbol in "+-" and a == DATE:
+        if (symbol == "+" and a in _MOMENTS) or (symbol == "-" and a == DATE):
             return a, DAY_SECOND
+        if symbol == "-" and a in _INTERVALS:
+            return a, a
         if symbol in "*/" and a in _INTERVALS:
             return a, BIGINT
     return a, b
@@ -183,8 +185,8 @@ def between(
     common = common_super_type(kinds[0], kinds[1])
     common = None if common is None else common_super_type(common, kinds[2])
     if common is None or not is_orderable(common):
-        shown = ", ".join(type_text(k) for k in kinds)
-        raise context.error(node, f"Cannot check if {type_text(kinds[0])} is BETWEEN {shown.split(', ', 1)[1]}")
+        shown = [type_text(k) for k in kinds]
+        raise context.error(node, f"Cannot check if {shown[0]} is BETWEEN {shown[1]} and {shown[2]}")
     operands = tuple(coerce(e, common, context.zone) for e in (value, low, high))
     return function_call("$operator$between", operands, BOOLEAN, display="BETWEEN")
 

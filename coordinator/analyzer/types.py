@@ -90,6 +90,21 @@ def type_text(value: Type) -> str:
     return str(_spelled(value))
 
 
+def displayed(value: Type) -> str:
+    """The text of a type as ``typeof`` shows it."""
+    match value.base:
+        case "row":
+            return f"row({', '.join(_displayed_field(field) for field in value.fields)})"
+        case "array" | "map":
+            return f"{value.base}({', '.join(displayed(a) for a in value.arguments)})"
+        case _:
+            return type_text(value)
+
+
+def _displayed_field(field: Field) -> str:
+    return displayed(field.type) if field.name is None else f'"{field.name}" {displayed(field.type)}'
+
+
 def _spelled(value: Type) -> Type:
     """With Presto's spelling of every name inside."""
     if not value.parameters:
@@ -203,8 +218,7 @@ def _widened(narrow: Type, wide: Type) -> Type | None:
         return None if exact is None else _same_base(exact, wide)
     if wide.base in ("char", "varchar"):
         # varchar and char meet in char: comparisons pad (Presto's coerceTypeBase of varchar to char).
-        length = max(length_of(narrow), length_of(wide))
-        return varchar(length) if length > 65536 else Type("char", (length,))
+        return Type("char", (min(65536, max(length_of(narrow), length_of(wide))),))
     return wide
 
 

@@ -36,7 +36,7 @@ def parse_alter(cursor: Cursor) -> Statement:
     """An ALTER from its keyword on."""
     location = cursor.location
     cursor.expect("ALTER")
-    match cursor.expect("FUNCTION", "ROLE", "SCHEMA", "TABLE", "VIEW"):
+    match cursor.expect("FUNCTION", "SCHEMA", "TABLE", "VIEW"):
         case "SCHEMA":
             name = object_name(cursor)
             cursor.expect("RENAME")
@@ -50,7 +50,9 @@ def parse_alter(cursor: Cursor) -> Statement:
             return RenameView(name, object_name(cursor), exists, location)
         case "TABLE":
             exists = if_exists(cursor)
-            return _alter_table(cursor, object_name(cursor), exists, location)
+            name = object_name(cursor)
+            cursor.settle()
+            return _alter_table(cursor, name, exists, location)
         case kind:
             cursor.position = len(cursor.tokens)
             return OtherStatement(f"ALTER {kind}", location)

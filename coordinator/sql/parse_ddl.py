@@ -36,7 +36,7 @@ from shared.errors import ErrorLocation
 
 _QUERY = {"SELECT", "WITH", "VALUES", "TABLE", "("}
 _CREATED = ("FUNCTION", "MATERIALIZED", "OR", "ROLE", "SCHEMA", "TABLE", "TEMPORARY", "TYPE", "VIEW")
-_DROPPED = ("CONSTRAINT", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "TABLE", "TEMPORARY", "VIEW")
+_DROPPED = ("FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "TABLE", "TEMPORARY", "VIEW")
 
 
 def parse_create(cursor: Cursor) -> Statement:

@@ -17,6 +17,7 @@ def parse_insert(cursor: Cursor) -> Insert:
     cursor.expect("INSERT")
     cursor.expect("INTO")
     name = object_name(cursor)
+    cursor.settle()
     columns: tuple[str, ...] | None = None
     places: list[ErrorLocation] = []
     if cursor.keyword() == "(" and cursor.keyword(1) not in {*_QUERY, "("}:
@@ -61,6 +62,7 @@ def _assignments(cursor: Cursor, *stops: str) -> tuple[ColumnValue, ...]:
         column = cursor.identifier()
         if cursor.accept("."):
             column = cursor.identifier()  # an alias of the target before the name
+        cursor.settle()
         cursor.expect("=")
         found.append(ColumnValue(column, expression_tokens(cursor, *stops), location))
         if not cursor.accept(","):

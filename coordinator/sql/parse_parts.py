@@ -68,6 +68,7 @@ def property_assignment(cursor: Cursor) -> PropertyAssignment:
     """``name = expression``."""
     location = cursor.location
     name = ".".join(cursor.qualified_name())
+    cursor.settle()
     cursor.expect("=")
     return PropertyAssignment(name, expression_tokens(cursor), location)
 

@@ -22,14 +22,20 @@ from coordinator.sql.statements import (
 from coordinator.sql.tokens import Cursor
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 
-_SHOWN = ("CATALOGS", "COLUMNS", "CREATE", "CURRENT", "FUNCTIONS", "GRANTS", "ROLES", "SCHEMAS", "SESSION", "STATS")
+_SHOWN = (
+    "CATALOGS", "COLUMNS", "CREATE", "CURRENT", "FUNCTIONS", "GRANTS", "ROLE", "ROLES", "SCHEMAS", "SESSION", "STATS",
+    "TABLES",
+)  # fmt: skip
+
+
+_CREATED = ("FUNCTION", "SCHEMA", "TABLE", "VIEW")
 
 
 def parse_show(cursor: Cursor) -> Statement:
     """A SHOW from its keyword on."""
     location = cursor.location
     cursor.expect("SHOW")
-    match cursor.expect(*_SHOWN, "TABLES"):
+    match cursor.expect(*_SHOWN):
         case "CATALOGS":
             return ShowCatalogs(_like(cursor))
         case "SCHEMAS":
@@ -59,7 +65,9 @@ def parse_show(cursor: Cursor) -> Statement:
 
 
 def _show_create(cursor: Cursor, location: ErrorLocation) -> Statement:
-    match cursor.expect("FUNCTION", "SCHEMA", "TABLE", "VIEW"):
+    if cursor.keyword() not in _CREATED:
+        raise cursor.mismatch(*(f"'{word}'" for word in _SHOWN))
+    match cursor.expect(*_CREATED):
         case "TABLE":
             return ShowCreateTable(cursor.qualified_name(), location)
         case "VIEW":
@@ -72,6 +80,8 @@ def _show_create(cursor: Cursor, location: ErrorLocation) -> Statement:
 
 
 def _show_stats(cursor: Cursor, location: ErrorLocation) -> ShowStats:
+    if cursor.keyword() != "FOR":
+        raise cursor.mismatch(*(f"'{word}'" for word in _SHOWN))
     cursor.expect("FOR")
     if not cursor.accept("("):
         return ShowStats(object_name(cursor), (), location)

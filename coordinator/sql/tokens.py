@@ -187,6 +187,10 @@ def is_quoted(token: Token) -> bool:
     }
 
 
+_UNNAMED = ("COMMENT", "NOT", "VERBOSE")
+"""What ANTLR's list leaves out: parts of a column's definition, and a word of ours."""
+
+
 class Cursor:
     """Reads tokens one after another; every refusal is a located SYNTAX_ERROR in Presto's words."""
 
@@ -194,6 +198,8 @@ class Cursor:
         self.text = text
         self.tokens = tokens
         self.position = position
+        self._tried: dict[int, set[str]] = {}
+        """What could have stood at a position and did not: its refusal names that too, as ANTLR's does."""
 
     @property
     def current(self) -> Token | None:
@@ -213,11 +219,17 @@ class Cursor:
             return ""
         return str(self.tokens[index].text.upper())
 
+    def settle(self) -> None:
+        """Forgets what else could have stood here."""
+        self._tried.pop(self.position, None)
+
     def accept(self, *keywords: str) -> bool:
         """Steps over the words when they come next, in this order."""
         if all(self.keyword(i) == keyword for i, keyword in enumerate(keywords)):
             self.position += len(keywords)
             return True
+        if self.keyword() != keywords[0] and keywords[0] not in _UNNAMED:
+            self._tried.setdefault(self.position, set()).add(f"'{keywords[0]}'")
         return False
 
     def expect(self, *keywords: str) -> str:
@@ -268,5 +280,6 @@ class Cursor:
         """``mismatched input 'x'. Expecting: …`` at the next token."""
         token = self.current
         found = "<EOF>" if token is None else self.text[token.start : token.end + 1]
-        message = f"mismatched input '{found}'. Expecting: {', '.join(expecting)}"
+        wanted = sorted({*expecting, *self._tried.get(self.position, ())})
+        message = f"mismatched input '{found}'. Expecting: {', '.join(wanted)}"
         return ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=self.location)

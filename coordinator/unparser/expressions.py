@@ -9,7 +9,7 @@ from sqlglot import exp
 from coordinator.analyzer.builders import NAMESPACE, constant, typed, value_of
 from coordinator.analyzer.interpreter import NotConstantError, evaluate
 from coordinator.analyzer.literals import zone_of
-from coordinator.analyzer.types import INTEGERS, NUMERIC, length_of, type_text
+from coordinator.analyzer.types import INTEGERS, NUMERIC, displayed, length_of
 from coordinator.unparser.casts import SHOWN, names_of, renamed, shown_as_text, text_to_text
 from coordinator.unparser.constants import literal, row
 from coordinator.unparser.functions import SCALARS, apply, needs_cast
@@ -230,7 +230,7 @@ def _cast_in_python(source: Type, target: Type, dialect: str) -> bool:
 def _overloaded(node: Call, function: str, arguments: list[Any], dialect: str) -> Any:
     first = typed(node.arguments[0]).base if node.arguments else ""
     if function == "typeof":
-        return text(type_text(typed(node.arguments[0])))
+        return text(displayed(typed(node.arguments[0])))
     if function == "length" and first == "char":
         # Without its padding the text is shorter than Presto's, which counts it.
         whole = cast(number(length_of(typed(node.arguments[0]))), typed(node), dialect)

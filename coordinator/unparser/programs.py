@@ -185,9 +185,9 @@ class _Builder:
 
 
 def _shown(kind: Type) -> str:
-    from coordinator.analyzer.types import type_text
+    from coordinator.analyzer.types import displayed
 
-    return type_text(kind)
+    return displayed(kind)
 
 
 def _reads(node: RowExpression, parameters: frozenset[str]) -> bool:

@@ -105,7 +105,7 @@ def test_cases_of_a_merge() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("CREATE TABLE t (a bigint", "line 1:25: mismatched input '<EOF>'. Expecting: ',', ')'"),
+        ("CREATE TABLE t (a bigint", "line 1:25: mismatched input '<EOF>'. Expecting: ')', ','"),
         ("CREATE TABLE t (a)", "line 1:19: mismatched input '<EOF>'. Expecting: 'AS'"),
         ("DELETE t", "line 1:8: mismatched input 't'. Expecting: 'FROM'"),
         ("INSERT INTO t", "line 1:14: mismatched input '<EOF>'. Expecting: <query>"),

@@ -80,8 +80,22 @@ def window_call(node: Any, context: Context) -> WindowCall:
     call = calls.bind_call(inner, name, arguments, context, analyze, ("window", "aggregate"))
     assert isinstance(call, Call)
     call = replace(call, sourceLocation=context.place(inner))
+    _refuse_offset(name, call)
     partition, sort = _specification(node, context)
     return WindowCall(call, ignore, partition, sort, _frame(node, sort, context))
+
+
+_LEAST_OFFSETS = {"lag": 0, "lead": 0, "nth_value": 1}
+
+
+def _refuse_offset(name: str, call: Call) -> None:
+    least = _LEAST_OFFSETS.get(name)
+    if least is None or len(call.arguments) < 2:
+        return
+    offset = call.arguments[1]
+    value = value_of(offset) if isinstance(offset, Constant) else None
+    if isinstance(value, int) and value < least:
+        raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, f"Offset must be at least {least}")
 
 
 def _shown(node: Any) -> str:

@@ -138,7 +138,7 @@ class Words:
             return self.error("backquoted identifiers are not supported; use double quotes to quote identifiers")
         start, end = self.places[self.position]
         found = self._behind() if self.kind == "end" else self.text[start : end + 1]
-        return self.error(f"mismatched input '{found}'. Expecting: {', '.join(expected)}")
+        return self.error(f"mismatched input '{found}'. Expecting: {', '.join(sorted(expected))}")
 
     def _behind(self) -> str:
         """What stands behind the tokens, where they are a part of the statement."""
