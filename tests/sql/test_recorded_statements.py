@@ -4,6 +4,7 @@
 the protocol gave them to a client in the zone UTC. The statements are the string constants of the test classes of
 presto-tests and presto-main-base 0.296 that are queries; those whose answers are long or differ from run to run are
 left out. ``presto_statements_exceptions.json`` lists, by what differs, those that we answer otherwise.
+``presto_generated_recorded.jsonl.gz`` holds generated statements with the same server's answers.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ def procession(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Procession]
     made.close()
 
 
-def recorded() -> list[Answer]:
-    with gzip.open(_DATA / "presto_statements_recorded.jsonl.gz", "rt", encoding="utf-8") as lines:
+def recorded(name: str = "statements") -> list[Answer]:
+    with gzip.open(_DATA / f"presto_{name}_recorded.jsonl.gz", "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
@@ -93,6 +94,16 @@ def test_statements_answer_as_a_real_presto(procession: Procession) -> None:
         if ours is not None and not alike(ours, theirs):
             wrong.append(f"{sql}\n  ours   {str(ours)[:400]}\n  Presto {str(theirs)[:400]}")
     assert asked > 100
+    assert not wrong, f"{len(wrong)} differ\n" + "\n".join(wrong)
+
+
+def test_generated_statements_answer_as_a_real_presto(procession: Procession) -> None:
+    """Casts between all types, operators over NULLs, and random expressions, joins, groupings, windows, subqueries."""
+    wrong = []
+    for theirs in recorded("generated"):
+        ours = procession.answer(theirs["sql"])
+        if ours is None or not alike(ours, theirs):
+            wrong.append(f"{theirs['sql']}\n  ours   {str(ours)[:400]}\n  Presto {str(theirs)[:400]}")
     assert not wrong, f"{len(wrong)} differ\n" + "\n".join(wrong)
 
 
