@@ -168,6 +168,8 @@ def _shown(node: Any) -> str:
 
 
 def _dot(node: Any, context: Context) -> RowExpression:
+    if type(node.expression).__name__ == "Anonymous" and _shown(node.this) == "presto.default":
+        return _analyze(node.expression, context)
     if type(node.expression).__name__ != "Identifier":
         raise context.error(node, f"Function {_shown(node).partition('(')[0]} not registered")
     return _fields(node, _analyze(node.this, context), [str(node.expression.this)], context)

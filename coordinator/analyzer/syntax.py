@@ -148,6 +148,8 @@ _REFUSED = {
 }  # fmt: skip
 _OPEN = {TokenType.L_PAREN, TokenType.L_BRACKET}
 _CLOSE = {TokenType.R_PAREN, TokenType.R_BRACKET}
+_SET_OPERATIONS = {TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT}
+_BEHIND_ROWS = {*_SET_OPERATIONS, TokenType.R_PAREN, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET}
 _AFTER_COMMA_REFUSED = {TokenType.FROM, TokenType.R_PAREN, TokenType.WHERE, TokenType.COMMA, TokenType.GROUP_BY}
 
 
@@ -299,6 +301,18 @@ class _Rewriter:
             self._parameter(index, token)
         elif word == "for" and self._word(index + 1) in VERSION_KINDS and not quoted:
             self._version(index + 1)
+        elif word == "values" and not quoted and self._kind(index - 1) is TokenType.L_PAREN:
+            self._values(index, token)
+
+    def _values(self, index: int, token: Token) -> None:
+        """``(VALUES … UNION …)`` as a query over the rows, which sqlglot reads in parentheses."""
+        end = index + 1
+        while end < len(self.tokens) and self._kind(end) not in _BEHIND_ROWS:
+            end = self.closing.get(end, end) + 1
+        if self._kind(end) in _SET_OPERATIONS:
+            words = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
+            self.before[index] = [*(_make(token, *w) for w in words), _make(token, TokenType.L_PAREN, "(")]
+            self.after[end - 1] = [_make(self.tokens[end - 1], TokenType.R_PAREN, ")")]
 
     def _version(self, index: int) -> None:
         """``FOR VERSION BEFORE x`` as ``FOR VERSION AS OF $before(x)``, which is all that sqlglot reads."""
