@@ -56,7 +56,7 @@ def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[A
         tree = collected_call(function, arguments, distinct=distinct, condition=condition, order=order)
         return tree, key.partition("<")[0]
     if aggregation.distinct is True:
-        arguments = [exp.Distinct(expressions=arguments)]
+        arguments = _distinct(arguments, dialect)
     if order:
         if dialect == "spark" and function not in _ORDER_FREE:
             raise unsupported(f"ORDER BY in {function}", dialect)
@@ -68,6 +68,14 @@ def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[A
     kind = parse_type(aggregation.call.returnType)
     tree = cast(tree, kind, dialect) if needs_cast(function, kind, dialect) else tree
     return tree, key.partition("<")[0]
+
+
+def _distinct(arguments: list[Any], dialect: str) -> list[Any]:
+    """Of several arguments sqlglot would make one row."""
+    if len(arguments) == 1:
+        return [exp.Distinct(expressions=arguments)]
+    shown = arguments[0].sql(dialect=dialect, comments=False)
+    return [exp.Var(this=f"DISTINCT {shown}"), *arguments[1:]]
 
 
 # Aggregates whose result no order changes.

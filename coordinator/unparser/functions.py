@@ -97,8 +97,8 @@ def _approx_distinct(value: Any, error: Any = None) -> Any:
 def _finite(function: str, dialect: str) -> Template:
     """NULL where the function is undefined, as in Presto; the engines say NaN."""
     if dialect == "duckdb":
-        return lambda y, x: call("finite_or_null", call(function, y, x))
-    return lambda y, x: call("nanvl", call(function, y, x), exp.Null())
+        return lambda *pair: call("finite_or_null", call(function, *pair))
+    return lambda *pair: call("nanvl", call(function, *pair), exp.Null())
 
 
 _DEFINED = ("corr", "regr_slope", "regr_intercept", "regr_r2")

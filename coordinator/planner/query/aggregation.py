@@ -36,7 +36,7 @@ def plan_grouping(tree: Any, items: Sequence[SelectItem], context: Context) -> G
     clause = tree.args.get("group")
     if clause is None:
         return None
-    context.only(clause, "expressions", "grouping_sets", "rollup", "cube")
+    context.only(clause, "expressions", "grouping_sets", "rollup", "cube", "all")
     parts: list[list[tuple[RowExpression, ...]]] = []
     inner = replace_context(context, clause="GROUP BY clause")
     elements = list(clause.expressions)
@@ -53,6 +53,8 @@ def plan_grouping(tree: Any, items: Sequence[SelectItem], context: Context) -> G
     for element in elements:
         parts.append(_element(element, items, inner))
     sets = [tuple(dict.fromkeys(k for keys in choice for k in keys)) for choice in product(*parts)]
+    if clause.args.get("all") is False:  # GROUP BY DISTINCT
+        sets = list({frozenset(keys): keys for keys in reversed(sets)}.values())[::-1]
     return Grouping(tuple(sets))
 
 
