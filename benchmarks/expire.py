@@ -20,8 +20,8 @@ from pyiceberg.table.snapshots import Operation
 from pyiceberg.types import LongType, NestedField
 
 from benchmarks.lab import Lab, append_paths, measured, peer
-from coordinator.connectors.iceberg.edit_files import EditFiles
-from coordinator.connectors.iceberg.manifests import read_live
+from coordinator.connectors.iceberg.manifests.live_files import read_live
+from coordinator.connectors.iceberg.snapshots.edit_files import EditFiles
 
 
 def make_table(lab: Lab, snapshots: int) -> None:

@@ -29,7 +29,7 @@ import pyarrow as pa
 from benchmarks import compactors
 from benchmarks.lineitem import DELETED, Start, make_table
 from coordinator.connectors.iceberg.connector import FACTORY, IcebergConnector
-from coordinator.connectors.iceberg.manifests import read_live
+from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.engine.procedures import run_procedure
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.settings import SparkSettings

@@ -21,7 +21,7 @@ from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update.snapshot import _FastAppendFiles
 from pyiceberg.typedef import Record
 
-from coordinator.connectors.iceberg.snapshot_producer import DeleteManifestWriter
+from coordinator.connectors.iceberg.snapshots.producer import DeleteManifestWriter
 
 PATH, POS = 2147483546, 2147483545
 

@@ -42,13 +42,13 @@ def main() -> None:
         journal.committing = then_die(journal.committing)
     elif point == "staged":
         # The new metadata file is written, the swap is not made.
-        import coordinator.connectors.iceberg.metadata_files as metadata_files
+        import coordinator.connectors.iceberg.manifests.metadata_files as metadata_files
 
         metadata_files.write_metadata = then_die(metadata_files.write_metadata)
     elif point == "after-commit":
         journal.close = lambda *args: die()
     if point == "join":
-        import coordinator.connectors.iceberg.payloads as payloads
+        import coordinator.connectors.iceberg.rewrite.payloads as payloads
 
         payloads._LEAST_PART = 1
     lake.rewrite("t", {"rewrite-all": "true"})

@@ -71,7 +71,7 @@ def test_statistics_are_brought_up_to_date_where_there_are_some(lake: Any) -> No
 
 
 def test_old_snapshots_and_dangling_deletes_are_seen(lake: Any, foreign: Any) -> None:
-    from coordinator.connectors.iceberg.maintenance_plan import Budget, Need, dangling_step, expire_step
+    from coordinator.connectors.iceberg.maintenance.maintenance_plan import Budget, Need, dangling_step, expire_step
     from shared.spi.procedure import TableTarget
 
     lake.create("t", [part(0), part(50)])

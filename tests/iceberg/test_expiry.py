@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyiceberg.expressions import EqualTo
 
-from coordinator.connectors.iceberg import unreachable
+from coordinator.connectors.iceberg.maintenance import unreachable
 from coordinator.connectors.iceberg.procedures import expire_snapshots
 from shared.errors import ErrorCode, ProcessionError
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coordinator.connectors.iceberg import sorted_writes
+from coordinator.connectors.iceberg.rewrite import sorted_writes
 from shared.errors import ErrorCode, ProcessionError
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from coordinator.connectors.iceberg.avro_files import open_avro
-from coordinator.connectors.iceberg.manifest_names import read_names
-from coordinator.connectors.iceberg.manifest_reader import read_entries
+from coordinator.connectors.iceberg.manifests.avro_files import open_avro
+from coordinator.connectors.iceberg.manifests.names import read_names
+from coordinator.connectors.iceberg.manifests.reader import read_entries
 
 
 @pytest.fixture(scope="module")

@@ -118,7 +118,7 @@ def test_clustered_by_the_fields_that_are_asked_for(lake: Any) -> None:
 
 
 def test_an_append_meanwhile_is_kept(lake: Any, monkeypatch: Any) -> None:
-    from coordinator.connectors.iceberg import manifest_rewrite
+    from coordinator.connectors.iceberg.snapshots import manifest_rewrite
 
     lake.create("t", [part(0), part(4), part(8)])
     real, appended = manifest_rewrite.summarize, []

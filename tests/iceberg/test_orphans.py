@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.connectors.iceberg import orphans as orphans_module
-from coordinator.connectors.iceberg.file_references import FileReferences, Match, spelling
+from coordinator.connectors.iceberg.maintenance import orphans as orphans_module
+from coordinator.connectors.iceberg.maintenance.file_references import FileReferences, Match, spelling
 from shared.errors import ProcessionError
 
 DAYS_AGO = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=5)

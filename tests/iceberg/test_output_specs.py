@@ -13,7 +13,7 @@ import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import parse_transform
 
-from coordinator.connectors.iceberg import dry_run, sorted_writes
+from coordinator.connectors.iceberg.rewrite import dry_run, sorted_writes
 from coordinator.engine.spark.kernels import scratch, sorting
 from shared.errors import ErrorCode, ProcessionError
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from coordinator.connectors.iceberg.recovery import recover
+from coordinator.connectors.iceberg.rewrite.recovery import recover
 from shared.errors import ErrorCode, ProcessionError
 
 
@@ -90,7 +90,7 @@ def test_unknown_outcome_keeps_the_files_and_is_resolved_by_the_snapshot(
 
 
 def test_unknown_outcome_without_a_snapshot_is_left_to_recovery(lake: Any, table: str, monkeypatch: Any) -> None:
-    from coordinator.connectors.iceberg import commit
+    from coordinator.connectors.iceberg.rewrite import commit
 
     def no_answer(*_args: Any) -> Any:
         raise ConnectionError("connection reset by peer")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pyiceberg.expressions import And, GreaterThanOrEqual, LessThan
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 
-from coordinator.connectors.iceberg import copying, sorted_writes
+from coordinator.connectors.iceberg.rewrite import copying, sorted_writes
 from coordinator.engine.spark.kernels import scratch, sorting
 from shared.errors import ErrorCode, ProcessionError
 

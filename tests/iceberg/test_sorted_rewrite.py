@@ -14,7 +14,7 @@ import pytest
 from pyiceberg.table.sorting import NullOrder
 from pyiceberg.transforms import DayTransform, IdentityTransform, TruncateTransform
 
-from coordinator.connectors.iceberg import sorted_writes
+from coordinator.connectors.iceberg.rewrite import sorted_writes
 from coordinator.engine.spark.kernels import scratch, sorting
 from shared.errors import ErrorCode, ProcessionError
 

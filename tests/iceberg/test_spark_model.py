@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyiceberg.expressions import And, GreaterThanOrEqual, LessThan
 
-from coordinator.connectors.iceberg import copying, sorted_writes
 from coordinator.connectors.iceberg.properties import spark_properties
+from coordinator.connectors.iceberg.rewrite import copying, sorted_writes
 from coordinator.engine.spark.kernels import sorting
 from shared.errors import ErrorCode, ProcessionError
 from tests.iceberg.test_spark_catalogue import Watched

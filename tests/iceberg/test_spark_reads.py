@@ -43,7 +43,7 @@ def spark(lake: Any, tmp_path: Path) -> Iterator[Any]:
 
 
 def test_rewritten_on_spark_and_read_by_iceberg_java(lake: Any, spark: Any, foreign: Any, monkeypatch: Any) -> None:
-    from coordinator.connectors.iceberg import payloads
+    from coordinator.connectors.iceberg.rewrite import payloads
 
     monkeypatch.setattr(payloads, "_LEAST_PART", 1)
     parts = [

@@ -209,7 +209,7 @@ def test_analyze_counts_rows_and_distinct_values(lake: Any) -> None:
 
 def test_partition_statistics_go_on_from_earlier_ones(lake: Any, foreign: Any, monkeypatch: Any) -> None:
     """Only what changed is read, and the counts are those of counting everything."""
-    from coordinator.connectors.iceberg.partition_statistics import partition_statistics
+    from coordinator.connectors.iceberg.statistics.partition_statistics import partition_statistics
 
     days = pa.array([19000, 19001, None, 19001], pa.date32())
     batch = pa.table({"id": pa.array(range(4), pa.int64()), "day": days, "p": ["a", None, "b", "a"]})

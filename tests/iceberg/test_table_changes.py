@@ -157,7 +157,7 @@ def test_references_of_a_table_of_version_3_keep_what_only_java_knows(java_lake:
 
 def test_a_lost_race_leaves_no_metadata_file(lake: Any, monkeypatch: Any) -> None:
     """Another writer commits between our reading and our swap: the file that lost goes, the change is made anew."""
-    from coordinator.connectors.iceberg import metadata_files
+    from coordinator.connectors.iceberg.manifests import metadata_files
 
     lake.create("raced", [pa.table({"id": pa.array([1], pa.int64())})])
     real, rivals = metadata_files.write_metadata, []

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from coordinator.connectors.iceberg.catalog import UNFINISHED
-from coordinator.connectors.iceberg.creation import create, new_table
-from coordinator.connectors.iceberg.ddl import appear
-from coordinator.connectors.iceberg.recovery import recover
+from coordinator.connectors.iceberg.rewrite.recovery import recover
+from coordinator.connectors.iceberg.tables.creation import create, new_table
+from coordinator.connectors.iceberg.tables.ddl import appear
 from shared.spi.catalog_changes import NewColumn, TableCreation
 
 HIDDEN = f"{UNFINISHED}20260101_000000_00001_dead"

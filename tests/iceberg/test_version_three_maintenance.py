@@ -9,8 +9,8 @@ import pytest
 from pyiceberg.manifest import DataFileContent
 from pyiceberg.table.snapshots import Operation
 
-from coordinator.connectors.iceberg.edit_files import EditFiles
-from coordinator.connectors.iceberg.manifests import read_live
+from coordinator.connectors.iceberg.manifests.live_files import read_live
+from coordinator.connectors.iceberg.snapshots.edit_files import EditFiles
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from coordinator.connectors.iceberg.failures import mapped
-from coordinator.connectors.iceberg.metadata_files import write_all_versions
+from coordinator.connectors.iceberg.manifests.metadata_files import write_all_versions
 from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg_properties
-from coordinator.connectors.iceberg.unfinished import UnfinishedTables
+from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTables
 from shared.errors import ErrorCode, ProcessionError
 
 _CACHED_TABLES = 256

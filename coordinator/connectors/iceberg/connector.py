@@ -6,24 +6,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from coordinator.connectors.iceberg import ddl, writing
-from coordinator.connectors.iceberg.analysis import ANALYZE_PROPERTIES, analyze
 from coordinator.connectors.iceberg.catalog import TableCatalog
-from coordinator.connectors.iceberg.column_ranges import ColumnRanges
-from coordinator.connectors.iceberg.definitions import schema_definition, table_definition
 from coordinator.connectors.iceberg.descriptions import Descriptions
 from coordinator.connectors.iceberg.failures import mapped
-from coordinator.connectors.iceberg.journal import Journal
 from coordinator.connectors.iceberg.metadata_tables.names import special_name
 from coordinator.connectors.iceberg.metadata_tables.tables import metadata_table
 from coordinator.connectors.iceberg.procedures import iceberg_procedures
 from coordinator.connectors.iceberg.properties import read_settings, spark_packages, spark_properties
-from coordinator.connectors.iceberg.recovery import Recovered, recover
 from coordinator.connectors.iceberg.relations import catalog_table
+from coordinator.connectors.iceberg.rewrite.journal import Journal
+from coordinator.connectors.iceberg.rewrite.recovery import Recovered, recover
 from coordinator.connectors.iceberg.row_position import look_up_template, row_position
-from coordinator.connectors.iceberg.statistics import table_statistics
-from coordinator.connectors.iceberg.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
-from coordinator.connectors.iceberg.time_travel import snapshot_of
+from coordinator.connectors.iceberg.snapshots.time_travel import snapshot_of
+from coordinator.connectors.iceberg.statistics.analysis import ANALYZE_PROPERTIES, analyze
+from coordinator.connectors.iceberg.statistics.column_ranges import ColumnRanges
+from coordinator.connectors.iceberg.statistics.columns import table_statistics
+from coordinator.connectors.iceberg.tables import ddl, writing
+from coordinator.connectors.iceberg.tables.definitions import schema_definition, table_definition
+from coordinator.connectors.iceberg.tables.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
 from coordinator.connectors.iceberg.views.catalog_views import load_view, view_names
 from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, system_table
 from shared.errors import ErrorCode, ProcessionError

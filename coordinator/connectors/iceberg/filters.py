@@ -34,7 +34,7 @@ from pyiceberg.expressions.visitors import (
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
-from coordinator.connectors.iceberg.manifests import LiveFile
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile
 from shared.plan.blocks import decode_constant
 from shared.plan.expressions import Call, Constant, RowExpression, SpecialForm, Variable
 from shared.plan.types import parse_type

@@ -37,7 +37,7 @@ from pyiceberg.types import (
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
-from coordinator.connectors.iceberg.manifests import read_live
+from coordinator.connectors.iceberg.manifests.live_files import read_live
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.connector import ColumnMetadata

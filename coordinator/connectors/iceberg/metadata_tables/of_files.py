@@ -15,7 +15,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import UnknownType
 
-from coordinator.connectors.iceberg.manifests import read_live
+from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.metadata_tables.values import bound, bound_text
 from coordinator.connectors.system.virtual_table import typed
 

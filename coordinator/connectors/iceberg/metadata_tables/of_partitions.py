@@ -17,7 +17,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IcebergType, NestedField, PrimitiveType
 
-from coordinator.connectors.iceberg.manifests import read_live
+from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.metadata_tables.values import bound, python_value
 from coordinator.connectors.iceberg.types import presto_type
 from shared.plan.types import Field, Type

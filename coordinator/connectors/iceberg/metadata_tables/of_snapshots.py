@@ -12,8 +12,8 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import SnapshotRefType
 
 from coordinator.connectors.iceberg.instants import from_millis
-from coordinator.connectors.iceberg.references import history as history_of
-from coordinator.connectors.iceberg.snapshot_changes import operation
+from coordinator.connectors.iceberg.snapshots.changes import operation
+from coordinator.connectors.iceberg.snapshots.references import history as history_of
 from coordinator.connectors.system.virtual_table import typed
 
 SNAPSHOTS = typed(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coordinator.connectors.iceberg.manifests import read_live
-from coordinator.connectors.iceberg.parquet_folders import list_folder
+from coordinator.connectors.iceberg.maintenance.parquet_folders import list_folder
+from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.procedures.source_tables import folder_of
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows

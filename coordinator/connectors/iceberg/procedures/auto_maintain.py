@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
-from coordinator.connectors.iceberg.maintenance_plan import (
+from coordinator.connectors.iceberg.maintenance.maintenance_plan import (
     Budget,
     Need,
     Step,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pyiceberg.exceptions import CommitFailedException, ValidationException
 
-from coordinator.connectors.iceberg.cherry_pick import can_fast_forward, check_pick, read_pick
-from coordinator.connectors.iceberg.edit_files import EditFiles
-from coordinator.connectors.iceberg.metadata_changes import commit_once
 from coordinator.connectors.iceberg.procedures.rollback_to_snapshot import made_current
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark
-from coordinator.connectors.iceberg.references import known_snapshot
+from coordinator.connectors.iceberg.snapshots.cherry_pick import can_fast_forward, check_pick, read_pick
+from coordinator.connectors.iceberg.snapshots.edit_files import EditFiles
+from coordinator.connectors.iceberg.snapshots.metadata_changes import commit_once
+from coordinator.connectors.iceberg.snapshots.references import known_snapshot
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 PICKED = (

@@ -12,14 +12,14 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.statistics import PartitionStatisticsFile
 from pyiceberg.table.update import SetPartitionStatisticsUpdate
 
-from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
-from coordinator.connectors.iceberg.partition_statistics import (
+from coordinator.connectors.iceberg.procedures.show_snapshot_files import SNAPSHOT_ID, chosen_snapshot
+from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
+from coordinator.connectors.iceberg.statistics.partition_statistics import (
     KnownStatistics,
     earlier_statistics,
     partition_statistics,
 )
-from coordinator.connectors.iceberg.procedures.show_snapshot_files import SNAPSHOT_ID, chosen_snapshot
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 

@@ -16,15 +16,15 @@ from pyiceberg.table.statistics import BlobMetadata, StatisticsFile
 from pyiceberg.table.update import SetStatisticsUpdate
 from pyiceberg.types import NestedField
 
-from coordinator.connectors.iceberg.deletes import DeleteIndex
-from coordinator.connectors.iceberg.groups import Candidate
-from coordinator.connectors.iceberg.manifests import LiveFiles, read_live
-from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
-from coordinator.connectors.iceberg.payloads import OutputPlan, Slice, TaskFactory
+from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
+from coordinator.connectors.iceberg.manifests.live_files import LiveFiles, read_live
 from coordinator.connectors.iceberg.procedures.show_snapshot_files import SNAPSHOT_ID, chosen_snapshot
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark
-from coordinator.connectors.iceberg.puffin import Blob, puffin
+from coordinator.connectors.iceberg.rewrite.groups import Candidate
+from coordinator.connectors.iceberg.rewrite.payloads import OutputPlan, Slice, TaskFactory
+from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
+from coordinator.connectors.iceberg.statistics.puffin import Blob, puffin
 from coordinator.engine.spark.kernels.theta import Theta
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
 from pyiceberg.table import Table
 
-from coordinator.connectors.iceberg.convert_deletes import ConvertDeletes
-from coordinator.connectors.iceberg.equality_conversion import (
+from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
+from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.rewrite.equality_conversion import (
     Conversion,
     NewDeletes,
     directory_of,
@@ -19,10 +20,9 @@ from coordinator.connectors.iceberg.equality_conversion import (
     plan_conversion,
     rows_of_dry_run,
 )
-from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
-from coordinator.connectors.iceberg.journal import Journal, JournalEntry
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.recovery import landed_snapshot, sweep
+from coordinator.connectors.iceberg.rewrite.journal import Journal, JournalEntry
+from coordinator.connectors.iceberg.rewrite.recovery import landed_snapshot, sweep
+from coordinator.connectors.iceberg.snapshots.convert_deletes import ConvertDeletes
 from shared.errors import ErrorCode
 from shared.spi.procedure import Argument, OutputColumn, ProcedureDeclaration, ProcedureKind, ProcedureProgress
 

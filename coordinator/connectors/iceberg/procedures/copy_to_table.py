@@ -8,8 +8,8 @@ from pyiceberg.table.snapshots import Snapshot
 from coordinator.connectors.iceberg.instants import parse_instant
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import run_spark, spark_table
-from coordinator.connectors.iceberg.references import history
-from coordinator.connectors.iceberg.snapshot_changes import count
+from coordinator.connectors.iceberg.snapshots.changes import count
+from coordinator.connectors.iceberg.snapshots.references import history
 from coordinator.connectors.iceberg.spark_sql import quoted_name
 from shared.errors import ErrorCode
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind

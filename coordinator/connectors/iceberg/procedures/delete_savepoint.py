@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyiceberg.table import Table
 from pyiceberg.table.update import RemovePropertiesUpdate, TableUpdate
 
-from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.references import drop_reference, unmoved
-from coordinator.connectors.iceberg.savepoints import property_of, savepoint_at, tag_of
+from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
+from coordinator.connectors.iceberg.snapshots.references import drop_reference, unmoved
+from coordinator.connectors.iceberg.snapshots.savepoints import property_of, savepoint_at, tag_of
 from shared.spi.procedure import Argument, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 INSTANT = Argument("instant_time", "varchar", "The savepoint's commit: a snapshot id or its time.", required=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from coordinator.connectors.iceberg.metadata_changes import commit_change
 from coordinator.connectors.iceberg.procedures.reference_arguments import OUTPUT, dropped
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.snapshots.metadata_changes import commit_change
 from shared.spi.procedure import Argument, ProcedureDeclaration, ProcedureKind
 
 DECLARATION = ProcedureDeclaration(

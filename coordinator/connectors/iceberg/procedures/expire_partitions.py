@@ -10,12 +10,12 @@ from pyiceberg.partitioning import PartitionField
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation
 
-from coordinator.connectors.iceberg.edit_files import EditFiles
 from coordinator.connectors.iceberg.instants import zone
-from coordinator.connectors.iceberg.manifests import LiveFile, read_live
+from coordinator.connectors.iceberg.maintenance.time_partitions import end_of, time_fields
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.time_partitions import end_of, time_fields
+from coordinator.connectors.iceberg.snapshots.edit_files import EditFiles
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 DECLARATION = ProcedureDeclaration(

@@ -8,14 +8,20 @@ from dataclasses import dataclass
 
 from pyiceberg.table import Table
 
-from coordinator.connectors.iceberg.expiry import Expired, Limits, expiry_updates, same_references, select
-from coordinator.connectors.iceberg.file_deletion import concurrent_deletes, delete_all
 from coordinator.connectors.iceberg.instants import from_millis, to_millis
-from coordinator.connectors.iceberg.manifests import LARGE_MANIFESTS
-from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
+from coordinator.connectors.iceberg.maintenance.expiry import Expired, Limits, expiry_updates, same_references, select
+from coordinator.connectors.iceberg.maintenance.file_deletion import concurrent_deletes, delete_all
+from coordinator.connectors.iceberg.maintenance.unreachable import (
+    FileKind,
+    Reachability,
+    Unneeded,
+    reachability,
+    used_by,
+)
+from coordinator.connectors.iceberg.manifests.live_files import LARGE_MANIFESTS
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark_if_any, moment
-from coordinator.connectors.iceberg.unreachable import FileKind, Reachability, Unneeded, reachability, used_by
+from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
     Argument,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyiceberg.table import Table
 
-from coordinator.connectors.iceberg.listing import walk
+from coordinator.connectors.iceberg.maintenance.listing import walk
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from shared.errors import ErrorCode

@@ -6,9 +6,9 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import ancestors_of
 
-from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.references import set_reference, unmoved
+from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
+from coordinator.connectors.iceberg.snapshots.references import set_reference, unmoved
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 DECLARATION = ProcedureDeclaration(

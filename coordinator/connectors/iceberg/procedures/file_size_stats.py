@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coordinator.connectors.iceberg.manifests import read_live
+from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.show_snapshot_files import SNAPSHOT_ID, chosen_snapshot
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows

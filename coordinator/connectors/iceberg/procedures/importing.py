@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from coordinator.connectors.iceberg.failures import mapped
-from coordinator.connectors.iceberg.parquet_folders import list_folder, partition_types, read_footers
+from coordinator.connectors.iceberg.maintenance.parquet_folders import list_folder, partition_types, read_footers
+from coordinator.connectors.iceberg.maintenance.table_import import ImportedTable, imported_table, make_table
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.source_tables import Source
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import run_spark
 from coordinator.connectors.iceberg.spark_sql import quoted_path
-from coordinator.connectors.iceberg.table_import import ImportedTable, imported_table, make_table
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureProgress
 

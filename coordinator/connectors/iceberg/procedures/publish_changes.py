@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from coordinator.connectors.iceberg.cherry_pick import staged_wap_id
 from coordinator.connectors.iceberg.procedures.cherrypick_snapshot import PICKED, pick
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.snapshots.cherry_pick import staged_wap_id
 from shared.spi.procedure import Argument, ArgumentError, ProcedureDeclaration, ProcedureKind
 
 DECLARATION = ProcedureDeclaration(

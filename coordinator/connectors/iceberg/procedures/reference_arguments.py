@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyiceberg.table import Table
 from pyiceberg.table.refs import SnapshotRefType
 
-from coordinator.connectors.iceberg.metadata_changes import Change
 from coordinator.connectors.iceberg.procedures.table_procedure import Call
-from coordinator.connectors.iceberg.references import (
+from coordinator.connectors.iceberg.snapshots.metadata_changes import Change
+from coordinator.connectors.iceberg.snapshots.references import (
     RefKind,
     Retention,
     drop_reference,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from coordinator.connectors.iceberg.listing import walk
+from coordinator.connectors.iceberg.maintenance.listing import walk
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.snapshot_changes import count
+from coordinator.connectors.iceberg.snapshots.changes import count
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import uuid
 
-from coordinator.connectors.iceberg.convert_deletes import ConvertDeletes
-from coordinator.connectors.iceberg.dangling import dangling_deletes
+from coordinator.connectors.iceberg.maintenance.dangling import dangling_deletes
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.snapshots.convert_deletes import ConvertDeletes
 from shared.spi.procedure import Argument, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 DECLARATION = ProcedureDeclaration(

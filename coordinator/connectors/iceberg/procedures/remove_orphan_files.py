@@ -10,11 +10,10 @@ from typing import Any, cast
 
 from pyiceberg.table import Table
 
-from coordinator.connectors.iceberg.file_deletion import concurrent_deletes, delete_all
-from coordinator.connectors.iceberg.file_references import FileReferences, spelling
-from coordinator.connectors.iceberg.listing import FoundFile, walk
-from coordinator.connectors.iceberg.manifests import LARGE_MANIFESTS
-from coordinator.connectors.iceberg.orphans import (
+from coordinator.connectors.iceberg.maintenance.file_deletion import concurrent_deletes, delete_all
+from coordinator.connectors.iceberg.maintenance.file_references import FileReferences, spelling
+from coordinator.connectors.iceberg.maintenance.listing import FoundFile, walk
+from coordinator.connectors.iceberg.maintenance.orphans import (
     Mode,
     ReferencedFiles,
     Spool,
@@ -23,6 +22,7 @@ from coordinator.connectors.iceberg.orphans import (
     hidden_names,
     orphans_among,
 )
+from coordinator.connectors.iceberg.manifests.live_files import LARGE_MANIFESTS
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark, call_spark_if_any, moment

@@ -11,28 +11,28 @@ from typing import Any
 
 from pyiceberg.table import Table
 
-from coordinator.connectors.iceberg import dry_run
-from coordinator.connectors.iceberg.all_writes import write_files
 from coordinator.connectors.iceberg.catalog import TableCatalog
-from coordinator.connectors.iceberg.commit import commit_rewrite
-from coordinator.connectors.iceberg.copying import Way, choose_ways
-from coordinator.connectors.iceberg.delegated import (
+from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
+from coordinator.connectors.iceberg.rewrite import dry_run
+from coordinator.connectors.iceberg.rewrite.all_writes import write_files
+from coordinator.connectors.iceberg.rewrite.commit import commit_rewrite
+from coordinator.connectors.iceberg.rewrite.copying import Way, choose_ways
+from coordinator.connectors.iceberg.rewrite.delegated import (
     Delegated,
     delegate,
     reason_before_planning,
     result,
     run,
 )
-from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
-from coordinator.connectors.iceberg.journal import Journal, JournalEntry
-from coordinator.connectors.iceberg.options import RewriteOptions, Rewriter, parse_options
-from coordinator.connectors.iceberg.ordering import Ordering, row_order
-from coordinator.connectors.iceberg.output_specs import with_output_spec
-from coordinator.connectors.iceberg.packed_writes import write_packed
-from coordinator.connectors.iceberg.partial_progress import Row, run_steps
-from coordinator.connectors.iceberg.payloads import TaskFactory
-from coordinator.connectors.iceberg.recovery import landed_snapshot, sweep
-from coordinator.connectors.iceberg.rewrite import (
+from coordinator.connectors.iceberg.rewrite.journal import Journal, JournalEntry
+from coordinator.connectors.iceberg.rewrite.options import RewriteOptions, Rewriter, parse_options
+from coordinator.connectors.iceberg.rewrite.ordering import Ordering, row_order
+from coordinator.connectors.iceberg.rewrite.output_specs import with_output_spec
+from coordinator.connectors.iceberg.rewrite.packed_writes import write_packed
+from coordinator.connectors.iceberg.rewrite.partial_progress import Row, run_steps
+from coordinator.connectors.iceberg.rewrite.payloads import TaskFactory
+from coordinator.connectors.iceberg.rewrite.recovery import landed_snapshot, sweep
+from coordinator.connectors.iceberg.rewrite.rewrite import (
     NotOurs,
     Rewrite,
     journal_begin,
@@ -41,8 +41,8 @@ from coordinator.connectors.iceberg.rewrite import (
     plan_rewrite,
     reason_of_work,
 )
-from coordinator.connectors.iceberg.sorted_writes import write_sorted
-from coordinator.connectors.iceberg.sorting import SortedBy, parse_sorted_by
+from coordinator.connectors.iceberg.rewrite.sorted_writes import write_sorted
+from coordinator.connectors.iceberg.rewrite.sorting import SortedBy, parse_sorted_by
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
     Argument,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyiceberg.manifest import ManifestContent
 from pyiceberg.partitioning import PartitionSpec
 
-from coordinator.connectors.iceberg.manifest_rewrite import ManifestGroup, RewriteManifests, plan_manifests
-from coordinator.connectors.iceberg.manifests import LARGE_MANIFESTS
+from coordinator.connectors.iceberg.manifests.live_files import LARGE_MANIFESTS
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark_if_any
+from coordinator.connectors.iceberg.snapshots.manifest_rewrite import ManifestGroup, RewriteManifests, plan_manifests
 from shared.spi.procedure import (
     Argument,
     ArgumentError,

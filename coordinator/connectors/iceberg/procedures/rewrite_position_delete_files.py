@@ -8,7 +8,7 @@ from pyiceberg.expressions import AlwaysFalse
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.filters import FileFilter, file_filter, iceberg_predicate
-from coordinator.connectors.iceberg.manifests import LiveFile, Partition, read_live
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile, Partition, read_live
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark

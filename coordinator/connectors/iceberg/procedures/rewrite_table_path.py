@@ -8,9 +8,9 @@ from typing import Any
 from pyiceberg.manifest import DataFileContent
 from pyiceberg.table import Table
 
+from coordinator.connectors.iceberg.manifests.table_files import TableFile, referenced_files
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark
-from coordinator.connectors.iceberg.table_files import TableFile, referenced_files
 from shared.errors import ErrorCode
 from shared.spi.procedure import Argument, ArgumentError, Arguments, OutputColumn, ProcedureDeclaration, ProcedureKind
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.instants import parse_instant
-from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.procedures.rollback_to_snapshot import made_current, rolled_back
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.references import history
+from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
+from coordinator.connectors.iceberg.snapshots.references import history
 from shared.errors import ErrorCode
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pyiceberg.table import Table
 
-from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.procedures.delete_savepoint import INSTANT
 from coordinator.connectors.iceberg.procedures.rollback_to_snapshot import made_current
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.savepoints import savepoint_at
+from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
+from coordinator.connectors.iceberg.snapshots.savepoints import savepoint_at
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
 
 DECLARATION = ProcedureDeclaration(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pyiceberg.table import Table
 
-from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.references import history, known_snapshot, main_at
+from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
+from coordinator.connectors.iceberg.snapshots.references import history, known_snapshot, main_at
 from shared.errors import ErrorCode
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 

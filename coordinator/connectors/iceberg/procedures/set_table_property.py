@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyiceberg.table import Table
 from pyiceberg.table.update import RemovePropertiesUpdate, SetPropertiesUpdate, TableUpdate
 
-from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 _RESERVED = frozenset(

@@ -12,7 +12,7 @@ from coordinator.connectors.iceberg.instants import instant
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.show_snapshots import LIMIT, limit_of
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.snapshot_changes import FileChange, changes_of, operation
+from coordinator.connectors.iceberg.snapshots.changes import FileChange, changes_of, operation
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
 
 DECLARATION = ProcedureDeclaration(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coordinator.connectors.iceberg.instants import instant
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.savepoints import savepoints, tag_of
+from coordinator.connectors.iceberg.snapshots.savepoints import savepoints, tag_of
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
 
 DECLARATION = ProcedureDeclaration(

@@ -8,8 +8,8 @@ from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.references import known_snapshot
-from coordinator.connectors.iceberg.snapshot_changes import changes_of
+from coordinator.connectors.iceberg.snapshots.changes import changes_of
+from coordinator.connectors.iceberg.snapshots.references import known_snapshot
 from shared.spi.procedure import Argument, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 SNAPSHOT_ID = Argument("snapshot_id", "bigint", "The snapshot; default: the current one.")

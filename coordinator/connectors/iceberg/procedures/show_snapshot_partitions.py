@@ -7,7 +7,7 @@ from collections import defaultdict
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.show_snapshot_files import SNAPSHOT_ID, chosen_snapshot
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.snapshot_changes import FileChange, changes_of
+from coordinator.connectors.iceberg.snapshots.changes import FileChange, changes_of
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
 
 DECLARATION = ProcedureDeclaration(

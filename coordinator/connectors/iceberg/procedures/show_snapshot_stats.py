@@ -5,7 +5,7 @@ from __future__ import annotations
 from coordinator.connectors.iceberg.instants import from_millis
 from coordinator.connectors.iceberg.procedures.show_snapshot_files import SNAPSHOT_ID, chosen_snapshot
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.snapshot_changes import changes_of, operation
+from coordinator.connectors.iceberg.snapshots.changes import changes_of, operation
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
 
 DECLARATION = ProcedureDeclaration(

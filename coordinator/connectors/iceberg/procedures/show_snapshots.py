@@ -6,8 +6,8 @@ from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from coordinator.connectors.iceberg.instants import from_millis
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.references import history
-from coordinator.connectors.iceberg.snapshot_changes import count, operation
+from coordinator.connectors.iceberg.snapshots.changes import count, operation
+from coordinator.connectors.iceberg.snapshots.references import history
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 COUNTS = (

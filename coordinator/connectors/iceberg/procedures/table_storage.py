@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from coordinator.connectors.iceberg.listing import walk
+from coordinator.connectors.iceberg.maintenance.listing import walk
+from coordinator.connectors.iceberg.manifests.table_files import referenced_files
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.table_files import referenced_files
 from shared.spi.procedure import Argument, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 _ORDER = (

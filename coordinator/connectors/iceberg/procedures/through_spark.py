@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from coordinator.connectors.iceberg.delegated import told
 from coordinator.connectors.iceberg.instants import zone
 from coordinator.connectors.iceberg.procedures.table_procedure import Call
+from coordinator.connectors.iceberg.rewrite.delegated import told
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ProcedureProgress

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyiceberg.table import Table
 from pyiceberg.table.update import UpgradeFormatVersionUpdate
 
-from coordinator.connectors.iceberg.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import run_spark, spark_table
+from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 _NEWEST = 3

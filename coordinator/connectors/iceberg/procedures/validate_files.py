@@ -11,10 +11,10 @@ from pyiceberg.io import FileIO
 from pyiceberg.manifest import FileFormat
 from pyiceberg.table import Table
 
-from coordinator.connectors.iceberg.listing import sizes_of
+from coordinator.connectors.iceberg.maintenance.listing import sizes_of
+from coordinator.connectors.iceberg.manifests.table_files import TableFile, referenced_files
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.table_files import TableFile, referenced_files
 from shared.spi.procedure import Argument, OutputColumn, ProcedureContext, ProcedureDeclaration, ProcedureKind
 
 _BATCH = 10_000

@@ -7,8 +7,8 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 from coordinator.connectors.iceberg.instants import instant
 from coordinator.connectors.iceberg.procedures.show_snapshots import LIMIT, limit_of
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from coordinator.connectors.iceberg.references import history
-from coordinator.connectors.iceberg.snapshot_changes import count, operation
+from coordinator.connectors.iceberg.snapshots.changes import count, operation
+from coordinator.connectors.iceberg.snapshots.references import history
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
 
 DECLARATION = ProcedureDeclaration(

@@ -18,8 +18,8 @@ from pyiceberg.view.metadata import ViewMetadata as IcebergView
 from sqlalchemy import ColumnElement, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from coordinator.connectors.iceberg.listing import walk
-from coordinator.connectors.iceberg.metadata_files import read_raw
+from coordinator.connectors.iceberg.maintenance.listing import walk
+from coordinator.connectors.iceberg.manifests.metadata_files import read_raw
 from coordinator.connectors.iceberg.views.metadata import new_view, replaced
 from shared.spi.connector import ViewMetadata
 

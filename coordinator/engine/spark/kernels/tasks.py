@@ -1,6 +1,6 @@
 """What the coordinator sends to the rewrite kernels and what they answer: JSON, one object a task.
 
-The coordinator builds these objects in ``connectors/iceberg/payloads.py``; both sides are tested together.
+The coordinator builds these objects in ``connectors/iceberg/rewrite/payloads.py``; both sides are tested together.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Expiry, orphans, imports, and the plan of what a table needs."""

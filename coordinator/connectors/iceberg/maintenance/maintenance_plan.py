@@ -1,0 +1,158 @@
+"""What a table needs, why, and what it costs: the plan of ``auto_maintain``, the most useful step first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from pyiceberg.table import Table
+
+from coordinator.connectors.iceberg.instants import from_millis
+from coordinator.connectors.iceberg.maintenance.dangling import dangling_deletes
+from coordinator.connectors.iceberg.rewrite.options import parse_options
+from coordinator.connectors.iceberg.rewrite.output_specs import with_output_spec
+from coordinator.connectors.iceberg.rewrite.rewrite import look
+from coordinator.connectors.iceberg.snapshots.changes import count
+from coordinator.connectors.iceberg.snapshots.references import history
+from shared.spi.procedure import TableTarget
+
+_BYTES_A_SECOND = 30 << 20
+"""What one core rewrites or reads; an estimate on purpose on the slow side."""
+_START_SECONDS = 1.0
+_MANY_MANIFESTS = 20
+_SMALL_MANIFEST = 1 << 20
+_STALE_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One procedure that would help, or why it would not (``arguments`` is None then)."""
+
+    procedure: str
+    reason: str
+    arguments: Mapping[str, Any] | None = None
+    size: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What may be spent; None is no limit."""
+
+    seconds: float | None = None
+    size: int | None = None
+    cores: int = 1
+
+    def bytes_left(self) -> int | None:
+        """How many bytes can be rewritten within both limits."""
+        by_time = None
+        if self.seconds is not None:
+            by_time = int(max(0.0, self.seconds - _START_SECONDS) * _BYTES_A_SECOND * self.cores)
+        limits = [limit for limit in (by_time, self.size) if limit is not None]
+        return min(limits) if limits else None
+
+    def seconds_for(self, size: int) -> float:
+        """How long it takes to rewrite so many bytes."""
+        return round(_START_SECONDS + size / (_BYTES_A_SECOND * self.cores), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A table as the plan looks at it."""
+
+    table: Table
+    target: TableTarget
+    now: datetime
+    budget: Budget
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def rewrite_step(need: Need) -> Step:
+    """Merging data files, the partitions with the most files first, as far as the budget goes."""
+    name, given = "rewrite_data_files", {**need.options, "rewrite-job-order": "files-desc"}
+    most = need.budget.bytes_left()
+    if most is not None and most > 0:
+        given["max-file-group-size-bytes"] = str(most)
+    options = with_output_spec(parse_options(given, need.table.properties, "BIN-PACK"), need.table)
+    looked = look(need.table, need.target, options)
+    groups = [] if looked is None else looked.survey.groups
+    if not groups:
+        return Step(name, "every data file has the right size or is alone in its partition")
+    taken, size = [], 0
+    for group in groups:
+        if most is None or size + group.size <= most:
+            taken.append(group)
+            size += group.size
+    files = sum(len(group.files) for group in taken)
+    reason = f"{files} data files become {sum(group.output_files for group in taken)}: {groups[0].reason}"
+    if not taken:
+        return Step(name, f"the smallest step needs {min(g.size for g in groups)} bytes, more than the budget")
+    if len(taken) < len(groups):
+        reason += f"; {len(groups) - len(taken)} more groups are over the budget"
+        given["max-files-to-rewrite"] = str(files)
+    return Step(name, reason, {"options": given}, size, need.budget.seconds_for(size))
+
+
+def dangling_step(need: Need) -> Step:
+    """Dropping delete files that apply to no data file."""
+    dangling = dangling_deletes(need.table)
+    if not dangling:
+        return Step("remove_dangling_deletes", "every delete file applies to some data file")
+    return Step("remove_dangling_deletes", f"{len(dangling)} delete files apply to no data file", {}, 0, 1.0)
+
+
+def manifests_step(need: Need) -> Step:
+    """Merging small manifests."""
+    snapshot = need.table.current_snapshot()
+    sizes = [] if snapshot is None else [manifest.manifest_length for manifest in snapshot.manifests(need.table.io)]
+    small = [size for size in sizes if size < _SMALL_MANIFEST]
+    if len(small) < _MANY_MANIFESTS:
+        return Step("rewrite_manifests", f"{len(small)} small manifests are fewer than {_MANY_MANIFESTS}")
+    return Step(
+        "rewrite_manifests", f"{len(small)} manifests are smaller than {_SMALL_MANIFEST} bytes", {}, sum(small), 1.0
+    )
+
+
+def expire_step(need: Need) -> Step:
+    """Forgetting snapshots that are past the age and number that the table keeps."""
+    age = timedelta(milliseconds=_number(need.table, "history.expire.max-snapshot-age-ms", 5 * 24 * 3_600_000))
+    keep = _number(need.table, "history.expire.min-snapshots-to-keep", 1)
+    old = [s for s in history(need.table)[keep:] if from_millis(s.timestamp_ms) < need.now - age]
+    if not old:
+        return Step("expire_snapshots", f"no snapshot is older than {age} beyond the {keep} that are kept")
+    return Step("expire_snapshots", f"{len(old)} snapshots are older than {age}", {}, 0, 2.0)
+
+
+def statistics_steps(need: Need) -> Sequence[Step]:
+    """Bringing statistics up to date, where the table has some."""
+    steps = []
+    current, metadata = need.table.current_snapshot(), need.table.metadata
+    for name, files, read in (
+        ("compute_partition_stats", metadata.partition_statistics, False),
+        ("compute_table_stats", metadata.statistics, True),
+    ):
+        known = {file.snapshot_id for file in files}
+        line = history(need.table)
+        last = next((s for s in line if s.snapshot_id in known), None)
+        if current is None or not known:
+            steps.append(Step(name, "the table has none, which is taken for a choice"))
+            continue
+        since = line if last is None else line[: line.index(last)]
+        changed = sum(count(s, "added-records") + count(s, "deleted-records") for s in since)
+        share = 1.0 if last is None else changed / max(1, count(current, "total-records"))
+        size = count(current, "total-files-size") if read else 0
+        most = need.budget.bytes_left()
+        if share == 0 or (read and share < _STALE_SHARE):
+            steps.append(Step(name, f"{share:.0%} of the rows changed since"))
+        elif most is not None and size > most:
+            steps.append(Step(name, f"reading {size} bytes is over the budget"))
+        else:
+            steps.append(Step(name, f"{share:.0%} of the rows changed since", {}, size, need.budget.seconds_for(size)))
+    return steps
+
+
+def _number(table: Table, name: str, default: int) -> int:
+    text = table.properties.get(name, "")
+    return int(text) if text.isdigit() else default

@@ -1,0 +1,79 @@
+"""Manifest lists read quickly, and each manifest of them told once: most lists repeat what the one before says.
+
+Of a manifest that was told before, only the path is decoded. Source: Iceberg specification, "Manifest Lists".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from pyiceberg.avro.decoder import BinaryDecoder
+from pyiceberg.avro.resolver import construct_reader
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import MANIFEST_LIST_FILE_SCHEMAS, ManifestContent, ManifestFile
+
+from coordinator.connectors.iceberg.manifests.avro_files import iceberg_schema, open_avro
+from coordinator.connectors.iceberg.paths import normalize
+
+_PATH, _CONTENT = 500, 517
+_FIELDS = MANIFEST_LIST_FILE_SCHEMAS[2].fields
+_PLACES = {field.field_id: place for place, field in enumerate(_FIELDS)}
+_CONTENTS = {content.value: content for content in ManifestContent}
+_UNREAD = frozenset({507, 519})
+"""Bounds of partitions and keys."""
+_Step = tuple[int | None, Callable[[BinaryDecoder], Any], Callable[[BinaryDecoder], None]]
+
+
+def new_manifests(io: FileIO, manifest_list: str, told: set[str]) -> Iterator[ManifestFile]:
+    """The manifests of a list whose normalized paths are not in ``told``, which they are put into.
+
+    They have what is needed to read them; bounds of partitions are left out. Raises what PyIceberg raises for files
+    that cannot be read.
+    """
+    file = open_avro(io.new_input(manifest_list))
+    steps = _steps(file.schema_text)
+    for count, decoder in file.blocks():
+        for _ in range(count):
+            path = decoder.read_utf8()
+            key = normalize(path)
+            if key in told:
+                for _, _, skip in steps[1:]:
+                    skip(decoder)
+                continue
+            told.add(key)
+            yield _read(path, decoder, steps)
+
+
+@lru_cache(maxsize=64)
+def _steps(schema_text: str) -> tuple[_Step, ...]:
+    fields = iceberg_schema(schema_text).fields
+    assert fields[0].field_id == _PATH, "manifest_path comes first in every version"
+    return tuple(_step(field) for field in fields)
+
+
+def _step(field: Any) -> _Step:
+    reader = construct_reader(field.field_type)
+    read, skip = reader.read, reader.skip
+    place = None if field.field_id in _UNREAD else _PLACES.get(field.field_id)
+    if field.required:
+        return place, read, skip
+    return place, _optional(read), _optional(skip)
+
+
+def _optional(step: Callable[[BinaryDecoder], Any]) -> Callable[[BinaryDecoder], Any]:
+    return lambda decoder: step(decoder) if decoder.read_int() > 0 else None
+
+
+def _read(path: str, decoder: BinaryDecoder, steps: Sequence[_Step]) -> ManifestFile:
+    values: list[Any] = [field.initial_default for field in _FIELDS]
+    values[_PLACES[_PATH]] = path
+    for place, read, skip in steps[1:]:
+        if place is None:
+            skip(decoder)
+        else:
+            values[place] = read(decoder)
+    content = values[_PLACES[_CONTENT]]
+    values[_PLACES[_CONTENT]] = content if isinstance(content, ManifestContent) else _CONTENTS[content or 0]
+    return ManifestFile(*values)

@@ -1,0 +1,97 @@
+"""Committing a rewrite: retried while that is safe, and never undone when the outcome is unknown."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Transaction
+
+from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
+from coordinator.connectors.iceberg.rewrite.recovery import landed_snapshot
+from coordinator.connectors.iceberg.rewrite.rewrite import Rewrite
+from coordinator.connectors.iceberg.snapshots.replace import ReplaceFiles
+from shared.errors import ErrorCode, ProcessionError
+
+_ROUNDS = 3
+"""Each round has the table's own number of retries (commit.retry.num-retries)."""
+_LOOK_AGAIN_SECONDS = (0.1, 0.5, 2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What landed."""
+
+    snapshot_id: int
+    removed_delete_files: int
+    attempts: int
+
+
+def commit_rewrite(catalog: TableCatalog, rewrite: Rewrite, added: Sequence[DataFile], query_id: str) -> Committed:
+    """Replace the rewritten files by ``added`` in one snapshot.
+
+    Raises ProcessionError TRANSACTION_CONFLICT when a concurrent change makes the rewrite wrong, NOT_FOUND when the
+    table is gone, CommitOutcomeUnknownError when nobody can tell; only then the files must stay.
+    """
+    name = f"{rewrite.target.schema}.{rewrite.target.table}"
+    attempts = 0
+    with mapped(name):
+        for round_number in range(_ROUNDS):
+            table = catalog.open(rewrite.target.schema, rewrite.target.table)
+            if table.metadata.table_uuid != rewrite.table.metadata.table_uuid:
+                raise ProcessionError(ErrorCode.NOT_FOUND, f"Table {name} was dropped and made anew meanwhile")
+            transaction = table.transaction()
+            producer = _stage(transaction, rewrite, added, query_id)
+            try:
+                transaction.commit_transaction()
+            except CommitFailedException:
+                attempts += 1
+                if round_number == _ROUNDS - 1:
+                    raise
+                continue
+            except (ValidationException, NoSuchTableError, ProcessionError):
+                raise
+            except Exception as error:
+                return _resolved(catalog, rewrite, attempts, error)
+            return Committed(producer.snapshot_id, len(producer.removed_deletes), attempts + producer.attempts)
+    raise AssertionError("the last round returns or raises")
+
+
+def _stage(transaction: Transaction, rewrite: Rewrite, added: Sequence[DataFile], query_id: str) -> ReplaceFiles:
+    """Write the manifests of the new snapshot; what goes wrong here has certainly not been committed."""
+    producer = ReplaceFiles(
+        transaction,
+        call_id=rewrite.call_id,
+        base_sequence=rewrite.base_sequence,
+        pinned=rewrite.options.use_starting_sequence_number,
+        replaced=rewrite.replaced,
+        added=added,
+        applied=rewrite.applied,
+        dangling=rewrite.options.remove_dangling_deletes,
+        properties={"engine-name": "procession", "procession.query-id": query_id},
+    )
+    producer.commit()
+    return producer
+
+
+def _resolved(catalog: TableCatalog, rewrite: Rewrite, attempts: int, error: Exception) -> Committed:
+    """After an error that says nothing about the outcome: look whether our snapshot is there."""
+    for wait in _LOOK_AGAIN_SECONDS:
+        time.sleep(wait)
+        try:
+            table = catalog.open(rewrite.target.schema, rewrite.target.table)
+        except ProcessionError:
+            continue
+        snapshot = landed_snapshot(table, rewrite.call_id)
+        if snapshot is not None and snapshot.summary is not None:
+            removed = snapshot.summary.additional_properties.get("removed-delete-files", "0")
+            return Committed(snapshot.snapshot_id, int(removed), attempts + 1)
+    raise CommitOutcomeUnknownError(
+        ErrorCode.PROCEDURE_CALL_FAILED,
+        f"It is unknown whether the commit landed ({type(error).__name__}: {error}); its files are kept, and "
+        f"snapshots of the table tell by {rewrite.call_id}",
+    ) from error

@@ -1,0 +1,110 @@
+"""Which file groups are rewritten by copying row groups instead of decoding them, and why not the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyiceberg.table import Table
+
+from coordinator.connectors.iceberg.rewrite.bloom_filters import asked_columns
+from coordinator.connectors.iceberg.rewrite.groups import FileGroup
+from coordinator.connectors.iceberg.rewrite.options import RewriteOptions
+from coordinator.connectors.iceberg.rewrite.output_specs import scatters
+from coordinator.connectors.iceberg.rewrite.payloads import TaskFactory
+from shared.spi.workers import WorkerRuntime
+
+PROBE_KERNEL = "probe:run"
+LEAST_ROW_GROUP = 8 << 20
+"""Bytes that row groups have on average: smaller ones are better merged by decoding, as readers pay for each."""
+_CODEC = "write.parquet.compression-codec"
+_PLAIN_CODECS = ("none", "uncompressed")
+_LEVEL = "write.parquet.compression-level"
+_FILES_OF_A_PROBE = 32
+_COPIED = "row groups are large and alike, and no row is deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a group is rewritten, and why so, in plain words."""
+
+    copies: bool
+    reason: str
+
+
+def choose_ways(
+    table: Table, groups: Sequence[FileGroup], options: RewriteOptions, factory: TaskFactory, workers: WorkerRuntime
+) -> list[Way]:
+    """One way a group. Manifests rule most out; the footers of the rest are read on the workers."""
+    reasons = [_reason_of_manifests(group, options) for group in groups]
+    for number, group in enumerate(groups):
+        if scatters(table, group):
+            reasons[number] = f"its rows go to the partitions of spec {group.partition[0]}"
+    if table.format_version > 2:
+        reasons = [reason or "the ids of its rows have to be written (format version 3)" for reason in reasons]
+    open_groups = [i for i, reason in enumerate(reasons) if reason is None]
+    for number, reason in _probed(table, groups, open_groups, factory, workers).items():
+        reasons[number] = reason
+    return [
+        Way(copies=True, reason="row groups are large and alike, and no row is deleted")
+        if reason is None
+        else Way(copies=False, reason=reason)
+        for reason in reasons
+    ]
+
+
+def _reason_of_manifests(group: FileGroup, options: RewriteOptions) -> str | None:
+    if not options.copy_row_groups:
+        return "copy-row-groups is false"
+    files = [candidate.data.file for candidate in group.files]
+    if any(candidate.deletes for candidate in group.files):
+        return "deleted rows have to be left out"
+    known = sum(max(1, len(file.split_offsets or ())) for file in files)
+    average = group.size // known
+    if average < LEAST_ROW_GROUP:
+        return f"row groups are small, {average} bytes on average, and decoding merges them"
+    return None
+
+
+def _probed(
+    table: Table, groups: Sequence[FileGroup], numbers: Iterable[int], factory: TaskFactory, workers: WorkerRuntime
+) -> dict[int, str | None]:
+    payloads = [
+        json.dumps(
+            {
+                "fields": factory.common["fields"],
+                "storage": factory.common["storage"],
+                "files": [c.data.path for c in groups[number].files[start : start + _FILES_OF_A_PROBE]],
+                "tag": number,
+            }
+        ).encode()
+        for number in numbers
+        for start in range(0, len(groups[number].files), _FILES_OF_A_PROBE)
+    ]
+    if not payloads:
+        return {}
+    answers: dict[int, list[dict[str, Any]]] = {}
+    for raw in workers.run_tasks(PROBE_KERNEL, payloads, description="look at footers"):
+        answer = json.loads(raw)
+        answers.setdefault(answer["tag"], []).append(answer)
+    return {number: _reason_of_footers(found, table.properties) for number, found in answers.items()}
+
+
+def _reason_of_footers(answers: Sequence[Mapping[str, Any]], properties: Mapping[str, str]) -> str | None:
+    for answer in answers:
+        if answer["reason"] is not None:
+            return str(answer["reason"])
+    if len({kind for answer in answers for kind in answer["kinds"]}) > 1:
+        return "files differ in schema"
+    codecs = {codec for answer in answers for codec in answer["codecs"]}
+    if len(codecs) > 1:
+        return f"files differ in compression: {', '.join(sorted(codecs))}"
+    asked = properties.get(_CODEC, "").lower()
+    asked = "uncompressed" if asked in _PLAIN_CODECS else asked
+    if asked and codecs and asked not in codecs:
+        return f"files are compressed by {codecs.pop()} where the table asks for {asked}"
+    if asked_columns(properties):
+        return "the table asks for Bloom filters"
+    return f"the table asks for a compression level ({_LEVEL})" if properties.get(_LEVEL) else None

@@ -1,0 +1,81 @@
+"""``dry_run => true``: what a rewrite would do and why, as rows; nothing is written, journaled or committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.table import Table
+
+from coordinator.connectors.iceberg.manifests.live_files import Partition
+from coordinator.connectors.iceberg.rewrite.copying import Way
+from coordinator.connectors.iceberg.rewrite.groups import Candidate, FileGroup, Skipped, Survey
+from shared.spi.procedure import OutputColumn
+
+COLUMNS = (
+    OutputColumn("file_group", "integer", "Number of the group, in the order of work; NULL for files that stay."),
+    OutputColumn("partition", "varchar", "Partition as field=value/…; empty for a table without partitions."),
+    OutputColumn("spec_id", "integer", "Partition spec that the files were written under; NULL for several."),
+    OutputColumn("data_files_count", "integer", "Data files of the group."),
+    OutputColumn("bytes_count", "bigint", "Their size."),
+    OutputColumn("delete_files_count", "integer", "Delete files that apply to them."),
+    OutputColumn("is_rewritten", "boolean", "Whether the call would rewrite them."),
+    OutputColumn("reason", "varchar", "Why, or why not."),
+    OutputColumn("method", "varchar", "copy (row groups as they are), rewrite, sort, or iceberg (its own procedure)."),
+    OutputColumn("method_reason", "varchar", "Why this method."),
+    OutputColumn("expected_files_count", "integer", "Data files that would replace them."),
+    OutputColumn("expected_seconds", "double", "A guess at the time on this many cores, without the commit."),
+)
+_BYTES_PER_SECOND = {"copy": 400e6, "rewrite": 34e6, "sort": 20e6, "iceberg": 18e6}
+"""Of one core, measured on TPC-H lineitem in zstd."""
+_DELETES_COST = 1.3
+
+
+def dry_run_rows(table: Table, survey: Survey, methods: Sequence[tuple[str, Way]], parallelism: int) -> list[Any]:
+    """One row a group of ``survey``, rewritten ones first; ``methods`` are the names and ways of its groups."""
+    rows: list[Any] = [
+        (
+            number,
+            *_files(table, group.partition, group.files),
+            True,
+            group.reason,
+            method,
+            way.reason,
+            group.output_files,
+            _seconds(group, method, parallelism),
+        )
+        for number, (group, (method, way)) in enumerate(zip(survey.groups, methods, strict=True))
+    ]
+    return rows + [_stays(table, skipped) for skipped in survey.skipped]
+
+
+def _stays(table: Table, skipped: Skipped) -> tuple[Any, ...]:
+    files = _files(table, skipped.partition, skipped.files)
+    return (None, *files, False, skipped.reason, None, None, None, None)
+
+
+def _files(table: Table, partition: Partition, files: Iterable[Candidate]) -> tuple[Any, ...]:
+    listed = list(files)
+    deletes = {delete.key for candidate in listed for delete in candidate.deletes}
+    size = sum(candidate.data.size for candidate in listed)
+    specs = {candidate.data.file.spec_id for candidate in listed}
+    spec_id = specs.pop() if len(specs) == 1 else None
+    return _partition_text(table, partition), spec_id, len(listed), size, len(deletes)
+
+
+def _partition_text(table: Table, partition: Partition) -> str:
+    spec: PartitionSpec = table.specs()[partition[0]]
+    schema = table.schema()
+    parts = []
+    for field, value in zip(spec.fields, partition[1], strict=False):
+        source = schema.find_type(field.source_id) if field.source_id in schema.field_ids else None
+        text = str(value) if source is None else field.transform.to_human_string(source, value)
+        parts.append(f"{field.name}={text}")
+    return "/".join(parts)
+
+
+def _seconds(group: FileGroup, method: str, parallelism: int) -> float:
+    deletes = _DELETES_COST if any(candidate.deletes for candidate in group.files) else 1.0
+    cores = min(parallelism, group.output_files if method == "copy" else max(1, group.size >> 24))
+    return round(0.1 + deletes * group.size / _BYTES_PER_SECOND[method] / max(1, cores), 2)

@@ -1,0 +1,155 @@
+"""Equality delete files as positions: the data files they apply to, the tasks that compare rows, the new files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.table import Table
+
+from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
+from coordinator.connectors.iceberg.manifests.reader import ManifestDataFile
+from coordinator.connectors.iceberg.paths import normalize
+from coordinator.connectors.iceberg.rewrite.groups import Candidate
+from coordinator.connectors.iceberg.rewrite.payloads import OutputPlan, Slice, TaskFactory
+from shared.errors import ErrorCode, ProcessionError
+
+_PATH, _POSITION = 2147483546, 2147483545
+_TASKS_A_CORE = 4
+_MOST_KEYS = 20_000_000
+"""Keys of equality deletes that a task holds in memory: some 2 GB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """Every live equality delete file, and the data files that they apply to, with all their deletes."""
+
+    table: Table
+    equality: tuple[LiveFile, ...]
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def as_vectors(self) -> bool:
+        return self.table.format_version > 2
+
+    def data_files(self, delete: LiveFile) -> list[LiveFile]:
+        """Those that one delete file applies to."""
+        return [c.data for c in self.candidates if any(d.key == delete.key for d in c.deletes)]
+
+
+def plan_conversion(table: Table) -> Conversion:
+    """What the current snapshot holds; raises ProcessionError NOT_SUPPORTED for files that are no plain Parquet."""
+    live = read_live(table, table.current_snapshot())
+    equality = tuple(delete for delete in live.deletes if not delete.is_position_delete)
+    index = DeleteIndex(equality, table.specs())
+    every = DeleteIndex(live.deletes, table.specs())
+    candidates = tuple(Candidate(data, every.of(data)) for data in live.data if index.of(data))
+    keys = sum(delete.file.record_count for delete in equality)
+    if keys > _MOST_KEYS:
+        message = f"Equality deletes hold {keys} keys, more than {_MOST_KEYS}; rewrite_data_files applies them"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+    for file in (*equality, *(candidate.data for candidate in candidates)):
+        if file.file.key_metadata is not None or not file.is_parquet:
+            what = "is encrypted" if file.file.key_metadata is not None else f"is {file.file.file_format}"
+            raise ProcessionError(
+                ErrorCode.NOT_SUPPORTED,
+                f"convert_equality_deletes cannot convert this table: a file {what}: {file.path}",
+            )
+    return Conversion(table, equality, candidates)
+
+
+def payloads(conversion: Conversion, call_id: str, storage: Mapping[str, str], parallelism: int) -> Iterator[bytes]:
+    """Tasks over about equal shares of the data files."""
+    slices = [Slice(_readable(candidate, conversion), candidate.data.size) for candidate in conversion.candidates]
+    slices.sort(key=lambda piece: -piece.size)
+    count = min(len(slices), parallelism * _TASKS_A_CORE)
+    factory = TaskFactory.of(conversion.table, storage)
+    directory = directory_of(conversion.table)
+    for number in range(count):
+        name = f"{number:05d}-{call_id}-deletes"
+        plan = OutputPlan(0, name, directory, (tuple(slices[number::count]),))
+        task = factory.task(plan.parts[0], directory, name, {}, final=False)
+        yield json.dumps({"task": {**task, "fields": []}, "vectors": conversion.as_vectors}).encode()
+
+
+def directory_of(table: Table) -> str:
+    """Where the new files go."""
+    location: str = table.location_provider().new_data_location("x")
+    return location.rpartition("/")[0]
+
+
+def _readable(candidate: Candidate, conversion: Conversion) -> Candidate:
+    """Without position deletes of other formats: rows that they take out too are then deleted twice, which is fine."""
+    if conversion.as_vectors:
+        return candidate
+    return Candidate(candidate.data, tuple(d for d in candidate.deletes if d.is_parquet))
+
+
+@dataclass(frozen=True, slots=True)
+class NewDeletes:
+    """What the tasks wrote: the files, the rows that they take out, and the vectors that they replace."""
+
+    files: tuple[DataFile, ...]
+    rows: int
+    replaced: tuple[LiveFile, ...]
+    data_files: frozenset[str]
+
+
+def new_deletes(conversion: Conversion, answers: Iterable[bytes]) -> NewDeletes:
+    """The answers of all tasks."""
+    by_key = {candidate.data.key: candidate for candidate in conversion.candidates}
+    written = [entry for raw in answers for entry in json.loads(raw)]
+    files, replaced = [], []
+    for entry in written:
+        candidate = by_key[normalize(entry["data_file"])]
+        files.append(_delete_file(entry, candidate.data, vectors=conversion.as_vectors))
+        if conversion.as_vectors:
+            replaced += [d for d in candidate.deletes if d.file.file_format == FileFormat.PUFFIN]
+    keys = frozenset(normalize(entry["data_file"]) for entry in written)
+    return NewDeletes(tuple(files), sum(entry["deleted_rows"] for entry in written), tuple(replaced), keys)
+
+
+def _delete_file(entry: Mapping[str, Any], data: LiveFile, *, vectors: bool) -> DataFile:
+    common = {
+        "content": DataFileContent.POSITION_DELETES,
+        "file_path": entry["path"],
+        "partition": data.file.partition,
+        "record_count": entry["rows"],
+        "file_size_in_bytes": entry["size"],
+    }
+    if vectors:
+        found = ManifestDataFile.from_args(file_format=FileFormat.PUFFIN, **common)
+        found.__dict__["extras"] = {
+            "referenced_data_file": data.path,
+            "content_offset": entry["offset"],
+            "content_size_in_bytes": entry["length"],
+        }
+    else:
+        path = data.path.encode()
+        low, high = (value.to_bytes(8, "little") for value in entry["bounds"])
+        found = ManifestDataFile.from_args(
+            file_format=FileFormat.PARQUET,
+            lower_bounds={_PATH: path, _POSITION: low},
+            upper_bounds={_PATH: path, _POSITION: high},
+            **common,
+        )
+        found.__dict__["extras"] = {"referenced_data_file": data.path}
+    found.spec_id = data.file.spec_id
+    return found
+
+
+def rows_of_dry_run(conversion: Conversion) -> Sequence[Sequence[Any]]:
+    """One row an equality delete file."""
+    rows = []
+    for delete in conversion.equality:
+        files = conversion.data_files(delete)
+        columns = [conversion.table.schema().find_column_name(i) or str(i) for i in delete.file.equality_ids or ()]
+        reason = f"applies to {len(files)} data files" if files else "applies to no data file: it is only removed"
+        rows.append(
+            (delete.path, columns, delete.file.record_count, len(files), sum(file.size for file in files), reason)
+        )
+    return rows

@@ -1,0 +1,106 @@
+"""The order of rows that a sorting rewrite asks of the kernels (``kernels/keys.py`` and ``curves.py``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.sorting import NullOrder, SortDirection, SortField
+from pyiceberg.transforms import (
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    IdentityTransform,
+    MonthTransform,
+    TruncateTransform,
+    YearTransform,
+)
+from pyiceberg.types import IcebergType, PrimitiveType
+
+from coordinator.connectors.iceberg.rewrite.options import RewriteOptions
+from coordinator.connectors.iceberg.rewrite.sorting import SortedBy, resolved
+from shared.errors import ErrorCode, ProcessionError
+
+_TIMES = {YearTransform: "year", MonthTransform: "month", DayTransform: "day", HourTransform: "hour"}
+STRANGE_TYPES = ("unknown", "variant", "geometry", "geography", "timestamp_ns", "timestamptz_ns")
+"""Beginnings of types that our kernels neither sort by nor divide by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """``spec`` is what kernels take; ``sort_order_id`` is given to files when the order is the table's own."""
+
+    spec: Mapping[str, Any]
+    sort_order_id: int | None = None
+
+
+def row_order(table: Table, sorted_by: SortedBy | None, options: RewriteOptions) -> Ordering | str:
+    """The order that a call asks for, or why our kernels cannot sort so; raises ProcessionError for wrong columns."""
+    if sorted_by is None:
+        return _of_table(table)
+    columns = resolved(sorted_by, table)
+    schema = table.schema()
+    found = []
+    for column in columns.columns:
+        field = schema.find_field(column.name)
+        if reason := _unsortable(field.field_type, column.name):
+            return reason
+        given = {"id": field.field_id, "descending": column.direction == "DESC", "nulls_first": column.nulls == "FIRST"}
+        found.append(given if sorted_by.curve is None else {"id": field.field_id, "prefix": options.var_length})
+    if sorted_by.curve is None:
+        exact = not table.sort_order().is_unsorted and len(found) == len(table.sort_order().fields)
+        return Ordering({"columns": found}, table.sort_order().order_id if exact else None)
+    bits = None if options.max_output_size is None else 8 * options.max_output_size
+    return Ordering({"columns": found, "curve": sorted_by.curve, "bits": bits})
+
+
+def _of_table(table: Table) -> Ordering | str:
+    order, schema = table.sort_order(), table.schema()
+    if order.is_unsorted:
+        name = ".".join(table.name())
+        raise ProcessionError(
+            ErrorCode.INVALID_PROCEDURE_ARGUMENT,
+            f"Cannot sort data without a valid sort order: table {name} is unsorted and sorted_by is not given",
+        )
+    found = []
+    for field in order.fields:
+        column = _column(field, schema)
+        if isinstance(column, str):
+            return column
+        found.append(column)
+    return Ordering({"columns": found}, order.order_id)
+
+
+def _column(field: SortField, schema: Schema) -> dict[str, Any] | str:
+    source = next((f for f in schema.fields if f.field_id == field.source_id), None)
+    if source is None:
+        return "the table's sort order names a nested column"
+    if reason := _unsortable(source.field_type, source.name):
+        return reason
+    transform = _transform(field)
+    if transform is None:
+        return f"the table's sort order has {field.transform} of {source.name}"
+    return {
+        "id": source.field_id,
+        "transform": transform,
+        "descending": field.direction == SortDirection.DESC,
+        "nulls_first": field.null_order == NullOrder.NULLS_FIRST,
+    }
+
+
+def _transform(field: SortField) -> str | None:
+    transform = field.transform
+    if isinstance(transform, IdentityTransform):
+        return "identity"
+    if isinstance(transform, (TruncateTransform, BucketTransform)):
+        return str(transform)
+    return _TIMES.get(type(transform))
+
+
+def _unsortable(kind: IcebergType, name: str) -> str | None:
+    if not isinstance(kind, PrimitiveType) or str(kind).startswith(STRANGE_TYPES):
+        return f"column {name} is of type {kind}"
+    return None

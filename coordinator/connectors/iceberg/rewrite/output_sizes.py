@@ -1,0 +1,135 @@
+"""Files of the target size: what was written is cut anew between row groups where the sizes came out otherwise.
+
+How large new files get is known when they are written: deleted rows are gone, and another codec or order compresses
+otherwise. Row groups are then copied as they are into files of the right size, in the order that they have.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from coordinator.connectors.iceberg.rewrite.fragments import Written, empty_fragment, parse_fragment, with_read_rows
+from coordinator.connectors.iceberg.rewrite.groups import output_sizes
+from coordinator.connectors.iceberg.rewrite.rewrite import Rewrite
+from shared.spi.procedure import ProcedureContext
+
+_TOLERANCE = 0.1
+_KERNEL = "join:run"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Row groups ``first`` up to ``last`` of a written file."""
+
+    source: int
+    first: int
+    last: int
+
+
+def resized(rewrite: Rewrite, context: ProcedureContext, fragments: Sequence[bytes]) -> list[bytes]:
+    """The fragments, those of groups whose files miss their sizes replaced by those of files cut anew."""
+    by_group: dict[tuple[int, tuple[Any, ...] | None], list[bytes]] = {}
+    for raw in fragments:
+        plan = rewrite.outputs[parse_fragment(raw).output]
+        by_group.setdefault((plan.group, plan.partition), []).append(raw)
+    kept: list[bytes] = []
+    payloads: list[bytes] = []
+    read: dict[int, int] = {}
+    for found in by_group.values():
+        written = sorted(map(parse_fragment, found), key=lambda w: w.output)
+        files = [w for w in written if w.path is not None]
+        cuts = new_cuts(files, rewrite)
+        if cuts is None:
+            kept += found
+            continue
+        outputs = [w.output for w in written]
+        payloads += _payloads(rewrite, files, cuts, outputs)
+        kept += [empty_fragment(output, 0) for output in outputs[len(cuts) :]]
+        read[outputs[0]] = sum(w.read_rows for w in written)
+        rewrite.parts += [w.path for w in files if w.path is not None]
+    for raw in context.workers.run_tasks(_KERNEL, payloads, description="cut files to size") if payloads else ():
+        context.check_cancelled()
+        # The same output may name several files: the first one found accounts for the rows of the group.
+        kept.append(with_read_rows(raw, read.pop(parse_fragment(raw).output, 0)))
+    return kept
+
+
+def new_cuts(files: Sequence[Written], rewrite: Rewrite) -> list[list[Piece]] | None:
+    """The row groups of each file to make; None when the files are of the right sizes or cannot be cut better."""
+    if not files or rewrite.options.compression_factor != 1:
+        return None
+    sizes = [w.size for w in files]
+    wanted = output_sizes(sum(sizes), rewrite.options)
+    if len(sizes) == len(wanted) and all(
+        abs(a - b) <= _TOLERANCE * wanted[0] for a, b in zip(sizes, wanted, strict=True)
+    ):
+        return None
+    pieces = _row_groups(files)
+    ends = list(accumulate(wanted))
+    cuts: list[list[Piece]] = [[] for _ in wanted]
+    done = 0.0
+    for piece, size in pieces:
+        cuts[min(len(cuts) - 1, bisect_right(ends, done + size / 2))].append(piece)
+        done += size
+    found = [_merged(cut) for cut in cuts if cut]
+    same = [[Piece(i, 0, len(_offsets(file)))] for i, file in enumerate(files)]
+    return None if found == same else found
+
+
+def _offsets(file: Written) -> list[int]:
+    assert file.metrics is not None, "final files carry metrics"
+    offsets: list[int] = file.metrics["split_offsets"]
+    return offsets
+
+
+def _row_groups(files: Iterable[Written]) -> list[tuple[Piece, int]]:
+    """Every row group with its bytes; what surrounds row groups counts for the last."""
+    return [
+        (Piece(i, number, number + 1), end - start)
+        for i, file in enumerate(files)
+        for starts in [_offsets(file)]
+        for number, (start, end) in enumerate(zip(starts, [*starts[1:], file.size], strict=True))
+    ]
+
+
+def _merged(pieces: Iterable[Piece]) -> list[Piece]:
+    found: list[Piece] = []
+    for piece in pieces:
+        if found and found[-1].source == piece.source and found[-1].last == piece.first:
+            found[-1] = Piece(piece.source, found[-1].first, piece.last)
+        else:
+            found.append(piece)
+    return found
+
+
+def _payloads(
+    rewrite: Rewrite, files: Sequence[Written], cuts: Sequence[Sequence[Piece]], outputs: Sequence[int]
+) -> list[bytes]:
+    payloads = []
+    for number, cut in enumerate(cuts):
+        # More files than were planned are counted for the last output.
+        output = outputs[min(number, len(outputs) - 1)]
+        parts = [{"path": files[p.source].path, "size": 0, "groups": (p.first, p.last)} for p in cut]
+        name = f"{rewrite.outputs[output].name}-c{number:05}"  # names sort as the rows do
+        task = rewrite.factory.join_task(rewrite.outputs[output], parts, _nan_counts(files, cut))
+        task |= {"output": {**task["output"], "name": name}, "tag": {"output": output, "part": None}}
+        payloads.append(json.dumps(task).encode())
+    return payloads
+
+
+def _nan_counts(files: Sequence[Written], cut: Iterable[Piece]) -> dict[str, int]:
+    """The sums over the row groups; none when a file says nothing of its row groups."""
+    total: dict[str, int] = {}
+    for piece in cut:
+        file = files[piece.source]
+        if len(file.nan_groups) != len(_offsets(file)):
+            return {}
+        for group in file.nan_groups[piece.first : piece.last]:
+            for column, count in group.items():
+                total[column] = total.get(column, 0) + count
+    return total

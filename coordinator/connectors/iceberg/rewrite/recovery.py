@@ -1,0 +1,170 @@
+"""What became of a call, and removing exactly what it wrote: after a failure, and after a coordinator's death."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+from typing import Literal
+
+from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.maintenance.listing import walk
+from coordinator.connectors.iceberg.manifests.live_files import read_live
+from coordinator.connectors.iceberg.paths import normalize
+from coordinator.connectors.iceberg.properties import pyiceberg_properties
+from coordinator.connectors.iceberg.rewrite.journal import Journal, JournalEntry
+from coordinator.connectors.iceberg.snapshots.replace import CALL_ID
+from coordinator.connectors.iceberg.storage import delete_files, list_directory
+from coordinator.connectors.iceberg.tables.ddl import remove_unfinished
+from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable, is_own_folder
+from shared.errors import ProcessionError
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What recovery did about one call. ``POSTPONED``: its catalog or storage cannot be reached; tried again later."""
+
+    call_id: str
+    schema: str
+    table: str
+    outcome: Literal["COMMITTED", "ABORTED", "POSTPONED"]
+    deleted_files: int
+    problem: str = ""
+
+
+def recover(catalog: TableCatalog, journal: Journal) -> list[Recovered]:
+    """Close every open entry of the journal; to be called at start, before any call of this coordinator begins."""
+    calls = [_recover(catalog, journal, entry) for entry in journal.open_entries(catalog.settings.catalog)]
+    return [*calls, *(_remove(catalog, entry) for entry in catalog.unfinished.open_entries())]
+
+
+def _remove(catalog: TableCatalog, entry: UnfinishedTable) -> Recovered:
+    """A table that was being filled goes; one that got its name in the last moment stays."""
+    try:
+        with mapped(f"{entry.schema}.{entry.shown}"):
+            if catalog.load(entry.schema, entry.name) is None:
+                return _never_made_or_named(catalog, entry)
+            removed = remove_unfinished(catalog, entry.schema, entry.name)
+    except ProcessionError as error:
+        return Recovered(entry.name, entry.schema, entry.shown, "POSTPONED", 0, error.message)
+    return Recovered(entry.name, entry.schema, entry.shown, "ABORTED" if removed else "POSTPONED", 0)
+
+
+def _never_made_or_named(catalog: TableCatalog, entry: UnfinishedTable) -> Recovered:
+    shown = catalog.load(entry.schema, entry.shown)
+    named = shown is not None and shown.location() == entry.location
+    files = []
+    if not named and entry.location is not None and is_own_folder(entry.location):
+        io = catalog.file_io(entry.location)
+        files = [file.location for file in walk(io, entry.location)]
+        # More than a first metadata file is a table that someone else may have renamed meanwhile.
+        files = files if len(files) == 1 and "/metadata/00000-" in files[0] else []
+        delete_files(io, files)
+    catalog.unfinished.close(entry.schema, entry.name)
+    return Recovered(entry.name, entry.schema, entry.shown, "COMMITTED" if named else "ABORTED", len(files))
+
+
+def _recover(catalog: TableCatalog, journal: Journal, entry: JournalEntry) -> Recovered:
+    try:
+        with mapped(f"{entry.schema}.{entry.table}"):
+            table = catalog.load(entry.schema, entry.table)
+            landed = None if table is None else landed_snapshot(table, entry.call_id)
+            io = load_file_io(pyiceberg_properties(catalog.settings)) if table is None else table.io
+            deleted = sweep(io, entry, table, landed)
+    except ProcessionError as error:
+        return Recovered(entry.call_id, entry.schema, entry.table, "POSTPONED", 0, error.message)
+    outcome: Literal["COMMITTED", "ABORTED"] = "ABORTED" if landed is None else "COMMITTED"
+    journal.close(entry.call_id, outcome)
+    return Recovered(entry.call_id, entry.schema, entry.table, outcome, deleted)
+
+
+def landed_snapshot(table: Table, call_id: str) -> Snapshot | None:
+    """The snapshot that a call committed, if it is still in the table's metadata."""
+    for snapshot in table.metadata.snapshots:
+        if snapshot.summary is not None and snapshot.summary.additional_properties.get(CALL_ID) == call_id:
+            return snapshot
+    return None
+
+
+def sweep(io: FileIO, entry: JournalEntry, table: Table | None, landed: Snapshot | None) -> int:
+    """Delete what the call wrote and no snapshot needs; how many files that were."""
+    needed = _needed(entry, table, landed)
+    doomed = [
+        file.location
+        for directory in dict.fromkeys((*entry.directories, entry.metadata_directory))
+        for file in list_directory(io, directory)
+        if entry.call_id in file.location.rpartition("/")[2] and normalize(file.location) not in needed
+    ]
+    doomed += _orphan_metadata(io, entry, table, landed)
+    delete_files(io, doomed)
+    return len(doomed)
+
+
+def _needed(entry: JournalEntry, table: Table | None, landed: Snapshot | None) -> set[str]:
+    """Normalized locations of this call that live snapshots refer to, read from the snapshots themselves."""
+    if table is None:
+        return set()
+    needed: set[str] = set()
+    snapshots = [landed, table.current_snapshot()] if landed is not None else [table.current_snapshot()]
+    for snapshot in snapshots:
+        if snapshot is None:
+            continue
+        needed.add(normalize(snapshot.manifest_list))
+        needed |= {normalize(manifest.manifest_path) for manifest in snapshot.manifests(table.io)}
+        if landed is not None or entry.state == "COMMITTING":
+            needed |= {file.key for file in read_live(table, snapshot, statistics=False).data}
+    if landed is not None:
+        needed |= {normalize(file) for file in entry.files}
+        needed |= _later_manifests(table, entry.call_id, landed)
+    return needed
+
+
+def _later_manifests(table: Table, call_id: str, landed: Snapshot) -> set[str]:
+    """Manifest files of the call that a later snapshot still lists."""
+    return {
+        normalize(manifest.manifest_path)
+        for snapshot in table.metadata.snapshots
+        if (snapshot.sequence_number or 0) >= (landed.sequence_number or 0)
+        for manifest in snapshot.manifests(table.io)
+        if call_id in manifest.manifest_path
+    }
+
+
+def _orphan_metadata(io: FileIO, entry: JournalEntry, table: Table | None, landed: Snapshot | None) -> Iterable[str]:
+    """Table metadata files of attempts of this call that lost: they hold our snapshot with another manifest list.
+
+    A file of another writer that is about to be committed holds the snapshot that landed, and is left alone.
+    """
+    if table is None:
+        return []
+    known = {normalize(table.metadata_location), *(normalize(e.metadata_file) for e in table.metadata.metadata_log)}
+    oldest = entry.begun_at.astimezone(UTC) - timedelta(seconds=5)
+    won = None if landed is None else landed.manifest_list
+    orphans = []
+    for file in list_directory(io, entry.metadata_directory):
+        recent = file.modified is None or file.modified >= oldest
+        if not file.location.endswith(".metadata.json") or normalize(file.location) in known or not recent:
+            continue
+        lists = _manifest_lists(io, file.location, entry.call_id)
+        if lists and won not in lists:
+            orphans.append(file.location)
+    return orphans
+
+
+def _manifest_lists(io: FileIO, location: str, call_id: str) -> set[str]:
+    """Manifest lists of the call's snapshots in a metadata file; none for a file that is no such JSON."""
+    try:
+        with io.new_input(location).open() as source:
+            raw = source.read()
+        if call_id.encode() not in raw:
+            return set()
+        snapshots = json.loads(raw).get("snapshots", [])
+    except (OSError, ValueError):
+        return set()
+    return {s["manifest-list"] for s in snapshots if s.get("summary", {}).get(CALL_ID) == call_id}

@@ -1,0 +1,263 @@
+"""Sorting groups across their files: sample keys, spread rows over ranges in scratch files, sort range by range.
+
+Memory of a task is bounded by a run of rows and by a range, whatever the group. Scratch files carry the call's id in
+their names and lie beside the new data files: what removes those of a failed call removes them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from coordinator.connectors.iceberg.paths import local_path
+from coordinator.connectors.iceberg.rewrite.fragments import Written, empty_fragment, parse_fragment, with_read_rows
+from coordinator.connectors.iceberg.rewrite.groups import FileGroup
+from coordinator.connectors.iceberg.rewrite.packed_writes import join_parts
+from coordinator.connectors.iceberg.rewrite.payloads import Slice, even_slices
+from coordinator.connectors.iceberg.rewrite.rewrite import Rewrite
+from coordinator.connectors.iceberg.storage import delete_files
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.procedure import ProcedureContext, ProcedureProgress
+
+_SMALL_BYTES, _SMALL_CELLS = 16 << 20, 12_000_000
+"""Groups up to these sizes are sorted by one task in memory."""
+_RANGE_BYTES = 64 << 20
+_SCATTER_BYTES = 40 << 20
+_SAMPLED_INPUTS, _SAMPLED_ROWS = 96, 10_000
+_MOST_SAMPLED_ROWS = 60_000
+_ROWS_OF_A_RANGE = 20
+_GROWTH = 6
+"""Decoded bytes a byte of a data file, as far as the number of sampled rows needs to know it."""
+_COMPRESSED_FROM = 4 << 30
+_RANGES_OF_A_FILE = 8
+_MOST_RANGES = 20_000
+
+
+@dataclass(slots=True)
+class Sorting:
+    """One group on its way; sizes in decoded bytes."""
+
+    number: int
+    group: FileGroup
+    outputs: list[int]
+    samples: list[str] = field(default_factory=list)
+    width: float = 1.0
+    scratch: list[str] = field(default_factory=list)
+    pieces: dict[int, list[list[Any]]] = field(default_factory=dict)
+    single: set[int] = field(default_factory=set)
+    worth: set[str] = field(default_factory=set)
+    read_rows: int = 0
+
+    def take(self, answer: Mapping[str, Any]) -> None:
+        """Note what a task that spreads rows says, but for its pieces."""
+        self.read_rows += answer["read_rows"]
+        self.worth |= set(answer["worth"])
+        if answer["path"] is not None:
+            self.scratch.append(answer["path"])
+
+    @property
+    def rows(self) -> int:
+        return sum(candidate.data.file.record_count for candidate in self.group.files)
+
+    @property
+    def kept_rows(self) -> int:
+        return sum(piece[3] for found in self.pieces.values() for piece in found)
+
+    @property
+    def size(self) -> int:
+        return int(self.rows * self.width)
+
+
+def write_sorted(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[int]) -> list[bytes]:
+    """The final fragments of the outputs ``numbers``, whose groups are complete among them."""
+    by_group: dict[int, list[int]] = {}
+    for number in numbers:
+        by_group.setdefault(rewrite.outputs[number].group, []).append(number)
+    small = [(g, outputs[0]) for g, outputs in by_group.items() if _is_small(rewrite, g, outputs)]
+    large = [
+        Sorting(g, rewrite.groups[g], outputs) for g, outputs in by_group.items() if not _is_small(rewrite, g, outputs)
+    ]
+    found = _sort_whole(rewrite, context, small)
+    if large:
+        sample_keys(rewrite, context, large)
+        try:
+            _scatter(rewrite, context, large)
+            found += _gather(rewrite, context, large)
+        finally:
+            delete_files(rewrite.table.io, [path for sorting in large for path in sorting.scratch])
+    return found
+
+
+def _is_small(rewrite: Rewrite, number: int, outputs: Sequence[int]) -> bool:
+    group = rewrite.groups[number]
+    cells = sum(c.data.file.record_count for c in group.files) * len(rewrite.factory.common["fields"])
+    return len(outputs) == 1 and group.size <= _SMALL_BYTES and cells <= _SMALL_CELLS
+
+
+def _order(rewrite: Rewrite) -> dict[str, Any]:
+    assert rewrite.ordering is not None, "only sorted rewrites come here"
+    return dict(rewrite.ordering.spec)
+
+
+def _sort_whole(rewrite: Rewrite, context: ProcedureContext, groups: Sequence[tuple[int, int]]) -> list[bytes]:
+    payloads = []
+    for number, output in groups:
+        plan = rewrite.outputs[output]
+        slices = [Slice(candidate, candidate.data.size) for candidate in rewrite.groups[number].files]
+        task = rewrite.factory.task(slices, plan.directory, plan.name, {"output": output, "part": 0}, final=True)
+        payloads.append(json.dumps({"task": task, "order": _order(rewrite)}).encode())
+    return run_kernels(context, "sorting:whole", payloads, "sorting files")
+
+
+def run_kernels(context: ProcedureContext, kernel: str, payloads: Sequence[bytes], phase: str) -> list[bytes]:
+    """The answers of all tasks, in no order; progress is reported as ``phase``."""
+    found: list[bytes] = []
+    for raw in context.workers.run_tasks(kernel, payloads, description=phase):
+        context.check_cancelled()
+        found.append(raw)
+        context.report(ProcedureProgress(len(found), len(payloads), phase))
+    return found
+
+
+def sample_keys(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[Sorting]) -> None:
+    """Sample the keys of groups, and how wide their rows are."""
+    payloads = []
+    for place, sorting in enumerate(sortings):
+        chosen = _sampled_slices(sorting.group)
+        wanted = min(_MOST_SAMPLED_ROWS, max(_SAMPLED_ROWS, sorting.group.size * _GROWTH // _RANGE_BYTES * 20))
+        tasks = min(len(chosen), 2 * context.workers.parallelism)
+        for start in range(tasks):
+            slices = chosen[start::tasks]
+            task = rewrite.factory.task(slices, "", "", {}, final=False)
+            rows = max(_ROWS_OF_A_RANGE, wanted // len(chosen))
+            payload = {"task": task, "order": _order(rewrite), "rows": rows, "tag": place}
+            payloads.append(json.dumps(payload).encode())
+    for raw in run_kernels(context, "sorting:sample", payloads, "sampling keys"):
+        answer = json.loads(raw)
+        sorting = sortings[answer["tag"]]
+        sorting.width = max(sorting.width, answer["width"])
+        if answer["sample"] is not None:
+            sorting.samples.append(answer["sample"])
+
+
+def _sampled_slices(group: FileGroup) -> list[Slice]:
+    """Row groups here and there in the order of the files, so that data that is nearly sorted is sampled evenly."""
+    places = [(c, i) for c in group.files for i in range(max(1, len(c.data.file.split_offsets or ())))]
+    step = max(1.0, len(places) / _SAMPLED_INPUTS)
+    chosen = [places[int(i * step)] for i in range(min(len(places), _SAMPLED_INPUTS))]
+    return [Slice(c, c.data.size, (i, i + 1) if len(c.data.file.split_offsets or ()) > 1 else None) for c, i in chosen]
+
+
+def _range_count(rewrite: Rewrite, sorting: Sorting, parallelism: int) -> int:
+    outputs = len(sorting.outputs)
+    least = max(parallelism, outputs * rewrite.options.ranges_per_file)
+    if outputs > 1:
+        least = max(least, outputs * _RANGES_OF_A_FILE)
+    return min(_MOST_RANGES, max(least, -(-sorting.size // _RANGE_BYTES)))
+
+
+def _scatter(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[Sorting]) -> None:
+    payloads = scatter_payloads(rewrite, context, sortings, {})
+    for raw in run_kernels(context, "sorting:scatter", payloads, "spreading rows over ranges"):
+        answer = json.loads(raw)
+        sorting = sortings[answer["tag"]["sorting"]]
+        sorting.take(answer)
+        sorting.single |= set(answer["single"])
+        for number, *rest in answer["pieces"]:
+            sorting.pieces.setdefault(number, []).append([answer["path"], *rest])
+
+
+def scatter_payloads(
+    rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[Sorting], more: Mapping[str, Any]
+) -> list[bytes]:
+    """Tasks that read all rows of the groups; their tags have the place of a group in ``sortings``."""
+    payloads = []
+    cores = context.workers.parallelism
+    for place, sorting in enumerate(sortings):
+        plan = rewrite.outputs[sorting.outputs[0]]
+        rounds = -(-sorting.group.size // (_SCATTER_BYTES * cores))
+        plain = local_path(plan.directory) is not None and sorting.size < _COMPRESSED_FROM
+        for number, slices in enumerate(even_slices(sorting.group, rounds * cores)):
+            name = f"{sorting.number:05d}-s{number}-{rewrite.call_id}"
+            task = rewrite.factory.task(slices, plan.directory, name, {"sorting": place}, final=False)
+            payload = {
+                "task": task,
+                "order": None if rewrite.ordering is None else _order(rewrite),
+                "samples": sorted(sorting.samples),
+                "ranges": _range_count(rewrite, sorting, cores),
+                "compression": None if plain else "lz4",
+                **more,
+            }
+            payloads.append(json.dumps(payload).encode())
+    return payloads
+
+
+def _gather(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[Sorting]) -> list[bytes]:
+    total = sum(len(sorting.outputs) for sorting in sortings)
+    parts_each = max(1, -(-context.workers.parallelism // total))
+    payloads, expected = [], {}
+    for sorting in sortings:
+        bins = _contiguous(sorting, len(sorting.outputs) * parts_each)
+        for place, output in enumerate(sorting.outputs):
+            chosen = [b for b in bins[place * parts_each : (place + 1) * parts_each] if b]
+            expected[output] = len(chosen)
+            payloads += [_gather_payload(rewrite, sorting, output, i, chosen) for i in range(len(chosen))]
+    final, parts = [], dict[int, list[Written]]()
+    for raw in run_kernels(context, "sorting:gather", payloads, "sorting ranges"):
+        written = parse_fragment(raw)
+        if expected[written.output] == 1:
+            final.append(raw)
+        else:
+            parts.setdefault(written.output, []).append(written)
+    final += join_parts(rewrite, context, parts)
+    final += [empty_fragment(output, 0) for output, count in expected.items() if count == 0]
+    return _accounted(final, sortings)
+
+
+def _gather_payload(
+    rewrite: Rewrite, sorting: Sorting, output: int, part: int, parts: Sequence[Sequence[int]]
+) -> bytes:
+    ranges = [{"single": n in sorting.single, "pieces": sorted(sorting.pieces[n])} for n in parts[part]]
+    return gather_payload(rewrite, sorting, output, part, ranges, final=len(parts) == 1)
+
+
+def gather_payload(
+    rewrite: Rewrite, sorting: Sorting, output: int, part: int, ranges: Sequence[Any], *, final: bool
+) -> bytes:
+    """A task that writes an output, or when it is not ``final`` a part of one, of ``ranges`` in their order."""
+    plan = rewrite.outputs[output]
+    name = plan.name if final else f"{plan.name}-p{part}"
+    task = rewrite.factory.task((), plan.directory, name, {"output": output, "part": part}, final=final)
+    order = None if rewrite.ordering is None else _order(rewrite)
+    payload = {"task": task, "order": order, "worth": sorted(sorting.worth), "ranges": list(ranges)}
+    return json.dumps(payload).encode()
+
+
+def _contiguous(sorting: Sorting, bins: int) -> list[list[int]]:
+    """Neighbouring ranges in ``bins`` lists of about equal decoded size."""
+    sizes = {number: sum(piece[4] for piece in found) for number, found in sorting.pieces.items()}
+    total = sum(sizes.values()) or 1
+    result: list[list[int]] = [[] for _ in range(bins)]
+    done = 0
+    for number in sorted(sizes):
+        middle = done + sizes[number] / 2
+        result[min(bins - 1, int(middle * bins / total))].append(number)
+        done += sizes[number]
+    return result
+
+
+def _accounted(fragments: Sequence[bytes], sortings: Sequence[Sorting]) -> list[bytes]:
+    """Fragments that say how many rows were read of the table; raises ProcessionError when rows were lost between."""
+    rows = {written.output: written.rows for written in map(parse_fragment, fragments)}
+    read: dict[int, int] = {}
+    for sorting in sortings:
+        found = sum(rows[output] for output in sorting.outputs)
+        if found != sorting.kept_rows:
+            raise ProcessionError(
+                ErrorCode.GENERIC_INTERNAL_ERROR,
+                f"Nothing was committed: {found} rows were written of {sorting.kept_rows} that were sorted",
+            )
+        read[sorting.outputs[0]] = sorting.read_rows
+    return [with_read_rows(raw, read.get(parse_fragment(raw).output, 0)) for raw in fragments]

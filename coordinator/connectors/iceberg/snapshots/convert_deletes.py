@@ -1,0 +1,101 @@
+"""A REPLACE snapshot that swaps equality delete files for position deletes or deletion vectors of the same rows.
+
+Source: Iceberg's action ``ConvertEqualityDeleteFiles`` and ``BaseRewriteFiles``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pyiceberg.exceptions import ValidationException
+from pyiceberg.manifest import DataFile, FileFormat, ManifestContent, ManifestFile
+from pyiceberg.table import Transaction
+from pyiceberg.table.snapshots import Operation, Summary
+
+from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile, entries, holds_live, live
+from coordinator.connectors.iceberg.snapshots.producer import SnapshotProducer
+from coordinator.connectors.iceberg.snapshots.replace import CALL_ID
+from coordinator.connectors.iceberg.snapshots.summary import summarize
+
+
+class ConvertDeletes(SnapshotProducer["ConvertDeletes"]):
+    """Removes ``converted`` and ``replaced`` delete files and adds ``added`` ones on the main branch.
+
+    ``examined`` are the normalized paths of the data files whose rows were compared, each with whether it lost some.
+    Raises ValidationException when other files came that the removed deletes apply to.
+    """
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        *,
+        call_id: str,
+        converted: Iterable[LiveFile],
+        replaced: Iterable[LiveFile] = (),
+        added: Sequence[DataFile] = (),
+        examined: Mapping[str, bool] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(
+            Operation.REPLACE,
+            transaction,
+            transaction._table.io,
+            snapshot_properties={CALL_ID: call_id, **(properties or {})},
+        )
+        self._call_id, self._attempts = call_id, 0
+        self._name_attempt()
+        self._converted = {file.key: file for file in converted}
+        self._replaced = {file.key: file for file in replaced}
+        self._added = list(added)
+        self._examined = dict(examined or {})
+
+    def _refresh_for_retry(self) -> None:
+        super()._refresh_for_retry()
+        self._name_attempt()
+
+    def _name_attempt(self) -> None:
+        # PyIceberg only formats commit_uuid into file names: with the call's id in it, recovery finds the files.
+        self._attempts += 1
+        self.commit_uuid: Any = f"{self._call_id}-{self._attempts}"
+
+    def _manifests(self) -> list[ManifestFile]:
+        head = self._transaction.table_metadata.snapshot_by_name(self._target_branch)
+        if head is None:
+            raise ValidationException("Missing required files to delete: the table has no snapshot any more")
+        manifests = [m for m in self.listed(head) if holds_live(m)]
+        data = [m for m in manifests if m.content == ManifestContent.DATA]
+        deletes = [(m, entries(self._io, m)) for m in manifests if m.content == ManifestContent.DELETES]
+        self._check(
+            [live(entry) for m in data for entry in entries(self._io, m)], [live(e) for _, f in deletes for e in f]
+        )
+        gone = self._converted.keys() | self._replaced.keys()
+        kept = [self.without(m, listed, {live(e).key for e in listed} & gone) for m, listed in deletes]
+        return [*data, *kept, *self.added_manifests(self._added, ManifestContent.DELETES)]
+
+    def _check(self, data: Sequence[LiveFile], deletes: Sequence[LiveFile]) -> None:
+        listed = {delete.key for delete in deletes}
+        if missing := sorted((self._converted.keys() | self._replaced.keys()) - listed):
+            raise ValidationException(f"Missing required files to delete: {', '.join(missing[:5])}")
+        known = {file.key for file in data}
+        if gone := sorted(path for path, lost in self._examined.items() if lost and path not in known):
+            raise ValidationException(f"Cannot commit, data file is not live any more: {gone[0]}")
+        index = DeleteIndex(self._converted.values(), self._transaction.table_metadata.specs())
+        for file in data:
+            if file.key not in self._examined and index.of(file):
+                raise ValidationException(f"Cannot commit, found new data file for converted deletes: {file.path}")
+        for delete in deletes:
+            newer = delete.file.file_format == FileFormat.PUFFIN and delete.key not in self._replaced
+            if newer and self._examined.get(delete.only_data_file or ""):
+                raise ValidationException(f"Cannot commit, found new deletion vector for: {delete.only_data_file}")
+
+    def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
+        return summarize(
+            self._transaction.table_metadata,
+            self._parent_snapshot_id,
+            Operation.REPLACE,
+            added=self._added,
+            removed=[file.file for file in (*self._converted.values(), *self._replaced.values())],
+            properties=snapshot_properties,
+        )

@@ -1,0 +1,88 @@
+"""A snapshot that adds and drops whole data files, with rules of its own for what may have happened meanwhile.
+
+PyIceberg brings transactions, retries and manifest lists. Source: Iceberg ``MergingSnapshotProducer``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from pyiceberg.exceptions import ValidationException
+from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
+from pyiceberg.table import Transaction
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Operation, Summary
+
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile, entries, holds_live, live
+from coordinator.connectors.iceberg.snapshots.producer import SnapshotProducer
+from coordinator.connectors.iceberg.snapshots.summary import summarize
+
+Check = Callable[[TableMetadata], None]
+"""Raises ValidationException when the metadata, as newly read, no longer allows the commit."""
+
+
+class EditFiles(SnapshotProducer["EditFiles"]):
+    """Adds ``added`` and drops ``dropped`` on the main branch; every dropped data file must still be live.
+
+    Delete files that somebody else took out meanwhile are none to drop.
+
+    ``check`` sees the metadata that each attempt builds on, the first one included.
+    """
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        operation: Operation,
+        *,
+        added: Sequence[DataFile] = (),
+        dropped: Iterable[LiveFile] = (),
+        check: Check = lambda _metadata: None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(operation, transaction, transaction._table.io, snapshot_properties=dict(properties or {}))
+        self._added = list(added)
+        self._dropped = {file.key: file for file in dropped}
+        self._gone: set[str] = set()
+        self._check = check
+
+    def stage(self) -> None:
+        """Write the manifests and hand the updates to the transaction; what fails here leaves no file."""
+        try:
+            self.commit()
+        except BaseException:
+            self._clean_all_uncommitted()
+            raise
+
+    def _manifests(self) -> list[ManifestFile]:
+        metadata = self._transaction.table_metadata
+        self._check(metadata)
+        head = metadata.snapshot_by_name(self._target_branch)
+        listed = [] if head is None else [m for m in self.listed(head) if holds_live(m)]
+        changed = self._touched(listed)
+        self._gone = {key for _, gone in changed.values() for key in gone}
+        if missing := sorted(key for key, file in self._dropped.items() if file.is_data and key not in self._gone):
+            raise ValidationException(f"Missing required files to delete: {', '.join(missing[:5])}")
+        kept = [self.without(m, *changed[m.manifest_path]) if m.manifest_path in changed else m for m in listed]
+        return [*self.added_manifests(self._added, ManifestContent.DATA), *kept]
+
+    def _touched(self, manifests: Sequence[ManifestFile]) -> dict[str, tuple[list[ManifestEntry], set[str]]]:
+        """Manifests that list dropped files: their live entries, and the keys of those that go."""
+        found: dict[str, tuple[list[ManifestEntry], set[str]]] = {}
+        kinds = {ManifestContent.DATA if file.is_data else ManifestContent.DELETES for file in self._dropped.values()}
+        for manifest in manifests:
+            if manifest.content not in kinds:
+                continue
+            listed = entries(self._io, manifest)
+            if gone := {live(entry).key for entry in listed} & self._dropped.keys():
+                found[manifest.manifest_path] = listed, gone
+        return found
+
+    def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
+        return summarize(
+            self._transaction.table_metadata,
+            self._parent_snapshot_id,
+            self._operation,
+            added=self._added,
+            removed=[file.file for key, file in self._dropped.items() if key in self._gone],
+            properties=snapshot_properties,
+        )

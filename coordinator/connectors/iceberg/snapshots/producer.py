@@ -1,0 +1,162 @@
+"""PyIceberg's producer of snapshots for every format version, with delete manifests that Iceberg Java can read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Generic, TypeVar
+
+from pyiceberg.manifest import (
+    DataFile,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    ManifestWriter,
+    ManifestWriterV2,
+    manifest_entry_schema_with_data_file,
+    write_manifest,
+)
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import TableMetadataV3
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    AssertRefSnapshotId,
+    SetSnapshotRefUpdate,
+    UpdatesAndRequirements,
+)
+from pyiceberg.table.update.snapshot import _SnapshotProducer
+from pyiceberg.typedef import TableVersion
+from pyiceberg.types import StructType
+
+from coordinator.connectors.iceberg.manifests.live_files import live
+from coordinator.connectors.iceberg.manifests.version_three import (
+    EQUALITY_IDS,
+    ListedSnapshot,
+    ManifestWriterV3,
+    list_manifests,
+    write_manifest_list,
+)
+
+U = TypeVar("U")
+
+
+class DeleteManifestWriter(ManifestWriterV2):
+    """Delete manifests that Iceberg Java can read: PyIceberg's writer always declares data manifests, and gives
+    equality ids as longs, on which Java fails with a ClassCastException."""
+
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
+
+    @property
+    def _meta(self) -> dict[str, str]:
+        return {**super()._meta, "content": "deletes"}
+
+    def _with_partition(self, format_version: TableVersion) -> Schema:
+        entry = super()._with_partition(format_version)
+        file = entry.find_field(2).field_type
+        assert isinstance(file, StructType)
+        fields = [EQUALITY_IDS if field.field_id == EQUALITY_IDS.field_id else field for field in file.fields]
+        return manifest_entry_schema_with_data_file(format_version, StructType(*fields))
+
+
+class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
+    """What differs between format versions; row ids of version 3 are read, kept and assigned.
+
+    Producers say the whole new list in ``_manifests``, which checks every attempt against the head that it builds on.
+    """
+
+    def _deleted_entries(self) -> list[ManifestEntry]:
+        return []
+
+    def _existing_manifests(self) -> list[ManifestFile]:
+        return []
+
+    def _validate_concurrency(self) -> None:
+        """``_manifests`` does."""
+
+    def listed(self, snapshot: Snapshot) -> list[ManifestFile]:
+        """The manifests of a snapshot, with their first row ids."""
+        return list_manifests(self._io, snapshot, self._transaction.table_metadata.format_version)
+
+    def writer(self, spec: PartitionSpec, content: ManifestContent) -> ManifestWriter:
+        """A new manifest of the table's format version."""
+        output = self.new_manifest_output()
+        version = self._transaction.table_metadata.format_version
+        if version == 3:
+            writer = ManifestWriterV3(spec, self.schema(), output, self._snapshot_id, self._compression)
+            writer.deletes = content == ManifestContent.DELETES
+            return writer
+        if content == ManifestContent.DELETES:
+            return DeleteManifestWriter(spec, self.schema(), output, self._snapshot_id, self._compression)
+        return write_manifest(version, spec, self.schema(), output, self._snapshot_id, self._compression)
+
+    def without(self, manifest: ManifestFile, listed: Sequence[ManifestEntry], gone: Collection[str]) -> ManifestFile:
+        """The manifest itself when nothing of it goes, else one with the rest as existing and the gone as deleted."""
+        if not gone:
+            return manifest
+        with self.writer(self.spec(manifest.partition_spec_id), manifest.content) as writer:
+            for entry in listed:
+                if live(entry).key in gone:
+                    writer.delete(entry)
+                else:
+                    writer.existing(entry)
+        remade: ManifestFile = writer.to_manifest_file()
+        return remade
+
+    def added_manifests(
+        self, files: Iterable[DataFile], content: ManifestContent, sequence: int | None = None
+    ) -> list[ManifestFile]:
+        """One manifest a partition spec of new files; their sequence number is the commit's unless it is given."""
+        by_spec: dict[int, list[DataFile]] = {}
+        for file in files:
+            by_spec.setdefault(file.spec_id, []).append(file)
+        written = []
+        for spec_id, found in by_spec.items():
+            with self.writer(self.spec(spec_id), content) as writer:
+                for file in found:
+                    writer.add_entry(
+                        ManifestEntry.from_args(
+                            status=ManifestEntryStatus.ADDED,
+                            snapshot_id=self._snapshot_id,
+                            sequence_number=sequence,
+                            file_sequence_number=None,
+                            data_file=file,
+                        )
+                    )
+            written.append(writer.to_manifest_file())
+        return written
+
+    def _commit(self) -> UpdatesAndRequirements:
+        metadata = self._transaction.table_metadata
+        return self._commit_with_row_ids(metadata) if isinstance(metadata, TableMetadataV3) else super()._commit()
+
+    def _commit_with_row_ids(self, metadata: TableMetadataV3) -> UpdatesAndRequirements:
+        """As PyIceberg's own, with a manifest list and a snapshot of format version 3."""
+        manifests = self._manifests()
+        provider = self._transaction._table.location_provider()
+        location = provider.new_metadata_location(f"snap-{self._snapshot_id}-0-{self.commit_uuid}.avro")
+        self._written_manifest_lists.append(location)
+        sequence, following = metadata.next_sequence_number(), metadata.next_row_id or 0
+        listed = ListedSnapshot(self._snapshot_id, self._parent_snapshot_id, sequence, following)
+        added = write_manifest_list(self._io.new_output(location), manifests, listed, self._compression)
+        snapshot: dict[str, Any] = {
+            "snapshot-id": self._snapshot_id,
+            "parent-snapshot-id": self._parent_snapshot_id,
+            "manifest-list": location,
+            "sequence-number": sequence,
+            "summary": self._summary(self.snapshot_properties),
+            "schema-id": metadata.current_schema_id,
+            "first-row-id": following,
+            "added-rows": added,
+        }
+        branch = self._target_branch or MAIN_BRANCH
+        moved = {"ref-name": branch, "type": "branch", "snapshot-id": self._snapshot_id}
+        head = {"ref": branch, "snapshot-id": metadata.refs[branch].snapshot_id if branch in metadata.refs else None}
+        updates = (
+            AddSnapshotUpdate(snapshot=Snapshot.model_validate(snapshot)),
+            SetSnapshotRefUpdate.model_validate(moved),
+        )
+        return updates, (AssertRefSnapshotId.model_validate(head),)

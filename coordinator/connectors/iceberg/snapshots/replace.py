@@ -1,0 +1,160 @@
+"""A REPLACE snapshot: data files swapped for others with the same rows, deletes that they carried removed with them.
+
+PyIceberg brings transactions, retries and manifest lists; the producer and its conflict rules are ours, because
+PyIceberg's own validation fails on any append and lets deleted rows return after a retry.
+Source: Iceberg ``RewriteFiles`` (``BaseRewriteFiles``, ``MergingSnapshotProducer``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pyiceberg.exceptions import ValidationException
+from pyiceberg.manifest import (
+    DataFile,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+)
+from pyiceberg.table import Transaction
+from pyiceberg.table.snapshots import Operation, Summary
+
+from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile, entries, holds_live, live
+from coordinator.connectors.iceberg.snapshots.producer import SnapshotProducer
+from coordinator.connectors.iceberg.snapshots.summary import summarize
+
+CALL_ID = "procession.call-id"
+"""Snapshot property that names the call: how a restart finds out that a commit landed."""
+
+
+class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
+    """Replaces ``replaced`` by ``added`` on the main branch.
+
+    ``base_sequence`` is the sequence number of the snapshot that was read: added files keep it as theirs, so that
+    equality deletes committed meanwhile still apply to the rows that moved. When they are not ``pinned`` to it, they
+    take the commit's, and such deletes are conflicts. ``applied`` are the delete files that the rewrite applied; those
+    that match no live file any more are removed, or all such ones with ``dangling``.
+    """
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        *,
+        call_id: str,
+        base_sequence: int,
+        pinned: bool = True,
+        replaced: Iterable[LiveFile],
+        added: Sequence[DataFile],
+        applied: Iterable[LiveFile],
+        dangling: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(
+            Operation.REPLACE,
+            transaction,
+            transaction._table.io,
+            snapshot_properties={CALL_ID: call_id, **(properties or {})},
+        )
+        self._call_id = call_id
+        self.attempts = 0
+        self._base_sequence = base_sequence
+        self._pinned = pinned
+        self._replaced = {file.key: file for file in replaced}
+        self._added = list(added)
+        self._applied = {file.key for file in applied}
+        self._dangling = dangling
+        specs = {file.spec_id for file in self._added}
+        self._moves = bool(specs) and any(file.file.spec_id not in specs for file in self._replaced.values())
+        self.removed_deletes: list[LiveFile] = []
+        self._name_attempt()
+
+    def _refresh_for_retry(self) -> None:
+        super()._refresh_for_retry()
+        self._name_attempt()
+
+    def _name_attempt(self) -> None:
+        # PyIceberg only formats commit_uuid into file names: with the call's id in it, recovery finds the files.
+        self.attempts += 1
+        self.commit_uuid: Any = f"{self._call_id}-{self.attempts}"
+
+    def _manifests(self) -> list[ManifestFile]:
+        head = self._transaction.table_metadata.snapshot_by_name(self._target_branch)
+        if head is None:
+            raise ValidationException("Missing required files to delete: the table has no snapshot any more")
+        manifests = [m for m in self.listed(head) if holds_live(m)]
+        data = [m for m in manifests if m.content == ManifestContent.DATA]
+        deletes = [m for m in manifests if m.content == ManifestContent.DELETES]
+        kept, remaining = self._data_manifests(data)
+        sequence = self._base_sequence if self._pinned else None
+        added = self.added_manifests(self._added, ManifestContent.DATA, sequence)
+        return [*added, *kept, *self._delete_manifests(deletes, remaining)]
+
+    def _data_manifests(self, manifests: Sequence[ManifestFile]) -> tuple[list[ManifestFile], list[LiveFile]]:
+        """Manifests without the replaced files, and the live files that stay; raises when one is not live."""
+        found: set[str] = set()
+        stay: list[LiveFile] = []
+        changes: list[tuple[ManifestFile, list[ManifestEntry], set[str]]] = []
+        for manifest in manifests:
+            listed = entries(self._io, manifest)
+            files = [live(entry) for entry in listed]
+            gone = {file.key for file in files if file.key in self._replaced}
+            stay += [file for file in files if file.key not in gone]
+            found |= gone
+            changes.append((manifest, listed, gone))
+        if missing := sorted(self._replaced[key].path for key in self._replaced.keys() - found):
+            raise ValidationException(f"Missing required files to delete: {', '.join(missing[:5])}")
+        return [self.without(*change) for change in changes], stay
+
+    def _delete_manifests(self, manifests: Sequence[ManifestFile], stay: Sequence[LiveFile]) -> list[ManifestFile]:
+        listed = [(manifest, entries(self._io, manifest)) for manifest in manifests]
+        deletes = [live(entry) for _, found in listed for entry in found]
+        self._refuse_new_deletes(deletes)
+        self._refuse_revoked_deletes(deletes)
+        self.removed_deletes = self._unneeded(deletes, stay)
+        gone = {file.key for file in self.removed_deletes}
+        return [self.without(m, found, {live(e).key for e in found} & gone) for m, found in listed]
+
+    def _refuse_new_deletes(self, deletes: Sequence[LiveFile]) -> None:
+        """Position deletes that came after the rewrite read its files name rows at positions that are gone.
+
+        Equality deletes find the rows by themselves, unless the new files are younger or of another partition spec.
+        """
+        newer = [d for d in deletes if d.sequence_number > self._base_sequence]
+        newer = [d for d in newer if d.is_position_delete or not self._pinned or self._moves]
+        index = DeleteIndex(newer, self._transaction.table_metadata.specs())
+        if not index:
+            return
+        for file in self._replaced.values():
+            if index.of(file):
+                kind = "position delete" if index.of(file)[0].is_position_delete else "delete"
+                raise ValidationException(f"Cannot commit, found new {kind} for replaced data file: {file.path}")
+
+    def _refuse_revoked_deletes(self, deletes: Sequence[LiveFile]) -> None:
+        """A rollback may have brought rows back that the new files lack."""
+        if gone := sorted(self._applied - {delete.key for delete in deletes}):
+            raise ValidationException(f"Cannot commit, applied delete files are not live any more: {gone[0]}")
+
+    def _unneeded(self, deletes: Sequence[LiveFile], stay: Sequence[LiveFile]) -> list[LiveFile]:
+        candidates = [d for d in deletes if self._dangling or d.key in self._applied]
+        index = DeleteIndex(candidates, self._transaction.table_metadata.specs())
+        if not index:
+            return []
+        needed = {delete.key for file in stay for delete in index.of(file)}
+        sequence = self._base_sequence if self._pinned else self._transaction.table_metadata.next_sequence_number()
+        for added in self._added:
+            # No position delete can name a file that was just written.
+            matching = index.of(LiveFile(added, sequence))
+            needed |= {delete.key for delete in matching if not delete.is_position_delete}
+        return [d for d in candidates if d.key not in needed]
+
+    def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
+        return summarize(
+            self._transaction.table_metadata,
+            self._parent_snapshot_id,
+            Operation.REPLACE,
+            added=self._added,
+            removed=[file.file for file in (*self._replaced.values(), *self.removed_deletes)],
+            properties=snapshot_properties,
+        )

@@ -1,0 +1,1 @@
+"""What is known of columns and partitions: from manifests, and in statistics files."""

@@ -1,0 +1,103 @@
+"""What the metadata of a table says of its columns: sizes, NULLs, bounds and distinct values, read without a scan."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any
+
+from pyiceberg.conversions import from_bytes
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.types import (
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    NestedField,
+    PrimitiveType,
+)
+
+from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.manifests.live_files import read_live
+from shared.spi.table_statistics import ColumnStatistics, TableStatistics
+
+_WITH_RANGE = (IntegerType, LongType, FloatType, DoubleType, DecimalType, DateType)
+"""Types whose bounds Presto shows."""
+
+
+def table_statistics(catalog: TableCatalog, schema: str, name: str) -> TableStatistics | None:
+    """None when there is no such table. Rows that are deleted but still in files count for the columns."""
+    table = catalog.load(schema, name)
+    if table is None:
+        return None
+    with mapped(f"{schema}.{name}"):
+        snapshot = table.current_snapshot()
+        if snapshot is None:
+            none = tuple(ColumnStatistics(f.name.lower()) for f in table.schema().fields)
+            return TableStatistics(0, none)
+        files = [file.file for file in read_live(table, snapshot).data]
+        rows = sum(file.record_count for file in files)
+        distinct = _distinct(table, snapshot)
+        columns = tuple(_column(field, files, rows, distinct) for field in table.schema().fields)
+        return TableStatistics(rows, columns)
+
+
+def _column(field: NestedField, files: list[Any], rows: int, distinct: Mapping[int, float]) -> ColumnStatistics:
+    sizes, nulls = (_told(field, [getattr(f, of) for f in files]) for of in ("column_sizes", "null_value_counts"))
+    lows, highs = (_bounds(field, [getattr(f, of) for f in files]) for of in ("lower_bounds", "upper_bounds"))
+    whole = len(files) > 0
+    ranged = isinstance(field.field_type, _WITH_RANGE)
+    return ColumnStatistics(
+        field.name.lower(),
+        data_size=float(sum(sizes)) if whole and len(sizes) == len(files) and not ranged else None,
+        distinct_values=distinct.get(field.field_id),
+        nulls_fraction=sum(nulls) / rows if rows and len(nulls) == len(files) else None,
+        low=_shown(min(lows), field) if lows and ranged else None,
+        high=_shown(max(highs), field) if highs and ranged else None,
+    )
+
+
+def _told(field: NestedField, maps: list[Mapping[int, Any] | None]) -> list[Any]:
+    return [of[field.field_id] for of in maps if of is not None and field.field_id in of]
+
+
+def _bounds(field: NestedField, maps: list[Mapping[int, bytes] | None]) -> list[Any]:
+    kind = field.field_type
+    return [from_bytes(kind, raw) for raw in _told(field, maps)] if isinstance(kind, PrimitiveType) else []
+
+
+def _shown(value: Any, field: NestedField) -> str:
+    if isinstance(field.field_type, DateType):
+        return (date(1970, 1, 1) + timedelta(days=value)).isoformat()
+    return str(value)
+
+
+def distinct_values(table: Table, snapshot: Snapshot | None) -> Mapping[str, float]:
+    """Distinct values by column, lower case, as the metadata of the table tells them; no file is read."""
+    if snapshot is None or not table.metadata.statistics:
+        return {}
+    counts = _distinct(table, snapshot)
+    return {f.name.lower(): counts[f.field_id] for f in table.schema().fields if f.field_id in counts}
+
+
+def _distinct(table: Table, snapshot: Snapshot) -> Mapping[int, float]:
+    """Distinct values by field id, of the newest statistics file that an ancestor of the snapshot has."""
+    by_snapshot = {file.snapshot_id: file for file in table.metadata.statistics}
+    found: dict[int, float] = defaultdict(float)
+    current: Snapshot | None = snapshot
+    while current is not None:
+        file = by_snapshot.get(current.snapshot_id)
+        if file is not None:
+            for blob in file.blob_metadata:
+                count = (blob.properties or {}).get("ndv")
+                if count is not None and len(blob.fields) == 1:
+                    found[blob.fields[0]] = float(count)
+            break
+        parent = current.parent_snapshot_id
+        current = None if parent is None else table.snapshot_by_id(parent)
+    return found

@@ -1,0 +1,1 @@
+"""Tables defined and written: CREATE, ALTER, INSERT and the rest, through PyIceberg or Spark."""

@@ -1,0 +1,125 @@
+"""New tables: schema, partition spec, sort order and properties of a TableCreation, and where its files go.
+
+A table of format version 3 is made as version 2 and upgraded by Spark, since PyIceberg does not write version 3; like
+a table that is filled first (CTAS), it has another name until it is complete.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from pyiceberg.catalog import MetastoreCatalog
+from pyiceberg.exceptions import NoSuchNamespaceError, TableAlreadyExistsError
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table.sorting import SortOrder
+from pyiceberg.types import NestedField, TimeType
+
+from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.failures import invalid_property, mapped
+from coordinator.connectors.iceberg.tables.layout import partition_spec, sort_order
+from coordinator.connectors.iceberg.tables.table_properties import canonical, format_version, stored
+from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable
+from coordinator.connectors.iceberg.types import iceberg_type
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.catalog_changes import NewColumn, TableCreation
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """What PyIceberg is asked to make; ``version`` may be 3, which ``properties`` then do not say yet."""
+
+    schema: Schema
+    spec: PartitionSpec
+    order: SortOrder
+    properties: dict[str, str]
+    location: str | None
+    version: int
+
+
+def new_table(creation: TableCreation) -> NewTable:
+    """Raises ProcessionError for types, transforms and properties that Iceberg does not have."""
+    given = canonical(creation.properties)
+    version = format_version(given)
+    schema = _schema(creation.columns)
+    if version == 3 and any(isinstance(f.field_type, TimeType) for f in schema.fields):
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, "Columns of type time are not supported in format version 3")
+    properties = stored(given, creation.comment)
+    if version == 3:
+        properties["format-version"] = "2"
+    entries = [*(given.get("partitioning") or ()), *_of_columns(creation.columns)]
+    spec = partition_spec(schema, entries)
+    order = sort_order(schema, given.get("sorted_by") or ())
+    return NewTable(schema, spec, order, properties, given.get("location"), version)
+
+
+def _schema(columns: Sequence[NewColumn]) -> Schema:
+    numbers = count(len(columns) + 1)
+    fields = []
+    for number, column in enumerate(columns, start=1):
+        kind = iceberg_type(column.type, lambda: next(numbers))
+        fields.append(NestedField(number, column.name, kind, required=not column.nullable, doc=column.comment))
+    if not fields:
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, "A table must have at least one column")
+    return Schema(*fields)
+
+
+def _of_columns(columns: Sequence[NewColumn]) -> list[str]:
+    """Transforms said beside a column: ``day`` and ``bucket(4)`` mean ``day(c)`` and ``bucket(c, 4)``."""
+    entries = []
+    for column in columns:
+        for transform in column.properties.get("partitioning") or ():
+            name = '"' + column.name.replace('"', '""') + '"'
+            head, _, rest = transform.strip().partition("(")
+            if head.lower() == "identity":
+                entries.append(name)
+            elif rest:
+                entries.append(f"{head}({name}, {rest}")
+            else:
+                entries.append(f"{head}({name})")
+    return entries
+
+
+def create(catalog: TableCatalog, new: NewTable, schema: str, name: str, shown: str) -> None:
+    """Make the empty table ``schema.name``; ``shown`` is the name whose folder it gets. Raises ProcessionError."""
+    client = catalog.client()
+    with mapped(f"{schema}.{shown}"):
+        location = new.location or _location(client, schema, shown)
+        if name != shown:
+            catalog.unfinished.begin(UnfinishedTable(schema, name, shown, location))
+        try:
+            client.create_table(
+                (*schema.split("."), name),
+                new.schema,
+                location=location,
+                partition_spec=new.spec,
+                sort_order=new.order,
+                properties=dict(new.properties),
+            )
+        except TableAlreadyExistsError as error:
+            raise already_exists(catalog.settings.catalog, schema, shown) from error
+        except NoSuchNamespaceError as error:
+            raise ProcessionError(ErrorCode.NOT_FOUND, f"Schema {schema} not found") from error
+
+
+def already_exists(catalog: str, schema: str, name: str) -> ProcessionError:
+    """The table was made by someone else meanwhile."""
+    return ProcessionError(ErrorCode.ALREADY_EXISTS, f"Table '{catalog}.{schema}.{name}' already exists")
+
+
+def _location(client: Any, schema: str, name: str) -> str | None:
+    """A folder of its own: a renamed or dropped table may have left files under the plain name. None: server's."""
+    if not isinstance(client, MetastoreCatalog):
+        return None
+    plain: str = client._resolve_table_location(None, schema, name)
+    return f"{plain}-{uuid.uuid4().hex}"
+
+
+def check_location(location: object) -> None:
+    """Refuses what is no location."""
+    if location is not None and not str(location).strip():
+        raise invalid_property("Invalid value for table property 'location': it is empty")

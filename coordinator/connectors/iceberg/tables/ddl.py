@@ -1,0 +1,321 @@
+"""Changes of an Iceberg catalog: through PyIceberg in milliseconds, through Spark where PyIceberg cannot write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import assert_never
+
+from pyiceberg.exceptions import (
+    NamespaceAlreadyExistsError,
+    NamespaceNotEmptyError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+    ValidationError,
+)
+from pyiceberg.table import Table
+from pyiceberg.table.update.schema import UpdateSchema
+from pyiceberg.types import IcebergType
+
+from coordinator.connectors.iceberg.catalog import UNFINISHED, TableCatalog
+from coordinator.connectors.iceberg.failures import invalid_property, mapped
+from coordinator.connectors.iceberg.maintenance.listing import walk
+from coordinator.connectors.iceberg.spark_sql import quoted_path
+from coordinator.connectors.iceberg.storage import delete_files as delete_all_files
+from coordinator.connectors.iceberg.tables.creation import already_exists, check_location, create, new_table
+from coordinator.connectors.iceberg.tables.spark_ddl import ColumnStep, column_step, property_step
+from coordinator.connectors.iceberg.tables.table_properties import UPDATABLE, canonical, changed
+from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
+from coordinator.connectors.iceberg.types import iceberg_type
+from coordinator.connectors.iceberg.views.catalog_views import change_view, view_names, view_store
+from coordinator.connectors.iceberg.views.metadata import view_schema
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.catalog_changes import (
+    CatalogChange,
+    ColumnAddition,
+    ColumnChange,
+    ColumnRemoval,
+    ColumnRename,
+    CommentChange,
+    SchemaCreation,
+    SchemaRemoval,
+    SchemaRename,
+    TableCreation,
+    TablePropertiesChange,
+    TableRemoval,
+    TableRename,
+    TableTruncation,
+    ViewCreation,
+    ViewRemoval,
+    ViewRename,
+)
+from shared.spi.procedure import ProcedureContext
+
+
+def validate(catalog: TableCatalog, change: CatalogChange) -> None:
+    """What can be refused from the change itself: types, transforms, properties. Raises ProcessionError."""
+    match change:
+        case TableCreation():
+            check_location(change.properties.get("location"))
+            new_table(change)
+        case ColumnAddition():
+            if not change.column.nullable:
+                message = "This connector does not support ADD COLUMN with a not null constraint"
+                raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+            _type_of(change.column.type)
+        case ColumnChange(type=kind) if kind is not None:
+            _type_of(kind)
+        case TablePropertiesChange():
+            _check_updatable(change)
+        case SchemaRename():
+            raise ProcessionError(ErrorCode.NOT_SUPPORTED, "This connector does not support renaming schemas")
+        case ViewCreation():
+            if view_store(catalog) is None:
+                raise ProcessionError(ErrorCode.NOT_SUPPORTED, "This connector does not support creating views")
+            view_schema(change.view)
+        case _:
+            pass
+
+
+def apply(catalog: TableCatalog, change: CatalogChange, context: ProcedureContext) -> None:
+    """Carry out one change. Raises ProcessionError; nothing is left of a change that failed."""
+    match change:
+        case SchemaCreation() | SchemaRemoval() | SchemaRename():
+            _change_schema(catalog, change, context)
+        case TableCreation():
+            _create_table(catalog, change, context)
+        case TableRemoval():
+            _drop_table(catalog, change)
+        case TableRename():
+            _rename_table(catalog, change)
+        case TableTruncation():
+            _truncate(catalog, change, context)
+        case TablePropertiesChange():
+            _set_properties(catalog, change, context)
+        case ColumnAddition() | ColumnRemoval() | ColumnRename() | ColumnChange() | CommentChange():
+            _change_columns(catalog, change, context)
+        case ViewCreation() | ViewRemoval() | ViewRename():
+            change_view(catalog, change)
+        case _:
+            assert_never(change)
+
+
+def _change_schema(
+    catalog: TableCatalog, change: SchemaCreation | SchemaRemoval | SchemaRename, context: ProcedureContext
+) -> None:
+    name = f"{catalog.settings.catalog}.{change.schema}"
+    namespace = tuple(change.schema.split("."))
+    with mapped(name):
+        match change:
+            case SchemaCreation():
+                try:
+                    catalog.client().create_namespace(namespace, {k: str(v) for k, v in change.properties.items()})
+                except NamespaceAlreadyExistsError as error:
+                    if not change.if_not_exists:
+                        message = f"Schema '{name}' already exists"
+                        raise ProcessionError(ErrorCode.ALREADY_EXISTS, message) from error
+            case SchemaRemoval():
+                _drop_schema(catalog, change, namespace)
+            case SchemaRename():
+                validate(catalog, change)
+    del context
+
+
+def _drop_schema(catalog: TableCatalog, change: SchemaRemoval, namespace: tuple[str, ...]) -> None:
+    if change.cascade:
+        for table in catalog.tables(change.schema):
+            _drop_table(catalog, TableRemoval(change.schema, table, if_exists=True))
+        for view in view_names(catalog, change.schema):
+            change_view(catalog, ViewRemoval(change.schema, view, if_exists=True))
+    elif view_names(catalog, change.schema):  # PyIceberg counts tables only
+        raise ProcessionError(ErrorCode.SCHEMA_NOT_EMPTY, f"Schema not empty: {change.schema}")
+    try:
+        catalog.client().drop_namespace(namespace)
+    except NamespaceNotEmptyError as error:
+        raise ProcessionError(ErrorCode.SCHEMA_NOT_EMPTY, f"Schema not empty: {change.schema}") from error
+    except NoSuchNamespaceError as error:
+        if not change.if_exists:
+            raise ProcessionError(ErrorCode.NOT_FOUND, f"Schema {change.schema} not found") from error
+
+
+def _create_table(catalog: TableCatalog, change: TableCreation, context: ProcedureContext) -> None:
+    new = new_table(change)
+    if new.version < 3:
+        try:
+            create(catalog, new, change.schema, change.table, change.table)
+        except ProcessionError as error:
+            if error.code is not ErrorCode.ALREADY_EXISTS or not change.if_not_exists:
+                raise
+        return
+    name = unfinished_name(context)
+    create(catalog, new, change.schema, name, change.table)
+    try:
+        upgrade(catalog, change.schema, name, context.workers.run_sql)
+        appear(catalog, change.schema, name, change.table)
+    except BaseException:
+        remove_unfinished(catalog, change.schema, name)
+        raise
+
+
+def unfinished_name(context: ProcedureContext) -> str:
+    """The name under which the statement's table is until it is complete."""
+    return f"{UNFINISHED}{context.session.query_id}"
+
+
+def upgrade(catalog: TableCatalog, schema: str, name: str, run: Callable[[str], object]) -> None:
+    """Version 2 to 3."""
+    run(property_step(catalog.settings.catalog, schema, name, {"format-version": "3"}))
+
+
+def appear(catalog: TableCatalog, schema: str, name: str, shown: str) -> None:
+    """Give a complete table its own name; raises ALREADY_EXISTS when that is taken."""
+    namespace = tuple(schema.split("."))
+    with mapped(f"{schema}.{shown}"):
+        try:
+            catalog.client().rename_table((*namespace, name), (*namespace, shown))
+        except TableAlreadyExistsError as error:
+            raise already_exists(catalog.settings.catalog, schema, shown) from error
+    catalog.unfinished.close(schema, name)
+
+
+def remove_unfinished(catalog: TableCatalog, schema: str, name: str) -> bool:
+    """Take a table that never appeared away, with all its files; False: what cannot go now is left to the next start.
+
+    Its folder is swept as well: files of a writer that was killed are in no metadata.
+    """
+    try:
+        with mapped(f"{schema}.{name}"):
+            table = catalog.load(schema, name)
+            _drop_table(catalog, TableRemoval(schema, name, if_exists=True))
+            if table is not None and is_own_folder(table.location()):
+                delete_all_files(table.io, [file.location for file in walk(table.io, table.location())])
+            catalog.unfinished.close(schema, name)
+    except ProcessionError:
+        return False
+    return True
+
+
+def _drop_table(catalog: TableCatalog, change: TableRemoval) -> None:
+    identifier = (*change.schema.split("."), change.table)
+    with mapped(f"{change.schema}.{change.table}"):
+        try:
+            table = catalog.load(change.schema, change.table)
+            if table is not None:
+                identifier = table.name()
+            if table is not None and table.properties.get("gc.enabled", "true").lower() == "false":
+                catalog.client().drop_table(identifier)
+            else:
+                catalog.client().purge_table(identifier)
+        except NoSuchTableError:
+            if not change.if_exists:
+                raise
+
+
+def _rename_table(catalog: TableCatalog, change: TableRename) -> None:
+    old = (*change.schema.split("."), change.table)
+    new = (*change.new_schema.split("."), change.new_table)
+    with mapped(f"{change.schema}.{change.table}"):
+        try:
+            catalog.client().rename_table(old, new)
+        except TableAlreadyExistsError as error:
+            raise already_exists(catalog.settings.catalog, change.new_schema, change.new_table) from error
+        except NoSuchNamespaceError as error:
+            raise ProcessionError(ErrorCode.NOT_FOUND, f"Schema {change.new_schema} not found") from error
+
+
+def _truncate(catalog: TableCatalog, change: TableTruncation, context: ProcedureContext) -> None:
+    table = catalog.open(change.schema, change.table)
+    if table.current_snapshot() is None:
+        return
+    # Spark drops delete files along with the data; PyIceberg would keep them.
+    context.workers.run_sql(f"TRUNCATE TABLE {quoted_path((context.catalog, change.schema, change.table))}")
+
+
+def _check_updatable(change: TablePropertiesChange) -> None:
+    given = canonical(change.properties)
+    for name in given:
+        if name not in UPDATABLE:
+            raise invalid_property(f"Updating property {name} is not supported")
+    changed(given)
+
+
+def _set_properties(catalog: TableCatalog, change: TablePropertiesChange, context: ProcedureContext) -> None:
+    _check_updatable(change)
+    texts = changed(canonical(change.properties))
+    table = catalog.open(change.schema, change.table)
+    with mapped(f"{change.schema}.{change.table}"):
+        if table.format_version > 2:
+            context.workers.run_sql(property_step(context.catalog, change.schema, change.table, texts))
+            return
+        with table.transaction() as transaction:
+            transaction.set_properties(texts)
+
+
+def _change_columns(catalog: TableCatalog, change: ColumnStep, context: ProcedureContext) -> None:
+    table = catalog.open(change.schema, change.table)
+    if table.format_version > 2:
+        context.workers.run_sql(column_step(context.catalog, change))
+        return
+    with mapped(f"{change.schema}.{change.table}"):
+        if isinstance(change, CommentChange) and change.column is None:
+            _comment_table(table, change.comment)
+            return
+        try:
+            with table.update_schema(case_sensitive=False) as update:
+                _stage(update, table, change)
+        except (ValidationError, ValueError) as error:
+            raise ProcessionError(ErrorCode.NOT_SUPPORTED, _told(error)) from error
+
+
+def _comment_table(table: Table, comment: str | None) -> None:
+    with table.transaction() as transaction:
+        if comment is None:
+            transaction.remove_properties("comment")
+        else:
+            transaction.set_properties(comment=comment)
+
+
+def _stage(update: UpdateSchema, table: Table, change: ColumnStep) -> None:
+    match change:
+        case ColumnAddition(column=column):
+            update.add_column((column.name,), _type_of(column.type), doc=column.comment)
+        case ColumnRemoval(column=name):
+            _refuse_used(table, name)
+            update.delete_column((name,))
+        case ColumnRename(column=name, new_name=new):
+            update.rename_column((name,), new)
+        case ColumnChange(column=name, type=None, nullable=nullable):
+            if nullable:
+                update.make_column_optional((name,))
+            else:
+                update.update_column((name,), required=True)
+        case ColumnChange(column=name, type=kind):
+            assert kind is not None
+            update.update_column((name,), field_type=_type_of(kind))
+        case CommentChange(column=name, comment=comment):
+            assert name is not None
+            update.update_column((name,), doc=comment or "")
+        case _:
+            assert_never(change)
+
+
+def _refuse_used(table: Table, name: str) -> None:
+    """A column that old partition specs or the sort order need stays."""
+    column = table.schema().find_field(name, case_sensitive=False)
+    specs = [field for spec in table.specs().values() for field in spec.fields]
+    if any(f.source_id == column.field_id and str(f.transform) != "void" for f in specs):
+        message = "This connector does not support dropping columns which exist in any of the table's partition specs"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+    if any(f.source_id == column.field_id for f in table.sort_order().fields):
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Column {name} is part of the table's sort order")
+
+
+def _type_of(presto: str) -> IcebergType:
+    numbers = count(1)
+    return iceberg_type(presto, lambda: next(numbers))
+
+
+def _told(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

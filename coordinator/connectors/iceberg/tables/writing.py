@@ -1,0 +1,183 @@
+"""Writes: Spark computes, writes and commits; here the target is prepared and what was committed is accounted for.
+
+Every commit of a statement carries its query id as a snapshot property, so its own snapshot, and from that the exact
+number of rows, is found whatever else was committed meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation, Snapshot
+from pyiceberg.types import TimeType
+
+from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
+from coordinator.connectors.iceberg.snapshots.metadata_deletes import delete_files
+from coordinator.connectors.iceberg.spark_sql import quoted_path
+from coordinator.connectors.iceberg.tables.creation import create, new_table
+from coordinator.connectors.iceberg.tables.ddl import appear, remove_unfinished, unfinished_name, upgrade
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.catalog_changes import TableCreation
+from shared.spi.table_writes import TableWrite, WriteContext
+
+QUERY_ID = "procession.query-id"
+_MERGED = "spark.merge-into.num-target-rows-"
+_CONFLICT = re.compile(r"CommitFailedException|ValidationException|Found conflicting files|conflict", re.IGNORECASE)
+_UNKNOWN = re.compile(r"CommitStateUnknownException|Cannot determine whether the commit was successful")
+_NULL = re.compile(r"NOT_NULL_ASSERT_VIOLATION.*?field:\s*([^\s.]+)", re.DOTALL)
+
+
+def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> int:
+    """Rows of the write. Raises ProcessionError; then nothing was committed, except where the error says otherwise."""
+    if write.creation is not None:
+        return _create_and_fill(catalog, write, write.creation, context)
+    table = catalog.open(write.schema, write.table)
+    if write.kind == "DELETE" and (write.all_rows or write.row_filter is not None):
+        deleted = delete_files(table, write.row_filter, {QUERY_ID: context.query_id, "engine-name": "procession"})
+        if deleted is not None:
+            return deleted
+    _check_writable(table, write)
+    counted = _count_ahead(table, write, context)
+    _run(write, write.table, context)
+    after = catalog.open(write.schema, write.table)
+    _check_positions(after, write, context)
+    return _rows(after, write, context) if counted is None else counted
+
+
+def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCreation, context: WriteContext) -> int:
+    """CTAS: the table gets its name when it is complete, so that nobody sees it half full."""
+    new = new_table(creation)
+    name = unfinished_name(context.procedure)
+    create(catalog, new, write.schema, name, write.table)
+    try:
+        _check_readable(catalog.open(write.schema, name), write)
+        if new.version == 3:
+            upgrade(catalog, write.schema, name, context.run)
+        if not write.no_rows:
+            _run(write, name, context)
+        context.procedure.check_cancelled()
+        appear(catalog, write.schema, name, write.table)
+    except BaseException:
+        remove_unfinished(catalog, write.schema, name)
+        raise
+    return _rows(catalog.open(write.schema, write.table), write, context)
+
+
+def _check_writable(table: Table, write: TableWrite) -> None:
+    _check_readable(table, write)
+    if not write.by_position:
+        return
+    snapshot = table.current_snapshot()
+    if (None if snapshot is None else snapshot.snapshot_id) != write.snapshot_id:
+        message = f"Table {write.schema}.{write.table} was changed while the statement was planned; send it again"
+        raise ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=True)
+    mode = table.properties.get("write.merge.mode", "copy-on-write")
+    if write.kind == "UPDATE" and (table.format_version < 2 or mode != "merge-on-read"):
+        message = (
+            "Iceberg table updates with subqueries require at least format version 2 and write.merge.mode must be "
+            "merge-on-read"
+        )
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+
+
+def _count_ahead(table: Table, write: TableWrite, context: WriteContext) -> int | None:
+    """Rows that a DELETE will remove, where its summary will not tell: files rewritten that have deletes already."""
+    if not (write.by_position and write.kind == "DELETE"):
+        return None
+    snapshot = table.current_snapshot()
+    summary = {} if snapshot is None else _summary(snapshot)
+    copied = table.properties.get("write.delete.mode", "copy-on-write") != "merge-on-read"
+    if not copied or summary.get("total-delete-files") == "0":
+        return None
+    chosen = write.after.removeprefix("WHERE (_file, _pos) IN ")
+    (row,) = context.run(f"SELECT count(*) AS n FROM {chosen}")  # noqa: S608 - the planned query itself
+    return int(row["n"])
+
+
+def _check_positions(table: Table, write: TableWrite, context: WriteContext) -> None:
+    """Positions hold while files stay: tell when another commit rewrote some in the moment between."""
+    own = next((s for s in table.metadata.snapshots if _property(s, QUERY_ID) == context.query_id), None)
+    if own is None or not write.by_position:
+        return
+    parent = own.parent_snapshot_id
+    while parent is not None and parent != write.snapshot_id:
+        between = table.snapshot_by_id(parent)
+        if between is None or between.summary is None or between.summary.operation is not Operation.APPEND:
+            message = (
+                f"{write.kind} of {write.schema}.{write.table} was committed (snapshot {own.snapshot_id}), but another "
+                "commit moved rows at the same moment: some may be left; send it again"
+            )
+            raise ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=True)
+        parent = between.parent_snapshot_id
+
+
+def _check_readable(table: Table, write: TableWrite) -> None:
+    if any(isinstance(field.field_type, TimeType) for field in table.schema().fields):
+        message = f"Table {write.schema}.{write.table} has a column of type time, which Spark cannot write"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+
+
+def _run(write: TableWrite, name: str, context: WriteContext) -> None:
+    target = quoted_path((write.catalog, *write.schema.split("."), name))
+    context.procedure.check_cancelled()
+    try:
+        context.run(f"{write.before} {target} {write.after}")
+    except ProcessionError as error:
+        raise _told(error, write) from error
+
+
+def _told(error: ProcessionError, write: TableWrite) -> ProcessionError:
+    """Spark's and Iceberg's failures of a write under Presto's codes and texts."""
+    if error.code is not ErrorCode.REMOTE_TASK_ERROR:
+        return error
+    told = f"{type(error.__cause__).__name__}: {error.__cause__}: {error.message}"
+    name = f"{write.schema}.{write.table}"
+    null = _NULL.search(told)
+    if null is not None:
+        message = f"NULL value not allowed for NOT NULL column: {null[1]}"
+        return ProcessionError(ErrorCode.CONSTRAINT_VIOLATION, message)
+    if "MERGE_CARDINALITY_VIOLATION" in told:
+        message = "One MERGE target table row matched more than one source row"
+        return ProcessionError(ErrorCode.MERGE_TARGET_ROW_MULTIPLE_MATCHES, message)
+    if _UNKNOWN.search(told):
+        return CommitOutcomeUnknownError(
+            ErrorCode.ICEBERG_COMMIT_ERROR, f"It is unknown whether the write to {name} landed"
+        )
+    if _CONFLICT.search(told):
+        reason = error.message.removeprefix("Spark failed: ")
+        message = f"The write to {name} conflicts with a concurrent one; send it again: {reason}"
+        return ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=True)
+    return error
+
+
+def _rows(table: Table, write: TableWrite, context: WriteContext) -> int:
+    """From the summary of the statement's own snapshot; no snapshot means that nothing changed."""
+    own = [s for s in table.metadata.snapshots if _property(s, QUERY_ID) == context.query_id]
+    return sum(_count(_summary(s), write.kind) for s in own)
+
+
+def _count(summary: Mapping[str, str], kind: str) -> int:
+    def number(name: str) -> int:
+        return int(summary.get(name, "0"))
+
+    merged = [number(f"{_MERGED}{what}") for what in ("inserted", "updated", "deleted")]
+    if any(name.startswith(_MERGED) for name in summary):
+        return sum(merged)
+    if kind == "DELETE":
+        return number("deleted-records") - number("added-records") + _newly_deleted(summary)
+    return number("added-records")
+
+
+def _newly_deleted(summary: Mapping[str, str]) -> int:
+    return int(summary.get("added-position-deletes", "0")) - int(summary.get("removed-position-deletes", "0"))
+
+
+def _summary(snapshot: Snapshot) -> Mapping[str, str]:
+    return {} if snapshot.summary is None else snapshot.summary.additional_properties
+
+
+def _property(snapshot: Snapshot, name: str) -> str | None:
+    return _summary(snapshot).get(name)
