@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timezone
-from itertools import chain, count
 from typing import Any
 
 from msgspec.structs import replace
@@ -18,12 +17,13 @@ from coordinator.analyzer.builders import (
     function_call,
     special,
     typed,
-    value_of,
 )
+from coordinator.analyzer.call_binding import ALIASES, Analyze, bind_call, common_type
 from coordinator.analyzer.casts import can_cast
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.moments import note_clock
-from coordinator.analyzer.syntax import CAST, EXTRACT, LITERAL, PARAMETER, POSITION, TRY_CAST, function_name
+from coordinator.analyzer.syntax import function_name
+from coordinator.analyzer.token_rewriter import CAST, EXTRACT, LITERAL, PARAMETER, POSITION, TRY_CAST
 from coordinator.analyzer.typed_literals import timestamp_literal, typed_literal
 from coordinator.analyzer.types import (
     BOOLEAN,
@@ -32,11 +32,9 @@ from coordinator.analyzer.types import (
     TIME_TZ,
     TIMESTAMP,
     TIMESTAMP_TZ,
-    UNKNOWN,
     VARCHAR,
     common_super_type,
     displayed,
-    function_type,
     is_comparable,
     is_orderable,
     read_type,
@@ -44,18 +42,14 @@ from coordinator.analyzer.types import (
     type_text,
 )
 from shared.errors import ErrorCode, ProcessionError
-from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, Variable, type_of
-from shared.plan.types import Type
+from shared.plan.expressions import Call, Lambda, RowExpression, type_of
 
-Analyze = Callable[[Any, Context], RowExpression]
-_ALIASES = {"substring": "substr"}
 _EXTRACT = {
     "day_of_month": "day", "dow": "day_of_week", "day_of_week": "day_of_week", "doy": "day_of_year",
     "day_of_year": "day_of_year", "year_of_week": "year_of_week", "yow": "year_of_week",
     **{f: f for f in ("year", "quarter", "month", "week", "day", "hour", "minute", "second",
                       "timezone_hour", "timezone_minute")},
 }  # fmt: skip
-_NOT_EXACT = ("date", "timestamp", "timestamp with time zone", "time", "time with time zone")
 
 
 def analyze_call(node: Any, context: Context, analyze: Analyze) -> RowExpression:
@@ -73,7 +67,7 @@ def analyze_call(node: Any, context: Context, analyze: Analyze) -> RowExpression
     context.only(inner, "this", "expressions")
     if condition_node is None and name in _SPECIAL:
         return _SPECIAL[name](inner, context, analyze)
-    name = _ALIASES.get(name, name)
+    name = ALIASES.get(name, name)
     if _is_aggregate(name):
         return _aggregate(node, inner, name, condition_node, context, analyze)
     if condition_node is not None:
@@ -156,127 +150,6 @@ def sort_item(node: Any, expression: RowExpression, context: Context) -> SortIte
 def _nulls_first(node: Any) -> bool:
     # sqlglot marks NULLS FIRST with nulls_first=True; Presto's default is NULLS LAST whatever the direction.
     return bool(node.args.get("nulls_first"))
-
-
-def bind_call(
-    node: Any, name: str, arguments: Sequence[Any], context: Context, analyze: Analyze, kinds: Sequence[str]
-) -> RowExpression:
-    """A call of a registered function over argument trees."""
-    if len(arguments) == 1 and type(arguments[0]).__name__ == "Star":
-        if name != "count":
-            raise context.error(node, f"Star not allowed as argument of {name}")
-        arguments = ()
-    trees = list(arguments)
-    values = [None if type(t).__name__ == "Lambda" else analyze(t, context) for t in trees]
-    bodies: dict[int, Lambda] = {}
-
-    arities: dict[int, int] = {}
-
-    def typer(position: int, types: tuple[Type, ...]) -> Type | None:
-        if len(trees[position].expressions) != len(types):
-            arities.setdefault(position, len(types))
-            return None
-        bodies[position] = _lambda(trees[position], types, context, analyze)
-        return typed(bodies[position].body)
-
-    if name == "concat" and len(values) < 2 and values and values[0] is not None:
-        _refuse_one_part(typed(values[0]))
-    bound = registry.bind(name, [None if v is None else typed(v) for v in values], kinds, typer)
-    if bound is None:
-        for position, wanted in arities.items():
-            given = len(trees[position].expressions)
-            message = f"Expected a lambda that takes {wanted} argument(s) but got {given}"
-            raise context.error(trees[position], message)
-        raise unbound(node, name, [("function" if v is None else type_of(v)) for v in values], context)
-    if name == "reduce_agg" and not _is_literal(values[1]):
-        raise context.error(trees[1], "REDUCE_AGG only supports non-NULL literal as the initial value")
-    return _bound_call(bound, name, values, bodies, context)
-
-
-def _is_literal(value: RowExpression | None) -> bool:
-    """A constant that is not NULL, cast or in a constructor."""
-    if isinstance(value, Constant):
-        return value_of(value) is not None
-    if isinstance(value, Call) and value.displayName in ("CAST", "ARRAY", "map"):
-        return all(_is_literal(argument) for argument in value.arguments)
-    return isinstance(value, SpecialForm) and value.form == "ROW_CONSTRUCTOR" and all(map(_is_literal, value.arguments))
-
-
-def _refuse_one_part(kind: Type) -> None:
-    if kind.base in ("varchar", "varbinary", "char"):
-        message = "There must be two or more concatenation arguments"
-        raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, message)
-
-
-def _bound_call(
-    bound: registry.BoundFunction,
-    name: str,
-    values: Sequence[RowExpression | None],
-    bodies: dict[int, Lambda],
-    context: Context,
-) -> Call:
-    coerced: list[RowExpression] = []
-    for position, (value, expected) in enumerate(zip(values, bound.arguments, strict=True)):
-        if value is not None:
-            coerced.append(coerce(value, expected, context.zone))
-            continue
-        body = bodies[position]
-        result = expected.arguments[-1]
-        if typed(body.body) != result:
-            body = replace(body, body=coerce(body.body, result))
-        coerced.append(body)
-    return function_call(name, coerced, bound.result, kind=bound.kind.upper())
-
-
-def _lambda(node: Any, types: tuple[Type, ...], context: Context, analyze: Analyze) -> Lambda:
-    context.only(node, "this", "expressions")
-    names = [str(p.this).lower() for p in node.expressions]
-    # A column that the body captures may have the name of a parameter.
-    taken = context.variable_names()
-    own = [next(c for c in chain((n,), (f"{n}_{i}" for i in count(1))) if c not in taken) for n in names]
-    variables = {n: Variable(name=o, type=type_text(t)) for n, o, t in zip(names, own, types, strict=True)}
-    body = analyze(node.this, context.inside_lambda(variables))
-    place = context.place(node)
-    return Lambda(
-        sourceLocation=place, argumentTypes=tuple(type_text(t) for t in types), arguments=tuple(own), body=body
-    )
-
-
-def call(
-    node: Any, name: str, values: Sequence[RowExpression], context: Context, *, display: str | None = None
-) -> Call:
-    """A call of a registered function over analyzed arguments."""
-    bound = registry.bind(name, [typed(v) for v in values], ("scalar",))
-    if bound is None:
-        raise unbound(node, name, [type_of(v) for v in values], context)
-    built = _bound_call(bound, name, values, {}, context)
-    return function_call(name, built.arguments, bound.result, display=display or name)
-
-
-def unbound(node: Any, name: str, types: Sequence[str], context: Context) -> ProcessionError:
-    """Presto's error for a call that no signature takes."""
-    if not registry.exists(name):
-        return context.error(node, f"Function {name} not registered")
-    message = (
-        f"Unexpected parameters ({', '.join(types)}) for function {name}. Expected: {registry.expected_text(name)}"
-    )
-    return context.error(node, message)
-
-
-def common_type(
-    node: Any, values: Sequence[RowExpression], what: str, context: Context, places: Sequence[Any] = ()
-) -> Type:
-    """The type that all values coerce to; one that does not is told at its place, without places at ``node``."""
-    common: Type = UNKNOWN
-    for position, value in enumerate(values):
-        widened = common_super_type(common, typed(value))
-        if widened is None:
-            message = f"All {what} operands must be the same type: {type_text(common)}"
-            if what in ("CASE", "IF"):
-                message = f"All {what} results must be the same type: {type_text(common)}"
-            raise context.error(places[position] if places else node, message)
-        common = widened
-    return common
 
 
 def _cast(node: Any, context: Context, analyze: Analyze) -> RowExpression:
@@ -421,19 +294,6 @@ def _moment(node: Any, context: Context, _analyze: Analyze) -> RowExpression:
         return constant(started, TIMESTAMP_TZ)
     text = f"{started:%Y-%m-%d %H:%M:%S}.{started.microsecond // 1000:03d} {context.session.time_zone}"
     return timestamp_literal(text)
-
-
-def constant_integer(expression: RowExpression) -> int | None:
-    """The value of an integer constant, or None."""
-    if isinstance(expression, Constant):
-        value = value_of(expression)
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
-    return None
-
-
-def lambda_type(expression: Lambda) -> Type:
-    """The function type of a lambda."""
-    return function_type(tuple(read_type(t) for t in expression.argumentTypes), typed(expression.body))
 
 
 _SPECIAL: dict[str, Callable[[Any, Context, Analyze], RowExpression]] = {

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator.analyzer.syntax import FUNCTION_PREFIX, function_name
+from coordinator.analyzer.syntax import function_name
+from coordinator.analyzer.token_rewriter import FUNCTION_PREFIX
 
 _OPERATORS = {
     "Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Mod": "%", "EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=",

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from coordinator.analyzer import calls
+from coordinator.analyzer import call_binding, calls
 from coordinator.analyzer.builders import coerce, constant, function_call, not_, special, typed
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.literal_nodes import (
@@ -216,7 +216,7 @@ def _binary(node: Any, context: Context) -> RowExpression:
     for part in reversed(spine):
         right = _analyze(part.expression, context)
         if type(part).__name__ == "DPipe":
-            result = calls.call(part, "concat", (result, right), context, display="CONCAT")
+            result = call_binding.call(part, "concat", (result, right), context, display="CONCAT")
         else:
             result = arithmetic(part, _ARITHMETIC[type(part).__name__], result, right, context)
         result = _placed(result, part, context)
@@ -362,7 +362,7 @@ def _case(node: Any, context: Context) -> RowExpression:
         branches.append((condition, _analyze(branch.args["true"], context)))
     default = node.args.get("default")
     otherwise = _analyze(default, context) if default is not None else constant(None, UNKNOWN)
-    result = calls.common_type(node, [v for _, v in branches] + [otherwise], "CASE", context)
+    result = call_binding.common_type(node, [v for _, v in branches] + [otherwise], "CASE", context)
     whens = [special("WHEN", result, c, coerce(v, result, context.zone)) for c, v in branches]
     return special("SWITCH", result, constant(True, BOOLEAN), *whens, coerce(otherwise, result, context.zone))
 
@@ -377,7 +377,7 @@ def _at_time_zone(node: Any, context: Context) -> RowExpression:
     if kind.base in ("timestamp", "time"):
         target = "time with time zone" if kind.base == "time" else "timestamp with time zone"
         value = coerce(value, Type(target), context.zone)
-    return calls.call(node, "at_timezone", (value, zone), context)
+    return call_binding.call(node, "at_timezone", (value, zone), context)
 
 
 def _subquery(node: Any, context: Context) -> RowExpression:

@@ -10,7 +10,8 @@ from sqlglot.tokens import Token
 
 from coordinator.analyzer.literal_nodes import literal_expression
 from coordinator.analyzer.locations import Places
-from coordinator.analyzer.syntax import REWRITTEN, parse_query, query_tokens
+from coordinator.analyzer.syntax import parse_query, query_tokens
+from coordinator.analyzer.token_rewriter import REWRITTEN
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.planned_statement import Column
 from coordinator.planner.query.planner import QueryPlanner

@@ -7,7 +7,8 @@ from typing import Any
 
 from coordinator.analyzer.constants import typed_constant
 from coordinator.analyzer.context import Context
-from coordinator.analyzer.syntax import BEFORE, function_name
+from coordinator.analyzer.syntax import function_name
+from coordinator.analyzer.token_rewriter import BEFORE
 from coordinator.analyzer.types import type_text
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.connector import Before, Version

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from coordinator.analyzer import calls, expressions, registry
+from coordinator.analyzer import call_binding, calls, expressions, registry
 from coordinator.analyzer.builders import coerce, typed, value_of
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.operators import arithmetic
@@ -77,7 +77,7 @@ def window_call(node: Any, context: Context) -> WindowCall:
         raise context.error(block, f"DISTINCT in window function parameters not yet supported: {_shown(node)}")
     if not {s.kind for s in registry.registry().get(name, ())} & {"window", "aggregate"} and registry.exists(name):
         raise context.error(block, f"Not a window function: {name}")
-    call = calls.bind_call(inner, name, arguments, context, analyze, ("window", "aggregate"))
+    call = call_binding.bind_call(inner, name, arguments, context, analyze, ("window", "aggregate"))
     assert isinstance(call, Call)
     call = replace(call, sourceLocation=context.place(inner))
     _refuse_offset(name, call)
