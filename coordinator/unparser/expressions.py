@@ -9,10 +9,20 @@ from sqlglot import exp
 from coordinator.analyzer.builders import NAMESPACE, constant, typed, value_of
 from coordinator.analyzer.interpreter import NotConstantError, evaluate
 from coordinator.analyzer.literals import zone_of
-from coordinator.analyzer.types import INTEGERS, NUMERIC, displayed, length_of
+from coordinator.analyzer.types import INTEGERS, displayed, length_of
 from coordinator.unparser.casts import SHOWN, names_of, renamed, shown_as_text, text_to_text
 from coordinator.unparser.constants import literal, row
 from coordinator.unparser.functions import SCALARS, apply, needs_cast
+from coordinator.unparser.program_choice import (
+    COMPARISON,
+    OPAQUE,
+    TEXT,
+    carries_zone,
+    cast_in_python,
+    needs_python,
+    operator_in_python,
+    wholly_in_python,
+)
 from coordinator.unparser.programs import python_call, runs_in_python
 from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.session_zone import session_zone
@@ -29,12 +39,7 @@ from shared.plan.expressions import (
 )
 from shared.plan.types import Type
 
-_COMPARISON = {
-    "equal": exp.EQ, "not_equal": exp.NEQ, "less_than": exp.LT, "less_than_or_equal": exp.LTE,
-    "greater_than": exp.GT, "greater_than_or_equal": exp.GTE,
-}  # fmt: skip
 _ARITHMETIC = {"add": exp.Add, "subtract": exp.Sub, "multiply": exp.Mul}
-_TEXT = ("varchar", "char")
 _UTC = zone_of("UTC")
 
 
@@ -64,7 +69,7 @@ def _expression(node: RowExpression, dialect: str) -> Any:
 
 def _special(form: SpecialForm, dialect: str) -> Any:
     kind = typed(form)
-    if dialect == "spark" and form.form in ("IF", "SWITCH", "COALESCE") and _needs_python(form, dialect):
+    if dialect == "spark" and form.form in ("IF", "SWITCH", "COALESCE") and needs_python(form, dialect):
         # Spark computes Python functions before the branches are chosen: errors of rows that take another one.
         return python_call(form, dialect, expression)
     if form.form in ("IN", "NULL_IF") and typed(form.arguments[0]).base in ("array", "row", "map"):
@@ -125,7 +130,7 @@ def _call(node: Call, dialect: str) -> Any:
         return _try(node, dialect)
     if function == "like":
         return _like(node, dialect)
-    if _wholly_in_python(node, function, dialect):
+    if wholly_in_python(node, function, dialect):
         return python_call(node, dialect, expression)
     arguments = [expression(a, dialect) for a in node.arguments]
     if function == "not":
@@ -153,78 +158,6 @@ def _function(node: Call, function: str, arguments: list[Any], dialect: str) -> 
             return python_call(node, dialect, expression)
         raise unsupported(f"Function {function} with {len(arguments)} arguments", dialect) from error
     return cast(result, kind, dialect) if needs_cast(function, kind, dialect) else result
-
-
-def _wholly_in_python(node: Call, function: str, dialect: str) -> bool:
-    """Functions that only the kernels get right, and lambdas over what only the kernels have."""
-    if function not in _BUILT and _kernels_alone(function, dialect):
-        return True
-    first = typed(node.arguments[0]).base if node.arguments and not isinstance(node.arguments[0], Lambda) else ""
-    if runs_in_python(function) and any(_carries_zone(a) for a in node.arguments):
-        return True
-    if first in _BY_KERNELS.get(function, ()) or (dialect == "spark" and first in _NO_CLOCKS):
-        return True
-    lambdas = [a for a in node.arguments if isinstance(a, Lambda)]
-    return dialect == "spark" and any(_needs_python(a.body, dialect) for a in lambdas)
-
-
-def _carries_zone(node: RowExpression) -> bool:
-    """A computed moment may have a zone of its own, which the engines drop; columns are in UTC."""
-    return not isinstance(node, Lambda | Variable) and typed(node).base == "timestamp with time zone"
-
-
-def _kernels_alone(function: str, dialect: str) -> bool:
-    if function.startswith("$") or not runs_in_python(function):
-        return False
-    return function not in SCALARS[dialect]
-
-
-def _needs_python(node: RowExpression, dialect: str) -> bool:
-    """Whether anything inside becomes a call of a Python function."""
-    if isinstance(node, Lambda):
-        return _needs_python(node.body, dialect)
-    if isinstance(node, Call) and isinstance(node.functionHandle, StaticFunctionHandle):
-        function = node.functionHandle.signature.name.removeprefix(NAMESPACE)
-        if function in ("$operator$cast", "try_cast"):
-            if _cast_in_python(typed(node.arguments[0]), typed(node), dialect):
-                return True
-        elif function.startswith("$operator$"):
-            kinds = [typed(a) for a in node.arguments]
-            if _operator_in_python(function.removeprefix("$operator$"), kinds, dialect):
-                return True
-        elif function not in _BUILT and _kernels_alone(function, dialect):
-            return True
-    arguments = node.arguments if isinstance(node, Call | SpecialForm) else ()
-    return any(_needs_python(a, dialect) for a in arguments)
-
-
-_BY_KERNELS = {
-    "cardinality": ("hyperloglog", "khyperloglog", "setdigest"),
-    **dict.fromkeys(("reverse", "lpad", "rpad", "substr"), ("varbinary",)), "truncate": ("decimal", "real"),
-    "sign": ("decimal",), "abs": ("tinyint", "smallint"), "round": ("tinyint", "smallint", "integer", "bigint"),
-}  # fmt: skip
-"""Overloads, by the type of the first argument, that engines lack."""
-_NO_CLOCKS = ("time", "time with time zone", "interval day to second", "interval year to month")
-_BUILT = ("not", "like", "like_pattern", "array_constructor", "concat")
-
-
-_OPAQUE = ("re2jregexp", "joniregexp", "jsonpath", "likepattern", "codepoints")
-_NETWORK = ("json", "uuid", "ipaddress", "ipprefix", "time", "time with time zone")
-
-
-def _cast_in_python(source: Type, target: Type, dialect: str) -> bool:
-    """Casts that the engine does not do with Presto's meaning."""
-    if source == target or source.base == "unknown" or target.base in _OPAQUE:
-        return False
-    if source.base in _NETWORK or target.base in _NETWORK or source.base.startswith("interval"):
-        return True
-    if source.arguments:
-        pairs = zip(source.arguments, target.arguments, strict=True)
-        return source.base == "map" or any(_cast_in_python(s, t, dialect) for s, t in pairs)
-    # What runs locally is small: exactness before speed.
-    numbers = source.base in NUMERIC and target.base in NUMERIC and source.base not in ("double", "real")
-    numbers &= source.base != "decimal" or target.base not in INTEGERS
-    return dialect == "duckdb" and not numbers and not (source.base in _TEXT and target.base in _TEXT)
 
 
 def _overloaded(node: Call, function: str, arguments: list[Any], dialect: str) -> Any:
@@ -274,11 +207,11 @@ def _folded(node: Call, dialect: str) -> Any:
 
 def _operator(node: Call, operator: str, dialect: str) -> Any:
     kinds = [typed(a) for a in node.arguments]
-    if _operator_in_python(operator, kinds, dialect):
+    if operator_in_python(operator, kinds, dialect):
         return python_call(node, dialect, expression)
     arguments = [expression(a, dialect) for a in node.arguments]
-    if operator in _COMPARISON:
-        return binary(_COMPARISON[operator], *arguments)
+    if operator in COMPARISON:
+        return binary(COMPARISON[operator], *arguments)
     if operator == "is_distinct_from":
         return exp.Paren(this=exp.NullSafeNEQ(this=arguments[0], expression=arguments[1]))
     if operator == "between":
@@ -288,17 +221,6 @@ def _operator(node: Call, operator: str, dialect: str) -> Any:
     if operator == "subscript":
         return _subscript(kinds[0], arguments, dialect)
     return _arithmetic(node, operator, kinds, arguments, dialect)
-
-
-def _operator_in_python(operator: str, kinds: list[Type], dialect: str) -> bool:
-    """NULLs inside what is compared leave the answer open in Presto alone; times of day and intervals are no types."""
-    if operator in _COMPARISON or operator == "between":
-        return kinds[0].base in ("array", "row", "map", "time with time zone", "ipaddress", "ipprefix")
-    clocks = any(k.base in ("time", "time with time zone") or k.base.startswith("interval") for k in kinds)
-    if operator in ("add", "subtract", "multiply", "divide", "modulus"):
-        moments = any(k.base.startswith("timestamp") or k.base == "date" for k in kinds)
-        return clocks and (dialect == "duckdb" or not moments)
-    return False
 
 
 def _arithmetic(node: Call, operator: str, kinds: list[Type], arguments: list[Any], dialect: str) -> Any:
@@ -406,7 +328,7 @@ def _like(node: Call, dialect: str) -> Any:
 def _try(node: Call, dialect: str) -> Any:
     thunk = node.arguments[0]
     assert isinstance(thunk, Lambda)
-    if dialect == "duckdb" or _absorbs_null(thunk.body) or _needs_python(thunk.body, dialect):
+    if dialect == "duckdb" or _absorbs_null(thunk.body) or needs_python(thunk.body, dialect):
         return python_call(node, dialect, expression)
     tree = exp.Paren(this=expression(thunk.body, dialect))
     # The last found is the deepest: what stands inside a node has changed before the node does.
@@ -450,17 +372,17 @@ def _cast(node: Call, attempt: bool, dialect: str) -> Any:
     source, target = typed(inner), typed(node)
     moments = {source.base, target.base}
     zoned = "timestamp with time zone" in moments and len(moments) > 1 and session_zone() != "UTC"
-    if _cast_in_python(source, target, dialect) or (_carries_zone(inner) and source != target) or zoned:
+    if cast_in_python(source, target, dialect) or (carries_zone(inner) and source != target) or zoned:
         return python_call(node, dialect, expression)
     value = expression(inner, dialect)
-    if target.base in _OPAQUE:
+    if target.base in OPAQUE:
         return value
-    if target.base in _TEXT and source.base in _TEXT:
+    if target.base in TEXT and source.base in TEXT:
         return text_to_text(value, source, target)
     if source.base in ("double", "real", "decimal") and target.base in INTEGERS:
         # The engines cut or round to even; Presto rounds half away from zero.
         value = call("round", value)
-    if target.base == "timestamp with time zone" and source.base in _TEXT and dialect == "duckdb":
+    if target.base == "timestamp with time zone" and source.base in TEXT and dialect == "duckdb":
         value = call("regexp_replace", value, text(r"(\d) ([+-]\d)"), text(r"\1\2"))
     if target.base == "varchar" and source.base in SHOWN:
         return shown_as_text(value, source, target, dialect)

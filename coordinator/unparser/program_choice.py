@@ -1,0 +1,111 @@
+"""Which calls, casts and operators run as programs of the kernels, because the engine lacks Presto's meaning."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from coordinator.analyzer.builders import NAMESPACE, typed
+from coordinator.analyzer.types import INTEGERS, NUMERIC
+from coordinator.unparser.functions import SCALARS
+from coordinator.unparser.programs import runs_in_python
+from shared.plan.expressions import (
+    Call,
+    Lambda,
+    RowExpression,
+    SpecialForm,
+    StaticFunctionHandle,
+    Variable,
+)
+from shared.plan.types import Type
+
+COMPARISON = {
+    "equal": exp.EQ, "not_equal": exp.NEQ, "less_than": exp.LT, "less_than_or_equal": exp.LTE,
+    "greater_than": exp.GT, "greater_than_or_equal": exp.GTE,
+}  # fmt: skip
+
+TEXT = ("varchar", "char")
+
+
+def wholly_in_python(node: Call, function: str, dialect: str) -> bool:
+    """Functions that only the kernels get right, and lambdas over what only the kernels have."""
+    if function not in _BUILT and _kernels_alone(function, dialect):
+        return True
+    first = typed(node.arguments[0]).base if node.arguments and not isinstance(node.arguments[0], Lambda) else ""
+    if runs_in_python(function) and any(carries_zone(a) for a in node.arguments):
+        return True
+    if first in _BY_KERNELS.get(function, ()) or (dialect == "spark" and first in _NO_CLOCKS):
+        return True
+    lambdas = [a for a in node.arguments if isinstance(a, Lambda)]
+    return dialect == "spark" and any(needs_python(a.body, dialect) for a in lambdas)
+
+
+def carries_zone(node: RowExpression) -> bool:
+    """A computed moment may have a zone of its own, which the engines drop; columns are in UTC."""
+    return not isinstance(node, Lambda | Variable) and typed(node).base == "timestamp with time zone"
+
+
+def _kernels_alone(function: str, dialect: str) -> bool:
+    if function.startswith("$") or not runs_in_python(function):
+        return False
+    return function not in SCALARS[dialect]
+
+
+def needs_python(node: RowExpression, dialect: str) -> bool:
+    """Whether anything inside becomes a call of a Python function."""
+    if isinstance(node, Lambda):
+        return needs_python(node.body, dialect)
+    if isinstance(node, Call) and isinstance(node.functionHandle, StaticFunctionHandle):
+        function = node.functionHandle.signature.name.removeprefix(NAMESPACE)
+        if function in ("$operator$cast", "try_cast"):
+            if cast_in_python(typed(node.arguments[0]), typed(node), dialect):
+                return True
+        elif function.startswith("$operator$"):
+            kinds = [typed(a) for a in node.arguments]
+            if operator_in_python(function.removeprefix("$operator$"), kinds, dialect):
+                return True
+        elif function not in _BUILT and _kernels_alone(function, dialect):
+            return True
+    arguments = node.arguments if isinstance(node, Call | SpecialForm) else ()
+    return any(needs_python(a, dialect) for a in arguments)
+
+
+_BY_KERNELS = {
+    "cardinality": ("hyperloglog", "khyperloglog", "setdigest"),
+    **dict.fromkeys(("reverse", "lpad", "rpad", "substr"), ("varbinary",)), "truncate": ("decimal", "real"),
+    "sign": ("decimal",), "abs": ("tinyint", "smallint"), "round": ("tinyint", "smallint", "integer", "bigint"),
+}  # fmt: skip
+"""Overloads, by the type of the first argument, that engines lack."""
+
+_NO_CLOCKS = ("time", "time with time zone", "interval day to second", "interval year to month")
+
+_BUILT = ("not", "like", "like_pattern", "array_constructor", "concat")
+
+OPAQUE = ("re2jregexp", "joniregexp", "jsonpath", "likepattern", "codepoints")
+
+_NETWORK = ("json", "uuid", "ipaddress", "ipprefix", "time", "time with time zone")
+
+
+def cast_in_python(source: Type, target: Type, dialect: str) -> bool:
+    """Casts that the engine does not do with Presto's meaning."""
+    if source == target or source.base == "unknown" or target.base in OPAQUE:
+        return False
+    if source.base in _NETWORK or target.base in _NETWORK or source.base.startswith("interval"):
+        return True
+    if source.arguments:
+        pairs = zip(source.arguments, target.arguments, strict=True)
+        return source.base == "map" or any(cast_in_python(s, t, dialect) for s, t in pairs)
+    # What runs locally is small: exactness before speed.
+    numbers = source.base in NUMERIC and target.base in NUMERIC and source.base not in ("double", "real")
+    numbers &= source.base != "decimal" or target.base not in INTEGERS
+    return dialect == "duckdb" and not numbers and not (source.base in TEXT and target.base in TEXT)
+
+
+def operator_in_python(operator: str, kinds: list[Type], dialect: str) -> bool:
+    """NULLs inside what is compared leave the answer open in Presto alone; times of day and intervals are no types."""
+    if operator in COMPARISON or operator == "between":
+        return kinds[0].base in ("array", "row", "map", "time with time zone", "ipaddress", "ipprefix")
+    clocks = any(k.base in ("time", "time with time zone") or k.base.startswith("interval") for k in kinds)
+    if operator in ("add", "subtract", "multiply", "divide", "modulus"):
+        moments = any(k.base.startswith("timestamp") or k.base == "date" for k in kinds)
+        return clocks and (dialect == "duckdb" or not moments)
+    return False
