@@ -115,7 +115,8 @@ def _inherit_row_ids(entries: Iterable[ManifestEntry], following: int | None) ->
 def unhurried_garbage() -> Iterator[None]:
     """Without the collector, which would walk all entries again and again while they are made.
 
-    Nor does it walk very many of them at the end: they go to the oldest generation at once.
+    Nor does it walk very many of them at the end: they go to the oldest generation at once, and so does what a service
+    froze at its start, which full collections, rare as they are, then walk again.
     """
     enabled = gc.isenabled()
     gc.disable()
