@@ -24,9 +24,9 @@ BY_VELOX = {
     "SELECT c.u FROM c WHERE regionkey > 3",
 }
 BY_THE_ENGINE = {
-    "a function": "SELECT name\nFROM nation WHERE @bing_tile(name) IS NULL",
+    "a function": "SELECT name\nFROM nation WHERE @bar(nationkey, 10) IS NULL",
     "a function inside a join": "SELECT n.name FROM region r\nJOIN nation n ON n.regionkey = r.regionkey AND\n"
-    "  @bing_tile(n.name) IS NULL",
+    "  @bar(n.nationkey, 10) IS NULL",
 }
 
 
