@@ -16,6 +16,8 @@ from pyiceberg.types import StringType
 
 from tests.e2e.service import Service, start_service, write_etc
 
+pytestmark = pytest.mark.slow
+
 
 def groups(limit: int) -> str:
     root = {"name": "g", "softMemoryLimit": "50%", "hardConcurrencyLimit": limit, "maxQueued": 9}

@@ -18,6 +18,8 @@ import pytest
 
 from tests.e2e.service import ROOT, Service, start_service, write_etc
 
+pytestmark = pytest.mark.slow
+
 MODULE = Path("/usr/lib/nginx/modules/ngx_http_js_module.so")
 HEADERS = {"X-Presto-User": "ann"}
 

@@ -259,6 +259,7 @@ def test_a_file_of_another_format_is_one_pass_instead(lake: Any, table: Any) -> 
     assert spark.asked == [work.first.sql, work.otherwise.sql]
 
 
+@pytest.mark.slow
 def test_executors_read_long_lists(lake: Any, table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same rows from several tasks whose answers come in no order."""
     from coordinator.engine import fetch_rows as engine

@@ -81,6 +81,7 @@ def given(request: Any, monkeypatch: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("fields", SPECS, ids=lambda fields: "-".join(t for _, t in fields))
+@pytest.mark.slow
 def test_rows_go_to_the_partitions_where_pyiceberg_writes_them(lake: Any, fields: list[tuple[str, str]]) -> None:
     table = evolved(lake, fields)
     before = lake.rows("t")

@@ -143,6 +143,7 @@ def steps_of_large_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copying, "LEAST_ROW_GROUP", 100)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=EXAMPLES,
     deadline=None,

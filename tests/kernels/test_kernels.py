@@ -359,6 +359,7 @@ def test_memory_stays_bounded_whatever_the_input_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", [("repeating", "distinct"), ("distinct", "repeating")])
+@pytest.mark.slow
 def test_distinct_text_beside_repeating_text_does_not_swell_the_output(tmp_path: Path, order: tuple[str, str]) -> None:
     random, rows = np.random.default_rng(5), 200_000
     made = {

@@ -8,6 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+pytestmark = pytest.mark.slow
+
 HEADERS = {"X-Presto-User": "alice", "X-Presto-Catalog": "iceberg", "X-Presto-Schema": "analyzed"}
 
 

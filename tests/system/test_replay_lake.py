@@ -17,6 +17,8 @@ from tests.e2e.service import Service, start_service
 from tests.system.conftest import write_etc
 from tests.system.test_replay import LAKE, ours, statements, theirs
 
+pytestmark = pytest.mark.slow
+
 RECORDED = {entry["name"]: entry for entry in statements()}
 
 

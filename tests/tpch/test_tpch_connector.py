@@ -149,6 +149,7 @@ def test_prices_are_the_doubles_nearest_to_cents(home: Path) -> None:
     assert str(orders.schema.field("o_orderdate").type) == "date32[day]"
 
 
+@pytest.mark.slow
 def test_large_tables_are_made_in_parts(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coordinator.connectors.tpch.files._ROWS_PER_FILE", 30_000)
     monkeypatch.setattr("coordinator.connectors.tpch.connector._ALL_AT_ONCE", 0)
@@ -170,6 +171,7 @@ def make(home: Path) -> int:
     return int(pq.read_metadata(relation.paths[0]).num_rows)
 
 
+@pytest.mark.slow
 def test_processes_that_want_the_same_table_find_it_whole(tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(3) as pool:
         assert pool.map(make, [tmp_path] * 3) == [15_000] * 3
