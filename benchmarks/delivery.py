@@ -21,14 +21,16 @@ import httpx
 import prestodb
 import psutil
 
-from benchmarks.queries import HEADERS, direct_session
+from benchmarks.queries import HEADERS, direct_session, load
 from benchmarks.rewrite import cpu_seconds
 from coordinator.connectors.iceberg.properties import read_settings, spark_properties
 from coordinator.engine.spark.server import start_server
 from coordinator.engine.spark.settings import SparkSettings
 from tests.e2e.service import Service, start_service, write_etc
 
-QUERY = "SELECT orderkey, partkey, extendedprice, shipdate, shipmode, comment FROM iceberg.tpch.wide"
+QUERY = "SELECT l_orderkey, l_partkey, l_extendedprice, l_shipdate, l_shipmode, l_comment FROM iceberg.tpch.lineitem"
+ROWS_OF_SCALE = 6_000_000
+"""Lines at scale 1, about."""
 
 
 def family(pid: int) -> list[psutil.Process]:
@@ -81,12 +83,11 @@ def run(home: Path, rows: int) -> None:
         settings.write(f"spark.remote={server.url}\n")
     service = start_service(etc, home / "data", home / "log")
     try:
-        service.execute("CREATE SCHEMA iceberg.tpch")
-        service.execute(f"CREATE TABLE iceberg.tpch.wide AS SELECT * FROM tpch.sf1.lineitem LIMIT {rows}")
+        load(service, home, rows / ROWS_OF_SCALE)
+        ((rows,),) = service.execute("SELECT count(*) FROM iceberg.tpch.lineitem")
         session = direct_session(server, conf)
-        text = QUERY.replace("iceberg.tpch.wide", "wide")
         ways: dict[str, Callable[[], int]] = {
-            "spark, as Arrow": lambda: session.sql(text).toArrow().num_rows,
+            "spark, as Arrow": lambda: session.sql(QUERY).toArrow().num_rows,
             "coordinator, pages undecoded": lambda: through_pages(service, rows),
             "coordinator, presto-python-client": lambda: through_client(service),
         }
