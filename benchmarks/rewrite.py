@@ -3,8 +3,8 @@
 ``python -m benchmarks.rewrite [runs] [directory] [--only ours] [--peers PYTHON]``: the directory keeps the table
 between runs of the benchmark; ``PYTHON`` is an interpreter of a virtual environment with ``benchmarks.compactors``'
 peers. Prints JSON lines, the last one the summary; ratios are peer / ours. CPU seconds are those of the Spark server,
-its Python workers and, for ours, this process; ``worker_rss_mb`` is the peak of one Python worker, ``workers_rss_mb``
-of all.
+its Python workers and, for ours, this process; ``worker_rss_mb`` is the peak of one Python worker, ``workers_mb``
+of all of them and the daemon that they are forks of, memory that they share counted once (proportional set size).
 """
 
 from __future__ import annotations
@@ -160,19 +160,21 @@ def cpu_seconds(found: list[psutil.Process]) -> float:
 
 @contextmanager
 def peak_worker_rss(bench: Bench, result: dict[str, float]) -> Iterator[None]:
-    """The largest resident set of one Python worker while the block runs, in MB."""
+    """The largest resident set of one Python worker, and the largest sum of what all of them hold, in MB."""
     stop = threading.Event()
 
     def watch() -> None:
         peak = peak_sum = 0
         while not stop.wait(0.05):
-            sizes = [0]
+            sizes, shares = [0], [0]
             for process in processes(bench):
                 with suppress(psutil.Error):
                     if process.name().startswith("python"):
-                        sizes.append(process.memory_info().rss)
-            peak, peak_sum = max(peak, *sizes), max(peak_sum, sum(sizes))
-        result["worker_rss_mb"], result["workers_rss_mb"] = round(peak / 1e6), round(peak_sum / 1e6)
+                        found = process.memory_full_info()
+                        sizes.append(found.rss)
+                        shares.append(found.pss)
+            peak, peak_sum = max(peak, *sizes), max(peak_sum, sum(shares))
+        result["worker_rss_mb"], result["workers_mb"] = round(peak / 1e6), round(peak_sum / 1e6)
 
     thread = threading.Thread(target=watch)
     thread.start()

@@ -139,6 +139,9 @@ class FileWriter:
             # What the rows so far take in the file tells how many of the next make a row group.
             growth = self._decoded / max(1, self._sink.tell())
             self._limit = min(self._output.row_group_bytes, self._output.row_group_stored * growth)
+        # The pool keeps what a row group took, scattered: the next one would come on top of much of it.
+        del table
+        pa.default_memory_pool().release_unused()
 
     def _count_nans(self, table: Any) -> None:
         found = {}
