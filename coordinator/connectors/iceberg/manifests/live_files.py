@@ -29,11 +29,12 @@ LARGE_MANIFESTS = 256 << 20
 
 @dataclass(frozen=True, eq=False)
 class LiveFile:
-    """A live manifest entry; compared by identity."""
+    """A live manifest entry; compared by identity. ``manifest`` is the one that it was read from, as far as known."""
 
     file: DataFile
     sequence_number: int
     file_sequence_number: int | None = None
+    manifest: str = ""
 
     @property
     def path(self) -> str:
@@ -108,7 +109,7 @@ def read_live(table: Table, snapshot: Snapshot | None, *, statistics: bool = Tru
 
 def _files(io: FileIO, manifests: Sequence[ManifestFile], *, statistics: bool) -> tuple[LiveFile, ...]:
     return tuple(
-        live(entry)
+        live(entry, manifest.manifest_path)
         for manifest in manifests
         if holds_live(manifest)
         for entry in read_entries(io, manifest, statistics=statistics)
@@ -120,11 +121,11 @@ def holds_live(manifest: ManifestFile) -> bool:
     return manifest.has_added_files() or manifest.has_existing_files()
 
 
-def entries(io: FileIO, manifest: ManifestFile) -> list[ManifestEntry]:
+def entries(io: FileIO, manifest: ManifestFile, *, statistics: bool = True) -> list[ManifestEntry]:
     """The live entries of a manifest, sequence numbers inherited."""
-    return read_entries(io, manifest)
+    return read_entries(io, manifest, statistics=statistics)
 
 
-def live(entry: ManifestEntry) -> LiveFile:
+def live(entry: ManifestEntry, manifest: str = "") -> LiveFile:
     """A manifest entry as a live file; files of format version 1 have sequence number 0."""
-    return LiveFile(entry.data_file, entry.sequence_number or 0, entry.file_sequence_number)
+    return LiveFile(entry.data_file, entry.sequence_number or 0, entry.file_sequence_number, manifest)

@@ -23,7 +23,7 @@ from coordinator.connectors.iceberg.rewrite.bloom_filters import unsupported_col
 from coordinator.connectors.iceberg.rewrite.options import RewriteOptions, option_texts
 from coordinator.connectors.iceberg.rewrite.sorting import SortedBy, resolved, sort_order_text
 from coordinator.connectors.iceberg.rewrite.stored_columns import unwritable_column
-from coordinator.connectors.iceberg.snapshots.replace import CALL_ID
+from coordinator.connectors.iceberg.snapshots.producer import CALL_ID
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map, where_clause
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import Arguments, ProcedureContext, ProcedureProgress, ProcedureResult, TableTarget

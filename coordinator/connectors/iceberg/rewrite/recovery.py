@@ -19,7 +19,7 @@ from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.properties import pyiceberg_properties
 from coordinator.connectors.iceberg.rewrite.journal import Journal, JournalEntry
-from coordinator.connectors.iceberg.snapshots.replace import CALL_ID
+from coordinator.connectors.iceberg.snapshots.producer import CALL_ID
 from coordinator.connectors.iceberg.storage import delete_files, list_directory
 from coordinator.connectors.iceberg.tables.ddl import remove_unfinished
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable, is_own_folder

@@ -6,7 +6,6 @@ Source: Iceberg's action ``ConvertEqualityDeleteFiles`` and ``BaseRewriteFiles``
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from pyiceberg.exceptions import ValidationException
 from pyiceberg.manifest import DataFile, FileFormat, ManifestContent, ManifestFile
@@ -14,13 +13,12 @@ from pyiceberg.table import Transaction
 from pyiceberg.table.snapshots import Operation, Summary
 
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
-from coordinator.connectors.iceberg.manifests.live_files import LiveFile, entries, holds_live, live
-from coordinator.connectors.iceberg.snapshots.producer import SnapshotProducer
-from coordinator.connectors.iceberg.snapshots.replace import CALL_ID
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile, entries, live
+from coordinator.connectors.iceberg.snapshots.producer import CallProducer
 from coordinator.connectors.iceberg.snapshots.summary import summarize
 
 
-class ConvertDeletes(SnapshotProducer["ConvertDeletes"]):
+class ConvertDeletes(CallProducer["ConvertDeletes"]):
     """Removes ``converted`` and ``replaced`` delete files and adds ``added`` ones on the main branch.
 
     ``examined`` are the normalized paths of the data files whose rows were compared, each with whether it lost some.
@@ -38,38 +36,17 @@ class ConvertDeletes(SnapshotProducer["ConvertDeletes"]):
         examined: Mapping[str, bool] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(
-            Operation.REPLACE,
-            transaction,
-            transaction._table.io,
-            snapshot_properties={CALL_ID: call_id, **(properties or {})},
-        )
-        self._call_id, self._attempts = call_id, 0
-        self._name_attempt()
+        super().__init__(transaction, call_id, properties)
         self._converted = {file.key: file for file in converted}
         self._replaced = {file.key: file for file in replaced}
         self._added = list(added)
         self._examined = dict(examined or {})
 
-    def _refresh_for_retry(self) -> None:
-        super()._refresh_for_retry()
-        self._name_attempt()
-
-    def _name_attempt(self) -> None:
-        # PyIceberg only formats commit_uuid into file names: with the call's id in it, recovery finds the files.
-        self._attempts += 1
-        self.commit_uuid: Any = f"{self._call_id}-{self._attempts}"
-
     def _manifests(self) -> list[ManifestFile]:
-        head = self._transaction.table_metadata.snapshot_by_name(self._target_branch)
-        if head is None:
-            raise ValidationException("Missing required files to delete: the table has no snapshot any more")
-        manifests = [m for m in self.listed(head) if holds_live(m)]
-        data = [m for m in manifests if m.content == ManifestContent.DATA]
-        deletes = [(m, entries(self._io, m)) for m in manifests if m.content == ManifestContent.DELETES]
-        self._check(
-            [live(entry) for m in data for entry in entries(self._io, m)], [live(e) for _, f in deletes for e in f]
-        )
+        data, delete_manifests = self.head_manifests()
+        deletes = [(m, entries(self._io, m)) for m in delete_manifests]
+        files = [live(entry) for m in data for entry in entries(self._io, m, statistics=False)]
+        self._check(files, [live(entry) for _, listed in deletes for entry in listed])
         gone = self._converted.keys() | self._replaced.keys()
         kept = [self.without(m, listed, {live(e).key for e in listed} & gone) for m, listed in deletes]
         return [*data, *kept, *self.added_manifests(self._added, ManifestContent.DELETES)]

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pyiceberg.exceptions import ValidationException
-from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
+from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
 from pyiceberg.table import Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Summary
 
-from coordinator.connectors.iceberg.manifests.live_files import LiveFile, entries, holds_live, live
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile, holds_live
 from coordinator.connectors.iceberg.snapshots.producer import SnapshotProducer
 from coordinator.connectors.iceberg.snapshots.summary import summarize
 
@@ -41,6 +41,8 @@ class EditFiles(SnapshotProducer["EditFiles"]):
     ) -> None:
         super().__init__(operation, transaction, transaction._table.io, snapshot_properties=dict(properties or {}))
         self._added = list(added)
+        dropped = list(dropped)
+        self._read = dropped
         self._dropped = {file.key: file for file in dropped}
         self._gone: set[str] = set()
         self._check = check
@@ -58,24 +60,13 @@ class EditFiles(SnapshotProducer["EditFiles"]):
         self._check(metadata)
         head = metadata.snapshot_by_name(self._target_branch)
         listed = [] if head is None else [m for m in self.listed(head) if holds_live(m)]
-        changed = self._touched(listed)
+        kinds = {ManifestContent.DATA if file.is_data else ManifestContent.DELETES for file in self._dropped.values()}
+        changed = self.touched([m for m in listed if m.content in kinds], self._read)
         self._gone = {key for _, gone in changed.values() for key in gone}
         if missing := sorted(key for key, file in self._dropped.items() if file.is_data and key not in self._gone):
             raise ValidationException(f"Missing required files to delete: {', '.join(missing[:5])}")
         kept = [self.without(m, *changed[m.manifest_path]) if m.manifest_path in changed else m for m in listed]
         return [*self.added_manifests(self._added, ManifestContent.DATA), *kept]
-
-    def _touched(self, manifests: Sequence[ManifestFile]) -> dict[str, tuple[list[ManifestEntry], set[str]]]:
-        """Manifests that list dropped files: their live entries, and the keys of those that go."""
-        found: dict[str, tuple[list[ManifestEntry], set[str]]] = {}
-        kinds = {ManifestContent.DATA if file.is_data else ManifestContent.DELETES for file in self._dropped.values()}
-        for manifest in manifests:
-            if manifest.content not in kinds:
-                continue
-            listed = entries(self._io, manifest)
-            if gone := {live(entry).key for entry in listed} & self._dropped.keys():
-                found[manifest.manifest_path] = listed, gone
-        return found
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
         return summarize(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from pyiceberg.exceptions import ValidationException
 from pyiceberg.manifest import (
     DataFile,
     ManifestContent,
@@ -18,9 +19,10 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.table import Transaction
 from pyiceberg.table.metadata import TableMetadataV3
 from pyiceberg.table.refs import MAIN_BRANCH
-from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.table.update import (
     AddSnapshotUpdate,
     AssertRefSnapshotId,
@@ -31,7 +33,7 @@ from pyiceberg.table.update.snapshot import _SnapshotProducer
 from pyiceberg.typedef import TableVersion
 from pyiceberg.types import StructType
 
-from coordinator.connectors.iceberg.manifests.live_files import live
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile, entries, holds_live, live
 from coordinator.connectors.iceberg.manifests.version_three import (
     EQUALITY_IDS,
     ListedSnapshot,
@@ -41,6 +43,12 @@ from coordinator.connectors.iceberg.manifests.version_three import (
 )
 
 U = TypeVar("U")
+
+CALL_ID = "procession.call-id"
+"""Snapshot property that names the call: how a restart finds out that a commit landed."""
+
+Touched = tuple[list[ManifestEntry], set[str]]
+"""The live entries of a manifest, and the keys of those that are looked for."""
 
 
 class DeleteManifestWriter(ManifestWriterV2):
@@ -80,6 +88,36 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
     def listed(self, snapshot: Snapshot) -> list[ManifestFile]:
         """The manifests of a snapshot, with their first row ids."""
         return list_manifests(self._io, snapshot, self._transaction.table_metadata.format_version)
+
+    def head_manifests(self) -> tuple[list[ManifestFile], list[ManifestFile]]:
+        """Those of data and those of deletes with live entries; ValidationException for a table without snapshot."""
+        head = self._transaction.table_metadata.snapshot_by_name(self._target_branch)
+        if head is None:
+            raise ValidationException("Missing required files to delete: the table has no snapshot any more")
+        manifests = [m for m in self.listed(head) if holds_live(m)]
+        data = [m for m in manifests if m.content == ManifestContent.DATA]
+        return data, [m for m in manifests if m.content == ManifestContent.DELETES]
+
+    def touched(self, manifests: Sequence[ManifestFile], files: Iterable[LiveFile]) -> dict[str, Touched]:
+        """By location the manifests that list ``files``, with whole entries.
+
+        Manifests never change: those that the files were read from come first, and none is read once all are found.
+        """
+        wanted, known = set(), set()
+        for file in files:
+            wanted.add(file.key)
+            known.add(file.manifest)
+        found: dict[str, Touched] = {}
+        missing = set(wanted)
+        for manifest in sorted(manifests, key=lambda m: m.manifest_path not in known):
+            path = manifest.manifest_path
+            if not missing and path not in known:
+                break
+            listed = entries(self._io, manifest, statistics=path in known)
+            if gone := {live(entry).key for entry in listed} & wanted:
+                found[path] = listed if path in known else entries(self._io, manifest), gone
+                missing -= gone
+        return found
 
     def writer(self, spec: PartitionSpec, content: ManifestContent) -> ManifestWriter:
         """A new manifest of the table's format version."""
@@ -160,3 +198,23 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
             SetSnapshotRefUpdate.model_validate(moved),
         )
         return updates, (AssertRefSnapshotId.model_validate(head),)
+
+
+class CallProducer(SnapshotProducer[U], Generic[U]):
+    """A REPLACE snapshot of a procedure's call, told apart by the call's id in its summary and in its files' names."""
+
+    def __init__(self, transaction: Transaction, call_id: str, properties: Mapping[str, str] | None) -> None:
+        properties = {CALL_ID: call_id, **(properties or {})}
+        super().__init__(Operation.REPLACE, transaction, transaction._table.io, snapshot_properties=properties)
+        self._call_id = call_id
+        self.attempts = 0
+        self._name_attempt()
+
+    def _refresh_for_retry(self) -> None:
+        super()._refresh_for_retry()
+        self._name_attempt()
+
+    def _name_attempt(self) -> None:
+        # PyIceberg only formats commit_uuid into file names: with the call's id in it, recovery finds the files.
+        self.attempts += 1
+        self.commit_uuid: Any = f"{self._call_id}-{self.attempts}"

@@ -7,29 +7,20 @@ Source: Iceberg ``RewriteFiles`` (``BaseRewriteFiles``, ``MergingSnapshotProduce
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyiceberg.exceptions import ValidationException
-from pyiceberg.manifest import (
-    DataFile,
-    ManifestContent,
-    ManifestEntry,
-    ManifestFile,
-)
+from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
 from pyiceberg.table import Transaction
 from pyiceberg.table.snapshots import Operation, Summary
 
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
-from coordinator.connectors.iceberg.manifests.live_files import LiveFile, entries, holds_live, live
-from coordinator.connectors.iceberg.snapshots.producer import SnapshotProducer
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile, entries, live
+from coordinator.connectors.iceberg.snapshots.producer import CallProducer, Touched
 from coordinator.connectors.iceberg.snapshots.summary import summarize
 
-CALL_ID = "procession.call-id"
-"""Snapshot property that names the call: how a restart finds out that a commit landed."""
 
-
-class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
+class ReplaceFiles(CallProducer["ReplaceFiles"]):
     """Replaces ``replaced`` by ``added`` on the main branch.
 
     ``base_sequence`` is the sequence number of the snapshot that was read: added files keep it as theirs, so that
@@ -51,16 +42,11 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
         dangling: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(
-            Operation.REPLACE,
-            transaction,
-            transaction._table.io,
-            snapshot_properties={CALL_ID: call_id, **(properties or {})},
-        )
-        self._call_id = call_id
-        self.attempts = 0
+        super().__init__(transaction, call_id, properties)
         self._base_sequence = base_sequence
         self._pinned = pinned
+        replaced = list(replaced)
+        self._read = replaced
         self._replaced = {file.key: file for file in replaced}
         self._added = list(added)
         self._applied = {file.key for file in applied}
@@ -68,53 +54,36 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
         specs = {file.spec_id for file in self._added}
         self._moves = bool(specs) and any(file.file.spec_id not in specs for file in self._replaced.values())
         self.removed_deletes: list[LiveFile] = []
-        self._name_attempt()
-
-    def _refresh_for_retry(self) -> None:
-        super()._refresh_for_retry()
-        self._name_attempt()
-
-    def _name_attempt(self) -> None:
-        # PyIceberg only formats commit_uuid into file names: with the call's id in it, recovery finds the files.
-        self.attempts += 1
-        self.commit_uuid: Any = f"{self._call_id}-{self.attempts}"
 
     def _manifests(self) -> list[ManifestFile]:
-        head = self._transaction.table_metadata.snapshot_by_name(self._target_branch)
-        if head is None:
-            raise ValidationException("Missing required files to delete: the table has no snapshot any more")
-        manifests = [m for m in self.listed(head) if holds_live(m)]
-        data = [m for m in manifests if m.content == ManifestContent.DATA]
-        deletes = [m for m in manifests if m.content == ManifestContent.DELETES]
-        kept, remaining = self._data_manifests(data)
-        sequence = self._base_sequence if self._pinned else None
-        added = self.added_manifests(self._added, ManifestContent.DATA, sequence)
-        return [*added, *kept, *self._delete_manifests(deletes, remaining)]
-
-    def _data_manifests(self, manifests: Sequence[ManifestFile]) -> tuple[list[ManifestFile], list[LiveFile]]:
-        """Manifests without the replaced files, and the live files that stay; raises when one is not live."""
-        found: set[str] = set()
-        stay: list[LiveFile] = []
-        changes: list[tuple[ManifestFile, list[ManifestEntry], set[str]]] = []
-        for manifest in manifests:
-            listed = entries(self._io, manifest)
-            files = [live(entry) for entry in listed]
-            gone = {file.key for file in files if file.key in self._replaced}
-            stay += [file for file in files if file.key not in gone]
-            found |= gone
-            changes.append((manifest, listed, gone))
+        data, deletes = self.head_manifests()
+        changed = self.touched(data, self._read)
+        found = {key for _, gone in changed.values() for key in gone}
         if missing := sorted(self._replaced[key].path for key in self._replaced.keys() - found):
             raise ValidationException(f"Missing required files to delete: {', '.join(missing[:5])}")
-        return [self.without(*change) for change in changes], stay
+        kept_deletes = self._delete_manifests(deletes, data, changed)
+        kept = [self.without(m, *changed[m.manifest_path]) if m.manifest_path in changed else m for m in data]
+        sequence = self._base_sequence if self._pinned else None
+        return [*self.added_manifests(self._added, ManifestContent.DATA, sequence), *kept, *kept_deletes]
 
-    def _delete_manifests(self, manifests: Sequence[ManifestFile], stay: Sequence[LiveFile]) -> list[ManifestFile]:
+    def _delete_manifests(
+        self, manifests: Sequence[ManifestFile], data: Sequence[ManifestFile], changed: Mapping[str, Touched]
+    ) -> list[ManifestFile]:
         listed = [(manifest, entries(self._io, manifest)) for manifest in manifests]
         deletes = [live(entry) for _, found in listed for entry in found]
         self._refuse_new_deletes(deletes)
         self._refuse_revoked_deletes(deletes)
-        self.removed_deletes = self._unneeded(deletes, stay)
+        self.removed_deletes = self._unneeded(deletes, self._staying(data, changed))
         gone = {file.key for file in self.removed_deletes}
         return [self.without(m, found, {live(e).key for e in found} & gone) for m, found in listed]
+
+    def _staying(self, data: Sequence[ManifestFile], changed: Mapping[str, Touched]) -> Iterator[LiveFile]:
+        """Live data files that are not replaced; a manifest is read only when somebody asks."""
+        for manifest in data:
+            listed, gone = changed.get(manifest.manifest_path, (None, set()))
+            if listed is None:
+                listed = entries(self._io, manifest, statistics=False)
+            yield from (file for file in map(live, listed) if file.key not in gone)
 
     def _refuse_new_deletes(self, deletes: Sequence[LiveFile]) -> None:
         """Position deletes that came after the rewrite read its files name rows at positions that are gone.
@@ -136,7 +105,7 @@ class ReplaceFiles(SnapshotProducer["ReplaceFiles"]):
         if gone := sorted(self._applied - {delete.key for delete in deletes}):
             raise ValidationException(f"Cannot commit, applied delete files are not live any more: {gone[0]}")
 
-    def _unneeded(self, deletes: Sequence[LiveFile], stay: Sequence[LiveFile]) -> list[LiveFile]:
+    def _unneeded(self, deletes: Sequence[LiveFile], stay: Iterable[LiveFile]) -> list[LiveFile]:
         candidates = [d for d in deletes if self._dangling or d.key in self._applied]
         index = DeleteIndex(candidates, self._transaction.table_metadata.specs())
         if not index:
