@@ -74,6 +74,18 @@ def test_without_statistics_the_rest_stays(tables: list[Any]) -> None:
                 assert [plain(a.data_file._data[i]) for i in kept] == [plain(b.data_file._data[i]) for i in kept]
 
 
+def test_statistics_of_some_columns_are_those_of_all(tables: list[Any]) -> None:
+    for table in tables:
+        columns = frozenset(field.field_id for field in table.schema().fields[:2])
+        for manifest in table.current_snapshot().manifests(table.io):
+            full, some = (read_entries(table.io, manifest, statistics=s) for s in (True, columns))
+            for a, b in zip(full, some, strict=True):
+                assert b.data_file.column_sizes is None
+                for name in ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds"):
+                    said, kept = getattr(a.data_file, name), getattr(b.data_file, name)
+                    assert kept == (said and {i: said[i] for i in columns if i in said})
+
+
 def test_deletion_vectors_name_their_file_and_place(tables: list[Any]) -> None:
     table = next(t for t in tables if t.name()[-1] == "v3_dv_java")
     found = [e.data_file for m in table.current_snapshot().manifests(table.io) for e in read_entries(table.io, m)]

@@ -29,6 +29,7 @@ from pyiceberg.expressions.visitors import (
     _InclusiveMetricsEvaluator,
     bind,
     expression_evaluator,
+    extract_field_ids,
     inclusive_projection,
 )
 from pyiceberg.schema import Schema
@@ -74,6 +75,16 @@ def file_filter(expression: RowExpression | None, table: Table) -> FileFilter:
         return by_partition[spec_id](file) and bool(by_metrics(file.file))
 
     return may_match
+
+
+def filtered_columns(expression: RowExpression | None, table: Table) -> frozenset[int]:
+    """The field ids of the columns whose statistics ``file_filter`` asks for."""
+    if expression is None:
+        return frozenset()
+    predicate = iceberg_predicate(expression, table.schema())
+    if isinstance(predicate, AlwaysTrue | AlwaysFalse):
+        return frozenset()
+    return frozenset(extract_field_ids(bind(table.schema(), predicate, case_sensitive=True)))
 
 
 def _partition_filter(table: Table, schema: Schema, spec_id: int, predicate: BooleanExpression) -> FileFilter:

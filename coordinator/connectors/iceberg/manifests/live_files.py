@@ -12,7 +12,12 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestCo
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from coordinator.connectors.iceberg.manifests.reader import ManifestDataFile, read_entries, unhurried_garbage
+from coordinator.connectors.iceberg.manifests.reader import (
+    ManifestDataFile,
+    Statistics,
+    read_entries,
+    unhurried_garbage,
+)
 from coordinator.connectors.iceberg.manifests.version_three import list_manifests
 from coordinator.connectors.iceberg.paths import normalize
 
@@ -96,8 +101,8 @@ class LiveFiles:
     deletes: tuple[LiveFile, ...]
 
 
-def read_live(table: Table, snapshot: Snapshot | None, *, statistics: bool = True) -> LiveFiles:
-    """The live files of ``snapshot``; without ``statistics``, data files come without those of their columns."""
+def read_live(table: Table, snapshot: Snapshot | None, *, statistics: Statistics = True) -> LiveFiles:
+    """The live files of ``snapshot``, data files with the ``statistics`` of columns that are asked for."""
     if snapshot is None:
         return LiveFiles((), ())
     manifests = list_manifests(table.io, snapshot, table.format_version)
@@ -107,7 +112,7 @@ def read_live(table: Table, snapshot: Snapshot | None, *, statistics: bool = Tru
         return LiveFiles(_files(table.io, data, statistics=statistics), _files(table.io, deletes, statistics=True))
 
 
-def _files(io: FileIO, manifests: Sequence[ManifestFile], *, statistics: bool) -> tuple[LiveFile, ...]:
+def _files(io: FileIO, manifests: Sequence[ManifestFile], *, statistics: Statistics) -> tuple[LiveFile, ...]:
     return tuple(
         live(entry, manifest.manifest_path)
         for manifest in manifests
@@ -121,7 +126,7 @@ def holds_live(manifest: ManifestFile) -> bool:
     return manifest.has_added_files() or manifest.has_existing_files()
 
 
-def entries(io: FileIO, manifest: ManifestFile, *, statistics: bool = True) -> list[ManifestEntry]:
+def entries(io: FileIO, manifest: ManifestFile, *, statistics: Statistics = True) -> list[ManifestEntry]:
     """The live entries of a manifest, sequence numbers inherited."""
     return read_entries(io, manifest, statistics=statistics)
 

@@ -14,7 +14,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
-from coordinator.connectors.iceberg.filters import file_filter
+from coordinator.connectors.iceberg.filters import file_filter, filtered_columns
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, Partition, read_live
 from coordinator.connectors.iceberg.manifests.reader import unhurried_garbage
@@ -103,7 +103,7 @@ def look(table: Table, target: TableTarget, options: RewriteOptions) -> Looked |
 
 
 def _survey(table: Table, snapshot: Snapshot, target: TableTarget, options: RewriteOptions) -> Survey:
-    live = read_live(table, snapshot, statistics=target.filter is not None)
+    live = read_live(table, snapshot, statistics=filtered_columns(target.filter, table))
     matches = file_filter(target.filter, table)
     index = DeleteIndex(live.deletes, table.specs())
     chosen: list[Candidate] = []
