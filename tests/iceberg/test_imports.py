@@ -146,3 +146,22 @@ def test_moments_as_spark_writes_them(lake: Any, tmp_path: Path) -> None:
     table = lake.table("t")
     assert str(table.schema().find_type("at")) == "timestamptz"
     assert [at.timestamp() for at in table.scan().to_arrow().column("at").to_pylist()] == [0, 1_700_000_000.123456]
+
+
+def test_files_are_read_by_names_that_look_like_addresses(lake: Any, tmp_path: Path) -> None:
+    """PyIceberg alone would read ``a.parquet`` for ``a.parquet#1``: other rows, without an error."""
+    folder = tmp_path / "strange"
+    partition = folder / "k=a%3Fb%23c"
+    partition.mkdir(parents=True)
+    names = ["a.parquet", "a.parquet#1.parquet", "a.parquet?x=2.parquet", "a %20+ü.parquet"]
+    for number, name in enumerate(names):
+        pq.write_table(pa.table({"id": [number] * (number + 1)}), partition / name)
+    assert call(lake, "migrate", source_table=f"`parquet`.`file://{folder}`") == [(len(names),)]
+    rows = [(number, "a?b#c") for number in range(len(names)) for _ in range(number + 1)]
+    assert call(lake, "validate_files", check_footers=True) == []
+    assert lake.rewrite("t", {"rewrite-all": "true"})["rewritten_data_files_count"] == len(names)
+    assert lake.rows("t") == rows
+    assert sorted(path.name for path in partition.iterdir()) == sorted(names), "of the old snapshot"
+    files = [task.file.file_path.removeprefix("file://") for task in lake.table("t").scan().plan_files()]
+    read = duckdb.sql(f"SELECT id FROM read_parquet({files!r}) ORDER BY id").fetchall()
+    assert read == [(number,) for number, _ in rows]

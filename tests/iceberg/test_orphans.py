@@ -72,6 +72,21 @@ def test_listed_first_and_deleted_when_an_age_is_given(lake: Any, home: Path) ->
     assert lake.workers.statements == []
 
 
+@pytest.mark.parametrize("ending", ["#backup", "?versionId=1", " copy", "%20", "+1", ".ü雪"])
+def test_names_are_letters_and_no_addresses(lake: Any, home: Path, ending: str) -> None:
+    live = [file for file in home.rglob("*") if file.is_file() and not file.name.startswith(".")]
+    orphans = [plant(file.with_name(file.name + ending)) for file in live]
+    assert remove(lake, older_than=DAYS_AGO) == sorted(f"file://{path}" for path in orphans)
+    assert [file for file in live if not file.exists()] == []
+    assert [file for file in orphans if file.exists()] == []
+    # What a view names is deleted in the same way.
+    again = [plant(path) for path in orphans]
+    view(lake, [f"file://{path}" for path in again], datetime(2020, 1, 1))
+    assert len(remove(lake, older_than=DAYS_AGO, file_list_view="db.listing")) == len(again)
+    assert [file for file in live if not file.exists()] == []
+    assert [file for file in again if file.exists()] == []
+
+
 def test_a_place_of_its_own_and_a_sample(lake: Any, home: Path) -> None:
     inside = plant(home / "data" / "a" / "x.parquet")
     outside = plant(home / "b.parquet")

@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote, urlsplit
 import pyiceberg.io as storage_names
 
 from coordinator.connectors.iceberg.object_stores import S3, object_store, s3_options
+from coordinator.connectors.iceberg.storage import EXACT_FILE_IO
 from shared.properties import Property
 
 CatalogType = Literal["sql", "rest", "hive", "glue"]
@@ -38,6 +39,8 @@ _OWN = frozenset(
     }
 )
 _STORAGE_PREFIXES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "hf.", "glue.")
+_ARROW_SCHEMES = frozenset({"file", "s3", "s3a", "s3n", "gs", "oss", "hdfs", "viewfs"})
+"""Where PyIceberg takes Arrow's file systems."""
 _SPARK = "org.apache.iceberg.spark.SparkCatalog"
 _OAUTH = {"uri": "oauth2-server-uri", "token": "token", "credential": "credential", "scope": "scope"}
 
@@ -92,6 +95,10 @@ def pyiceberg_properties(settings: IcebergSettings) -> dict[str, str]:
         properties["uri"] = _with_login(settings)
     if settings.warehouse is not None:
         properties["warehouse"] = settings.warehouse
+        # A REST catalog's warehouse may be a mere name: its locations tell PyIceberg which storage there is.
+        scheme = urlsplit(settings.warehouse).scheme or ("file" if settings.type == "sql" else "")
+        if scheme in _ARROW_SCHEMES:
+            properties["py-io-impl"] = EXACT_FILE_IO
     return properties
 
 

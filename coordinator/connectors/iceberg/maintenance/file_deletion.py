@@ -9,6 +9,7 @@ from itertools import islice
 
 from pyiceberg.io import FileIO
 
+from coordinator.connectors.iceberg.storage import exact
 from shared.spi.procedure import ArgumentError, Arguments
 
 logger = logging.getLogger(__name__)
@@ -26,10 +27,10 @@ def concurrent_deletes(arguments: Arguments) -> int:
 
 def delete_all(io: FileIO, locations: Iterable[str], at_once: int) -> Iterator[list[bool]]:
     """Whether each file is gone, in batches in the order given; what was not there is gone too."""
-    waiting = iter(locations)
+    waiting, deleting = iter(locations), exact(io)
     with ThreadPoolExecutor(at_once) as pool:
         while batch := list(islice(waiting, _BATCH)):
-            yield list(pool.map(lambda location: _delete(io, location), batch))
+            yield list(pool.map(lambda location: _delete(deleting, location), batch))
 
 
 def _delete(io: FileIO, location: str) -> bool:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pyarrow.fs as pafs
 from pyiceberg.io import FileIO
-from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from coordinator.connectors.iceberg.paths import local_path
+from coordinator.connectors.iceberg.storage import ExactFileIO, arrow
 
 _AT_ONCE = 1000
 _THREADS = 8
@@ -93,10 +93,10 @@ def _sizes(io: FileIO, locations: Sequence[str]) -> list[tuple[str, int | None]]
     found: list[tuple[str, int | None]] = []
     by_storage: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for location in locations:
-        scheme, netloc, path = PyArrowFileIO.parse_location(location, io.properties)
+        scheme, netloc, path = ExactFileIO.parse_location(location, io.properties)
         by_storage.setdefault((scheme, netloc), []).append((location, path))
     for (scheme, netloc), pairs in by_storage.items():
-        infos = _arrow(io).fs_by_scheme(scheme, netloc).get_file_info([path for _, path in pairs])
+        infos = arrow(io).fs_by_scheme(scheme, netloc).get_file_info([path for _, path in pairs])
         for (location, _), info in zip(pairs, infos, strict=True):
             found.append((location, info.size if info.type == pafs.FileType.File else None))
     return found
@@ -114,9 +114,5 @@ def _batches(locations: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _filesystem(io: FileIO, location: str) -> tuple[pafs.FileSystem, str]:
-    scheme, netloc, path = PyArrowFileIO.parse_location(location, io.properties)
-    return _arrow(io).fs_by_scheme(scheme, netloc), path
-
-
-def _arrow(io: FileIO) -> PyArrowFileIO:
-    return io if isinstance(io, PyArrowFileIO) else PyArrowFileIO(io.properties)
+    scheme, netloc, path = ExactFileIO.parse_location(location, io.properties)
+    return arrow(io).fs_by_scheme(scheme, netloc), path

@@ -24,14 +24,16 @@ def resolve(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
     """The Arrow file system of a location and the path in it; raises KernelError for an unknown scheme."""
     if location.startswith("file:") or "://" not in location:
         return _local(), normalize(location)
-    parts = urlsplit(location)
-    path = parts.netloc + parts.path
-    if parts.scheme in ("s3", "s3a", "s3n"):
+    # Not what urlsplit calls the path: "?" and "#" are letters of names.
+    scheme, _, path = location.partition("://")
+    if scheme in ("s3", "s3a", "s3n"):
         return _s3(tuple(sorted(properties.items()))), path
-    if parts.scheme in ("gs", "gcs"):
+    if scheme in ("gs", "gcs"):
         return _gcs(tuple(sorted(properties.items()))), path
-    if parts.scheme == "hdfs":
-        return _hdfs(parts.hostname or "default", parts.port or 0), parts.path
+    if scheme == "hdfs":
+        host, slash, inside = path.partition("/")
+        parts = urlsplit(f"hdfs://{host}")
+        return _hdfs(parts.hostname or "default", parts.port or 0), slash + inside
     raise KernelError("NOT_SUPPORTED", f"No file system for the scheme of {location}")
 
 
