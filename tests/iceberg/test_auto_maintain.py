@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -57,6 +59,23 @@ def test_a_budget_of_bytes_is_kept(lake: Any) -> None:
     refused = maintain(lake, budget_bytes=1)["rewrite_data_files"]
     assert (refused["action"], refused["seconds"]) == ("SKIPPED", None)
     assert len(list(lake.table("t").scan().plan_files())) == left
+
+
+def test_a_budget_is_kept_over_groups_of_different_sizes(lake: Any) -> None:
+    """The groups come by their number of files: two large ones do not both fit, a small one behind them would."""
+    schema = pa.schema([("p", pa.string()), ("id", pa.int64())])
+    table = lake.other.create_table("db.t", schema=schema)
+    table.update_spec().add_identity("p").commit()
+    for name, files, rows in (("a", 10, 3000), ("c", 8, 1), ("b", 8, 3000)):
+        for _ in range(files):
+            table.append(pa.table({"p": [name] * rows, "id": random.sample(range(1 << 60), rows)}, schema))
+    size = dict.fromkeys("abc", 0)
+    for task in table.scan().plan_files():
+        size[task.file.partition[0]] += task.file.file_size_in_bytes
+    most = size["a"] + size["c"]
+    done = maintain(lake, budget_bytes=most)["rewrite_data_files"]
+    assert done["action"] == "DONE", done
+    assert json.loads(done["result"])["rewritten_bytes_count"] == done["estimated_bytes"] <= most
 
 
 def test_statistics_are_brought_up_to_date_where_there_are_some(lake: Any) -> None:

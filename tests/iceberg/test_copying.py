@@ -202,8 +202,9 @@ def test_the_dry_run_gives_a_reason_for_every_file_and_changes_nothing(lake: Any
     assert chosen["reason"].startswith("2 files of the wrong size")
     assert chosen["expected_seconds"] > 0
     assert not stays["is_rewritten"]
-    limited = shown(lake, {"rewrite-all": "true", "max-files-to-rewrite": "1"})[0]
-    assert limited["reason"] == "max-files-to-rewrite (1) is reached"
+    first, limited = shown(lake, {"rewrite-all": "true", "max-files-to-rewrite": "1"})
+    assert (first["is_rewritten"], first["data_files_count"]) == (True, 1)
+    assert (limited["reason"], limited["data_files_count"]) == ("max-files-to-rewrite (1) is reached", 2)
     assert lake.files("t") == before
     assert lake.workers.tasks <= 4, "only footers were looked at"
     assert lake.connector.journal.open_entries("lab") == []

@@ -168,6 +168,19 @@ def test_empty_table_and_too_few_files_make_no_snapshot(lake: Any) -> None:
     assert lake.rewrite("few", {"min-input-files": "1"})["rewritten_data_files_count"] == 0
 
 
+@pytest.mark.parametrize("most", [1, 2, 5, 8, 11])
+def test_a_limit_of_files_takes_as_many_as_it_lets(lake: Any, most: int) -> None:
+    """As in Iceberg, a group that is larger than the limit is begun; repeated calls come to an end."""
+    lake.create("t", [numbers(i * 20) for i in range(11)])
+    before, left = lake.rows("t"), 11
+    while taken := lake.rewrite("t", {"max-files-to-rewrite": str(most)})["rewritten_data_files_count"]:
+        assert taken == min(most, left)
+        assert lake.rows("t") == before
+        left = len(list(lake.table("t").scan().plan_files()))
+    # One file alone is not worth writing again.
+    assert left == 11 if most == 1 else left < 5
+
+
 def test_large_files_are_split_between_row_groups(lake: Any) -> None:
     table = lake.create("t", [numbers(0, 1)], properties={"write.parquet.row-group-limit": "1000"})
     table.append(numbers(1, 20_000))

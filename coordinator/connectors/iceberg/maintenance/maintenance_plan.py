@@ -82,13 +82,15 @@ def rewrite_step(need: Need) -> Step:
         return Step(name, "every data file has the right size or is alone in its partition")
     taken, size = [], 0
     for group in groups:
-        if most is None or size + group.size <= most:
-            taken.append(group)
-            size += group.size
+        if most is not None and size + group.size > most:
+            # The call takes groups in this order: one behind it cannot be had without it.
+            break
+        taken.append(group)
+        size += group.size
     files = sum(len(group.files) for group in taken)
     reason = f"{files} data files become {sum(group.output_files for group in taken)}: {groups[0].reason}"
     if not taken:
-        return Step(name, f"the smallest step needs {min(g.size for g in groups)} bytes, more than the budget")
+        return Step(name, f"the first step needs {groups[0].size} bytes, more than the budget")
     if len(taken) < len(groups):
         reason += f"; {len(groups) - len(taken)} more groups are over the budget"
         given["max-files-to-rewrite"] = str(files)

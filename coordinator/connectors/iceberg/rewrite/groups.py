@@ -77,13 +77,14 @@ def survey(candidates: Iterable[Candidate], options: RewriteOptions) -> Survey:
             if reason is None:
                 skipped.append(Skipped(partition, tuple(files), _reason_too_little(files, options)))
             else:
-                size = int(sum(c.data.size for c in files) * options.compression_factor)
-                count = output_file_count(size, options)
-                groups.append(FileGroup(partition, tuple(files), count, reason))
+                groups.append(_group(partition, files, reason, options))
     taken, left = _limited(_ordered(groups, options), options)
-    limit = f"max-files-to-rewrite ({options.max_files}) is reached"
-    skipped += [Skipped(group.partition, group.files, limit) for group in left]
-    return Survey(taken, skipped)
+    return Survey(taken, [*skipped, *left])
+
+
+def _group(partition: Partition, files: Sequence[Candidate], reason: str, options: RewriteOptions) -> FileGroup:
+    size = int(sum(c.data.size for c in files) * options.compression_factor)
+    return FileGroup(partition, tuple(files), output_file_count(size, options), reason)
 
 
 def _output_partition(candidate: Candidate, options: RewriteOptions) -> Partition:
@@ -191,11 +192,24 @@ def _ordered(groups: list[FileGroup], options: RewriteOptions) -> list[FileGroup
             return groups
 
 
-def _limited(groups: list[FileGroup], options: RewriteOptions) -> tuple[list[FileGroup], list[FileGroup]]:
-    """What fits into ``max-files-to-rewrite``, and what comes after."""
-    left = options.max_files
-    for number, group in enumerate(groups):
-        if len(group.files) > left:
-            return groups[:number], groups[number:]
-        left -= len(group.files)
-    return groups, []
+def _limited(groups: list[FileGroup], options: RewriteOptions) -> tuple[list[FileGroup], list[Skipped]]:
+    """What fits into ``max-files-to-rewrite``, the first files of a group that does not (Iceberg's rule), and the rest.
+
+    A single file that would only be written again is not worth its group's place.
+    """
+    left, taken, over = options.max_files, list[FileGroup](), list[Skipped]()
+    reason = f"max-files-to-rewrite ({options.max_files}) is reached"
+    for group in groups:
+        part, rest = group.files[:left], group.files[left:]
+        if not rest:
+            taken.append(group)
+        elif len(part) > 1 or (part and (options.rewrite_all or _worth(part, options))):
+            taken.append(
+                _group(group.partition, part, f"{group.reason}, of {len(group.files)} as many as may be", options)
+            )
+        else:
+            part, rest = (), group.files
+        left -= len(part)
+        if rest:
+            over.append(Skipped(group.partition, rest, reason))
+    return taken, over
