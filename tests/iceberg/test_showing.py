@@ -15,7 +15,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField, StringType
 
-from shared.errors import ProcessionError
+from shared.errors import ErrorCode, ProcessionError
 
 SCHEMA = Schema(NestedField(1, "id", LongType()), NestedField(2, "p", StringType()))
 SPEC = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "p"))
@@ -169,6 +169,37 @@ def test_validate_files_tells_of_missing_short_and_broken_files(lake: Any, table
     assert problems[short.name]["problem"].startswith("has ")
     assert problems[broken.name]["problem"].startswith("footer cannot be read")
     assert set(problems) - {Path(r["file_path"]).name for r in call(lake, "validate_files")} == {broken.name}
+
+
+def test_validate_files_tells_of_manifests_that_are_missing_or_broken(lake: Any, table: Any) -> None:
+    table.append(rows(200, "c"))
+    current, oldest = lake.table("t").current_snapshot(), lake.table("t").snapshots()[0]
+    live = {task.file.file_path for task in lake.table("t").scan().plan_files()}
+    shown = call(lake, "validate_files", verbose=True)
+    assert {r["file_path"] for r in shown if r["is_live"] and r["content"] == "data"} == live
+    missing, broken, scrambled = (
+        Path(m.manifest_path.removeprefix("file://")) for m in current.manifests(table.io)[:3]
+    )
+    size = missing.stat().st_size
+    missing.unlink()
+    broken.write_bytes(broken.read_bytes()[:-200] + b"\xd2" * 200)
+    scrambled.write_bytes(b"Obj" + bytes(scrambled.stat().st_size - 3))
+    listed = Path(oldest.manifest_list.removeprefix("file://"))
+    listed.unlink()
+    problems = {Path(r["file_path"]).name: r for r in call(lake, "validate_files")}
+    assert set(problems) == {missing.name, broken.name, scrambled.name, listed.name}
+    row = problems[missing.name]
+    assert (row["is_live"], row["problem"], row["fs_size"], row["metadata_size"]) == (True, "missing", None, size)
+    assert problems[broken.name]["problem"].startswith(
+        f"cannot be read: {current.manifests(table.io)[1].manifest_path}"
+    )
+    assert "Not an Avro file" in problems[scrambled.name]["problem"]
+    assert (problems[listed.name]["is_live"], problems[listed.name]["content"]) == (False, "manifest_list")
+    # Others stop before they do anything, with the file's name.
+    for name, given in (("remove_orphan_files", {}), ("rewrite_data_files", {"options": {"rewrite-all": "true"}})):
+        with pytest.raises(ProcessionError, match=r"is missing|is broken|cannot be used") as refused:
+            call(lake, name, **given)
+        assert refused.value.code in (ErrorCode.ICEBERG_MISSING_DATA, ErrorCode.ICEBERG_INVALID_METADATA)
 
 
 def test_commits_compare(lake: Any, table: Any) -> None:

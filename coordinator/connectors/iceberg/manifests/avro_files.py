@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -68,6 +69,18 @@ def open_avro(source: InputFile) -> OpenedAvro:
     if codec not in KNOWN_CODECS:
         raise ValueError(f"Unsupported codec: {codec}")
     return OpenedAvro(said["avro.schema"].decode(), decoder, KNOWN_CODECS[codec], decoder.read(_SYNC_BYTES))
+
+
+@contextmanager
+def decoding(location: str) -> Iterator[None]:
+    """Raise ValueError that names the file for whatever decoders make of broken bytes; storage's errors stay."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        told = str(error).strip().splitlines() or [type(error).__name__]
+        raise ValueError(f"{location} is broken: {told[0]}") from error
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ from pyiceberg.avro.resolver import construct_reader
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import MANIFEST_LIST_FILE_SCHEMAS, ManifestContent, ManifestFile
 
-from coordinator.connectors.iceberg.manifests.avro_files import iceberg_schema, open_avro
+from coordinator.connectors.iceberg.manifests.avro_files import decoding, iceberg_schema, open_avro
 from coordinator.connectors.iceberg.paths import normalize
 
 _PATH, _CONTENT = 500, 517
@@ -32,18 +32,19 @@ def new_manifests(io: FileIO, manifest_list: str, told: set[str]) -> Iterator[Ma
     They have what is needed to read them; bounds of partitions are left out. Raises what PyIceberg raises for files
     that cannot be read.
     """
-    file = open_avro(io.new_input(manifest_list))
-    steps = _steps(file.schema_text)
-    for count, decoder in file.blocks():
-        for _ in range(count):
-            path = decoder.read_utf8()
-            key = normalize(path)
-            if key in told:
-                for _, _, skip in steps[1:]:
-                    skip(decoder)
-                continue
-            told.add(key)
-            yield _read(path, decoder, steps)
+    with decoding(manifest_list):
+        file = open_avro(io.new_input(manifest_list))
+        steps = _steps(file.schema_text)
+        for count, decoder in file.blocks():
+            for _ in range(count):
+                path = decoder.read_utf8()
+                key = normalize(path)
+                if key in told:
+                    for _, _, skip in steps[1:]:
+                        skip(decoder)
+                    continue
+                told.add(key)
+                yield _read(path, decoder, steps)
 
 
 @lru_cache(maxsize=64)

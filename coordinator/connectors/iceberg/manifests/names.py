@@ -10,7 +10,7 @@ from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFileContent, ManifestEntryStatus, ManifestFile
 from pyiceberg.types import NestedField, StructType
 
-from coordinator.connectors.iceberg.manifests.avro_files import iceberg_schema, open_avro
+from coordinator.connectors.iceberg.manifests.avro_files import decoding, iceberg_schema, open_avro
 from coordinator.connectors.iceberg.manifests.reader import STATISTICS, Step, file_reader, skipper, unhurried_garbage
 
 FileName = tuple[str, DataFileContent, int]
@@ -25,9 +25,9 @@ _DELETED = ManifestEntryStatus.DELETED.value
 def read_names(io: FileIO, manifest: ManifestFile) -> list[FileName]:
     """Of each live entry only what the file is called, is for, and how large.
 
-    Raises what PyIceberg raises for files that cannot be read.
+    Raises what PyIceberg raises for files that cannot be read, and ValueError for broken ones.
     """
-    with unhurried_garbage():
+    with unhurried_garbage(), decoding(manifest.manifest_path):
         file = open_avro(io.new_input(manifest.manifest_path))
         steps = _name_steps(file.schema_text)
         found: list[FileName] = []

@@ -43,7 +43,7 @@ from pyiceberg.types import (
 )
 from pyiceberg.utils.lazydict import LazyDict
 
-from coordinator.connectors.iceberg.manifests.avro_files import iceberg_schema, open_avro
+from coordinator.connectors.iceberg.manifests.avro_files import decoding, iceberg_schema, open_avro
 
 Read = Callable[[BinaryDecoder], Any]
 Step = tuple[int, Read]
@@ -82,9 +82,9 @@ def read_entries(
 
     Without ``statistics``, column sizes, counts (but of NaN) and bounds are None; with those of some columns, sizes
     are. Raises what PyIceberg raises for
-    files that cannot be read.
+    files that cannot be read, and ValueError for broken ones.
     """
-    with unhurried_garbage():
+    with unhurried_garbage(), decoding(manifest.manifest_path):
         file = open_avro(io.new_input(manifest.manifest_path))
         layout = _layout(file.schema_text, statistics=statistics)
         found: list[ManifestEntry] = []

@@ -39,12 +39,13 @@ DECLARATION = ProcedureDeclaration(
     ),
     example="CALL iceberg.system.validate_files(table => 'sales.orders', check_footers => true)",
     notes=f"No rows: nothing is wrong. At most {_MOST_ROWS} rows. Old metadata files that were deleted on purpose "
-    "(write.metadata.delete-after-commit.enabled) are not counted as missing.",
+    "(write.metadata.delete-after-commit.enabled) are not counted as missing. What a missing or broken manifest lists "
+    "cannot be looked at.",
 )
 
 
 def answer(call: Call) -> Rows:
-    """Raises ProcessionError when a manifest that has to be read is itself missing or broken."""
+    """Raises ProcessionError when storage cannot be asked."""
     table = call.read()
     rows = _rows(table, call.context, footers=call.arguments["check_footers"])
     wanted = rows if call.arguments["verbose"] else (row for row in rows if row[-1] is not None)
@@ -53,12 +54,15 @@ def answer(call: Call) -> Rows:
 
 def _rows(table: Table, context: ProcedureContext, *, footers: bool) -> Iterator[tuple[object, ...]]:
     seen: set[str] = set()
-    files = (f for f in referenced_files(table) if f.live or f.role != "metadata")
+    files = (f for f in referenced_files(table, broken=True) if f.live or f.role != "metadata")
     while batch := list(islice(files, _BATCH)):
         context.check_cancelled()
-        fresh = {normalize(file.location): file for file in batch}
-        chosen = {file.location: file for key, file in fresh.items() if key not in seen}
-        seen |= fresh.keys()
+        chosen: dict[str, TableFile] = {}
+        for file in batch:
+            key = normalize(file.location)
+            if key not in seen:
+                chosen[file.location] = file
+                seen.add(key)
         for location, size in sizes_of(table.io, chosen):
             file = chosen[location]
             problem = _problem(table.io, file, size, footers=footers)
@@ -71,6 +75,8 @@ def _problem(io: FileIO, file: TableFile, size: int | None, *, footers: bool) ->
     # DVs share a Puffin file, and v1 writers wrote no length for some manifests.
     if file.size and size != file.size:
         return f"has {size} bytes, not {file.size}"
+    if file.broken is not None:
+        return f"cannot be read: {file.broken}"
     if not footers or file.file is None or file.file.file_format != FileFormat.PARQUET:
         return None
     try:
