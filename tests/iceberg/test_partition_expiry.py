@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import DayTransform, HourTransform, IdentityTransform, MonthTransform, YearTransform
-from pyiceberg.types import DateType, LongType, NestedField, StringType, TimestampType
+from pyiceberg.types import DateType, LongType, NestedField, StringType, TimestampType, TimestamptzType
 
+from coordinator.connectors.iceberg.instants import zone as zone_of
 from shared.errors import ErrorCode, ProcessionError
 
 SCHEMA = Schema(
@@ -82,6 +85,42 @@ def test_the_moment_is_in_the_zone_that_it_says(lake: Any) -> None:
     # In UTC it is still the 31st.
     call(lake, older_than=datetime(2026, 2, 1, tzinfo=timezone(timedelta(hours=2))))
     assert {row[0] for row in lake.rows("t")} == {4, 5, 6}
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo", "UTC", "-03:30"])
+@pytest.mark.parametrize(
+    ("transform", "column"), [(HourTransform(), 2), (DayTransform(), 2), (IdentityTransform(), 3), (HourTransform(), 5)]
+)
+def test_no_row_goes_that_a_select_would_not_call_older(lake: Any, zone: str, transform: Any, column: int) -> None:
+    """Columns without a zone have the session's clock, others are moments: DuckDB compares as Presto does."""
+    schema = Schema(*SCHEMA.fields, NestedField(5, "moment", TimestamptzType()))
+    table = lake.other.create_table("db.t", schema=schema)
+    with table.update_spec() as update:
+        update.add_field(schema.find_column_name(column), transform, "x")
+    given = datetime(2026, 2, 1)
+    here = zone_of(zone)
+    near = [datetime(2026, 2, 1) + timedelta(minutes=minutes) for minutes in range(-2000, 2000, 37)]
+    data = pa.table(
+        {
+            "id": pa.array(range(len(near)), pa.int64()),
+            "at": pa.array(near, pa.timestamp("us")),
+            "day": [m.date() for m in near],
+            "text": [m.date().isoformat() for m in near],
+            "moment": pa.array([m.replace(tzinfo=UTC) for m in near], pa.timestamp("us", "UTC")),
+        }
+    )
+    table.append(data)
+    session = replace(lake.context().session, time_zone=zone)
+    lake.context = lambda plain=lake.context: replace(plain(), session=session)
+    call(lake, older_than=given)
+    utc = given.replace(tzinfo=here).astimezone(UTC).replace(tzinfo=None)
+    asked = {2: f"data.at < '{given}'", 3: f"day < '{given}'", 5: f"moment AT TIME ZONE 'UTC' < '{utc}'"}[column]
+    older = {row[0] for row in duckdb.sql(f"SELECT id FROM data WHERE {asked}").fetchall()}
+    gone = set(range(len(near))) - {row[0] for row in lake.rows("t")}
+    assert gone <= older, "rows that are not older"
+    # Of hours that begin at whole minutes of the zone, all that is older goes.
+    if zone != "-03:30" or column != 5:
+        assert gone == older
 
 
 def test_delete_files_of_expired_partitions_go_with_them(lake: Any, foreign: Any) -> None:

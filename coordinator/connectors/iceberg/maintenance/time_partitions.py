@@ -36,8 +36,13 @@ def tells_time(table: Table, field: PartitionField) -> bool:
     return isinstance(kind, _TIMES) or text
 
 
+def has_zone(table: Table, field: PartitionField) -> bool:
+    """Whether the values that the field divides are moments, not what a clock shows somewhere."""
+    return isinstance(table.schema().find_type(field.source_id), TimestamptzType)
+
+
 def end_of(table: Table, field: PartitionField, value: Any) -> datetime | None:
-    """The first moment (UTC) behind the partition; None when its value is null or no date."""
+    """The first moment behind the partition, by the column's own clock; None when its value is null or no date."""
     if value is None:
         return None
     match field.transform:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
 
 from pyiceberg.partitioning import PartitionField
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation
 
 from coordinator.connectors.iceberg.instants import zone
-from coordinator.connectors.iceberg.maintenance.time_partitions import end_of, time_fields
+from coordinator.connectors.iceberg.maintenance.time_partitions import end_of, has_zone, time_fields
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
@@ -36,8 +37,8 @@ DECLARATION = ProcedureDeclaration(
     ),
     example="CALL iceberg.system.expire_partitions('sales', 'orders', TIMESTAMP '2026-01-01 00:00:00')",
     notes="For columns of type date or timestamp, partitioned by identity, year, month, day or hour, and for text like "
-    "2026-01-31. A partition goes when its whole range lies before the moment. The files stay in storage until the "
-    "snapshots that hold them expire.",
+    "2026-01-31. Columns without a time zone are compared by the clock of the session. A partition goes when its whole "
+    "range lies before the moment. The files stay in storage until the snapshots that hold them expire.",
 )
 
 
@@ -45,9 +46,7 @@ def answer(call: Call) -> Rows:
     """Raises ProcessionError when no or more than one column partitions by time."""
     table = call.catalog.open(call.schema, call.table)
     fields = _fields(table, call.arguments["column"])
-    given: datetime = call.arguments["older_than"]
-    aware = given if given.tzinfo is not None else given.replace(tzinfo=zone(call.context.session.time_zone))
-    moment = aware.astimezone(UTC).replace(tzinfo=None)
+    moment = _moment(call.arguments["older_than"], zone(call.context.session.time_zone))
     live = read_live(table, table.current_snapshot())
     files = [f for f in live.data if _is_older(table, fields, f, moment)]
     # Delete files of a partition apply to nothing outside of it.
@@ -55,6 +54,19 @@ def answer(call: Call) -> Rows:
     if files and not call.arguments["dry_run"]:
         _delete(table, [*files, *deletes])
     return _rows(table, files)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """``older_than`` as columns with a time zone hold it, and as the others do, whose clock is the session's."""
+
+    utc: datetime
+    clock: datetime
+
+
+def _moment(given: datetime, here: tzinfo) -> _Moment:
+    aware = given if given.tzinfo is not None else given.replace(tzinfo=here)
+    return _Moment(aware.astimezone(UTC).replace(tzinfo=None), aware.astimezone(here).replace(tzinfo=None))
 
 
 def _fields(table: Table, column: str | None) -> Mapping[int, Mapping[int, PartitionField]]:
@@ -78,10 +90,13 @@ def _fields(table: Table, column: str | None) -> Mapping[int, Mapping[int, Parti
 
 
 def _is_older(
-    table: Table, fields: Mapping[int, Mapping[int, PartitionField]], file: LiveFile, moment: datetime
+    table: Table, fields: Mapping[int, Mapping[int, PartitionField]], file: LiveFile, moment: _Moment
 ) -> bool:
-    ends = [end_of(table, f, file.file.partition[i]) for i, f in fields.get(file.file.spec_id, {}).items()]
-    return any(end is not None and end <= moment for end in ends)
+    for i, field in fields.get(file.file.spec_id, {}).items():
+        end = end_of(table, field, file.file.partition[i])
+        if end is not None and end <= (moment.utc if has_zone(table, field) else moment.clock):
+            return True
+    return False
 
 
 def _delete(table: Table, files: list[LiveFile]) -> None:
