@@ -32,7 +32,7 @@ from shared.plan.nodes import (
 )
 from shared.plan.traversal import free_variables
 from shared.spi.connector import TableMetadata
-from shared.spi.procedure import ProcedureKind, TableDataRewriteProcedure, TableTarget
+from shared.spi.procedure import ArgumentError, ProcedureKind, TableDataRewriteProcedure, TableTarget
 from shared.spi.session import Session
 
 
@@ -78,7 +78,11 @@ def plan_call(bound: BoundCall, text: str, session: Session, catalogs: Catalogs)
 def _plan_rewrite(
     bound: BoundCall, text: str, session: Session, catalogs: Catalogs, planned: PlannedCall
 ) -> PlannedCall:
-    cast(TableDataRewriteProcedure, bound.procedure).validate(bound.arguments)
+    try:
+        cast(TableDataRewriteProcedure, bound.procedure).validate(bound.arguments)
+    except ArgumentError as error:
+        location = bound.locations.get(error.argument, bound.location)
+        raise ProcessionError(error.code, error.message, location=location) from error
     target, table = _target(bound, text, session, catalogs)
     arguments = {**planned.work.arguments, "schema": table.schema, "table_name": table.name}
     return replace(
@@ -115,8 +119,10 @@ def _resolve_table(bound: BoundCall, catalogs: Catalogs) -> TableMetadata:
         if table is not None:
             return table
     if connector.schema_exists(schema) or connector.schema_exists(schema.lower()):
-        raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Table {bound.catalog}.{schema}.{name} does not exist")
-    raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema {schema} does not exist")
+        raise ProcessionError(
+            ErrorCode.SYNTAX_ERROR, f"Table {bound.catalog}.{schema}.{name} does not exist", location=location
+        )
+    raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema {schema} does not exist", location=location)
 
 
 def _analyze_filter(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from coordinator.connectors.iceberg.connector import IcebergConnector
 from shared.properties import Property
 from shared.spi.procedure import Argument, ProcedureDeclaration
-from tests.e2e.service import Service, start_service, write_etc
+from tests.e2e.service import ROOT, Service, start_service, write_etc
 
 pytestmark = pytest.mark.slow
 
@@ -108,7 +109,52 @@ def test_a_table_that_is_not_there(quiet: Service, name: str) -> None:
         code, text = refused(quiet, sql)
         assert code in _NO_TABLE_YET, (sql, code, text)
         assert text.endswith("db.nope does not exist")
-        assert text.startswith(place(sql, argument)) or name == "rewrite_data_files", (sql, text)
+        assert text.startswith(place(sql, argument)), (sql, text)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "code"),
+    [
+        ("strategy", "'fast'", "NOT_SUPPORTED"),
+        ("strategy", "'sort'", "INVALID_PROCEDURE_ARGUMENT"),
+        ("sorted_by", "ARRAY['id']", "NOT_SUPPORTED"),
+        ("options", "map(ARRAY['nope'], ARRAY['1'])", "INVALID_PROCEDURE_ARGUMENT"),
+        ("options", "map(ARRAY['min-input-files'], ARRAY[NULL])", "INVALID_PROCEDURE_ARGUMENT"),
+        ("options", "map(ARRAY['output-spec-id'], ARRAY['9'])", "INVALID_PROCEDURE_ARGUMENT"),
+    ],
+)
+def test_a_value_that_a_rewrite_cannot_use_is_told_at_its_place(
+    quiet: Service, argument: str, value: str, code: str
+) -> None:
+    sql = f"CALL iceberg.system.rewrite_data_files(table => 'db.t', {argument} => {value})"
+    found, text = refused(quiet, sql)
+    assert (found, text.startswith(place(sql, argument))) == (code, True), text
+
+
+def documented() -> list[str]:
+    """Every CALL of the pages, as it is printed."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    found = [
+        call
+        for page in pages
+        for call in re.findall(r"^(?:    )?(CALL (?:[^`']|'[^']*'|`)*?\))$", page.read_text(), re.M)
+    ]
+    return [call for call in dict.fromkeys(found) if "sales" in call]
+
+
+def test_every_documented_call_is_well_formed(quiet: Service) -> None:
+    """The tables of the pages are not there; whatever else is wrong would be the page."""
+    calls = documented()
+    assert len(calls) > len(EVERY) * 0.9
+    for sql in calls:
+        code, text = refused(quiet, sql)
+        assert "mixed" not in text, sql
+        assert code in ("NOT_FOUND", "SYNTAX_ERROR", "PERMISSION_DENIED", "INVALID_PROCEDURE_ARGUMENT"), (
+            sql,
+            code,
+            text,
+        )
+        assert "does not exist" in text, (sql, code, text)
 
 
 def test_a_filter_is_analyzed_whatever_the_procedure(quiet: Service) -> None:

@@ -250,6 +250,7 @@ WRONG = [
     ({"target-file-size-bytes": "10", "max-file-size-bytes": "10"}, "all new files will be larger than the max"),
     ({"rewrite-all": "maybe"}, "rewrite-all must be true or false, got: maybe"),
     ({"delete-ratio-threshold": "1.5"}, "delete-ratio-threshold must be > 0 and <= 1, got: 1.5"),
+    ({"min-input-files": None}, "min-input-files has no value"),
     ({"rewrite-job-order": "random"}, "Invalid rewrite job order name: random"),
     ({"min-input-file": "2"}, r"Cannot use options \[min-input-file\]"),
     ({"compression-factor": "2"}, r"Cannot use options \[compression-factor\]"),

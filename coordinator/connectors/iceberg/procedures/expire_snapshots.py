@@ -64,7 +64,8 @@ DECLARATION = ProcedureDeclaration(
         OutputColumn("reason", "varchar", "Why it goes."),
     ),
     iceberg_order=("older_than", "retain_last", "max_concurrent_deletes", "stream_results", "snapshot_ids"),
-    example="CALL iceberg.system.expire_snapshots('sales', 'orders', older_than => TIMESTAMP '2026-11-01 00:00:00')",
+    example="CALL iceberg.system.expire_snapshots(table => 'sales.orders', "
+    "older_than => TIMESTAMP '2026-11-01 00:00:00')",
     notes="Branches and tags keep their snapshots unless they are past their own age. Table properties "
     "history.expire.max-snapshot-age-ms, min-snapshots-to-keep and max-ref-age-ms set other defaults. Ids of snapshots "
     "that are gone already are no error. First the table forgets, then the files are deleted: what a crash leaves "

@@ -77,7 +77,8 @@ DECLARATION = ProcedureDeclaration(
         *("older_than", "location", "dry_run", "max_concurrent_deletes", "file_list_view", "equal_schemes"),
         *("equal_authorities", "prefix_mismatch_mode", "prefix_listing", "stream_results"),
     ),
-    example="CALL iceberg.system.remove_orphan_files('sales', 'orders', older_than => TIMESTAMP '2026-11-01 00:00:00')",
+    example="CALL iceberg.system.remove_orphan_files(table => 'sales.orders', "
+    "older_than => TIMESTAMP '2026-11-01 00:00:00')",
     notes="Without older_than nothing is deleted unless dry_run => false says so. Files younger than a day are never "
     "taken: a writer may not have committed them yet. Names that begin with _ or . are left alone. Where there are "
     "more than 256 MB of manifests, Iceberg's own procedure does it in Spark.",
@@ -93,7 +94,7 @@ def answer(call: Call) -> Rows:
     listed = call.arguments["file_list_view"]
     view = None if listed is None else call.catalog.load(*_name(call, listed))
     if listed is not None and view is None:
-        return _paths(call_spark(call, "remove_orphan_files", _given(call, dry_run=dry_run)))
+        return _paths(_with_a_view_of_spark(call, listed, dry_run=dry_run))
     equal = (call.arguments["equal_schemes"] or {}, call.arguments["equal_authorities"] or {})
     references = FileReferences(spelling(*equal))
     needed = ReferencedFiles(table.io, references)
@@ -147,6 +148,15 @@ def _location(call: Call, table: Table) -> str:
         message = f"Location {location} holds more than the table, whose own is {table.location()}"
         raise ArgumentError("location", message)
     return location
+
+
+def _with_a_view_of_spark(call: Call, view: str, *, dry_run: bool) -> Sequence[Mapping[str, Any]]:
+    try:
+        return call_spark(call, "remove_orphan_files", _given(call, dry_run=dry_run))
+    except ProcessionError as error:
+        if "TABLE_OR_VIEW_NOT_FOUND" not in error.message:
+            raise
+        raise ArgumentError("file_list_view", f"Table or view {view} does not exist", ErrorCode.NOT_FOUND) from error
 
 
 def _name(call: Call, listed: str) -> tuple[str, str]:

@@ -43,9 +43,10 @@ from coordinator.connectors.iceberg.rewrite.rewrite import (
 )
 from coordinator.connectors.iceberg.rewrite.sorted_writes import write_sorted
 from coordinator.connectors.iceberg.rewrite.sorting import SortedBy, parse_sorted_by
-from shared.errors import ErrorCode, ProcessionError
+from shared.errors import ErrorCode
 from shared.spi.procedure import (
     Argument,
+    ArgumentError,
     Arguments,
     OutputColumn,
     ProcedureContext,
@@ -297,14 +298,11 @@ def _sorted_by(arguments: Arguments) -> SortedBy | None:
     strategy = arguments.get("strategy") or "binpack"
     entries = arguments.get("sorted_by")
     if strategy.lower() not in ("binpack", "sort"):
-        raise ProcessionError(
-            ErrorCode.NOT_SUPPORTED, f"Invalid rewrite strategy: {strategy}. Valid values are 'sort' or 'binpack'."
-        )
+        message = f"Invalid rewrite strategy: {strategy}. Valid values are 'sort' or 'binpack'."
+        raise ArgumentError("strategy", message, ErrorCode.NOT_SUPPORTED)
     if strategy.lower() == "binpack" and entries:
-        raise ProcessionError(
-            ErrorCode.NOT_SUPPORTED,
-            "Cannot use binpack strategy with sorted_by option. Use sort strategy when specifying sort order.",
-        )
+        message = "Cannot use binpack strategy with sorted_by option. Use sort strategy when specifying sort order."
+        raise ArgumentError("sorted_by", message, ErrorCode.NOT_SUPPORTED)
     return parse_sorted_by(entries) if entries else None
 
 

@@ -26,7 +26,14 @@ from coordinator.connectors.iceberg.rewrite.stored_columns import unwritable_col
 from coordinator.connectors.iceberg.snapshots.producer import CALL_ID
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map, where_clause
 from shared.errors import ErrorCode, ProcessionError
-from shared.spi.procedure import Arguments, ProcedureContext, ProcedureProgress, ProcedureResult, TableTarget
+from shared.spi.procedure import (
+    ArgumentError,
+    Arguments,
+    ProcedureContext,
+    ProcedureProgress,
+    ProcedureResult,
+    TableTarget,
+)
 
 logger = logging.getLogger(__name__)
 _MOST_COMBINED = 12
@@ -84,8 +91,8 @@ def delegate(
         if sorted_by is not None:
             given.append(("sort_order", quoted_string(sort_order_text(resolved(sorted_by, table)))))
         elif table.sort_order().is_unsorted:
-            raise ProcessionError(
-                ErrorCode.INVALID_PROCEDURE_ARGUMENT,
+            raise ArgumentError(
+                "strategy",
                 f"Cannot sort data without a valid sort order: table {target.schema}.{target.table} is unsorted and "
                 "sorted_by is not given",
             )

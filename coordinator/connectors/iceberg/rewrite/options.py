@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from shared.errors import ErrorCode, ProcessionError
+from shared.spi.procedure import ArgumentError
 
 JobOrder = Literal["none", "bytes-asc", "bytes-desc", "files-asc", "files-desc"]
 _NAMES = frozenset(
@@ -81,12 +81,14 @@ def parse_options(
     table_properties: Mapping[str, str] | None = None,
     rewriter: Rewriter = "BIN-PACK",
 ) -> RewriteOptions:
-    """The options of a call over the defaults of its table; raises ProcessionError INVALID_PROCEDURE_ARGUMENT."""
+    """The options of a call over the defaults of its table; raises ArgumentError."""
     given = dict(options or {})
     unknown = sorted(set(given) - _NAMES - _REWRITER_NAMES[rewriter])
     if unknown:
         names = ", ".join(unknown)
         raise _invalid(f"Cannot use options [{names}], they are not supported by the action or the rewriter {rewriter}")
+    if empty := sorted(name for name, value in given.items() if value is None):
+        raise _invalid(f"{empty[0]} has no value")
     _check_progress(given)
     _check_sorting(given)
     target, least, most = _sizes(given, table_properties or {})
@@ -232,5 +234,5 @@ def _boolean(given: Mapping[str, str], name: str, *, default: bool = False) -> b
     return str(text).lower() == "true"
 
 
-def _invalid(message: str) -> ProcessionError:
-    return ProcessionError(ErrorCode.INVALID_PROCEDURE_ARGUMENT, message)
+def _invalid(message: str) -> ArgumentError:
+    return ArgumentError("options", message)

@@ -22,7 +22,7 @@ from pyiceberg.types import IcebergType, PrimitiveType
 
 from coordinator.connectors.iceberg.rewrite.options import RewriteOptions
 from coordinator.connectors.iceberg.rewrite.sorting import SortedBy, resolved
-from shared.errors import ErrorCode, ProcessionError
+from shared.spi.procedure import ArgumentError
 
 _TIMES = {YearTransform: "year", MonthTransform: "month", DayTransform: "day", HourTransform: "hour"}
 STRANGE_TYPES = ("unknown", "variant", "geometry", "geography", "timestamp_ns", "timestamptz_ns")
@@ -61,8 +61,8 @@ def _of_table(table: Table) -> Ordering | str:
     order, schema = table.sort_order(), table.schema()
     if order.is_unsorted:
         name = ".".join(table.name())
-        raise ProcessionError(
-            ErrorCode.INVALID_PROCEDURE_ARGUMENT,
+        raise ArgumentError(
+            "strategy",
             f"Cannot sort data without a valid sort order: table {name} is unsorted and sorted_by is not given",
         )
     found = []

@@ -18,15 +18,15 @@ from pyiceberg.types import BinaryType, DecimalType, FixedType, IcebergType, Pri
 from coordinator.connectors.iceberg.rewrite.groups import FileGroup
 from coordinator.connectors.iceberg.rewrite.options import RewriteOptions
 from coordinator.connectors.iceberg.rewrite.ordering import STRANGE_TYPES
-from shared.errors import ErrorCode, ProcessionError
+from shared.spi.procedure import ArgumentError
 
 
 def with_output_spec(options: RewriteOptions, table: Table) -> RewriteOptions:
-    """The options with the id of a spec of the table; raises ProcessionError INVALID_PROCEDURE_ARGUMENT."""
+    """The options with the id of a spec of the table; raises ArgumentError."""
     wanted = table.spec().spec_id if options.output_spec_id is None else options.output_spec_id
     if wanted not in table.specs():
-        raise ProcessionError(
-            ErrorCode.INVALID_PROCEDURE_ARGUMENT,
+        raise ArgumentError(
+            "options",
             f"Cannot use output spec id {wanted} because the table does not contain a reference to this spec-id.",
         )
     return replace(options, output_spec_id=wanted)

@@ -16,7 +16,8 @@ from pyiceberg.table.sorting import NullOrder, SortDirection, SortField
 from pyiceberg.transforms import IdentityTransform
 
 from coordinator.connectors.iceberg.spark_sql import quoted_name
-from shared.errors import ErrorCode, ProcessionError
+from shared.errors import ErrorCode
+from shared.spi.procedure import ArgumentError
 
 _NAME = r'"(?:[^"]|"")+"|[^\s(),"]+'
 _COLUMN = re.compile(rf"\s*({_NAME})(?:\s+(ASC|DESC))?(?:\s+NULLS\s+(FIRST|LAST))?\s*", re.IGNORECASE)
@@ -70,17 +71,20 @@ def resolved(sorted_by: SortedBy, table: Table) -> SortedBy:
     missing = [column.name for column in sorted_by.columns if column.name.lower() not in names]
     if missing and sorted_by.curve is not None:
         kind = "Z-order" if sorted_by.curve == "zorder" else "Hilbert"
-        raise ProcessionError(
-            ErrorCode.COLUMN_NOT_FOUND,
+        raise ArgumentError(
+            "sorted_by",
             f"{kind} column(s) not found in table: [{', '.join(missing)}]. "
             f"Available columns: [{', '.join(names.values())}]",
+            ErrorCode.COLUMN_NOT_FOUND,
         )
     if missing:
-        raise ProcessionError(ErrorCode.COLUMN_NOT_FOUND, f"Column not found: {missing[0]}")
+        raise ArgumentError("sorted_by", f"Column not found: {missing[0]}", ErrorCode.COLUMN_NOT_FOUND)
     columns = tuple(SortColumn(names[c.name.lower()], c.direction, c.nulls) for c in sorted_by.columns)
     if sorted_by.curve is None and not _satisfies(columns, table.sort_order().fields, table.schema()):
-        raise ProcessionError(
-            ErrorCode.NOT_SUPPORTED, "Specified sort order is incompatible with the target table's internal sort order"
+        raise ArgumentError(
+            "sorted_by",
+            "Specified sort order is incompatible with the target table's internal sort order",
+            ErrorCode.NOT_SUPPORTED,
         )
     return SortedBy(columns, sorted_by.curve)
 
@@ -88,8 +92,10 @@ def resolved(sorted_by: SortedBy, table: Table) -> SortedBy:
 def sort_order_text(sorted_by: SortedBy) -> str:
     """What Iceberg's parser takes as ``sort_order``; raises ProcessionError for a curve that it does not know."""
     if sorted_by.curve == "hilbert":
-        raise ProcessionError(
-            ErrorCode.NOT_SUPPORTED, "hilbert is not known to Iceberg's own procedure, which has to do this rewrite"
+        raise ArgumentError(
+            "sorted_by",
+            "hilbert is not known to Iceberg's own procedure, which has to do this rewrite",
+            ErrorCode.NOT_SUPPORTED,
         )
     if sorted_by.curve is not None:
         return f"zorder({', '.join(quoted_name(column.name) for column in sorted_by.columns)})"
@@ -122,5 +128,5 @@ def _unquoted(name: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
-def _invalid(message: str) -> ProcessionError:
-    return ProcessionError(ErrorCode.INVALID_PROCEDURE_ARGUMENT, message)
+def _invalid(message: str) -> ArgumentError:
+    return ArgumentError("sorted_by", message)
