@@ -181,7 +181,7 @@ def test_bad_options_and_missing_files_leave_nothing(service: Service) -> None:
     with pytest.raises(prestodb.exceptions.PrestoUserError) as refused:
         service.execute(call.format(", options => map(array['min-input-files'], array['x'])"))
     assert refused.value.error_name == "INVALID_PROCEDURE_ARGUMENT"
-    assert refused.value.message == "min-input-files must be a valid integer, got: x"
+    assert refused.value.message == "line 1:79: min-input-files must be a valid integer, got: x"
     folder = Path(table.location().removeprefix("file://")) / "data"
     sorted(folder.iterdir())[0].unlink()
     left = set(folder.iterdir())

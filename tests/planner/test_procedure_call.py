@@ -277,7 +277,7 @@ REFUSED: list[tuple[str, ErrorCode, str]] = [
     ("CALL f()", P, "Procedure not registered: db.f"),
     ("CALL a.b.c.d()", S, "line 1:1: Too many dots in table name: a.b.c.d"),
     (f"CALL {REWRITE}('nope', 'orders')", S, "line 1:48: Schema nope does not exist"),
-    (f"CALL {REWRITE}('db', 'nope')", S, "line 1:54: Table iceberg.db.nope does not exist"),
+    (f"CALL {REWRITE}('db', 'nope')", S, "line 1:46: Table iceberg.db.nope does not exist"),
     (f"CALL {REWRITE}('db', '')", I, "line 1:46: Table name is empty"),
     (f"CALL {REWRITE}(table => '')", I, "line 1:40: Table name is empty"),
     (f"CALL {REWRITE}(table => 'a.b.c.d')", S, "line 1:40: Invalid table name: a.b.c.d"),
