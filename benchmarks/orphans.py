@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from benchmarks.lab import Lab, append_paths, measured, peer
+from benchmarks.peak import peak_mb
 
 _OF_A_FOLDER, _LINKS, _OF_A_MANIFEST = 1000, 60_000, 50_000
 """Files are links to few old ones: making a million of them takes seconds."""
@@ -55,7 +55,7 @@ def measure(home: Path, name: str) -> None:
         moment = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=5)
         given = {"older_than": moment, "dry_run": True}
         measured("orphans", name, lambda: lab.call("remove_orphan_files", **given))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    peak = peak_mb()
     print(json.dumps({"bench": "orphans", "who": name, "peak_mb": peak}), flush=True)
 
 

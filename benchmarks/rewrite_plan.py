@@ -5,7 +5,6 @@ PyIceberg's own planning. ``python -m benchmarks.rewrite_plan [files] [folder]``
 from __future__ import annotations
 
 import json
-import resource
 import struct
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField, StringType
 
+from benchmarks.peak import peak_mb
 from coordinator.connectors.iceberg.rewrite.options import parse_options
 from coordinator.connectors.iceberg.rewrite.rewrite import look
 from shared.spi.procedure import TableTarget
@@ -89,7 +89,7 @@ def measure(home: Path, who: str) -> None:
         "files": found,
         "wall_s": round(time.perf_counter() - start, 2),
         "cpu_s": round(time.process_time() - cpu, 2),
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
+        "peak_mb": peak_mb(),
     }
     print(json.dumps(line), flush=True)
 
