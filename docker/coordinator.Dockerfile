@@ -6,7 +6,7 @@ COPY constraints.txt pyproject.toml README.md ./
 COPY shared shared
 COPY coordinator coordinator
 COPY sidecar sidecar
-RUN pip install --no-cache-dir -c constraints.txt . && mkdir -p /var/lib/procession \
+RUN pip install --no-cache-dir -c constraints.txt '.[hive,glue]' && mkdir -p /var/lib/procession \
     && chown procession /var/lib/procession
 COPY docker/etc etc
 USER procession

@@ -1,7 +1,7 @@
 """The one exception type that may reach a client, and Presto's table of error codes.
 
-Source: Presto ``StandardErrorCode``, ``IcebergErrorCode`` and ``NativePlanCheckerErrorCode``. Ranges: user
-errors from 0, internal from 0x1_0000, insufficient resources from 0x2_0000, connectors from 0x100_0000.
+Source: Presto ``StandardErrorCode``, ``HiveErrorCode``, ``IcebergErrorCode`` and ``NativePlanCheckerErrorCode``.
+Ranges: user errors from 0, internal from 0x1_0000, insufficient resources from 0x2_0000, connectors from 0x100_0000.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ class ErrorCode(Enum):
     ADMINISTRATIVELY_PREEMPTED = (131080, "INSUFFICIENT_RESOURCES", False)
     EXCEEDED_OUTPUT_SIZE_LIMIT = (131082, "INSUFFICIENT_RESOURCES", False)
     MISSING_RESOURCE_GROUP_SELECTOR = (131088, "INTERNAL_ERROR", False)
+    HIVE_METASTORE_ERROR = (0x0100_0000, "EXTERNAL", False)
     JDBC_ERROR = (0x0400_0000, "EXTERNAL", False)
+    ICEBERG_UNKNOWN_TABLE_TYPE = (0x0504_0000, "EXTERNAL", False)
     ICEBERG_INVALID_METADATA = (0x0504_0001, "EXTERNAL", False)
     ICEBERG_BAD_DATA = (0x0504_0004, "EXTERNAL", False)
     ICEBERG_MISSING_DATA = (0x0504_0005, "EXTERNAL", False)

@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog.hive import HiveCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
@@ -26,6 +27,7 @@ from shared.properties import Property
 from shared.spi.catalog_changes import CatalogChange
 from shared.spi.procedure import ProcedureContext, ProcedureResult, TableTarget
 from shared.spi.session import Session
+from tests.hive_metastore import HiveMetastore, hive_metastore
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "iceberg_tables" / "tables.tar.xz"
 
@@ -199,3 +201,36 @@ def lake_in() -> Callable[[Path, str], Lake]:
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     return Lake(tmp_path)
+
+
+class HiveLake(Lake):
+    """A lake whose catalog is a Hive metastore, and PyIceberg's own client of it as the other writer."""
+
+    def __init__(self, home: Path, metastore: HiveMetastore, catalog: str = "hived", schema: str = "db") -> None:
+        self.home = home
+        self.catalog = catalog
+        self.schema = schema
+        self.metastore = metastore
+        self.uri = metastore.uri
+        self.workers = LocalWorkers()
+        self.connector = self.connect()
+        self.other = HiveCatalog(catalog, uri=self.uri)
+        self.other.create_namespace("db", {"location": f"file://{home}/wh/db"})
+
+    def connect(self, **given: str) -> IcebergConnector:
+        values = {
+            "iceberg.catalog.type": "hive",
+            "hive.metastore.uri": self.uri,
+            "iceberg.catalog.warehouse": f"file://{self.home}/wh",
+            "iceberg.journal.file": f"{self.home}/journal.db",
+        } | given
+        properties = {k: Property(k, v, Path("hived.properties"), i) for i, (k, v) in enumerate(values.items(), 2)}
+        return IcebergConnector(self.catalog, properties)
+
+
+@pytest.fixture(scope="session")
+def hive_lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveLake]:
+    """One metastore for all tests: each takes a table of its own."""
+    home = tmp_path_factory.mktemp("metastore")
+    with hive_metastore(home) as metastore:
+        yield HiveLake(tmp_path_factory.mktemp("hived"), metastore)

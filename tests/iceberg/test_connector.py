@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,16 @@ def test_unreadable_metadata_is_an_error_of_the_catalog(lake: Any) -> None:
         (["", "iceberg.catalog.type=hadoop"], ":2: invalid value 'hadoop' for 'iceberg.catalog.type'"),
         (["iceberg.catalog.type=rest"], ":1: 'iceberg.rest.uri' is missing"),
         (["iceberg.catalog.type=sql", "hive.metastore.uri=thrift://x"], ":2: 'hive.metastore.uri' does not apply"),
+        (["iceberg.catalog.type=hive"], ":1: 'hive.metastore.uri' is missing"),
+        (["iceberg.catalog.type=hive", "hive.metastore.uri=http://x:9083"], ":2: invalid value 'http://x:9083'"),
+        (["iceberg.catalog.type=hive", "hive.metastore.uri=thrift://x:y"], ":2: invalid value 'thrift://x:y'"),
+        (["iceberg.catalog.type=hive", "hive.metastore.uri=thrift://a,b"], ":2: invalid value 'b'"),
+        (["hive.metastore-timeout=1s"], ":1: 'hive.metastore-timeout' does not apply to iceberg.catalog.type=sql"),
+        (
+            ["iceberg.catalog.type=hive", "hive.metastore.uri=thrift://x", "hive.metastore-timeout=soon"],
+            ":3: duration is not a valid data duration string: soon",
+        ),
+        (["iceberg.catalog.type=glue", "glue.regoin=x"], ":2: unknown property 'glue.regoin'"),
         (["s3.endpoit=http://x"], ":1: unknown property 's3.endpoit'"),
         (["iceberg.rest.auth.oauth2.token=x"], ":1: 'iceberg.rest.auth.oauth2.token' does not apply"),
     ],
@@ -182,6 +193,45 @@ def test_configuration_errors_name_file_and_line(tmp_path: Path, lines: list[str
     with pytest.raises(ConfigurationError) as failure:
         FACTORY.create("lab", read_properties(file), tmp_path)
     assert str(failure.value).startswith(f"{file}{message}")
+
+
+@pytest.mark.parametrize(("kind", "package"), [("hive", "thrift"), ("glue", "boto3")])
+def test_a_metastore_whose_client_is_not_installed_stops_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, package: str
+) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == package else found(name, *rest)
+    )
+    file = tmp_path / "lab.properties"
+    file.write_text(f"iceberg.catalog.type={kind}\n" + ("hive.metastore.uri=thrift://x\n" if kind == "hive" else ""))
+    with pytest.raises(ConfigurationError) as failure:
+        FACTORY.create("lab", read_properties(file), tmp_path)
+    assert str(failure.value) == (
+        f"{file}:1: iceberg.catalog.type={kind} needs the Python package {package}: pip install 'procession[{kind}]'"
+    )
+
+
+def test_metastores_for_spark(tmp_path: Path) -> None:
+    hive = tmp_path / "h.properties"
+    hive.write_text(
+        "iceberg.catalog.type=hive\nhive.metastore.uri=thrift://a, thrift://b:1\niceberg.catalog.warehouse=s3://b/wh\n"
+    )
+    conf = FACTORY.spark_conf("h", read_properties(hive), tmp_path)
+    assert conf["spark.sql.catalog.h.type"] == "hive"
+    assert conf["spark.sql.catalog.h.uri"] == "thrift://a:9083,thrift://b:1"
+    assert conf["spark.sql.catalog.h.io-impl"] == "org.apache.iceberg.aws.s3.S3FileIO"
+    glue = tmp_path / "g.properties"
+    glue.write_text(
+        "iceberg.catalog.type=glue\nglue.region=eu-west-1\nclient.access-key-id=a\nclient.secret-access-key=b\n"
+        "iceberg.catalog.warehouse=s3://b/wh\n"
+    )
+    conf = FACTORY.spark_conf("g", read_properties(glue), tmp_path)
+    assert conf["spark.sql.catalog.g.client.region"] == "eu-west-1"
+    assert (conf["spark.sql.catalog.g.s3.access-key-id"], conf["spark.sql.catalog.g.s3.secret-access-key"]) == (
+        "a",
+        "b",
+    )
 
 
 def test_spark_sees_the_same_catalog(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
@@ -140,7 +141,8 @@ class TableCatalog:
         try:
             return catalog.load_table((*namespace, name))
         except NoSuchTableError:
-            pass
+            if isinstance(catalog, _Locating):  # metastores compare names without case themselves
+                return None
         try:
             listed = catalog.list_tables(namespace)
         except NoSuchNamespaceError:
@@ -158,11 +160,35 @@ class TableCatalog:
 def _connect(settings: IcebergSettings) -> Catalog:
     if settings.uri is not None and settings.uri.startswith("sqlite:///"):
         Path(settings.uri.removeprefix("sqlite:///")).absolute().parent.mkdir(parents=True, exist_ok=True)
-    return write_all_versions(load_catalog(settings.catalog, **pyiceberg_properties(settings)))
+    return write_all_versions(_client(settings))
+
+
+def _client(settings: IcebergSettings) -> Catalog:
+    properties = pyiceberg_properties(settings)
+    match settings.type:  # packages that only these need
+        case "hive":
+            from coordinator.connectors.iceberg.metastores.hive_catalog import HiveMetastoreCatalog
+
+            return HiveMetastoreCatalog(settings.catalog, **properties)
+        case "glue":
+            from coordinator.connectors.iceberg.metastores.glue_catalog import GlueDataCatalog
+
+            return GlueDataCatalog(settings.catalog, **properties)
+        case _:
+            return load_catalog(settings.catalog, **properties)
+
+
+@runtime_checkable
+class _Locating(Protocol):
+    """A metastore that knows where a table's metadata is. Raises its client's errors."""
+
+    def metadata_location(self, schema: str, name: str) -> str | None: ...
 
 
 def _current_location(catalog: Catalog, schema: str, name: str) -> str | None:
-    """Where the table's metadata is, without reading it; only SQL catalogs can say."""
+    """Where the table's metadata is, without reading it; REST servers cannot say."""
+    if isinstance(catalog, _Locating):
+        return catalog.metadata_location(schema, name)
     if not isinstance(catalog, SqlCatalog):
         return None
     parameters = {"catalog": catalog.name, "schema": schema, "name": name}

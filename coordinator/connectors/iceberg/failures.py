@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -20,9 +21,19 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from shared.errors import ErrorCode, ProcessionError
 
+_OF_METASTORES = (
+    ("thrift.Thrift", "TException"),
+    ("botocore.exceptions", "BotoCoreError"),
+    ("botocore.exceptions", "ClientError"),
+)
+
 
 class CommitOutcomeUnknownError(ProcessionError):
     """The catalog did not say whether a commit landed: nothing that it may refer to can be deleted."""
+
+
+class NotCommittedError(ProcessionError, ValidationException):
+    """Nothing landed, and nothing will: PyIceberg takes away what it wrote, as on every ValidationException."""
 
 
 @contextmanager
@@ -50,14 +61,25 @@ def mapped(subject: str) -> Iterator[None]:
         raise ProcessionError(
             ErrorCode.ICEBERG_INVALID_METADATA, f"Metadata of {subject} cannot be used: {_first_line(error)}"
         ) from error
+    except _optional_errors() as error:
+        raise ProcessionError(
+            ErrorCode.HIVE_METASTORE_ERROR, f"The metastore of {subject} failed: {_first_line(error)}"
+        ) from error
     except (OSError, SQLAlchemyError, RESTError, RequestException) as error:
         raise ProcessionError(
             ErrorCode.ICEBERG_FILESYSTEM_ERROR, f"Catalog or storage of {subject} failed: {_first_line(error)}"
         ) from error
 
 
+def _optional_errors() -> tuple[type[BaseException], ...]:
+    """Errors of packages that only some catalogs need: none can be raised before its package was imported."""
+    loaded = ((sys.modules.get(module), name) for module, name in _OF_METASTORES)
+    return tuple(getattr(module, name) for module, name in loaded if module is not None)
+
+
 def _first_line(error: BaseException) -> str:
-    text = str(error).strip()
+    # Errors of Thrift services print all their fields.
+    text = str(getattr(error, "message", None) or error).strip()
     return text.splitlines()[0] if text else type(error).__name__
 
 

@@ -50,3 +50,14 @@ def s3_options(storage: Mapping[str, str]) -> dict[str, str]:
     if region := storage.get("s3.region"):
         options["client.region"] = region
     return options
+
+
+def glue_options(storage: Mapping[str, str]) -> dict[str, str]:
+    """What Iceberg's Java library has under other names: the region, and the keys of S3 where Glue's client has some.
+
+    Keys of Glue itself it takes from the usual places alone (environment, instance role).
+    """
+    region = storage.get("client.region") or storage.get("glue.region")
+    keys = ("access-key-id", "secret-access-key", "session-token")
+    options = {f"s3.{name}": storage[f"client.{name}"] for name in keys if f"client.{name}" in storage}
+    return options if region is None else options | {"client.region": region}

@@ -14,7 +14,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 import pyiceberg.io as storage_names
 
-from coordinator.connectors.iceberg.object_stores import S3, object_store, s3_options
+from coordinator.connectors.iceberg.metastores.addresses import check_package, metastore_addresses, timeout_seconds
+from coordinator.connectors.iceberg.object_stores import S3, glue_options, object_store, s3_options
 from coordinator.connectors.iceberg.storage import EXACT_FILE_IO
 from shared.properties import Property
 
@@ -35,12 +36,23 @@ _OWN = frozenset(
         "iceberg.rest.auth.oauth2.credential",
         "iceberg.rest.auth.oauth2.scope",
         "hive.metastore.uri",
+        "hive.metastore-timeout",
         "iceberg.journal.file",
     }
 )
 _STORAGE_PREFIXES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "hf.", "glue.")
 _ARROW_SCHEMES = frozenset({"file", "s3", "s3a", "s3n", "gs", "oss", "hdfs", "viewfs"})
 """Where PyIceberg takes Arrow's file systems."""
+_GLUE = (
+    "id",
+    "region",
+    "endpoint",
+    "skip-archive",
+    "profile-name",
+    "access-key-id",
+    "secret-access-key",
+    "session-token",
+)
 _SPARK = "org.apache.iceberg.spark.SparkCatalog"
 _OAUTH = {"uri": "oauth2-server-uri", "token": "token", "credential": "credential", "scope": "scope"}
 
@@ -57,6 +69,7 @@ class IcebergSettings:
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     rest_auth: Mapping[str, str] = field(default_factory=dict, repr=False)
+    metastore: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
@@ -84,13 +97,14 @@ def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Pa
         user=_value(properties, "iceberg.catalog.user"),
         password=_value(properties, "iceberg.catalog.password"),
         rest_auth=_rest_auth(kind, properties),
+        metastore=_metastore(kind, properties),
         storage={e.name: e.value for e in properties.values() if e.name.startswith(_STORAGE_PREFIXES)},
     )
 
 
 def pyiceberg_properties(settings: IcebergSettings) -> dict[str, str]:
     """What ``pyiceberg.catalog.load_catalog`` takes for the catalog of the same name."""
-    properties = {"type": settings.type, **settings.rest_auth, **settings.storage}
+    properties = {"type": settings.type, **settings.rest_auth, **settings.metastore, **settings.storage}
     if settings.uri is not None:
         properties["uri"] = _with_login(settings)
     if settings.warehouse is not None:
@@ -137,6 +151,8 @@ def _spark_catalog(settings: IcebergSettings) -> dict[str, str]:
             options["type"] = settings.type
             if settings.uri is not None:
                 options["uri"] = settings.uri
+            if settings.type == "glue":
+                options = glue_options(settings.storage) | options
         case _:
             assert_never(settings.type)
     return options
@@ -170,7 +186,7 @@ def sqlalchemy_url(uri: str) -> str:
 
 def _storage_keys() -> frozenset[str]:
     names = {v for v in vars(storage_names).values() if isinstance(v, str) and v.startswith(_STORAGE_PREFIXES)}
-    return frozenset(names | {"s3.path-style-access", "glue.id", "glue.region", "glue.endpoint", "glue.skip-archive"})
+    return frozenset(names | {"s3.path-style-access"} | {f"glue.{name}" for name in _GLUE})
 
 
 def _catalog_type(properties: Mapping[str, Property]) -> CatalogType:
@@ -194,7 +210,17 @@ def _uri(kind: CatalogType, properties: Mapping[str, Property], home: Path) -> s
         return sqlalchemy_url(value or f"sqlite:///{home / 'catalog.db'}")
     if value is None and wanted is not None:
         raise properties["iceberg.catalog.type"].error(f"'{wanted}' is missing")
-    return value
+    return metastore_addresses(properties["hive.metastore.uri"]) if kind == "hive" else value
+
+
+def _metastore(kind: CatalogType, properties: Mapping[str, Property]) -> dict[str, str]:
+    """What PyIceberg's client of a metastore is told beside the address; raises when it is not installed."""
+    limit = properties.get("hive.metastore-timeout")
+    if limit is not None and kind != "hive":
+        raise limit.error(f"'{limit.name}' does not apply to iceberg.catalog.type={kind}")
+    if kind == "hive" or kind == "glue":
+        check_package(kind, properties)
+    return {} if limit is None else {limit.name: timeout_seconds(limit)}
 
 
 def _rest_auth(kind: CatalogType, properties: Mapping[str, Property]) -> dict[str, str]:

@@ -11,16 +11,19 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from pyiceberg.catalog import Catalog, MetastoreCatalog
-from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.exceptions import CommitFailedException, NoSuchNamespaceError, TableAlreadyExistsError
 from pyiceberg.io import FileIO
 from pyiceberg.serializers import Compressor, ToOutputFile
-from pyiceberg.table import CommitTableResponse
 from pyiceberg.table.metadata import TableMetadata, TableMetadataV3
 from pyiceberg.typedef import IcebergBaseModel
 
+from coordinator.connectors.iceberg.failures import NotCommittedError
+
+T = TypeVar("T")
+_NOT_LANDED = (CommitFailedException, NotCommittedError, TableAlreadyExistsError, NoSuchNamespaceError)
 _BY_ID = {
     "snapshots": "snapshot-id",
     "schemas": "schema-id",
@@ -32,7 +35,7 @@ _BY_ID = {
 def write_all_versions(catalog: Catalog) -> Catalog:
     """Let a catalog that writes metadata files itself write those of format version 3 too; REST servers do anyway.
 
-    A commit that certainly lost its race takes its metadata file along, which PyIceberg leaves behind.
+    A commit that certainly did not land takes its metadata file along, which PyIceberg leaves behind.
     """
     if isinstance(catalog, MetastoreCatalog):
         written = threading.local()
@@ -43,15 +46,16 @@ def write_all_versions(catalog: Catalog) -> Catalog:
 
         catalog._write_metadata = write  # type: ignore[method-assign]
         catalog.commit_table = _tidy(catalog.commit_table, written)  # type: ignore[method-assign]
+        catalog.create_table = _tidy(catalog.create_table, written)  # type: ignore[method-assign]
     return catalog
 
 
-def _tidy(commit: Callable[..., CommitTableResponse], written: threading.local) -> Callable[..., CommitTableResponse]:
-    def tidy_commit(*arguments: Any, **named: Any) -> CommitTableResponse:
+def _tidy(commit: Callable[..., T], written: threading.local) -> Callable[..., T]:
+    def tidy_commit(*arguments: Any, **named: Any) -> T:
         written.file = None
         try:
             return commit(*arguments, **named)
-        except CommitFailedException:
+        except _NOT_LANDED:
             if written.file is not None:
                 io, location = written.file
                 with suppress(OSError):
