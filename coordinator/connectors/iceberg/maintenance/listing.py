@@ -1,10 +1,12 @@
-"""Every file under a location as a stream: on local disks in constant memory, elsewhere one directory at a time."""
+"""Every file under a location as a stream: on local disks in constant memory, elsewhere some directories at a time."""
 
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +19,7 @@ from coordinator.connectors.iceberg.storage import ExactFileIO, arrow
 
 _AT_ONCE = 1000
 _THREADS = 8
+_TREE = {pafs.FileType.File, pafs.FileType.Directory}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +36,25 @@ def walk(io: FileIO, location: str, *, hidden: Callable[[str], bool] = lambda _n
 
     Files and directories whose names are ``hidden`` are left out, with what is in them.
     """
-    base = location.rstrip("/")
-    local = local_path(location)
-    list_one = _scanned(local) if local is not None else _listed(io, location)
+    base, local = location.rstrip("/"), local_path(location)
     waiting = [""]
-    while waiting:
-        inside = waiting.pop()
-        for name, found in list_one(inside):
+    for inside, found in _scanned(local, waiting) if local is not None else _listed(io, location, waiting):
+        for name, file in found:
             if hidden(name):
                 continue
-            if found is None:
+            if file is None:
                 waiting.append(f"{inside}/{name}")
             else:
-                yield FoundFile(f"{base}{inside}/{name}", *found)
+                yield FoundFile(f"{base}{inside}/{name}", *file)
 
 
-_Listing = Iterator[tuple[str, tuple[int, datetime | None] | None]]
+_Listing = Iterable[tuple[str, tuple[int, datetime | None] | None]]
 """Names in a directory: a file's size and time, None for a directory."""
 
 
-def _scanned(root: str) -> Callable[[str], _Listing]:
+def _scanned(root: str, waiting: list[str]) -> Iterator[tuple[str, _Listing]]:
+    """Each directory of ``waiting``, which grows meanwhile, on a disk of this machine."""
+
     def scan(inside: str) -> _Listing:
         try:
             entries = os.scandir(Path(f"{root.rstrip('/')}{inside}"))
@@ -62,24 +64,34 @@ def _scanned(root: str) -> Callable[[str], _Listing]:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     yield entry.name, None
-                elif entry.is_file():
-                    status = entry.stat()
-                    yield entry.name, (status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+                    continue
+                with suppress(FileNotFoundError):  # somebody removed it since
+                    if entry.is_file():
+                        status = entry.stat()
+                        yield entry.name, (status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
-    return scan
+    while waiting:
+        inside = waiting.pop()
+        yield inside, scan(inside)
 
 
-def _listed(io: FileIO, location: str) -> Callable[[str], _Listing]:
+def _listed(io: FileIO, location: str, waiting: list[str]) -> Iterator[tuple[str, _Listing]]:
+    """As ``_scanned`` in a store, where each directory is a request or more: some of them side by side."""
     filesystem, root = _filesystem(io, location)
 
     def listed(inside: str) -> _Listing:
-        for info in filesystem.get_file_info(pafs.FileSelector(f"{root.rstrip('/')}{inside}", allow_not_found=True)):
-            if info.type == pafs.FileType.Directory:
-                yield info.base_name, None
-            elif info.type == pafs.FileType.File:
-                yield info.base_name, (info.size, info.mtime)
+        selector = pafs.FileSelector(f"{root.rstrip('/')}{inside}", allow_not_found=True)
+        found = filesystem.get_file_info(selector)
+        return [(i.base_name, (i.size, i.mtime) if i.is_file else None) for i in found if i.type in _TREE]
 
-    return listed
+    running: deque[tuple[str, Future[_Listing]]] = deque()
+    with ThreadPoolExecutor(_THREADS) as pool:
+        while waiting or running:
+            while waiting and len(running) < 2 * _THREADS:
+                inside = waiting.pop()
+                running.append((inside, pool.submit(listed, inside)))
+            inside, future = running.popleft()
+            yield inside, future.result()
 
 
 def sizes_of(io: FileIO, locations: Iterable[str]) -> Iterator[tuple[str, int | None]]:
