@@ -296,6 +296,28 @@ def test_changes_are_icebergs(both: Both) -> None:
     assert not [view for view in views if str(view).find("procession_") >= 0]
 
 
+def test_copies_go_by_the_names_of_columns(both: Both) -> None:
+    both.sql(f"CREATE TABLE {NAME}.db.named (a bigint, b bigint) USING iceberg")
+    both.sql(f"INSERT INTO {NAME}.db.named VALUES (1, 10), (2, 20)")
+    both.ours("create_tag", "named", tag="old")
+    both.sql(f"CREATE TABLE {NAME}.db.turned (c string, b bigint, A bigint) USING iceberg")
+    assert both.ours("copy_to_table", "named", new_table="turned", save_mode="append")[0]["copied_records_count"] == 2
+    both.ours("copy_to_table", "named", new_table="turned", save_mode="append", columns=["a"])
+    found = both.sql(f"SELECT A, b, c FROM {NAME}.db.turned ORDER BY 1, 2")
+    assert [tuple(row.values()) for row in found] == [(1, None, None), (1, 10, None), (2, None, None), (2, 20, None)]
+    # Without a snapshot since, the table is copied as its columns are called now, and were called then.
+    both.sql(f"ALTER TABLE {NAME}.db.named RENAME COLUMN b TO renamed")
+    both.sql(f"ALTER TABLE {NAME}.db.named ADD COLUMN added string")
+    both.ours("copy_to_table", "named", new_table="now")
+    assert both.sql(f"SELECT * FROM {NAME}.db.now WHERE a = 1") == [{"a": 1, "renamed": 10, "added": None}]
+    both.ours("copy_to_table", "named", new_table="then", as_of_instant="old", columns=["B"])
+    assert both.sql(f"SELECT * FROM {NAME}.db.then ORDER BY 1") == [{"b": 10}, {"b": 20}]
+    with pytest.raises(ProcessionError, match=r"Table db\.turned has no column 'renamed'"):
+        both.ours("copy_to_table", "named", new_table="turned", save_mode="append")
+    with pytest.raises(ProcessionError, match=r"Table db\.nowhere does not exist"):
+        both.ours("copy_to_table", "named", new_table="nowhere", save_mode="append")
+
+
 def test_copies_and_the_way_to_version_3(both: Both) -> None:
     both.sql(
         f"CREATE TABLE {NAME}.db.src (id bigint, `it's` string) USING iceberg TBLPROPERTIES ('format-version'='2')"

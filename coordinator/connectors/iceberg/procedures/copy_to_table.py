@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
@@ -17,7 +20,7 @@ from shared.spi.procedure import Argument, ArgumentError, OutputColumn, Procedur
 _MODES = {
     "errorifexists": "CREATE TABLE {table} USING iceberg AS {query}",
     "overwrite": "CREATE OR REPLACE TABLE {table} USING iceberg AS {query}",
-    "append": "INSERT INTO {table} {query}",
+    "append": "INSERT INTO {table} BY NAME {query}",
 }
 DECLARATION = ProcedureDeclaration(
     name="copy_to_table",
@@ -37,7 +40,8 @@ DECLARATION = ProcedureDeclaration(
     ),
     example="CALL iceberg.system.copy_to_table(table => 'sales.orders', new_table => 'orders_2025', "
     "as_of_instant => 'end-of-2025')",
-    notes="Spark copies. The new table is not partitioned; make it first and append to choose its layout.",
+    notes="Spark copies. The new table is not partitioned; make it first and append to choose its layout. "
+    "Appended rows go by the names of their columns.",
 )
 
 
@@ -52,7 +56,13 @@ def answer(call: Call) -> Rows:
         raise ArgumentError("save_mode", message)
     if mode == "errorifexists" and call.catalog.load(schema, name) is not None:
         raise ArgumentError("new_table", f"Table {schema}.{name} already exists", ErrorCode.ALREADY_EXISTS)
-    query = f"SELECT {_columns(call, table)} FROM {spark_table(call)} VERSION AS OF {snapshot.snapshot_id:d}"  # noqa: S608
+    chosen = _columns(call, table, snapshot)
+    if mode == "append":
+        _check_columns(call, schema, name, chosen)
+    source = spark_table(call)
+    if call.arguments["as_of_instant"] is not None or table.schema().schema_id == snapshot.schema_id:
+        source += f" VERSION AS OF {snapshot.snapshot_id:d}"
+    query = f"SELECT {', '.join(map(quoted_name, chosen))} FROM {source}"  # noqa: S608
     run_spark(call, _MODES[mode].format(table=spark_table(call, schema, name), query=query), "copy")
     current = call.catalog.open(schema, name).current_snapshot()
     return [(f"{schema}.{name}", snapshot.snapshot_id, 0 if current is None else count(current, "added-records"))]
@@ -87,14 +97,34 @@ def _at(call: Call, table: Table, text: str) -> Snapshot | None:
     return max(older, key=lambda s: s.timestamp_ms) if older else None
 
 
-def _columns(call: Call, table: Table) -> str:
+def _check_columns(call: Call, schema: str, name: str, columns: Sequence[str]) -> None:
+    """Rows are appended by the names of their columns, which the other table must have."""
+    other = call.catalog.load(schema, name)
+    if other is None:
+        raise ArgumentError("new_table", f"Table {schema}.{name} does not exist", ErrorCode.NOT_FOUND)
+    known = {field.name.lower() for field in other.schema().fields}
+    if missing := [column for column in columns if column.lower() not in known]:
+        message = f"Table {schema}.{name} has no column '{missing[0]}'"
+        raise ArgumentError("new_table", message, ErrorCode.COLUMN_NOT_FOUND)
+
+
+def _schema(call: Call, table: Table, snapshot: Snapshot) -> Schema:
+    """Columns as the snapshot has them, or as they are now: they may have been renamed, added or dropped since.
+
+    Spark reads a snapshot by its own schema, and the newest one of a table by that of today.
+    """
+    known = -1 if snapshot.schema_id is None else snapshot.schema_id
+    return table.schema() if call.arguments["as_of_instant"] is None else table.schemas().get(known, table.schema())
+
+
+def _columns(call: Call, table: Table, snapshot: Snapshot) -> list[str]:
     chosen = call.arguments["columns"]
+    names = {field.name.lower(): field.name for field in _schema(call, table, snapshot).fields}
     if chosen is None:
-        return "*"
-    names = {field.name.lower(): field.name for field in table.schema().fields}
+        return list(names.values())
     for name in chosen:
         if name.lower() not in names:
             raise ArgumentError("columns", f"Column '{name}' cannot be resolved", ErrorCode.COLUMN_NOT_FOUND)
     if not chosen:
         raise ArgumentError("columns", "No column is chosen")
-    return ", ".join(quoted_name(names[name.lower()]) for name in chosen)
+    return [names[name.lower()] for name in chosen]
