@@ -20,7 +20,7 @@ from pyiceberg.transforms import BucketTransform, IdentityTransform
 
 from coordinator.connectors.iceberg.rewrite import copying, sorted_writes
 from coordinator.engine.spark.kernels import scratch, sorting
-from shared.errors import ErrorCode, ProcessionError
+from tests.iceberg.racing import rewrite_beside
 
 EXAMPLES = 60 if os.environ.get("PROCESSION_TEST_FULL") == "1" else 8
 WRITES = ("append", "delete", "positions", "equality", "evolve")
@@ -102,22 +102,7 @@ class History:
         self.ids -= {gone}
 
     def rewrite(self, kind: str, meanwhile: Callable[[], None] | None) -> None:
-        done: list[int] = []
-
-        def before(_kernel: str, _number: int) -> None:
-            if meanwhile is not None and not done:
-                done.append(1)
-                meanwhile()
-
-        self.lake.workers.before = before
-        given_ = dict(REWRITES[kind])
-        try:
-            self.lake.rewrite(self.name, given_.pop("options"), **given_)
-        except ProcessionError as error:
-            assert error.code is ErrorCode.TRANSACTION_CONFLICT, error.message
-            assert done, "nobody else was at work"
-        finally:
-            self.lake.workers.before = lambda _kernel, _number: None
+        rewrite_beside(self.lake, self.name, REWRITES[kind], meanwhile)
 
     def check(self) -> None:
         # Our rewrite applies what PyIceberg cannot read; then PyIceberg's view has to be the model's.

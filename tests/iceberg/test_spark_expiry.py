@@ -15,6 +15,7 @@ import pytest
 
 from coordinator.connectors.iceberg.connector import IcebergConnector
 from shared.properties import Property
+from tests.iceberg.java_tables import seen_by_spark
 from tests.iceberg.test_spark_catalogue import Watched
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -62,25 +63,8 @@ class Tables:
 def tables(spark_engine: Any, java_lake: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
     home = tmp_path_factory.mktemp("expiring")
     lake = java_lake(home)
-    connection = spark_engine.connect()
-    # Paths of these tables are relative: the server finds them from its own working directory.
-    link = connection.server.child.log_file.parents[1] / "wh"
-    link.symlink_to(home / "wh")
-    options = {
-        "": "org.apache.iceberg.spark.SparkCatalog",
-        ".type": "jdbc",
-        ".warehouse": "wh",
-        ".uri": f"jdbc:sqlite:{home}/catalog.db",
-        ".jdbc.schema-version": "V1",
-        ".cache-enabled": "false",
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(home)
-        found = Tables(lake, spark_engine)
-        for name, value in options.items():
-            connection.session.conf.set(f"spark.sql.catalog.{NAME}{name}", value)
-        yield found
-    link.unlink()
+    with seen_by_spark(spark_engine, home, NAME):
+        yield Tables(lake, spark_engine)
 
 
 def files(folder: Path) -> set[str]:

@@ -25,7 +25,8 @@ from pyiceberg.expressions import And, GreaterThanOrEqual, LessThan
 from coordinator.connectors.iceberg.properties import spark_properties
 from coordinator.connectors.iceberg.rewrite import copying, sorted_writes
 from coordinator.engine.spark.kernels import scratch, sorting
-from shared.errors import ErrorCode, ProcessionError
+from shared.errors import ProcessionError
+from tests.iceberg.racing import rewrite_beside
 from tests.iceberg.test_spark_catalogue import Watched
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -161,24 +162,7 @@ class History:
 
     def rewrite(self, kind: str, meanwhile: Callable[[], None] | None = None) -> bool:
         """Whether it was committed; a conflict is only allowed where somebody else was at work."""
-        done: list[int] = []
-
-        def before(_kernel: str, _number: int) -> None:
-            if meanwhile is not None and not done:
-                done.append(1)
-                meanwhile()
-
-        self.lake.workers.before = before
-        given_ = dict(REWRITES[kind])
-        try:
-            self.lake.rewrite(self.name, given_.pop("options"), **given_)
-        except ProcessionError as error:
-            assert error.code is ErrorCode.TRANSACTION_CONFLICT, error.message
-            assert done, "nobody else was at work"
-            return False
-        finally:
-            self.lake.workers.before = lambda _kernel, _number: None
-        return True
+        return rewrite_beside(self.lake, self.name, REWRITES[kind], meanwhile)
 
     def ours_expire(self, _seed: int) -> None:
         """Every snapshot but the newest, with the files that only they need."""

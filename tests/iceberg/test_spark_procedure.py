@@ -22,9 +22,9 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.plan.blocks import encode_constant
 from shared.plan.expressions import Call, Constant, Signature, StaticFunctionHandle, Variable
 from shared.spi.session import Session
+from tests.iceberg.java_tables import seen_by_spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-CATALOG = "spark.sql.catalog.fx"
 
 
 @dataclass
@@ -96,24 +96,8 @@ class SparkLake:
 def fx(spark_engine: Any, java_lake: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkLake]:
     home = tmp_path_factory.mktemp("java-tables")
     lake = java_lake(home)
-    connection = spark_engine.connect()
-    # Paths of these tables are relative: the server finds them from its own working directory.
-    link = connection.server.child.log_file.parents[1] / "wh"
-    link.symlink_to(home / "wh")
-    options = {
-        "": "org.apache.iceberg.spark.SparkCatalog",
-        ".type": "jdbc",
-        ".warehouse": "wh",
-        ".uri": f"jdbc:sqlite:{home}/catalog.db",
-        ".jdbc.schema-version": "V1",
-        ".cache-enabled": "false",
-    }
-    for name, value in options.items():
-        connection.session.conf.set(CATALOG + name, value)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(home)
+    with seen_by_spark(spark_engine, home, "fx"):
         yield SparkLake(lake, spark_engine)
-    link.unlink()
 
 
 @pytest.mark.parametrize("name", ["fmt_avro", "fmt_orc", "v2_mixed"])
