@@ -137,7 +137,7 @@ def lake(glue_lake: GlueLake) -> GlueLake:
 @pytest.fixture
 def table(lake: GlueLake, request: pytest.FixtureRequest) -> str:
     name = f"t{abs(hash(request.node.nodeid))}"
-    lake.create(name, [numbers(i * 50) for i in range(6)])
+    lake.create(name, [numbers(i * 50) for i in range(5)])
     return name
 
 
@@ -146,11 +146,11 @@ def test_a_life_of_a_table(lake: GlueLake, table: str, foreign: Any) -> None:
     foreign.delete_positions(lake.table(table), {first: [0, 1]})
     asked = {"schema": "db", "table_name": table}
     before = lake.entry(table)["Parameters"]
-    assert lake.rewrite(table)["rewritten_data_files_count"] == 6
+    assert lake.rewrite(table)["rewritten_data_files_count"] == 5
     after = lake.entry(table)["Parameters"]
     assert after["previous_metadata_location"] == before["metadata_location"]
     assert after["table_type"] == "ICEBERG"
-    assert ids(lake, table) == [*range(2, 300)]
+    assert ids(lake, table) == [*range(2, 250)]
     rewritten = lake.table(table).current_snapshot().snapshot_id
     lake.call("create_branch", branch="audit", **asked)
     for start in (1000, 2000):
@@ -166,20 +166,20 @@ def test_a_life_of_a_table(lake: GlueLake, table: str, foreign: Any) -> None:
     lake.call("remove_orphan_files", older_than=datetime(2020, 1, 1), **asked)
     assert lake.orphans(table) == set()
     assert lake.call("validate_files", check_footers=True, **asked).rows == []
-    assert ids(lake, table) == [*range(2, 300)]
+    assert ids(lake, table) == [*range(2, 250)]
 
 
 def test_append_meanwhile_is_kept_and_a_delete_is_a_conflict(lake: GlueLake, table: str) -> None:
     meanwhile(lake, lambda: lake.table(table).append(numbers(1000)))
-    assert lake.rewrite(table)["rewritten_data_files_count"] == 6
-    assert ids(lake, table) == [*range(300), *range(1000, 1050)]
-    for start in range(2000, 2300, 50):
+    assert lake.rewrite(table)["rewritten_data_files_count"] == 5
+    assert ids(lake, table) == [*range(250), *range(1000, 1050)]
+    for start in range(2000, 2250, 50):
         lake.table(table).append(numbers(start))
     meanwhile(lake, lambda: lake.table(table).delete(LessThan("id", 2050)))
     with pytest.raises(ProcessionError) as failure:
         lake.rewrite(table)
     assert failure.value.code is ErrorCode.TRANSACTION_CONFLICT
-    assert ids(lake, table) == [*range(2050, 2300)]
+    assert ids(lake, table) == [*range(2050, 2250)]
     assert lake.orphans(table) == set()
 
 
@@ -194,8 +194,8 @@ def test_a_race_that_glue_decides_is_tried_again(lake: GlueLake, table: str, mon
         write(metadata, io, metadata_path)
 
     monkeypatch.setattr(catalog, "_write_metadata", write_late)
-    assert lake.rewrite(table)["rewritten_data_files_count"] == 6
-    assert ids(lake, table) == [*range(300), 1000]
+    assert lake.rewrite(table)["rewritten_data_files_count"] == 5
+    assert ids(lake, table) == [*range(250), 1000]
     assert lake.orphans(table) == set()
 
 
@@ -213,11 +213,11 @@ def test_an_answer_that_is_lost_is_asked_again_and_the_commit_found(
         return result
 
     monkeypatch.setattr(GlueResponse, "update_table", answer)
-    assert lake.rewrite(table)["rewritten_data_files_count"] == 6
+    assert lake.rewrite(table)["rewritten_data_files_count"] == 5
     assert lost == [1]
-    assert ids(lake, table) == [*range(300)]
+    assert ids(lake, table) == [*range(250)]
     assert lake.orphans(table) == set()
-    assert len(lake.table(table).snapshots()) == 7
+    assert len(lake.table(table).snapshots()) == 6
 
 
 def test_no_answer_at_all_is_an_unknown_outcome(lake: GlueLake, table: str, monkeypatch: Any) -> None:
@@ -235,7 +235,7 @@ def test_no_answer_at_all_is_an_unknown_outcome(lake: GlueLake, table: str, monk
     monkeypatch.undo()
     lake.connect().recover()
     assert {file for file in lake.files(table) - files if not file.endswith(".metadata.json")} == set()
-    assert ids(lake, table) == [*range(300)]
+    assert ids(lake, table) == [*range(250)]
 
 
 def test_glue_that_is_gone_is_told_soon(lake: GlueLake) -> None:

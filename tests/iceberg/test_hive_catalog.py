@@ -42,7 +42,6 @@ from shared.spi.connector import ViewColumn, ViewMetadata
 from tests.iceberg.test_concurrency import conflict, ids, meanwhile, numbers
 
 pytestmark = pytest.mark.slow
-TOTALS = {"numFiles": "total-data-files", "numRows": "total-records", "totalSize": "total-files-size"}
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ def lake(hive_lake: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
 @pytest.fixture
 def table(lake: Any, request: pytest.FixtureRequest) -> str:
     name = f"t{abs(hash(request.node.nodeid))}"
-    lake.create(name, [numbers(i * 50) for i in range(8)])
+    lake.create(name, [numbers(i * 50) for i in range(5)])
     return name
 
 
@@ -74,19 +73,17 @@ def test_a_life_of_a_table(lake: Any, table: str, foreign: Any) -> None:
     first = next(task.file.file_path for task in lake.table(table).scan(LessThan("id", 50)).plan_files())
     foreign.delete_positions(lake.table(table), {first: [0, 1]})
     asked = {"schema": "db", "table_name": table}
-    assert lake.rewrite(table)["rewritten_data_files_count"] == 8
-    assert ids(lake, table) == [*range(2, 400)]
+    assert lake.rewrite(table)["rewritten_data_files_count"] == 5
+    assert ids(lake, table) == [*range(2, 250)]
     rewritten = lake.table(table).current_snapshot()
-    assert {hive: entry(lake, table)[hive] for hive in TOTALS} == {
-        hive: rewritten.summary.additional_properties[name] for hive, name in TOTALS.items()
-    }
+    assert (entry(lake, table)["numFiles"], entry(lake, table)["numRows"]) == ("1", "248")
     lake.call("create_branch", branch="audit", **asked)
     for start in (1000, 2000):
         lake.table(table).append(numbers(start))
     assert lake.call("rewrite_manifests", **asked).rows[0][0] > 1
     lake.call("rollback_to_snapshot", snapshot_id=rewritten.snapshot_id, **asked)
     assert entry(lake, table)["current-snapshot-id"] == str(rewritten.snapshot_id)
-    assert ids(lake, table) == [*range(2, 400)]
+    assert ids(lake, table) == [*range(2, 250)]
     lake.call("expire_snapshots", older_than=datetime(2100, 1, 1), **asked)
     assert entry(lake, table)["snapshot-count"] == "1"
     lost = lake.home / "wh" / "db" / table / "data" / "lost.parquet"
@@ -95,7 +92,7 @@ def test_a_life_of_a_table(lake: Any, table: str, foreign: Any) -> None:
     lake.call("remove_orphan_files", older_than=datetime(2020, 1, 1), **asked)
     assert "data/lost.parquet" not in lake.files(table)
     assert lake.call("validate_files", check_footers=True, **asked).rows == []
-    assert ids(lake, table) == [*range(2, 400)]
+    assert ids(lake, table) == [*range(2, 250)]
     assert list(lake.table(table).refs()) == ["main", "audit"]
 
 
@@ -120,19 +117,19 @@ def test_writers_in_many_threads_lose_nothing(lake: Any, table: str) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
-    assert ids(lake, table) == [*range(400), *(n * 1000 for n in range(1, 4) for _ in range(2))]
+    assert ids(lake, table) == [*range(250), *(n * 1000 for n in range(1, 4) for _ in range(2))]
 
 
 def test_append_meanwhile_is_kept_and_a_delete_is_a_conflict(lake: Any, table: str) -> None:
     meanwhile(lake, lambda: lake.table(table).append(numbers(1000)))
-    assert lake.rewrite(table)["rewritten_data_files_count"] == 8
-    assert ids(lake, table) == [*range(400), *range(1000, 1050)]
+    assert lake.rewrite(table)["rewritten_data_files_count"] == 5
+    assert ids(lake, table) == [*range(250), *range(1000, 1050)]
     assert lake.orphans(table) == set()
-    for start in range(2000, 2400, 50):
+    for start in range(2000, 2250, 50):
         lake.table(table).append(numbers(start))
     meanwhile(lake, lambda: lake.table(table).delete(LessThan("id", 2050)))
     conflict(lake, table)
-    assert ids(lake, table) == [*range(2050, 2400)]
+    assert ids(lake, table) == [*range(2050, 2250)]
 
 
 def test_an_answer_that_is_lost_after_the_commit_is_found(lake: Any, table: str, monkeypatch: Any) -> None:
@@ -143,9 +140,9 @@ def test_an_answer_that_is_lost_after_the_commit_is_found(lake: Any, table: str,
         raise TTransportException(message="connection reset")
 
     monkeypatch.setattr(Client, "recv_alter_table_with_environment_context", lost)
-    assert lake.rewrite(table)["rewritten_data_files_count"] == 8
+    assert lake.rewrite(table)["rewritten_data_files_count"] == 5
     lake.call("create_tag", schema="db", table_name=table, tag="kept")
-    assert ids(lake, table) == [*range(400)]
+    assert ids(lake, table) == [*range(250)]
     assert lake.orphans(table) == set()
 
 
@@ -166,7 +163,7 @@ def test_a_commit_that_may_have_been_lost_keeps_its_files_and_no_lock(lake: Any,
     assert [found.outcome for found in lake.connect().recover()] == ["ABORTED"]
     # The metadata file itself is in no journal: it is for remove_orphan_files.
     assert {f for f in lake.files(table) - files if not f.endswith(".metadata.json")} == set()
-    assert lake.rewrite(table)["rewritten_data_files_count"] == 8
+    assert lake.rewrite(table)["rewritten_data_files_count"] == 5
 
 
 def test_a_lock_whose_answer_is_lost_is_given_back(lake: Any, table: str, monkeypatch: Any) -> None:
@@ -207,7 +204,7 @@ def test_a_metastore_that_is_gone_is_told_at_once_and_nothing_is_left(lake: Any,
     nothing_happened(lake, table, files, parameters)
     # The first of two addresses is dead.
     connections._addresses = [("127.0.0.1", 1), *reached]
-    assert lake.rewrite(table)["rewritten_data_files_count"] == 8
+    assert lake.rewrite(table)["rewritten_data_files_count"] == 5
 
 
 def test_a_metastore_that_does_not_answer_is_given_up(lake: Any) -> None:
@@ -248,7 +245,7 @@ def test_a_lock_of_someone_else_is_waited_for_but_not_for_ever(lake: Any, table:
                 client.unlock(UnlockRequest(lockid=number))
 
         threading.Timer(0.5, give_back).start()
-        assert lake.rewrite(table)["rewritten_data_files_count"] == 8
+        assert lake.rewrite(table)["rewritten_data_files_count"] == 5
 
 
 def test_without_locks_the_metastore_itself_compares(lake: Any, table: str, monkeypatch: Any) -> None:
@@ -266,8 +263,8 @@ def test_without_locks_the_metastore_itself_compares(lake: Any, table: str, monk
         write(metadata, io, metadata_path)
 
     monkeypatch.setattr(catalog, "_write_metadata", write_late)
-    assert lake.rewrite(table)["rewritten_data_files_count"] == 8
-    assert ids(lake, table) == [*range(400), 1000]
+    assert lake.rewrite(table)["rewritten_data_files_count"] == 5
+    assert ids(lake, table) == [*range(250), 1000]
     assert lake.orphans(table) == set()
 
 
