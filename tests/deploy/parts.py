@@ -135,6 +135,11 @@ def write_etc(etc: Path, ports: Mapping[str, int], catalog: str, data: Path) -> 
             assert old in text, f"{name} no longer says {old}"
             text = text.replace(old, new)
         (etc / name).write_text(text)
+    # The store answers as Glue too.
+    (etc / "catalog" / "glued.properties").write_text(
+        "connector.name=iceberg\niceberg.catalog.type=glue\niceberg.catalog.warehouse=s3://warehouse/glued\n"
+        "glue.endpoint=${ENV:S3_ENDPOINT}\ns3.endpoint=${ENV:S3_ENDPOINT}\nclient.region=us-east-1\n"
+    )
     return etc
 
 

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import boto3
 import prestodb
 import pytest
+from pyiceberg.catalog.glue import GlueCatalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
@@ -107,6 +108,30 @@ def test_expiry_and_orphans_work_on_the_store(parts: Deployment) -> None:
     assert parquet(parts, prefix) == live | {stray}
     orphans = execute(parts, "CALL iceberg.system.remove_orphan_files(schema => 'shop', table_name => 'region')")
     assert orphans == []  # younger than three days
+
+
+def test_a_glue_catalog_that_iceberg_java_and_we_write_in_turn(parts: Deployment) -> None:
+    """Spark writes and reads by Iceberg Java's own Glue catalog; credentials come from the environment."""
+    t = "glued.shop.nation"
+    execute(parts, "CREATE SCHEMA glued.shop")
+    with_version = "WITH (\"format-version\" = '3') AS SELECT * FROM tpch.tiny.nation"
+    assert execute(parts, f"CREATE TABLE {t} {with_version} WHERE regionkey = 0") == [[5]]
+    for region in range(1, 5):
+        execute(parts, f"INSERT INTO {t} SELECT * FROM tpch.tiny.nation WHERE regionkey = {region}")
+    execute(parts, f"DELETE FROM {t} WHERE nationkey = 3")
+    expected = execute(parts, "SELECT * FROM tpch.tiny.nation WHERE nationkey <> 3 ORDER BY nationkey")
+    call = "CALL glued.system.rewrite_data_files(schema => 'shop', table_name => 'nation')"
+    assert execute(parts, call)[0][1] == 1
+    assert execute(parts, f"SELECT * FROM {t} ORDER BY nationkey") == expected
+    execute(parts, f"INSERT INTO {t} SELECT * FROM tpch.tiny.nation WHERE nationkey = 3")
+    keys = {f"client.{key}": "any" for key in ("access-key-id", "secret-access-key")}
+    places = {"s3.endpoint": parts.s3, "glue.endpoint": parts.s3, "client.region": "us-east-1"}
+    table = GlueCatalog("other", **keys, **places).load_table("shop.nation")
+    assert (table.format_version, table.scan().to_arrow().num_rows) == (3, 25)
+    assert execute(parts, "SHOW TABLES FROM glued.shop") == [["nation"]]
+    assert parquet(parts, "glued/shop/") != set()
+    execute(parts, "DROP SCHEMA glued.shop CASCADE")
+    assert parquet(parts, "glued/shop/") == set()
 
 
 def test_columns_are_read_by_position_from_the_store(parts: Deployment) -> None:
