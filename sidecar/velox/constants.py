@@ -79,7 +79,7 @@ def _variant(value: Any, parsed: Type, velox: Json) -> Json:
         case "boolean":
             return {"type": kind, "value": bool(value)}
         case "double" | "real":
-            return {"type": kind, "value": value if math.isfinite(value) else _special(value)}
+            return {"type": kind, "value": json_number(value)}
         case "varchar" | "char" | "json":
             return {"type": kind, "value": value.decode("utf-8", "replace")}
         case "varbinary" | "hyperloglog" | "tdigest" | "geometry":
@@ -100,7 +100,10 @@ def _variant(value: Any, parsed: Type, velox: Json) -> Json:
             return {"type": kind, "value": value}
 
 
-def _special(value: float) -> str:
+def json_number(value: float) -> float | str:
+    """A number as Velox reads it from JSON, which has none for infinities and NaN."""
+    if math.isfinite(value):
+        return value
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from shared.plan.blocks import decimal_digits, decode_physical, unscaled_decimal
 from shared.plan.types import Type
+from sidecar.velox.constants import json_number
 from sidecar.velox.refusal import internal_error, unsupported, user_error
 from sidecar.velox.types import Json, parse
 
@@ -182,8 +183,8 @@ def _floating(name: str, r: _Range, null_allowed: bool) -> Json:
     return _filter(
         name,
         null_allowed,
-        lower=0.0 if r.low is None else r.low,
-        upper=0.0 if r.high is None else r.high,
+        lower=0.0 if r.low is None else json_number(r.low),
+        upper=0.0 if r.high is None else json_number(r.high),
         lowerUnbounded=r.low is None,
         lowerExclusive=r.low_exclusive and r.low is not None,
         upperUnbounded=r.high is None,
