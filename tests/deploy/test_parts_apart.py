@@ -129,9 +129,9 @@ def test_a_glue_catalog_that_iceberg_java_and_we_write_in_turn(parts: Deployment
     table = GlueCatalog("other", **keys, **places).load_table("shop.nation")
     assert (table.format_version, table.scan().to_arrow().num_rows) == (3, 25)
     assert execute(parts, "SHOW TABLES FROM glued.shop") == [["nation"]]
-    assert parquet(parts, "glued/shop/") != set()
+    assert parquet(parts, "glued/shop.db/") != set()
     execute(parts, "DROP SCHEMA glued.shop CASCADE")
-    assert parquet(parts, "glued/shop/") == set()
+    assert parquet(parts, "glued/shop.db/") == set()
 
 
 def test_columns_are_read_by_position_from_the_store(parts: Deployment) -> None:

@@ -68,9 +68,11 @@ class GlueLake(Lake):
         return IcebergConnector(self.catalog, properties)
 
     def files(self, name: str) -> set[str]:
-        prefix = f"wh/db/{name}/"
+        return self.keys(f"wh/db/{name}/")
+
+    def keys(self, prefix: str) -> set[str]:
+        """Names of objects after the prefix, without the markers of folders that pyarrow leaves."""
         listed = self.s3.list_objects_v2(Bucket="lake", Prefix=prefix).get("Contents", [])
-        # pyarrow leaves markers of folders.
         return {found["Key"].removeprefix(prefix) for found in listed if not found["Key"].endswith("/")}
 
     def orphans(self, name: str) -> set[str]:
@@ -253,6 +255,7 @@ def test_schemas_names_and_tables_of_others(lake: GlueLake) -> None:
     columns = (NewColumn("id", "bigint"),)
     lake.change(SchemaCreation("made", {}))
     lake.change(TableCreation("made", "a", columns, {}, None, False))
+    assert len(lake.keys("wh/made.db/")) == 1
     for kind, name in (("EXTERNAL_TABLE", "plain"), ("VIRTUAL_VIEW", "seen")):
         lake.glue().create_table(DatabaseName="made", TableInput={"Name": name, "TableType": kind, "Parameters": {}})
     assert lake.connector.tables("made") == ["a"]
@@ -277,8 +280,7 @@ def test_schemas_names_and_tables_of_others(lake: GlueLake) -> None:
         lake.glue().delete_table(DatabaseName="made", Name=name)
     lake.change(SchemaRemoval("made", cascade=False))
     assert not lake.connector.schema_exists("made")
-    listed = lake.s3.list_objects_v2(Bucket="lake", Prefix="wh/made/").get("Contents", [])
-    assert [found["Key"] for found in listed if not found["Key"].endswith("/")] == []
+    assert lake.keys("wh/made.db/") == set()
     view = ViewMetadata("glued", "db", "v", "SELECT 1 x", (ViewColumn("x", "integer"),), "glued", "db", owner="alice")
     with pytest.raises(ProcessionError, match="views") as failure:
         lake.connector.validate(ViewCreation(view, replace=False))
