@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import pyarrow.parquet as pq
 import pytest
 from botocore.exceptions import ReadTimeoutError
 from moto.core import DEFAULT_ACCOUNT_ID
@@ -171,6 +172,21 @@ def test_a_life_of_a_table(lake: GlueLake, table: str, foreign: Any) -> None:
     assert ids(lake, table) == [*range(2, 250)]
 
 
+def test_tables_made_of_files_and_of_metadata(lake: Any, table: str, tmp_path: Path) -> None:
+    pq.write_table(numbers(0), tmp_path / "numbers.parquet")
+    made = {"schema": "db", "table_name": f"{table}_made"}
+    lake.call("snapshot", source_table=f"`parquet`.`{tmp_path}`", **made)
+    assert ids(lake, made["table_name"]) == [*range(50)]
+    lake.table(made["table_name"]).append(numbers(50))
+    (moved,) = lake.call("unregister_table", **made).rows[0]
+    assert made["table_name"] not in lake.connector.tables("db")
+    lake.call("register_table", metadata_file=moved, **made)
+    assert ids(lake, made["table_name"]) == [*range(100)]
+    with pytest.raises(ProcessionError) as failure:
+        lake.call("snapshot", source_table=f"`parquet`.`{tmp_path}`", schema="db", table_name=table)
+    assert failure.value.code is ErrorCode.ALREADY_EXISTS
+
+
 def test_append_meanwhile_is_kept_and_a_delete_is_a_conflict(lake: GlueLake, table: str) -> None:
     meanwhile(lake, lambda: lake.table(table).append(numbers(1000)))
     assert lake.rewrite(table)["rewritten_data_files_count"] == 5
@@ -273,6 +289,9 @@ def test_schemas_names_and_tables_of_others(lake: GlueLake) -> None:
     with pytest.raises(ProcessionError) as failure:
         lake.change(TableRename("made", "a", "made", "plain"))
     assert failure.value.code is ErrorCode.ALREADY_EXISTS
+    with pytest.raises(ProcessionError, match="not Iceberg tables: plain, seen") as failure:
+        lake.change(SchemaRemoval("made", cascade=True))
+    assert failure.value.code is ErrorCode.SCHEMA_NOT_EMPTY
     lake.change(TableRename("made", "a", "made", "b"))
     assert lake.connector.tables("made") == ["b"]
     lake.change(TableRemoval("made", "b", False))

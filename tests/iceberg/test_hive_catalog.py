@@ -9,8 +9,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from hive_metastore.ThriftHiveMetastore import Client
 from hive_metastore.ttypes import (
@@ -118,6 +120,21 @@ def test_writers_in_many_threads_lose_nothing(lake: Any, table: str) -> None:
         thread.join()
     assert failures == []
     assert ids(lake, table) == [*range(250), *(n * 1000 for n in range(1, 4) for _ in range(2))]
+
+
+def test_tables_made_of_files_and_of_metadata(lake: Any, table: str, tmp_path: Path) -> None:
+    pq.write_table(numbers(0), tmp_path / "numbers.parquet")
+    made = {"schema": "db", "table_name": f"{table}_made"}
+    lake.call("snapshot", source_table=f"`parquet`.`{tmp_path}`", **made)
+    assert ids(lake, made["table_name"]) == [*range(50)]
+    lake.table(made["table_name"]).append(numbers(50))
+    (moved,) = lake.call("unregister_table", **made).rows[0]
+    assert made["table_name"] not in lake.connector.tables("db")
+    lake.call("register_table", metadata_file=moved, **made)
+    assert ids(lake, made["table_name"]) == [*range(100)]
+    with pytest.raises(ProcessionError) as failure:
+        lake.call("snapshot", source_table=f"`parquet`.`{tmp_path}`", schema="db", table_name=table)
+    assert failure.value.code is ErrorCode.ALREADY_EXISTS
 
 
 def test_append_meanwhile_is_kept_and_a_delete_is_a_conflict(lake: Any, table: str) -> None:
@@ -359,6 +376,9 @@ def test_tables_and_views_of_hive_are_left_alone(lake: Any) -> None:
     with pytest.raises(ProcessionError) as failure:
         lake.change(TableRename("mixed", "ours", "mixed", "plain"))
     assert failure.value.code is ErrorCode.ALREADY_EXISTS
+    with pytest.raises(ProcessionError, match="not Iceberg tables: plain, seen, seen_iceberg") as failure:
+        lake.change(SchemaRemoval("mixed", cascade=True))
+    assert failure.value.code is ErrorCode.SCHEMA_NOT_EMPTY
     with lake.metastore.client() as client:
         assert sorted(client.get_all_tables("mixed")) == ["ours", "plain", "seen", "seen_iceberg"]
 

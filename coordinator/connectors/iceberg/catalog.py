@@ -72,6 +72,12 @@ class TableCatalog:
                 return []
             return sorted(i[-1] for i in found if not i[-1].startswith(UNFINISHED))
 
+    def other_tables(self, schema: str) -> list[str]:
+        """Names in the schema of an existing metastore that are not Iceberg's, sorted."""
+        with mapped(f"{self.settings.catalog}.{schema}"):
+            catalog = self._connected()
+            return catalog.other_tables(schema) if isinstance(catalog, _Metastore) else []
+
     def schema_exists(self, schema: str) -> bool:
         """Whether the namespace exists."""
         with mapped(f"{self.settings.catalog}.{schema}"):
@@ -141,7 +147,7 @@ class TableCatalog:
         try:
             return catalog.load_table((*namespace, name))
         except NoSuchTableError:
-            if isinstance(catalog, _Locating):  # metastores compare names without case themselves
+            if isinstance(catalog, _Metastore):  # metastores compare names without case themselves
                 return None
         try:
             listed = catalog.list_tables(namespace)
@@ -179,15 +185,17 @@ def _client(settings: IcebergSettings) -> Catalog:
 
 
 @runtime_checkable
-class _Locating(Protocol):
-    """A metastore that knows where a table's metadata is. Raises its client's errors."""
+class _Metastore(Protocol):
+    """Knows where a table's metadata is, and tables that are not Iceberg's. Raises its client's errors."""
 
     def metadata_location(self, schema: str, name: str) -> str | None: ...
+
+    def other_tables(self, schema: str) -> list[str]: ...
 
 
 def _current_location(catalog: Catalog, schema: str, name: str) -> str | None:
     """Where the table's metadata is, without reading it; REST servers cannot say."""
-    if isinstance(catalog, _Locating):
+    if isinstance(catalog, _Metastore):
         return catalog.metadata_location(schema, name)
     if not isinstance(catalog, SqlCatalog):
         return None

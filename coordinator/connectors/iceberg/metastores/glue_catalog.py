@@ -56,6 +56,12 @@ class GlueDataCatalog(GlueCatalog):
         check_iceberg(f"{schema}.{name}", found.get("Parameters"), found.get("TableType"))
         return str(found["Parameters"]["metadata_location"])
 
+    def other_tables(self, schema: str) -> list[str]:
+        """Tables and views in the schema that are not Iceberg tables, sorted."""
+        pages = self.glue.get_paginator("get_tables").paginate(DatabaseName=schema)
+        every = {table["Name"] for page in pages for table in page["TableList"]}
+        return sorted(every - {identifier[-1] for identifier in self.list_tables(schema)})
+
     def _convert_glue_to_iceberg(self, glue_table: TableTypeDef) -> Table:
         name = f"{glue_table.get('DatabaseName')}.{glue_table.get('Name')}"
         check_iceberg(name, glue_table.get("Parameters"), glue_table.get("TableType"))

@@ -66,6 +66,12 @@ class HiveMetastoreCatalog(HiveCatalog):
         check_iceberg(f"{schema}.{name}", found.parameters, found.tableType)
         return str(found.parameters["metadata_location"])
 
+    def other_tables(self, schema: str) -> list[str]:
+        """Tables and views in the schema that are not Iceberg tables, sorted."""
+        with self._client as client:
+            every = client.get_all_tables(schema)
+        return sorted(set(every) - {identifier[-1] for identifier in self.list_tables(schema)})
+
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> CommitTableResponse:

@@ -124,6 +124,7 @@ def _change_schema(
 
 def _drop_schema(catalog: TableCatalog, change: SchemaRemoval, namespace: tuple[str, ...]) -> None:
     if change.cascade:
+        _refuse_others(catalog, change.schema)
         for table in catalog.tables(change.schema):
             _drop_table(catalog, TableRemoval(change.schema, table, if_exists=True))
         for view in view_names(catalog, change.schema):
@@ -137,6 +138,15 @@ def _drop_schema(catalog: TableCatalog, change: SchemaRemoval, namespace: tuple[
     except NoSuchNamespaceError as error:
         if not change.if_exists:
             raise ProcessionError(ErrorCode.NOT_FOUND, f"Schema {change.schema} not found") from error
+
+
+def _refuse_others(catalog: TableCatalog, schema: str) -> None:
+    """What Iceberg does not know is not dropped, and nothing else goes before that is told."""
+    others = catalog.other_tables(schema) if catalog.schema_exists(schema) else []
+    if others:
+        names = ", ".join(others[:5]) + (", …" if len(others) > 5 else "")
+        message = f"Schema not empty: {schema} has tables or views that are not Iceberg tables: {names}"
+        raise ProcessionError(ErrorCode.SCHEMA_NOT_EMPTY, message)
 
 
 def _create_table(catalog: TableCatalog, change: TableCreation, context: ProcedureContext) -> None:
