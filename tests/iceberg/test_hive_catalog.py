@@ -326,7 +326,9 @@ def test_schemas_and_names(lake: Any) -> None:
         with pytest.raises(ProcessionError) as failure:
             lake.change(TableRename("made", "a", *new))
         assert failure.value.code is code
+    assert lake.connector.table("made", "a") is not None
     lake.change(TableRename("made", "a", "made", "c"))
+    assert lake.connector.table("made", "c") is not None
     assert lake.connector.tables("made") == ["b", "c"]
     with pytest.raises(ProcessionError) as failure:
         lake.change(SchemaRemoval("made", cascade=False))

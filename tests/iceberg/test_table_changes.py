@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from shared.errors import ErrorCode, ProcessionError
+from shared.spi.catalog_changes import NewColumn, TableCreation, TableRemoval, TableRename
 
 
 def numbers(start: int, count: int = 5) -> pa.Table:
@@ -32,6 +33,15 @@ def refusal(lake: Any, procedure: str, name: str = "t", **given: Any) -> tuple[E
         call(lake, procedure, name, **given)
     assert isinstance(failure.value.code, ErrorCode)
     return failure.value.code, failure.value.message
+
+
+def test_a_table_that_was_read_is_renamed_and_dropped_under_its_new_name(lake: Any) -> None:
+    lake.change(TableCreation("db", "old", (NewColumn("id", "bigint"),), {}))
+    assert lake.connector.table("db", "old") is not None
+    lake.change(TableRename("db", "old", "db", "new"))
+    assert lake.connector.table("db", "new") is not None
+    lake.change(TableRemoval("db", "new"))
+    assert lake.connector.tables("db") == []
 
 
 def test_unregister_and_register_keep_every_row(lake: Any, ids: list[int]) -> None:

@@ -96,7 +96,7 @@ class TableCatalog:
                 with self._lock:
                     if location in self._tables:
                         self._tables.move_to_end(location)
-                        return self._tables[location]
+                        return _named(self._tables[location], (*schema.split("."), name))
             table = self._open(catalog, schema, name)
             if table is None:
                 return None
@@ -182,6 +182,13 @@ def _client(settings: IcebergSettings) -> Catalog:
             return GlueDataCatalog(settings.catalog, **properties)
         case _:
             return load_catalog(settings.catalog, **properties)
+
+
+def _named(table: Table, identifier: tuple[str, ...]) -> Table:
+    """The table under the name that it is asked for by: it may have been renamed since it was read."""
+    if [part.lower() for part in table.name()] == [part.lower() for part in identifier]:
+        return table
+    return Table(identifier, table.metadata, table.metadata_location, table.io, table.catalog)
 
 
 @runtime_checkable
