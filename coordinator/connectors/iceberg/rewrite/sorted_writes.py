@@ -76,10 +76,9 @@ def write_sorted(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[
     for number in numbers:
         by_group.setdefault(rewrite.outputs[number].group, []).append(number)
     small = [(g, outputs[0]) for g, outputs in by_group.items() if _is_small(rewrite, g, outputs)]
-    large = [
-        Sorting(g, rewrite.groups[g], outputs) for g, outputs in by_group.items() if not _is_small(rewrite, g, outputs)
-    ]
-    found = _sort_whole(rewrite, context, small)
+    found, too_large = _sort_whole(rewrite, context, small)
+    done = {g for g, output in small if output not in too_large}
+    large = [Sorting(g, rewrite.groups[g], outputs) for g, outputs in by_group.items() if g not in done]
     if large:
         sample_keys(rewrite, context, large)
         try:
@@ -101,14 +100,19 @@ def _order(rewrite: Rewrite) -> dict[str, Any]:
     return dict(rewrite.ordering.spec)
 
 
-def _sort_whole(rewrite: Rewrite, context: ProcedureContext, groups: Sequence[tuple[int, int]]) -> list[bytes]:
+def _sort_whole(
+    rewrite: Rewrite, context: ProcedureContext, groups: Sequence[tuple[int, int]]
+) -> tuple[list[bytes], set[int]]:
+    """Fragments of groups that were sorted in memory, and the outputs of those that decode to too much for it."""
     payloads = []
     for number, output in groups:
         plan = rewrite.outputs[output]
         slices = [Slice(candidate, candidate.data.size) for candidate in rewrite.groups[number].files]
         task = rewrite.factory.task(slices, plan.directory, plan.name, {"output": output, "part": 0}, final=True)
         payloads.append(json.dumps({"task": task, "order": _order(rewrite)}).encode())
-    return run_kernels(context, "sorting:whole", payloads, "sorting files")
+    answers = [(raw, json.loads(raw)) for raw in run_kernels(context, "sorting:whole", payloads, "sorting files")]
+    too_large = {answer["tag"]["output"] for _, answer in answers if "too_large" in answer}
+    return [raw for raw, answer in answers if "too_large" not in answer], too_large
 
 
 def run_kernels(context: ProcedureContext, kernel: str, payloads: Sequence[bytes], phase: str) -> list[bytes]:

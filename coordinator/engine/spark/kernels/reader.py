@@ -18,8 +18,9 @@ from .storage import is_local, resolve
 from .tasks import Input
 
 _WHOLE_BYTES = 48 << 20
-"""Row groups that decode to less are read in one piece, which costs less than a stream of batches."""
-_BATCH_BYTES = 8 << 20
+_BATCH_BYTES, _BATCH_ROWS = 1 << 20, 16_384
+"""What a batch has on average, as encoded, and at most. Larger ones are hardly faster, and rows may be far from the
+average: text of a megabyte among short ones, or repeated and nested, which takes next to nothing encoded."""
 _FETCH_BYTES = 32 << 20
 _MAX_INDEX_BYTES = 4.0
 """What an index into a dictionary takes at most; a string of any length takes more."""
@@ -55,6 +56,13 @@ class FileReader:
             read_dictionary=[name for name in dictionary if name in worth],
         )
         self.rows = 0
+
+    @property
+    def row_count(self) -> int:
+        """Rows of the input by the footer."""
+        metadata = self._file.metadata
+        first, last = self._item.groups or (0, metadata.num_row_groups)
+        return sum(metadata.row_group(i).num_rows for i in range(first, min(last, metadata.num_row_groups)))
 
     def __enter__(self) -> FileReader:
         return self
@@ -111,23 +119,39 @@ class FileReader:
         """Batches with the position of their first row in the file."""
         metadata = self._file.metadata
         first, last = self._item.groups or (0, metadata.num_row_groups)
-        last = min(last, metadata.num_row_groups)
-        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+        groups = [metadata.row_group(i) for i in range(min(last, metadata.num_row_groups))]
         start = sum(group.num_rows for group in groups[:first])
-        chosen = groups[first:last]
-        size, rows = sum(g.total_byte_size for g in chosen), sum(g.num_rows for g in chosen)
-        if rows == 0:
-            return
         columns = [schema.field(i).name for i in plan.indices]
-        wanted = list(range(first, last))
-        if size <= _WHOLE_BYTES:
-            source = self._file.read_row_groups(wanted, columns=columns, use_threads=False).to_batches()
-        else:
-            batch_rows = max(1, min(131_072, _BATCH_BYTES * rows // size))
-            source = self._file.iter_batches(batch_rows, row_groups=wanted, columns=columns, use_threads=False)
-        for batch in source:
-            yield start, batch
-            start += batch.num_rows
+        for numbers, batch_rows in _steps(groups, first):
+            if batch_rows is None:
+                source = self._file.read_row_groups(numbers, columns=columns, use_threads=False).to_batches()
+            else:
+                source = self._file.iter_batches(batch_rows, row_groups=numbers, columns=columns, use_threads=False)
+            for batch in source:
+                yield start, batch
+                start += batch.num_rows
+
+
+def _steps(groups: Sequence[Any], first: int) -> Iterator[tuple[list[int], int | None]]:
+    """Row groups from ``first`` on that are read together: small ones in one piece, others with rows of a batch.
+
+    Each large one has batches of its own size, since rows of one may be much longer than those of the next.
+    """
+    together: list[int] = []
+    room_rows, room_bytes = _BATCH_ROWS, _WHOLE_BYTES
+    for number, group in enumerate(groups[first:], start=first):
+        rows, size = group.num_rows, group.total_byte_size
+        if rows > room_rows or size > room_bytes:
+            if together:
+                yield together, None
+            together, room_rows, room_bytes = [], _BATCH_ROWS, _WHOLE_BYTES
+        if rows > _BATCH_ROWS or size > _WHOLE_BYTES:
+            yield [number], max(1, min(_BATCH_ROWS, _BATCH_BYTES * rows // max(1, size)))
+        elif rows:
+            together.append(number)
+            room_rows, room_bytes = room_rows - rows, room_bytes - size
+    if together:
+        yield together, None
 
 
 class ColumnPlan:

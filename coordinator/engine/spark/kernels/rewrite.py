@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from .batch_sizes import BatchSizes
 from .deletes import read_positions
 from .equality import EqualityCache, deleted_rows
 from .errors import reading, writing
@@ -81,6 +82,7 @@ class FileWriter:
         self._nan_leaves = [leaf for leaf in nan_columns(fields) if leaf.names]
         self._pending: list[Any] = []
         self._pending_bytes = 0.0
+        self._sizes = BatchSizes()
         self._decoded = 0.0
         self._limit = float(min(task.output.row_group_bytes, task.output.row_group_stored))
         self._writer: Any = None
@@ -97,7 +99,7 @@ class FileWriter:
         fitted = [_fit(array, field) for array, field in zip(arrays, self._schema, strict=True)]
         batch = pa.RecordBatch.from_arrays(fitted, schema=self._schema)
         self.rows += batch.num_rows
-        width = max(1.0, batch.nbytes / batch.num_rows)
+        width = max(1.0, self._sizes.add(batch) / batch.num_rows)
         while batch.num_rows:
             room = max(1, math.ceil((self._limit - self._pending_bytes) / width))
             piece, batch = batch.slice(0, room), batch.slice(room)
@@ -127,7 +129,7 @@ class FileWriter:
     def _flush(self) -> None:
         table = pa.Table.from_batches(self._pending, schema=self._schema).unify_dictionaries()
         self._decoded += self._pending_bytes
-        self._pending, self._pending_bytes = [], 0.0
+        self._pending, self._pending_bytes, self._sizes = [], 0.0, BatchSizes()
         self._count_nans(table)
         if self._writer is None:
             self._path, self._sink = open_output(self._output, self._storage)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from .batch_sizes import BatchSizes
 from .errors import writing
 from .outputs import discard
 from .rewrite import dictionaries, live_rows, writer_field
@@ -107,16 +108,16 @@ def runs(task: WriteTask) -> Iterator[tuple[Any | None, int]]:
     _, text = dictionaries(task)
     schema = pa.schema([writer_field(field, text) for field in task.fields])
     pending: list[Any] = []
-    size = read = 0
+    sizes, read = BatchSizes(), 0
     for arrays, rows in live_rows(task, sorted(text)):
         read += rows
         fitted = [_fitted(array, field) for array, field in zip(arrays, schema, strict=False)]
         batch = pa.RecordBatch.from_arrays(fitted, schema=schema)
         pending.append(batch)
-        size += batch.nbytes
-        if size >= _RUN_BYTES:
+        sizes.add(batch)
+        if sizes.total >= _RUN_BYTES:
             yield pa.Table.from_batches(pending, schema=schema).unify_dictionaries().combine_chunks(), read
-            pending, size, read = [], 0, 0
+            pending, sizes, read = [], BatchSizes(), 0
     if any(batch.num_rows for batch in pending):
         yield pa.Table.from_batches(pending, schema=schema).unify_dictionaries().combine_chunks(), read
     elif read:

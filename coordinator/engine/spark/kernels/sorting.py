@@ -21,7 +21,7 @@ from .keys import key_columns, sort_order
 from .outputs import read_metrics
 from .reader import FileReader
 from .rewrite import FileWriter, dictionaries
-from .schema import leaves
+from .schema import FieldJson, leaves
 from .scratch import Piece, Scratch, runs, scattered, whole_array
 from .storage import resolve
 from .tasks import Fragment, Input, WriteTask, answer, write_task_of
@@ -39,20 +39,28 @@ def sample(payload: bytes) -> bytes:
     task = write_task_of(raw["task"])
     wanted = [column.id for column in key_columns(raw["order"]["columns"])]
     fields = [next(f for f in task.fields if f["id"] == number) for number in wanted]
-    tables, widths, seen = [], [], 0
+    tables: list[Any] = []
+    widths, seen = list[float](), 0
     for item in task.inputs:
         with reading(item.path), FileReader(item, task.storage, ()) as reader:
-            arrays = [pa.chunked_array(c) for c in zip(*reader.batches(fields, task.name_mapping, (), ()), strict=True)]
+            tables += _sampled(reader, fields, task, raw["rows"])
             seen += reader.rows
-        if arrays:
-            names = [str(number) for number in range(len(arrays))]
-            table = pa.table([_storage(a.combine_chunks()) for a in arrays], names=names)
-            step = max(1, table.num_rows // raw["rows"])
-            start = secrets.randbelow(step)
-            tables.append(table.take(pa.array(range(start, table.num_rows, step), pa.int64())))
         widths.append(_width(item, task))
     text = packed(pa.concat_tables(tables)) if tables else None
     return json.dumps({"tag": raw["tag"], "sample": text, "rows": seen, "width": max(widths, default=1.0)}).encode()
+
+
+def _sampled(reader: FileReader, fields: Sequence[FieldJson], task: WriteTask, wanted: int) -> Iterator[Any]:
+    """About ``wanted`` rows of an input at even distances, batch by batch."""
+    step = max(1, reader.row_count // wanted)
+    following = secrets.randbelow(step)
+    names = [str(number) for number in range(len(fields))]
+    for arrays in reader.batches(fields, task.name_mapping, (), ()):
+        rows = len(arrays[0])
+        taken = pa.array(range(following, rows, step), pa.int64())
+        following += len(taken) * step - rows
+        if len(taken):
+            yield pa.table([_storage(array).take(taken) for array in arrays], names=names)
 
 
 def _storage(array: Any) -> Any:
@@ -95,15 +103,21 @@ def gather(payload: bytes) -> bytes:
 
 
 def whole(payload: bytes) -> bytes:
-    """``{"task", "order"}``: a Fragment of all rows of the task, sorted in memory."""
+    """``{"task", "order"}``: a Fragment of all rows of the task, sorted in memory.
+
+    ``{"tag", "too_large": true}`` when they decode to more than that allows: files tell little of it.
+    """
     raw = json.loads(payload)
     task = write_task_of(raw["task"])
     try:
-        read = 0
+        read = size = 0
         found = []
         for run, rows in runs(task):
             read += rows
             found += [] if run is None else [run]
+            size += 0 if run is None else run.nbytes
+            if size > _LARGE_RANGE:
+                return json.dumps({"tag": task.tag, "too_large": True}).encode()
         tables = [_sorted_whole(pa.concat_tables(found), task, raw["order"])] if found else []
         return answer(_written(task, iter(tables), dictionaries(task)[0], read))
     finally:
