@@ -19,9 +19,11 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
+from coordinator.engine.spark.java import find_java
+
 JARS = Path(pyspark.__file__).parent / "jars"
 # A small heap, and no second compiler: it lives for a minute.
-JVM = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dderby.system.durability=test"]
+JVM = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dderby.system.durability=test"]
 START_SECONDS = 60
 # DataNucleus makes the tables of the metastore itself; those of locks come from Hive's schema scripts, of which these
 # are the tables that version 2.3 asks for.
@@ -92,7 +94,8 @@ def hive_metastore(home: Path) -> Iterator[HiveMetastore]:
     (home / "locks.sql").write_text(f"CONNECT '{database};user=APP;password=mine';{LOCKS}")
     derby = os.pathsep.join(str(jar) for jar in JARS.glob("derby*.jar"))
     log = f"-Dderby.stream.error.file={home}/derby.log"
-    made = [*JVM, log, "-cp", derby, "org.apache.derby.tools.ij", str(home / "locks.sql")]
+    java = str(find_java(os.environ).executable)
+    made = [java, *JVM, log, "-cp", derby, "org.apache.derby.tools.ij", str(home / "locks.sql")]
     printed = subprocess.run(made, check=True, capture_output=True, text=True, timeout=START_SECONDS).stdout
     assert "ERROR" not in printed, printed
     settings = SETTINGS | {
@@ -102,7 +105,7 @@ def hive_metastore(home: Path) -> Iterator[HiveMetastore]:
     entries = "".join(f"<property><name>{k}</name><value>{v}</value></property>" for k, v in settings.items())
     (home / "hive-site.xml").write_text(f"<configuration>{entries}</configuration>")
     port = _free_port()
-    command = [*JVM, log, f"-Dhive.log.dir={home}", "-cp", f"{home}{os.pathsep}{JARS}/*"]
+    command = [java, *JVM, log, f"-Dhive.log.dir={home}", "-cp", f"{home}{os.pathsep}{JARS}/*"]
     with (home / "out.log").open("w") as output:
         process = subprocess.Popen(
             [*command, "org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(port)], stdout=output, stderr=output
