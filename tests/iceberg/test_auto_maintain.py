@@ -78,6 +78,20 @@ def test_a_budget_is_kept_over_groups_of_different_sizes(lake: Any) -> None:
     assert json.loads(done["result"])["rewritten_bytes_count"] == done["estimated_bytes"] <= most
 
 
+def test_a_small_budget_merges_what_it_can(lake: Any) -> None:
+    """Four files are fewer than min-input-files, and yet a step towards one file."""
+    lake.create("t", [part(i * 50) for i in range(12)])
+    sizes = [task.file.file_size_in_bytes for task in lake.table("t").scan().plan_files()]
+    before, steps = lake.rows("t"), 0
+    while (done := maintain(lake, budget_bytes=max(sizes) * 4)["rewrite_data_files"])["action"] == "DONE":
+        assert done["estimated_bytes"] <= max(sizes) * 4
+        steps += 1
+    assert steps >= 2
+    assert done["reason"].startswith(("every data file has the right size", "the first step needs"))
+    assert len(list(lake.table("t").scan().plan_files())) < 5
+    assert lake.rows("t") == before
+
+
 def test_statistics_are_brought_up_to_date_where_there_are_some(lake: Any) -> None:
     lake.create("t", [part(0)])
     assert "taken for a choice" in maintain(lake)["compute_table_stats"]["reason"]

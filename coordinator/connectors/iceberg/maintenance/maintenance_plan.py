@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import accumulate, takewhile
 from typing import Any
 
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.instants import from_millis
 from coordinator.connectors.iceberg.maintenance.dangling import dangling_deletes
-from coordinator.connectors.iceberg.rewrite.options import parse_options
+from coordinator.connectors.iceberg.rewrite.groups import FileGroup, limited
+from coordinator.connectors.iceberg.rewrite.options import RewriteOptions, parse_options
 from coordinator.connectors.iceberg.rewrite.output_specs import with_output_spec
 from coordinator.connectors.iceberg.rewrite.rewrite import look
 from coordinator.connectors.iceberg.snapshots.changes import count
@@ -72,29 +74,38 @@ class Need:
 def rewrite_step(need: Need) -> Step:
     """Merging data files, the partitions with the most files first, as far as the budget goes."""
     name, given = "rewrite_data_files", {**need.options, "rewrite-job-order": "files-desc"}
-    most = need.budget.bytes_left()
-    if most is not None and most > 0:
-        given["max-file-group-size-bytes"] = str(most)
     options = with_output_spec(parse_options(given, need.table.properties, "BIN-PACK"), need.table)
     looked = look(need.table, need.target, options)
     groups = [] if looked is None else looked.survey.groups
     if not groups:
         return Step(name, "every data file has the right size or is alone in its partition")
-    taken, size = [], 0
-    for group in groups:
-        if most is not None and size + group.size > most:
-            # The call takes groups in this order: one behind it cannot be had without it.
-            break
-        taken.append(group)
-        size += group.size
+    taken, most = _affordable(groups, options, need.budget.bytes_left())
     files = sum(len(group.files) for group in taken)
-    reason = f"{files} data files become {sum(group.output_files for group in taken)}: {groups[0].reason}"
     if not taken:
-        return Step(name, f"the first step needs {groups[0].size} bytes, more than the budget")
-    if len(taken) < len(groups):
-        reason += f"; {len(groups) - len(taken)} more groups are over the budget"
-        given["max-files-to-rewrite"] = str(files)
+        least = sum(candidate.data.size for candidate in groups[0].files[:2])
+        return Step(name, f"the first step needs {least} bytes, more than the budget: {groups[0].reason}")
+    reason = f"{files} data files become {sum(group.output_files for group in taken)}: {groups[0].reason}"
+    if most is not None:
+        reason += f"; {sum(len(group.files) for group in groups) - files} more are over the budget"
+        given["max-files-to-rewrite"] = str(most)
+    size = sum(group.size for group in taken)
     return Step(name, reason, {"options": given}, size, need.budget.seconds_for(size))
+
+
+def _affordable(
+    groups: list[FileGroup], options: RewriteOptions, size: int | None
+) -> tuple[list[FileGroup], int | None]:
+    """What a rewrite does with so many bytes, and the limit of files that makes it do so; None where all goes."""
+    if size is None or sum(group.size for group in groups) <= size:
+        return groups, None
+    sums = accumulate(candidate.data.size for group in groups for candidate in group.files)
+    count = sum(1 for _ in takewhile(lambda total: total <= size, sums))
+    while count > 0:
+        taken, _ = limited(groups, replace(options, max_files=count))
+        if sum(group.size for group in taken) <= size:
+            return taken, count
+        count -= 1
+    return [], None
 
 
 def dangling_step(need: Need) -> Step:

@@ -78,7 +78,7 @@ def survey(candidates: Iterable[Candidate], options: RewriteOptions) -> Survey:
                 skipped.append(Skipped(partition, tuple(files), _reason_too_little(files, options)))
             else:
                 groups.append(_group(partition, files, reason, options))
-    taken, left = _limited(_ordered(groups, options), options)
+    taken, left = limited(_ordered(groups, options), options)
     return Survey(taken, [*skipped, *left])
 
 
@@ -192,7 +192,7 @@ def _ordered(groups: list[FileGroup], options: RewriteOptions) -> list[FileGroup
             return groups
 
 
-def _limited(groups: list[FileGroup], options: RewriteOptions) -> tuple[list[FileGroup], list[Skipped]]:
+def limited(groups: list[FileGroup], options: RewriteOptions) -> tuple[list[FileGroup], list[Skipped]]:
     """What fits into ``max-files-to-rewrite``, the first files of a group that does not (Iceberg's rule), and the rest.
 
     A single file that would only be written again is not worth its group's place.
