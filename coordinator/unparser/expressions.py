@@ -370,6 +370,9 @@ def _forgiving(tree: Any) -> Any:
 def _cast(node: Call, attempt: bool, dialect: str) -> Any:
     inner = node.arguments[0]
     source, target = typed(inner), typed(node)
+    if source.base == "unknown" and isinstance(inner, Variable | Constant) and target.base not in OPAQUE:
+        # Engines hold it as a number, which they would not cast to dates, bytes or arrays.
+        return cast(exp.Null(), target, dialect)
     moments = {source.base, target.base}
     zoned = "timestamp with time zone" in moments and len(moments) > 1 and session_zone() != "UTC"
     if cast_in_python(source, target, dialect) or (carries_zone(inner) and source != target) or zoned:

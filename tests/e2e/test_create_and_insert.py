@@ -113,6 +113,22 @@ def test_columns_left_out_are_null_and_values_are_coerced(service: Service, run:
     assert (by_key[5]["b"], by_key[5]["c"]) == (2.0, None)
 
 
+def test_null_goes_into_columns_of_every_type(service: Service, run: Statement) -> None:
+    kinds = [
+        *("date", "timestamp", "timestamp with time zone", "varbinary", "uuid", "array(bigint)", "map(varchar, date)"),
+        *("row(x date)", "boolean", "decimal(10,2)", "real", "varchar"),
+    ]
+    columns = {f"c{number}": kind for number, kind in enumerate(kinds)}
+    run(f"CREATE TABLE empty_handed (id bigint, {', '.join(f'{name} {kind}' for name, kind in columns.items())})")
+    nothing = ", ".join(["NULL"] * len(kinds))
+    run(f"INSERT INTO empty_handed VALUES (1, {nothing})")
+    run(f"INSERT INTO empty_handed SELECT 2, {nothing}")
+    found = sorted(contents(service, "empty_handed"), key=lambda row: row["id"])
+    assert found == [{"id": key} | dict.fromkeys(columns) for key in (1, 2)]
+    casts = ", ".join(f"cast(x AS {kind})" for kind in kinds)
+    assert service.execute(f"SELECT {casts} FROM (VALUES NULL) t (x)") == [[None] * len(kinds)]
+
+
 def test_a_table_of_a_query(service: Service, run: Statement) -> None:
     run("CREATE TABLE source (id bigint, p integer)")
     run("INSERT INTO source SELECT n, cast(n % 3 AS integer) FROM UNNEST(sequence(1, 30)) t (n)")

@@ -25,7 +25,7 @@ from coordinator.connectors.iceberg.rewrite.delegated import (
     run,
 )
 from coordinator.connectors.iceberg.rewrite.journal import Journal, JournalEntry
-from coordinator.connectors.iceberg.rewrite.options import RewriteOptions, Rewriter, parse_options
+from coordinator.connectors.iceberg.rewrite.options import NO_LIMIT, RewriteOptions, Rewriter, parse_options
 from coordinator.connectors.iceberg.rewrite.ordering import Ordering, row_order
 from coordinator.connectors.iceberg.rewrite.output_specs import with_output_spec
 from coordinator.connectors.iceberg.rewrite.packed_writes import write_packed
@@ -187,6 +187,8 @@ class RewriteDataFiles:
             return []
         groups = looked.survey.groups
         reason = reason or (reason_of_work(table, groups) if groups else None)
+        if reason is not None and options.max_files < NO_LIMIT:
+            reason += "; it may choose other files where there are more than max-files-to-rewrite"
         if reason is not None:
             methods = [("iceberg", Way(copies=False, reason=reason))] * len(groups)
         elif ordering is not None:
