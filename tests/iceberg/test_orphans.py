@@ -97,6 +97,19 @@ def test_a_place_of_its_own_and_a_sample(lake: Any, home: Path) -> None:
         remove(lake, location=f"file://{home.parent}", dry_run=False)
 
 
+def test_the_folder_of_another_table_is_refused(lake: Any, home: Path) -> None:
+    """Its files are orphans for this table's metadata, and live."""
+    lake.create("other", [pa.table({"id": pa.array([1], pa.int64())})])
+    age(lake.home / "wh")
+    folder = lake.home / "wh" / "db" / "other"
+    for location in (folder, f"file://{folder}/data", lake.home / "wh" / "db" / "other" / "metadata/"):
+        with pytest.raises(ProcessionError, match=r"holds files of another table: db\.other"):
+            remove(lake, location=str(location), older_than=DAYS_AGO)
+    assert lake.rows("other") == [(1,)]
+    elsewhere = plant(lake.home / "elsewhere" / "x.parquet")
+    assert remove(lake, location=str(elsewhere.parent), older_than=DAYS_AGO) == [str(elsewhere)]
+
+
 def test_wrong_arguments_are_refused(lake: Any, home: Path) -> None:
     with pytest.raises(ProcessionError, match="interval less than 24 hours"):
         remove(lake, older_than=datetime.now(UTC).replace(tzinfo=None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
@@ -143,11 +144,29 @@ def _location(call: Call, table: Table) -> str:
         message = "Cannot remove orphan files: GC is disabled (deleting files may corrupt other tables)"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     location: str = call.arguments["location"] or table.location()
-    inner, outer = (f"{normalize(each).rstrip('/')}/" for each in (table.location(), location))
+    inner, outer = _folder(table.location()), _folder(location)
     if inner != outer and inner.startswith(outer):
         message = f"Location {location} holds more than the table, whose own is {table.location()}"
         raise ArgumentError("location", message)
+    if not outer.startswith(inner) and (other := _table_at(call, outer)) is not None:
+        raise ArgumentError("location", f"Location {location} holds files of another table: {other}")
     return location
+
+
+def _folder(location: str) -> str:
+    return f"{normalize(location).rstrip('/')}/"
+
+
+def _table_at(call: Call, folder: str) -> str | None:
+    """A table of the catalog in this folder or around it, whose files the metadata of ours does not name."""
+    for schema in call.catalog.schemas():
+        for name in call.catalog.tables(schema):
+            with suppress(ProcessionError):
+                table = call.catalog.load(schema, name)
+                place = "" if table is None else _folder(table.location())
+                if place and (place.startswith(folder) or folder.startswith(place)):
+                    return f"{schema}.{name}"
+    return None
 
 
 def _with_a_view_of_spark(call: Call, view: str, *, dry_run: bool) -> Sequence[Mapping[str, Any]]:
