@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,8 @@ from shared.spi.jobs import Job, JobState
 from shared.spi.procedure import ProcedureProgress
 
 _KEPT = 10_000
+_SAVED_SECONDS = 1.0
+"""How often the progress of a running job is written down."""
 _COLUMNS = "job_id, procedure, table_name, user, state, started, ended, completed, total, phase, error"
 _CREATE = (
     "CREATE TABLE IF NOT EXISTS jobs (job_id TEXT PRIMARY KEY, procedure TEXT, table_name TEXT, user TEXT, state TEXT, "
@@ -27,6 +30,7 @@ _CANCELED = (ErrorCode.USER_CANCELED, ErrorCode.ADMINISTRATIVELY_KILLED, ErrorCo
 class _Running:
     job: Job
     kill: Callable[[str], None]
+    saved: float
 
 
 class JobLog:
@@ -41,13 +45,15 @@ class JobLog:
     @contextmanager
     def running(self, job: Job, kill: Callable[[str], None]) -> Iterator[Callable[[ProcedureProgress], None]]:
         """Log a job around its work; gives what takes its progress."""
-        entry = _Running(job, kill)
+        entry = _Running(job, kill, time.monotonic())
         with self._lock:
             self._running[job.job_id] = entry
             self._save(job)
 
         def progress(seen: ProcedureProgress) -> None:
             entry.job = replace(entry.job, completed=seen.completed, total=seen.total, phase=seen.phase)
+            if time.monotonic() - entry.saved >= _SAVED_SECONDS:
+                self._save_progress(entry)
 
         try:
             yield progress
@@ -85,6 +91,13 @@ class JobLog:
             if self._opened is not None:
                 self._opened.close()
                 self._opened = None
+
+    def _save_progress(self, entry: _Running) -> None:
+        """What is known of a job if the coordinator dies now; no work fails because it cannot be written."""
+        with self._lock, suppress(sqlite3.Error):
+            entry.saved = time.monotonic()
+            if entry.job.job_id in self._running:
+                self._save(entry.job)
 
     def _end(self, entry: _Running, state: JobState, error: str | None) -> None:
         job = replace(entry.job, state=state, error=error, ended=datetime.now(UTC))

@@ -11,6 +11,7 @@ import pytest
 
 from coordinator.connectors.system.procedures.kill_job import KillJob
 from coordinator.connectors.system.procedures.show_jobs import ShowJobs
+from coordinator.engine import jobs
 from coordinator.engine.jobs import JobLog
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.jobs import Job
@@ -62,6 +63,20 @@ def test_jobs_of_a_dead_coordinator_are_lost(tmp_path: Path) -> None:
         second = JobLog(tmp_path / "jobs.db")
         (row,) = shown(second)
         assert (row["job_id"], row["state"], row["elapsed_ms"]) == ("orphan", "LOST", None)
+        second.close()
+    first.close()
+
+
+def test_a_lost_job_is_shown_with_what_it_had_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = JobLog(tmp_path / "jobs.db")
+    with first.running(job("orphan"), nothing) as progress:
+        monkeypatch.setattr(jobs, "_SAVED_SECONDS", 0.0)
+        progress(ProcedureProgress(2, 5, "rewriting"))
+        monkeypatch.setattr(jobs, "_SAVED_SECONDS", 60.0)
+        progress(ProcedureProgress(3, 5, "rewriting"))
+        second = JobLog(tmp_path / "jobs.db")
+        (row,) = shown(second)
+        assert (row["state"], row["phase"], row["completed"], row["total"]) == ("LOST", "rewriting", 2, 5)
         second.close()
     first.close()
 
