@@ -18,7 +18,7 @@ from coordinator.analyzer.builders import (
     special,
     typed,
 )
-from coordinator.analyzer.call_binding import ALIASES, Analyze, bind_call, common_type
+from coordinator.analyzer.call_binding import ALIASES, Analyze, bind_call, common_type, unbound
 from coordinator.analyzer.casts import can_cast
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.moments import note_clock
@@ -264,9 +264,11 @@ def _grouping(node: Any, context: Context, analyze: Analyze) -> RowExpression:
     return context.sinks.grouping(node, tuple(analyze(e, context) for e in node.expressions))
 
 
-def _moment(node: Any, context: Context, _analyze: Analyze) -> RowExpression:
+def _moment(node: Any, context: Context, analyze: Analyze) -> RowExpression:
     """What the session and its clock tell, one value for the whole statement."""
     name = function_name(node) or ""
+    if name in ("now", "current_timezone") and node.expressions:
+        raise unbound(node, name, [type_of(analyze(e, context)) for e in node.expressions], context)
     zone = context.zone
     told = {
         "current_timezone": context.session.time_zone,
