@@ -17,9 +17,9 @@ def rows(number: int) -> pa.Table:
     return pa.table({"id": pa.array(ids, pa.int64()), "name": [f"n{i % 4}" for i in ids], "round": [number] * ROWS})
 
 
-@pytest.mark.parametrize("most", [8_000_000, 7])
-def test_only_rows_older_than_a_delete_go(lake: Any, foreign: Any, monkeypatch: Any, most: int) -> None:
-    monkeypatch.setattr(equality, "MOST_KEYS", most)
+@pytest.mark.parametrize("memory", [420 << 20, 1000])
+def test_only_rows_older_than_a_delete_go(lake: Any, foreign: Any, monkeypatch: Any, memory: int) -> None:
+    monkeypatch.setattr(equality, "MEMORY_BYTES", memory)
     kept: list[tuple[int, str, int]] = []
     lake.create("t", [rows(0).slice(0, 0)])
     for number in range(ROUNDS):

@@ -60,6 +60,18 @@ def test_equality_deletes_of_half_the_rows_in_many_files(lake: Any, foreign: Any
     assert took < MEBIBYTES, f"{took} MiB"
 
 
+def test_equality_deletes_by_long_text(lake: Any, foreign: Any) -> None:
+    rows = 1_000_000 if FULL else 300_000
+    names = pa.array([f"{i:0300d}" for i in range(rows)])
+    lake.create("t", [pa.table({"id": np.arange(rows), "name": names})])
+    gone = np.arange(0, rows, 2)
+    for part in np.array_split(gone, 3):
+        foreign.delete_equal(lake.table("t"), pa.table({"name": names.take(pa.array(part))}))
+    took = rewritten(lake, "t")
+    assert left(lake, "t") == (rows - len(gone), rows * (rows - 1) // 2 - int(gone.sum()))
+    assert took < MEBIBYTES, f"{took} MiB"
+
+
 def test_position_deletes_of_half_a_large_file(lake: Any, foreign: Any) -> None:
     rows = 4_000_000 if FULL else 2_000_000
     lake.create("t", [wide(0, rows)])

@@ -20,8 +20,6 @@ from shared.errors import ErrorCode, ProcessionError
 
 _PATH, _POSITION = 2147483546, 2147483545
 _TASKS_A_CORE = 4
-_MOST_KEYS = 20_000_000
-"""Keys of equality deletes that a task holds in memory: some 2 GB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +46,6 @@ def plan_conversion(table: Table) -> Conversion:
     index = DeleteIndex(equality, table.specs())
     every = DeleteIndex(live.deletes, table.specs())
     candidates = tuple(Candidate(data, every.of(data)) for data in live.data if index.of(data))
-    keys = sum(delete.file.record_count for delete in equality)
-    if keys > _MOST_KEYS:
-        message = f"Equality deletes hold {keys} keys, more than {_MOST_KEYS}; rewrite_data_files applies them"
-        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     for file in (*equality, *(candidate.data for candidate in candidates)):
         if file.file.key_metadata is not None or not file.is_parquet:
             what = "is encrypted" if file.file.key_metadata is not None else f"is {file.file.file_format}"

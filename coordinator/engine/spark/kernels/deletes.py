@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from .deletion_vectors import read_vector
 from .errors import reading
+from .key_sets import key_set
 from .schema import FieldJson, aligner, arrow_type, field_id
 from .storage import normalize, resolve
 from .tasks import DeleteFile
@@ -73,7 +74,7 @@ class EqualityDeletes:
 
     def __init__(self, fields: Sequence[FieldJson], keys: Any, levels: npt.NDArray[np.int64]) -> None:
         self.ids = tuple(field["id"] for field in fields)
-        self._values = [pc.unique(_plain(keys.column(i))) for i in range(keys.num_columns)]
+        self._values = [key_set(pc.unique(_plain(keys.column(i)))) for i in range(keys.num_columns)]
         self._folds: list[npt.NDArray[np.int64]] = []
         codes = self._codes(0, keys.column(0))
         for i in range(1, keys.num_columns):
@@ -102,9 +103,7 @@ class EqualityDeletes:
         return None if bool(keep.all()) else keep
 
     def _codes(self, column: int, array: Any) -> npt.NDArray[np.int64]:
-        found = pc.index_in(_plain(array), value_set=self._values[column], skip_nulls=False)
-        codes: npt.NDArray[np.int64] = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-        return codes
+        return self._values[column].codes(_plain(array))
 
 
 def _plain(array: Any) -> Any:
@@ -120,6 +119,15 @@ def read_keys(file: DeleteFile, storage: Mapping[str, str]) -> Any:
     """The deleted keys of one equality delete file as a table of its fields' current types."""
     (table,) = key_batches(file, storage, 1 << 62)
     return table
+
+
+def stored_bytes(file: DeleteFile, storage: Mapping[str, str]) -> int:
+    """What the keys of an equality delete file take uncompressed, about."""
+    with reading(file.path):
+        filesystem, path = resolve(file.path, storage)
+        with filesystem.open_input_file(path) as source:
+            metadata = pq.read_metadata(source)
+    return sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
 
 
 def key_batches(file: DeleteFile, storage: Mapping[str, str], most: int) -> Iterator[Any]:

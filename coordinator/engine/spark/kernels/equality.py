@@ -16,14 +16,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .deletes import EqualityDeletes, Mask, Positions, key_batches, read_keys
+from .deletes import EqualityDeletes, Mask, Positions, key_batches, read_keys, stored_bytes
 from .errors import reading
 from .reader import FileReader
 from .schema import FieldJson
 from .tasks import Input, WriteTask
 
-MOST_KEYS = 3_000_000
-"""Deleted keys in memory at a time; about 180 bytes each while they are made ready."""
+MEMORY_BYTES = 420 << 20
+"""What deleted keys take at a time while they are made ready."""
+_KEY_BYTES, _COPIES = 90, 6
+"""What a key takes besides its values, and how often the values are there; measured with numbers and text."""
+_FEW_KEYS = 50_000
+"""However long they are, they fit."""
 
 Keyed = tuple[int, Any]
 """The number of a delete file, and keys of it as a table."""
@@ -131,31 +135,50 @@ def _apart(files: Sequence[int], needs: Sequence[frozenset[int]]) -> list[_Set]:
 
 def deleted_rows(task: WriteTask) -> list[Positions] | None:
     """The rows of each input that equality deletes take out; None when their keys fit into memory together."""
-    if sum(file.keys for file in task.equality_deletes) <= MOST_KEYS:
+    if _fit(task):
         return None
     fields = list({f["id"]: f for file in task.equality_deletes for f in file.fields}.values())
     found: list[list[npt.NDArray[np.int64]]] = [[] for _ in task.inputs]
     for keys in _passes(task):
-        cache = EqualityCache(task, keys)
-        for number, item in enumerate(task.inputs):
-            applied = cache.of(item.equality)
-            if applied:
-                found[number].append(_rows(task, item, fields, applied))
+        for number, positions in _found_by(task, fields, keys):
+            found[number].append(positions)
         pa.default_memory_pool().release_unused()
     return [np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int64) for parts in found]
 
 
+def _found_by(task: WriteTask, fields: Sequence[FieldJson], keys: list[Keyed]) -> Iterator[tuple[int, Positions]]:
+    """For each input that ``keys``, which are taken over, may apply to: the rows that they take out."""
+    cache = EqualityCache(task, keys)
+    for number, item in enumerate(task.inputs):
+        if applied := cache.of(item.equality):
+            yield number, _rows(task, item, fields, applied)
+    # The next ones are read while this list is still held outside.
+    keys.clear()
+
+
+def _fit(task: WriteTask) -> bool:
+    keys = sum(file.keys for file in task.equality_deletes)
+    if keys * _KEY_BYTES > MEMORY_BYTES:
+        return False
+    if keys <= _FEW_KEYS:
+        return True
+    stored = sum(stored_bytes(file, task.storage) for file in task.equality_deletes)
+    return keys * _KEY_BYTES + _COPIES * stored <= MEMORY_BYTES
+
+
 def _passes(task: WriteTask) -> Iterator[list[Keyed]]:
-    """All keys, at most ``MOST_KEYS`` at a time."""
+    """All keys, as many at a time as memory should hold."""
     taken: list[Keyed] = []
-    count = 0
+    size = 0
     for number, file in enumerate(task.equality_deletes):
-        for table in key_batches(file, task.storage, MOST_KEYS):
-            if taken and count + table.num_rows > MOST_KEYS:
+        each = _KEY_BYTES + _COPIES * stored_bytes(file, task.storage) // max(1, file.keys)
+        for table in key_batches(file, task.storage, max(1, MEMORY_BYTES // each)):
+            more = table.num_rows * _KEY_BYTES + _COPIES * table.nbytes
+            if taken and size + more > MEMORY_BYTES:
                 yield taken
-                taken, count = [], 0
+                taken, size = [], 0
             taken.append((number, table))
-            count += table.num_rows
+            size += more
     if taken:
         yield taken
 

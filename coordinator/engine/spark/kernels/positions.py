@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .deletes import Mask, Positions, keep_mask, read_positions
-from .equality import EqualityCache
+from .deletes import Positions, read_positions
+from .equality import EqualityCache, deleted_rows
 from .errors import reading, writing
 from .outputs import open_output
 from .reader import FileReader
@@ -42,13 +42,15 @@ def run(payload: bytes) -> bytes:
     task = write_task_of(raw["task"])
     written: list[dict[str, Any]] = []
     try:
-        equality = EqualityCache(task)
+        passed = deleted_rows(task)
+        equality = EqualityCache(task, None if passed is None else ())
         wanted = {normalize(item.path) for item in task.inputs if item.positions}
         known = read_positions(task.position_deletes, wanted, task.storage)
         for number, item in enumerate(task.inputs):
             name = normalize(item.path)
             before = [known[i][name] for i in item.positions if name in known[i]]
-            found = _deleted(task, item, equality, before)
+            found = _deleted(task, item, equality) if passed is None else passed[number]
+            found = np.setdiff1d(found, np.concatenate([np.zeros(0, np.int64), *before]))
             if len(found):
                 written.append(_write(task, item, number, found, before, vectors=raw["vectors"]))
     except BaseException:
@@ -59,27 +61,10 @@ def run(payload: bytes) -> bytes:
     return json.dumps(written).encode()
 
 
-def _deleted(task: WriteTask, item: Input, equality: EqualityCache, before: Sequence[Positions]) -> Positions:
-    """Positions of rows that only equality deletes take out, sorted."""
-    fields = equality.extra_fields()
-    place = {field["id"]: i for i, field in enumerate(fields)}
-    deletes = equality.of(item.equality)
-    found: list[Positions] = []
+def _deleted(task: WriteTask, item: Input, equality: EqualityCache) -> Positions:
+    """Positions of rows that equality deletes take out."""
     with reading(item.path), FileReader(item, task.storage, ()) as reader:
-        start = 0
-        for arrays in reader.batches(fields, task.name_mapping, (), ()):
-            count = reader.rows - start
-            masks: list[Mask | None] = [keep_mask(positions, start, count) for positions in before]
-            alive = _all(masks, count)
-            kept = _all([delete.keep_mask([arrays[place[i]] for i in delete.ids]) for delete in deletes], count)
-            found.append(np.flatnonzero(alive & ~kept).astype(np.int64) + start)
-            start = reader.rows
-    return np.concatenate(found) if found else np.zeros(0, np.int64)
-
-
-def _all(masks: Sequence[Mask | None], count: int) -> Mask:
-    present = [mask for mask in masks if mask is not None]
-    return np.logical_and.reduce(present) if present else np.ones(count, np.bool_)
+        return reader.deleted(equality.extra_fields(), task.name_mapping, equality.of(item.equality))
 
 
 def _write(

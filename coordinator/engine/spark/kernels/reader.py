@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .batch_sizes import BatchSizes
 from .cache import FOOTERS
 from .deletes import Mask, Positions, keep_mask
 from .lineage import LAST_UPDATED, ROW_ID, inherited
@@ -21,6 +22,8 @@ _WHOLE_BYTES = 48 << 20
 _BATCH_BYTES, _BATCH_ROWS = 1 << 20, 16_384
 """What a batch has on average, as encoded, and at most. Larger ones are hardly faster, and rows may be far from the
 average: text of a megabyte among short ones, or repeated and nested, which takes next to nothing encoded."""
+_GATHERED_BYTES, _GATHERED_ROWS = 32 << 20, 1 << 20
+"""Rows that are looked up among deleted keys at a time."""
 _FETCH_BYTES = 32 << 20
 _MAX_INDEX_BYTES = 4.0
 """What an index into a dictionary takes at most; a string of any length takes more."""
@@ -81,7 +84,8 @@ class FileReader:
         schema = with_ids(self._file.schema_arrow, mapping, self._item.path)
         plan = ColumnPlan(schema, fields, self._item)
         place = {field["id"]: i for i, field in enumerate(fields)}
-        for start, batch in self._stream(schema, plan):
+        source = self._stream(schema, plan)
+        for start, batch in _gathered(source) if equality else source:
             self.rows += batch.num_rows
             arrays = plan.arrays(batch, start)
             masks = [keep_mask(deleted, start, batch.num_rows) for deleted in positions]
@@ -96,7 +100,7 @@ class FileReader:
         plan = ColumnPlan(schema, fields, self._item)
         place = {field["id"]: i for i, field in enumerate(fields)}
         found = [np.zeros(0, np.int64)]
-        for start, batch in self._stream(schema, plan):
+        for start, batch in _gathered(self._stream(schema, plan)):
             arrays = plan.arrays(batch, start)
             for deletes in equality:
                 keep = deletes.keep_mask([arrays[place[i]] for i in deletes.ids])
@@ -152,6 +156,28 @@ def _steps(groups: Sequence[Any], first: int) -> Iterator[tuple[list[int], int |
             room_rows, room_bytes = room_rows - rows, room_bytes - size
     if together:
         yield together, None
+
+
+def _gathered(batches: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+    """Batches with their positions, put together as long as they stay small: a look-up costs more than its rows."""
+    waiting: list[Any] = []
+    first, sizes, rows = 0, BatchSizes(), 0
+    for start, batch in batches:
+        first = first if waiting else start
+        waiting.append(batch)
+        sizes.add(batch)
+        rows += batch.num_rows
+        if sizes.total >= _GATHERED_BYTES or rows >= _GATHERED_ROWS:
+            yield first, _one(waiting)
+            waiting, sizes, rows = [], BatchSizes(), 0
+    if waiting:
+        yield first, _one(waiting)
+
+
+def _one(batches: Sequence[Any]) -> Any:
+    if len(batches) == 1:
+        return batches[0]
+    return pa.Table.from_batches(batches).unify_dictionaries().combine_chunks().to_batches()[0]
 
 
 class ColumnPlan:

@@ -1,0 +1,81 @@
+"""Distinct values of a column, each with a number, to look others up in; NULL is a value like any other."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Codes = npt.NDArray[np.int64]
+_NOT_THERE = -1
+
+
+class KeySet(Protocol):
+    """As many values as its length."""
+
+    def __len__(self) -> int: ...
+
+    def codes(self, array: Any) -> Codes:
+        """The number of each value of ``array``, below the length; -1 for those that are not among them."""
+
+
+def key_set(values: Any) -> KeySet:
+    """The set of distinct ``values``, an array."""
+    return _Numbers(values) if _number_type(values.type) is not None else _Others(values)
+
+
+def _number_type(kind: Any) -> Any:
+    """The integer type that has the same bits; None for types whose values are not integers of up to 64 bits."""
+    t = pa.types
+    if t.is_integer(kind):
+        return kind
+    if t.is_date32(kind) or t.is_time32(kind):
+        return pa.int32()
+    return pa.int64() if t.is_time64(kind) or t.is_timestamp(kind) else None
+
+
+def _numbers(array: Any) -> npt.NDArray[Any]:
+    found: npt.NDArray[Any] = array.view(_number_type(array.type)).to_numpy(zero_copy_only=False)
+    return found
+
+
+class _Numbers:
+    """Sorted once, then searched: files often have such keys in order, which makes that fast."""
+
+    def __init__(self, values: Any) -> None:
+        self._sorted: npt.NDArray[Any] = np.sort(_numbers(values.drop_null()))
+        self._has_null: bool = values.null_count > 0
+
+    def __len__(self) -> int:
+        return len(self._sorted) + self._has_null
+
+    def codes(self, array: Any) -> Codes:
+        nulls = pc.is_null(array).to_numpy(zero_copy_only=False) if array.null_count else None
+        numbers = _numbers(array if nulls is None else pc.fill_null(array, pa.scalar(0, pa.int64()).cast(array.type)))
+        if len(self._sorted):
+            at = np.minimum(np.searchsorted(self._sorted, numbers), len(self._sorted) - 1)
+            found = np.where(self._sorted[at] == numbers, at, _NOT_THERE)
+        else:
+            found = np.full(len(array), _NOT_THERE)
+        if nulls is not None:
+            found[nulls] = len(self._sorted) if self._has_null else _NOT_THERE
+        return found.astype(np.int64, copy=False)
+
+
+class _Others:
+    """Arrow makes its hash table anew for each look-up: arrays had better be long."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        found: int = len(self._values)
+        return found
+
+    def codes(self, array: Any) -> Codes:
+        found = pc.fill_null(pc.index_in(array, value_set=self._values, skip_nulls=False), _NOT_THERE)
+        codes: Codes = found.to_numpy(zero_copy_only=False).astype(np.int64)
+        return codes
