@@ -56,6 +56,8 @@ def test_delete_files_that_would_be_joined(lake: Any, foreign: Any) -> None:
     assert call(lake, "rewrite_position_delete_files", options={**right, "rewrite-all": "true"})[0][3] is True
     with pytest.raises(ProcessionError, match="min-input-files must be a number, got: few"):
         call(lake, "rewrite_position_delete_files", options={"min-input-files": "few"})
+    with pytest.raises(ProcessionError, match=r"Cannot use options \[min-input-file\]"):
+        call(lake, "rewrite_position_delete_files", options={"min-input-file": "2"})
     assert lake.workers.statements == []
 
 

@@ -22,6 +22,14 @@ _COUNTS = (
     ("added_bytes_count", "bigint", "Bytes of the written files."),
 )
 _TARGET = 64 << 20
+_OPTIONS = frozenset(
+    {
+        *("target-file-size-bytes", "min-file-size-bytes", "max-file-size-bytes", "min-input-files", "rewrite-all"),
+        *("max-file-group-size-bytes", "max-concurrent-file-group-rewrites"),
+        *("rewrite-job-order", "partial-progress.enabled", "partial-progress.max-commits"),
+    }
+)
+"""Those of Iceberg's procedure."""
 
 DECLARATION = ProcedureDeclaration(
     name="rewrite_position_delete_files",
@@ -50,6 +58,10 @@ def answer(call: Call) -> Rows:
     """Raises ProcessionError: what Iceberg's procedure raises, unknown options among it."""
     table = call.read()
     options: Mapping[str, str] = call.arguments["options"] or {}
+    if unknown := sorted(options.keys() - _OPTIONS):
+        names = ", ".join(unknown)
+        message = f"Cannot use options [{names}], they are not supported by the action or the rewriter BIN-PACK"
+        raise ArgumentError("options", message)
     if call.arguments["dry_run"]:
         return _dry_run(table, options, file_filter(call.context.filter, table))
     where = None
