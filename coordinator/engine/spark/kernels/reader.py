@@ -22,9 +22,13 @@ _WHOLE_BYTES = 48 << 20
 _BATCH_BYTES, _BATCH_ROWS = 1 << 20, 16_384
 """What a batch has on average, as encoded, and at most. Larger ones are hardly faster, and rows may be far from the
 average: text of a megabyte among short ones, or repeated and nested, which takes next to nothing encoded."""
+_COLUMN_BYTES, _WIDE_BYTES = 16 << 10, 8 << 20
+"""Of many columns each has at least so much in a batch, up to the second number in all."""
 _GATHERED_BYTES, _GATHERED_ROWS = 32 << 20, 1 << 20
 """Rows that are looked up among deleted keys at a time."""
 _FETCH_BYTES = 32 << 20
+_BUFFERS, _BUFFER, _LEAST_BUFFER = 64 << 20, 1 << 20, 64 << 10
+"""Bytes that are read ahead: of all columns together, and of one at most and at least."""
 _MAX_INDEX_BYTES = 4.0
 """What an index into a dictionary takes at most; a string of any length takes more."""
 
@@ -55,7 +59,7 @@ class FileReader:
             metadata=metadata,
             memory_map=mapped,
             pre_buffer=False,
-            buffer_size=0 if mapped else 1 << 20,
+            buffer_size=0 if mapped else max(_LEAST_BUFFER, min(_BUFFER, _BUFFERS // max(1, metadata.num_columns))),
             read_dictionary=[name for name in dictionary if name in worth],
         )
         self.rows = 0
@@ -126,7 +130,8 @@ class FileReader:
         groups = [metadata.row_group(i) for i in range(min(last, metadata.num_row_groups))]
         start = sum(group.num_rows for group in groups[:first])
         columns = [schema.field(i).name for i in plan.indices]
-        for numbers, batch_rows in _steps(groups, first):
+        batch_bytes = max(_BATCH_BYTES, min(_WIDE_BYTES, _COLUMN_BYTES * len(columns)))
+        for numbers, batch_rows in _steps(groups, first, batch_bytes):
             if batch_rows is None:
                 source = self._file.read_row_groups(numbers, columns=columns, use_threads=False).to_batches()
             else:
@@ -136,7 +141,7 @@ class FileReader:
                 start += batch.num_rows
 
 
-def _steps(groups: Sequence[Any], first: int) -> Iterator[tuple[list[int], int | None]]:
+def _steps(groups: Sequence[Any], first: int, batch_bytes: int) -> Iterator[tuple[list[int], int | None]]:
     """Row groups from ``first`` on that are read together: small ones in one piece, others with rows of a batch.
 
     Each large one has batches of its own size, since rows of one may be much longer than those of the next.
@@ -150,7 +155,7 @@ def _steps(groups: Sequence[Any], first: int) -> Iterator[tuple[list[int], int |
                 yield together, None
             together, room_rows, room_bytes = [], _BATCH_ROWS, _WHOLE_BYTES
         if rows > _BATCH_ROWS or size > _WHOLE_BYTES:
-            yield [number], max(1, min(_BATCH_ROWS, _BATCH_BYTES * rows // max(1, size)))
+            yield [number], max(1, min(_BATCH_ROWS, batch_bytes * rows // max(1, size)))
         elif rows:
             together.append(number)
             room_rows, room_bytes = room_rows - rows, room_bytes - size
