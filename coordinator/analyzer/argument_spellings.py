@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from sqlglot.tokens import Token, TokenType
 
+from coordinator.analyzer.interpreter import instant
+from coordinator.analyzer.literals import parse_timestamp
 from coordinator.sql.tokens import is_string
 
 ALIASES: Mapping[str, str] = {"where": "filter", "sort_order": "sorted_by"}
@@ -44,12 +47,12 @@ def other_spelling(kind: str, tokens: Sequence[Token], evaluate: Evaluate) -> An
 
 
 def _moment(text: str) -> datetime | None:
-    """Spark casts text to a timestamp; one with a zone is left to be refused."""
-    try:
-        found = datetime.fromisoformat(text.strip())
-    except ValueError:
-        return None
-    return found if found.tzinfo is None else None
+    """Spark casts text to a timestamp, which may end with an offset or with the name of a zone."""
+    for parse in (datetime.fromisoformat, parse_timestamp):
+        with suppress(ValueError, OverflowError):
+            found: datetime = instant(parse(text.strip()))
+            return found
+    return None
 
 
 def _options(text: str) -> dict[str, str] | None:

@@ -24,7 +24,7 @@ from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.moments import note_clock
 from coordinator.analyzer.syntax import function_name
 from coordinator.analyzer.token_rewriter import CAST, EXTRACT, LITERAL, PARAMETER, POSITION, TRY_CAST
-from coordinator.analyzer.typed_literals import timestamp_literal, typed_literal
+from coordinator.analyzer.typed_literals import moment_in_region, typed_literal
 from coordinator.analyzer.types import (
     BOOLEAN,
     DATE,
@@ -294,8 +294,7 @@ def _moment(node: Any, context: Context, analyze: Analyze) -> RowExpression:
             )
     if isinstance(zone, timezone) or started.utcoffset() == UTC.utcoffset(None):
         return constant(started, TIMESTAMP_TZ)
-    text = f"{started:%Y-%m-%d %H:%M:%S}.{started.microsecond // 1000:03d} {context.session.time_zone}"
-    return timestamp_literal(text)
+    return moment_in_region(started, context.session.time_zone)
 
 
 _SPECIAL: dict[str, Callable[[Any, Context, Analyze], RowExpression]] = {

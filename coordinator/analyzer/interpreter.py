@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
@@ -131,6 +131,8 @@ def _operator(name: str, arguments: list[Any], kinds: list[Type], result: Type) 
     if (name in _COMPARE or name == "between") and isinstance(arguments[0], tuple | dict):
         # NULLs inside leave the answer open; the engines' evaluator knows the rules.
         raise NotConstantError(name)
+    if name in _COMPARE or name == "between":
+        arguments = [instant(a) for a in arguments]
     if name in _COMPARE:
         return _COMPARE[name](*arguments)
     if name == "negation":
@@ -207,13 +209,22 @@ def _moment(name: str, a: Any, b: Any, kinds: list[Type]) -> Any:
         return (
             datetime.combine(a, datetime.min.time()) - datetime.combine(b, datetime.min.time())
             if type(a) is date
-            else a - b
+            else instant(a) - instant(b)
         )
     if not isinstance(a, date):
         a, b, kinds = b, a, kinds[::-1]
     if kinds[1].base == "interval year to month":
         return add_months(a, b if name == "add" else -b)
-    return a + b if name == "add" else a - b
+    delta = b if name == "add" else -b
+    if not isinstance(a, datetime) or a.tzinfo is None:
+        return a + delta
+    # Python adds to the clock, which skips and repeats hours.
+    return (instant(a) + delta).astimezone(a.tzinfo)
+
+
+def instant(value: Any) -> Any:
+    """A moment with a zone in UTC: Python compares and subtracts the clocks of one zone."""
+    return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo is not None else value
 
 
 def add_months(value: date, months: int) -> date:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coordinator.analyzer.argument_spellings import ALIASES, other_spelling
-from coordinator.analyzer.constants import evaluate_constant
+from coordinator.analyzer.constants import constant_type, evaluate_constant
+from coordinator.analyzer.interpreter import instant
 from coordinator.analyzer.procedure_resolution import resolve_procedure
 from coordinator.analyzer.syntax import parse_query
 from coordinator.connectors.registry import Catalogs
@@ -22,6 +23,7 @@ from shared.spi.procedure import Argument, Procedure, ProcedureDeclaration
 from shared.spi.session import Session
 
 TABLE_ALIAS = "table"
+_ZONED = "timestamp with time zone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +186,7 @@ def _evaluate(argument: Argument, written: CallArgument, text: str, session: Ses
             argument.type, written.tokens, lambda t, kind: evaluate_constant(parse_query(text, t), kind, session)
         )
         if value is None:
-            value = evaluate_constant(parse_query(text, written.tokens), argument.type, session)
+            value = _presto_value(argument.type, written, text, session)
     except ProcessionError as error:
         location = location_of(text, written.tokens[0].start)
         raise ProcessionError(error.code, error.message, location=location) from error
@@ -192,6 +194,17 @@ def _evaluate(argument: Argument, written: CallArgument, text: str, session: Ses
         message = f"Procedure argument cannot be null: {argument.name}"
         raise _located(written, message, ErrorCode.INVALID_PROCEDURE_ARGUMENT)
     return value
+
+
+def _presto_value(kind: str, written: CallArgument, text: str, session: Session) -> Any:
+    """A moment with a zone is taken for a timestamp: the hour that a clock shows twice would not survive a cast."""
+    tree = parse_query(text, written.tokens)
+    if kind != "timestamp":
+        return evaluate_constant(tree, kind, session)
+    try:
+        return instant(evaluate_constant(tree, _ZONED if constant_type(tree, session) == _ZONED else kind, session))
+    except (ValueError, OverflowError) as error:
+        raise ProcessionError(ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, "Value of timestamp out of range") from error
 
 
 def _located(argument: CallArgument, message: str, code: ErrorCode = ErrorCode.SYNTAX_ERROR) -> ProcessionError:

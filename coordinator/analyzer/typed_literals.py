@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import timezone
+from datetime import datetime, timedelta, timezone
 
 from coordinator.analyzer.builders import (
     constant,
     function_call,
+    operator,
 )
 from coordinator.analyzer.casts import cast_value
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.literals import parse_decimal, parse_timestamp
 from coordinator.analyzer.types import (
+    DAY_SECOND,
     TIME,
     TIME_TZ,
     TIMESTAMP,
@@ -52,6 +54,17 @@ def typed_literal(name: str, text: str, context: Context) -> RowExpression:
     if name == "varbinary":
         return function_call("to_utf8", (source,), target)
     return constant(cast_value(text, VARCHAR, target, context.zone), target)
+
+
+def moment_in_region(moment: datetime, region: str) -> RowExpression:
+    """A moment whose clock is that of a region; a literal alone would mean the first of two equal hours."""
+    literal = timestamp_literal(f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} {region}")
+    later = _offset(moment.replace(fold=0)) - _offset(moment)
+    return literal if not later else operator("+", (literal, constant(later, DAY_SECOND)), TIMESTAMP_TZ)
+
+
+def _offset(moment: datetime) -> timedelta:
+    return moment.utcoffset() or timedelta()
 
 
 def timestamp_literal(text: str) -> RowExpression:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
 from coordinator.analyzer.constants import evaluate_constant
-from coordinator.analyzer.literals import zone_of
 from coordinator.analyzer.syntax import parse_query
 from coordinator.planner.object_names import object_name
 from coordinator.sql import ddl_statements as sql
@@ -58,11 +57,11 @@ def _threshold(name: str, argument: CallArgument, text: str, session: Session) -
         if name == "file_size_threshold":
             # Trino joins any two files below the threshold.
             return "options", f"min-file-size-bytes={parse_data_size(value)},min-input-files=2"
-        moment = session.start.astimezone(zone_of(session.time_zone)) - timedelta(seconds=parse_duration(value))
+        moment = session.start.astimezone(UTC) - timedelta(seconds=parse_duration(value))
     except (ValueError, OverflowError) as error:
         message = f"Unable to set procedure property '{name}' to ['{value}']: {error}"
         raise ProcessionError(ErrorCode.INVALID_PROCEDURE_ARGUMENT, message, location=argument.location) from error
-    return "older_than", f"{moment:%Y-%m-%d %H:%M:%S.%f}"
+    return "older_than", moment.isoformat()
 
 
 def _literal(text: str, name: str, value: str, start: int, location: ErrorLocation) -> CallArgument:

@@ -79,8 +79,9 @@ class ProcedureDeclaration:
 
 Arguments = Mapping[str, Any]
 """Bound values by argument name, every declared name present. Python values: bigint and integer int, double float,
-decimal Decimal, varchar str, boolean bool, date date, timestamp naive datetime in the session zone, timestamp with
-time zone aware datetime, array tuple, map dict, row tuple, null None."""
+decimal Decimal, varchar str, boolean bool, date date, timestamp naive datetime in the session zone (or
+aware in UTC where the call gave a zone), timestamp with time zone aware datetime, array tuple, map dict, row tuple,
+null None."""
 
 
 class ArgumentError(ProcessionError):

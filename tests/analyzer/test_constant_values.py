@@ -47,6 +47,27 @@ def test_value(text: str, kind: str, value: Any) -> None:
     assert evaluate_constant(sqlglot.parse_one(text, read="trino"), kind, SESSION) == value
 
 
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("current_timestamp", "timestamp with time zone", datetime(2026, 10, 25, 1, 30, tzinfo=UTC)),
+        ("now() - INTERVAL '1' HOUR", "timestamp with time zone", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
+        ("now() - INTERVAL '5' DAY", "timestamp with time zone", datetime(2026, 10, 20, 1, 30, tzinfo=UTC)),
+        ("INTERVAL '1' DAY + TIMESTAMP '2026-03-28 12:00 Europe/Berlin'", "timestamp with time zone",
+         datetime(2026, 3, 29, 11, tzinfo=UTC)),
+        ("now() - TIMESTAMP '2026-10-25 00:00 Europe/Berlin'", "interval day to second", timedelta(hours=3.5)),
+        ("now() > now() - INTERVAL '1' HOUR", "boolean", True),
+        ("now() - INTERVAL '1' HOUR BETWEEN TIMESTAMP '2026-10-25 02:30 Europe/Berlin' AND now()", "boolean", True),
+        ("now() = TIMESTAMP '2026-10-25 02:30 Europe/Berlin'", "boolean", False),
+    ],
+)  # fmt: skip
+def test_hours_that_a_zone_has_twice_or_not_at_all(text: str, kind: str, value: Any) -> None:
+    """Presto counts in instants; it is 02:30 in Berlin for the second time that night."""
+    session = Session(user="test", time_zone="Europe/Berlin", start=datetime(2026, 10, 25, 1, 30, tzinfo=UTC))
+    found = evaluate_constant_text(text, kind, session)
+    assert (found.astimezone(UTC) if isinstance(found, datetime) else found) == value
+
+
 def test_region_of_a_timestamp_is_kept() -> None:
     text = "TIMESTAMP '2020-07-01 00:00:00 America/New_York'"
     assert evaluate_constant_text(text, "timestamp with time zone", SESSION).tzinfo == ZoneInfo("America/New_York")

@@ -175,6 +175,9 @@ def test_trinos_thresholds(quiet: Service) -> None:
     table = quiet.create("aged", [rows_of_day(0), rows_of_day(1)])
     execute = "ALTER TABLE iceberg.db.aged EXECUTE"
     assert quiet.execute(f"{execute} expire_snapshots(retention_threshold => '7d')") == [[0] * 6]
+    aged = "older_than => current_timestamp - INTERVAL '5' DAY"
+    assert quiet.execute(f"{execute} expire_snapshots({aged})") == [[0] * 6]
+    assert quiet.execute(f"CALL iceberg.system.remove_orphan_files(table => 'db.aged', {aged})") == []
     assert quiet.execute(f"{execute} optimize_manifests") == [[2, 1]]
     (row,) = quiet.execute(f"{execute} expire_snapshots(retention_threshold => '0s')")
     assert row[3:5] == [2, 2], "manifests and manifest lists"

@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib.util
 import os
 import time
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,6 +20,7 @@ from hypothesis import strategies as st
 
 from coordinator.connectors.iceberg.maintenance import orphans as orphans_module
 from coordinator.connectors.iceberg.maintenance.file_references import FileReferences, Match, spelling
+from coordinator.connectors.iceberg.procedures import remove_orphan_files
 from shared.errors import ProcessionError
 
 DAYS_AGO = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=5)
@@ -70,6 +74,32 @@ def test_listed_first_and_deleted_when_an_age_is_given(lake: Any, home: Path) ->
     assert remove(lake, older_than=DAYS_AGO) == []
     assert lake.rows("t") == sorted([(i,) for i in range(10)] * 2)
     assert lake.workers.statements == []
+
+
+@pytest.mark.parametrize("spark", [False, True])
+def test_the_hour_that_a_clock_shows_twice(lake: Any, home: Path, monkeypatch: Any, spark: bool) -> None:
+    """Berlin's clock shows 02:00 to 03:00 from midnight UTC on, and again an hour later."""
+    session = replace(lake.context().session, time_zone="Europe/Berlin")
+    lake.context = lambda plain=lake.context: replace(plain(), session=session)
+    files = []
+    for minute in (15, 45, 75, 105):
+        files.append(plant(home / f"{minute}.parquet"))
+        moment = datetime(2024, 10, 27, tzinfo=UTC).timestamp() + minute * 60
+        os.utime(files[-1], (moment, moment))
+    names = [f"file://{file}" for file in files]
+    clock = datetime(2024, 10, 27, 2, 30)
+    berlin = clock.replace(tzinfo=ZoneInfo("Europe/Berlin"), fold=1)
+    utc = datetime(2024, 10, 27, 1, 30, tzinfo=UTC)
+    if spark:
+        monkeypatch.setattr(remove_orphan_files, "LARGE_MANIFESTS", -1)
+    for asked, minutes in ((clock, 30), (berlin.replace(fold=0), 30), (berlin, 90), (utc, 90)):
+        if not spark:
+            assert remove(lake, older_than=asked, dry_run=True) == sorted(names[: 1 if minutes == 30 else 3])
+            continue
+        with suppress(ProcessionError):
+            remove(lake, older_than=asked, dry_run=True)
+        told = f"TIMESTAMP '2024-10-27 {minutes // 60:02}:30:00.000000+00:00'"
+        assert told in str(lake.workers.statements[-1])
 
 
 @pytest.mark.parametrize("ending", ["#backup", "?versionId=1", " copy", "%20", "+1", ".ü雪"])

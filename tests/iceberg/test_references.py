@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -67,6 +68,13 @@ def test_rollback_to_timestamp_takes_the_newest_before_it(lake: Any, ids: list[i
     message = f"Cannot roll back, no valid snapshot older than: {978307200000}"
     refused(lake, "rollback_to_timestamp", "timestamp", message, timestamp=early)
     assert call(lake, "rollback_to_timestamp", timestamp=at + timedelta(days=1)) == [(ids[1], ids[1])]
+
+
+def test_rollback_to_a_moment_with_a_zone(lake: Any, ids: list[int]) -> None:
+    at = datetime.fromtimestamp(lake.table("t").snapshots()[2].timestamp_ms / 1000, UTC)
+    session = replace(lake.context().session, time_zone="Asia/Tokyo")
+    lake.context = lambda plain=lake.context: replace(plain(), session=session)
+    assert call(lake, "rollback_to_timestamp", timestamp=at) == [(ids[3], ids[1])]
 
 
 def test_set_current_snapshot_need_not_be_an_ancestor(lake: Any, ids: list[int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -181,15 +181,56 @@ def test_errors_of_execute_stand_where_they_are_written(plan: Plan, text: str, a
 
 
 @pytest.mark.parametrize(
-    ("written", "taken"), [("'2026-01-02 03:04:05'", True), ("'2026-01-02 03:04:05+01:00'", False)]
+    ("written", "moment"),
+    [
+        ("TIMESTAMP '2026-10-25 02:30:00'", datetime(2026, 10, 25, 2, 30)),
+        ("'2026-10-25 02:30:00'", datetime(2026, 10, 25, 2, 30)),
+        ("DATE '2026-10-25'", datetime(2026, 10, 25)),
+        ("current_date - INTERVAL '5' DAY", datetime(2026, 10, 20)),
+        ("localtimestamp", datetime(2026, 10, 25, 2, 30)),
+        ("NULL", None),
+        ("CAST(NULL AS timestamp with time zone)", None),
+        # The session's clock shows 02:30 twice: at half past midnight UTC, and an hour later.
+        ("current_timestamp", datetime(2026, 10, 25, 1, 30, tzinfo=UTC)),
+        ("current_timestamp - INTERVAL '60' MINUTE", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
+        ("current_timestamp - INTERVAL '5' DAY", datetime(2026, 10, 20, 1, 30, tzinfo=UTC)),
+        ("TIMESTAMP '2026-10-25 02:30:00 Europe/Berlin'", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
+        ("TIMESTAMP '2026-10-25 02:30:00 +01:00'", datetime(2026, 10, 25, 1, 30, tzinfo=UTC)),
+        ("TIMESTAMP '2026-10-24 20:30:00 America/New_York'", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
+        ("CAST('2026-10-25 02:30:00 +01:00' AS timestamp with time zone)", datetime(2026, 10, 25, 1, 30, tzinfo=UTC)),
+        ("'2026-10-25T02:30:00+01:00'", datetime(2026, 10, 25, 1, 30, tzinfo=UTC)),
+        ("'2026-10-24 20:30:00 America/New_York'", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
+    ],
 )
-def test_moments_as_text(plan: Plan, written: str, taken: bool) -> None:
-    text = f"CALL {ROLLBACK}(table => 'db.t', snapshot_id => 1, older_than => {written})"
-    if taken:
-        assert bound(plan, text).arguments["older_than"] == datetime(2026, 1, 2, 3, 4, 5)
-    else:
-        with pytest.raises(ProcessionError, match="Cannot cast type varchar"):
-            plan(text)
+def test_moments(plan: Plan, written: str, moment: datetime | None) -> None:
+    """Those with a zone are that instant, whatever the zone of the session; in every spelling of a call."""
+    session = {"time_zone": "Europe/Berlin", "start": datetime(2026, 10, 25, 1, 30, tzinfo=UTC)}
+    for text in (
+        f"CALL {ROLLBACK}(table => 'db.t', snapshot_id => 1, older_than => {written})",
+        f"CALL {ROLLBACK}('db', 't', 1, false, {written})",
+        f"CALL {ROLLBACK}('db.t', 1, false, {written})",
+        f"ALTER TABLE iceberg.db.t EXECUTE rollback_to_snapshot(snapshot_id => 1, older_than => {written})",
+    ):
+        found = bound(plan, text, **session).arguments["older_than"]
+        assert (found, found and found.tzinfo) == (moment, moment and moment.tzinfo)
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("'tomorrow'", "Cannot cast type varchar(8) to timestamp"),
+        ("TIME '01:00'", "Cannot cast type time to timestamp"),
+        ("7", "Cannot cast type integer to timestamp"),
+        ("now() - INTERVAL '900000' DAY", "Value of timestamp out of range"),
+        ("localtimestamp - INTERVAL '900000' DAY", "Value of timestamp out of range"),
+        ("TIMESTAMP '0001-01-01 00:00 Europe/Berlin'", "Value of timestamp out of range"),
+    ],
+)
+def test_what_is_no_moment(plan: Plan, written: str, message: str) -> None:
+    text = f"CALL {ROLLBACK}(table => 'db.t', snapshot_id => 1,\n older_than => {written})"
+    with pytest.raises(ProcessionError) as caught:
+        plan(text)
+    assert caught.value.wire_message == f"line 2:16: {message}"
 
 
 def test_target_of_a_rewrite(plan: Plan) -> None:

@@ -26,7 +26,9 @@ Generated from the declarations by `python -m coordinator.connectors.system.proc
 is at hand in any client: `CALL system.help()`, `CALL system.help(procedure => 'rewrite_data_files')`.
 
 Arguments go by name (`name => value`) or by position, not both; names are compared without case. Values are constant
-expressions. Where a table is named, `table => 'schema.table'` stands for `schema` and `table_name`.
+expressions. Where a table is named, `table => 'schema.table'` stands for `schema` and `table_name`. An argument of type
+timestamp also takes a timestamp with time zone, which is that moment whatever the session's zone
+(`current_timestamp - INTERVAL '5' DAY`), and a date, which is its midnight in the session's zone.
 
 Other engines' spellings mean the same: Iceberg's `where` and `sort_order => 'a DESC, b'` (here `filter` and
 `sorted_by`), its positions, which begin with one `'schema.table'`, Spark's `array('a')` and `map('k', 'v')`, Hudi's

@@ -57,8 +57,10 @@ def spark_table(call: Call, schema: str | None = None, table: str | None = None)
 
 
 def moment(call: Call, value: datetime | None) -> datetime | None:
-    """A timestamp argument, which is in the session's time zone, as a moment."""
-    return None if value is None else value.replace(tzinfo=zone(call.context.session.time_zone))
+    """A timestamp argument as a moment; one without a zone is in the session's."""
+    if value is None or value.tzinfo is not None:
+        return value
+    return value.replace(tzinfo=zone(call.context.session.time_zone))
 
 
 def literal(value: Any) -> str:

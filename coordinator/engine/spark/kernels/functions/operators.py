@@ -6,7 +6,7 @@ import ipaddress
 import math
 import re
 from collections.abc import Callable
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import Any
@@ -133,6 +133,9 @@ def _moment(name: str, signature: Signature, a: Any, b: Any) -> Any:
     if isinstance(a, time):
         moment = datetime.combine(date(2000, 1, 1), a) + timedelta(milliseconds=amount)
         return moment.timetz()
+    if isinstance(a, datetime) and a.tzinfo is not None:
+        # Python adds to the clock, which skips and repeats hours.
+        return (a.astimezone(UTC) + timedelta(milliseconds=amount)).astimezone(a.tzinfo)
     return a + timedelta(milliseconds=amount)
 
 
@@ -141,6 +144,8 @@ def _difference(a: Any, b: Any) -> int:
         return clock_instant(a) - clock_instant(b)
     if isinstance(a, time):
         a, b = datetime.combine(date(2000, 1, 1), a), datetime.combine(date(2000, 1, 1), b)
+    if isinstance(a, datetime) and a.tzinfo is not None:
+        a, b = a.astimezone(UTC), b.astimezone(UTC)
     return int((a - b) // timedelta(milliseconds=1))
 
 
