@@ -18,10 +18,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coordinator.connectors.iceberg import catalog as catalog_module
 from coordinator.connectors.iceberg.maintenance import orphans as orphans_module
 from coordinator.connectors.iceberg.maintenance.file_references import FileReferences, Match, spelling
 from coordinator.connectors.iceberg.procedures import remove_orphan_files
 from shared.errors import ProcessionError
+from shared.spi.procedure import ArgumentError
 
 DAYS_AGO = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=5)
 _spec = importlib.util.spec_from_file_location("reachable", Path(__file__).with_name("reachable.py"))
@@ -138,6 +140,69 @@ def test_the_folder_of_another_table_is_refused(lake: Any, home: Path) -> None:
     assert lake.rows("other") == [(1,)]
     elsewhere = plant(lake.home / "elsewhere" / "x.parquet")
     assert remove(lake, location=str(elsewhere.parent), older_than=DAYS_AGO) == [str(elsewhere)]
+
+
+@pytest.mark.parametrize("place", ["wh/db/t", "wh/db/t/inner"])
+@pytest.mark.parametrize("kind", ["sql", "metastore", "rest"])
+def test_a_table_in_the_same_folder(lake: Any, home: Path, monkeypatch: Any, place: str, kind: str) -> None:
+    """As after a rename, when another table took the old name and with it the folder."""
+    location = f"file:{lake.home}/{place}" if kind != "sql" else f"{lake.home}/{place}/"
+    lake.create("other", [pa.table({"id": pa.array([1], pa.int64())})], location=location)
+    age(home)
+    before = {file for file in home.rglob("*") if file.is_file()}
+    if kind != "sql":
+        one_by_one(lake, monkeypatch, kind)
+        assert remove(lake, older_than=DAYS_AGO, dry_run=True) != [], "what only lists does not ask for each table"
+    for argument, asked in (("table_name", None), ("location", str(home))):
+        for dry_run in (False, True) if kind == "sql" else (False,):
+            with pytest.raises(ProcessionError, match=r"holds files of another table: db\.other") as caught:
+                remove(lake, older_than=DAYS_AGO, dry_run=dry_run, location=asked)
+            assert isinstance(caught.value.__cause__, ArgumentError)
+            assert caught.value.__cause__.argument == argument
+    assert {file for file in home.rglob("*") if file.is_file()} == before
+    lake.call("unregister_table", schema="db", table_name="other")
+    left = reachable.needed(lake.table("t"))
+    assert {str(file) for file in before} - set(left) == {
+        path.removeprefix("file://") for path in remove(lake, older_than=DAYS_AGO)
+    }
+    assert lake.rows("t") == sorted([(i,) for i in range(10)] * 2)
+
+
+@pytest.mark.parametrize("kind", ["sql", "metastore", "rest"])
+def test_names_in_other_letters_and_neighbours(lake: Any, home: Path, monkeypatch: Any, kind: str) -> None:
+    """The table itself is no other table, and a folder is no prefix of a name."""
+    lake.create("t2", [pa.table({"id": pa.array([1], pa.int64())})])
+    orphan = plant(home / "data" / "old.parquet")
+    if kind != "sql":
+        one_by_one(lake, monkeypatch, kind)
+    assert remove(lake, "T", older_than=DAYS_AGO) == [f"file://{orphan}"]
+
+
+def one_by_one(lake: Any, monkeypatch: Any, kind: str) -> None:
+    """The catalog as one that has to be asked for each table, by a metastore's question or by loading it."""
+
+    class Rest:
+        def __init__(self, client: Any) -> None:
+            self._client = client
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._client, name)
+
+        def load_table(self, identifier: Any) -> Any:
+            return self._client.load_table(tuple(part.lower() for part in identifier))
+
+    class Metastore(Rest):
+        def metadata_location(self, schema: str, name: str) -> str | None:
+            found: str = self._client.load_table((schema, name.lower())).metadata_location
+            return found
+
+        def other_tables(self, schema: str) -> list[str]:
+            return []
+
+    made = Rest if kind == "rest" else Metastore
+    connect = catalog_module._connect
+    monkeypatch.setattr(catalog_module, "_connect", lambda settings: made(connect(settings)))
+    lake.connector = lake.connect()
 
 
 def test_wrong_arguments_are_refused(lake: Any, home: Path) -> None:

@@ -76,7 +76,7 @@ class TableCatalog:
         """Names in the schema of an existing metastore that are not Iceberg's, sorted."""
         with mapped(f"{self.settings.catalog}.{schema}"):
             catalog = self._connected()
-            return catalog.other_tables(schema) if isinstance(catalog, _Metastore) else []
+            return catalog.other_tables(schema) if isinstance(catalog, Metastore) else []
 
     def schema_exists(self, schema: str) -> bool:
         """Whether the namespace exists."""
@@ -147,7 +147,7 @@ class TableCatalog:
         try:
             return catalog.load_table((*namespace, name))
         except NoSuchTableError:
-            if isinstance(catalog, _Metastore):  # metastores compare names without case themselves
+            if isinstance(catalog, Metastore):  # metastores compare names without case themselves
                 return None
         try:
             listed = catalog.list_tables(namespace)
@@ -192,7 +192,7 @@ def _named(table: Table, identifier: tuple[str, ...]) -> Table:
 
 
 @runtime_checkable
-class _Metastore(Protocol):
+class Metastore(Protocol):
     """Knows where a table's metadata is, and tables that are not Iceberg's. Raises its client's errors."""
 
     def metadata_location(self, schema: str, name: str) -> str | None: ...
@@ -202,7 +202,7 @@ class _Metastore(Protocol):
 
 def _current_location(catalog: Catalog, schema: str, name: str) -> str | None:
     """Where the table's metadata is, without reading it; REST servers cannot say."""
-    if isinstance(catalog, _Metastore):
+    if isinstance(catalog, Metastore):
         return catalog.metadata_location(schema, name)
     if not isinstance(catalog, SqlCatalog):
         return None

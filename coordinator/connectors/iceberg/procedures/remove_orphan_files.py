@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
@@ -22,6 +21,12 @@ from coordinator.connectors.iceberg.maintenance.orphans import (
     find_orphans,
     hidden_names,
     orphans_among,
+)
+from coordinator.connectors.iceberg.maintenance.shared_folders import (
+    folder,
+    is_listed_at_once,
+    other_table_inside,
+    table_around,
 )
 from coordinator.connectors.iceberg.manifests.live_files import LARGE_MANIFESTS
 from coordinator.connectors.iceberg.paths import normalize
@@ -82,7 +87,8 @@ DECLARATION = ProcedureDeclaration(
     "older_than => TIMESTAMP '2026-11-01 00:00:00')",
     notes="Without older_than nothing is deleted unless dry_run => false says so. Files younger than a day are never "
     "taken: a writer may not have committed them yet. Names that begin with _ or . are left alone. Where there are "
-    "more than 256 MB of manifests, Iceberg's own procedure does it in Spark.",
+    "more than 256 MB of manifests, Iceberg's own procedure does it in Spark. A folder that holds the metadata of "
+    "another table of the catalog is refused.",
 )
 
 
@@ -92,14 +98,22 @@ def answer(call: Call) -> Rows:
     older_than, dry_run = _age(call)
     table = call.read()
     location = _location(call, table)
+    checked = is_listed_at_once(call.catalog)
+    if checked:
+        _refuse_tables_inside(call, table, location)
     listed = call.arguments["file_list_view"]
     view = None if listed is None else call.catalog.load(*_name(call, listed))
     if listed is not None and view is None:
+        if not (checked or dry_run):
+            _refuse_tables_inside(call, table, location)
         return _paths(_with_a_view_of_spark(call, listed, dry_run=dry_run))
     equal = (call.arguments["equal_schemes"] or {}, call.arguments["equal_authorities"] or {})
     references = FileReferences(spelling(*equal))
     needed = ReferencedFiles(table.io, references)
     if needed.list_manifests(table) > LARGE_MANIFESTS:
+        if not (checked or dry_run):
+            _refuse_tables_inside(call, table, location)
+            checked = True
         rows = call_spark_if_any(call, "remove_orphan_files", _given(call, dry_run=dry_run))
         if rows is not None:
             return _paths(rows)
@@ -112,6 +126,8 @@ def answer(call: Call) -> Rows:
             raise ArgumentError("prefix_mismatch_mode", conflict_text(references))
         if dry_run:
             return _rows(call, orphans)
+        if orphans.count and not checked:
+            _refuse_tables_inside(call, table, location)
         return _rows(
             call,
             _deleted(call, table, needed, orphans, partial(orphans_among, references=references, mode=mode), at_once),
@@ -144,29 +160,23 @@ def _location(call: Call, table: Table) -> str:
         message = "Cannot remove orphan files: GC is disabled (deleting files may corrupt other tables)"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     location: str = call.arguments["location"] or table.location()
-    inner, outer = _folder(table.location()), _folder(location)
+    inner, outer = folder(table.location()), folder(location)
     if inner != outer and inner.startswith(outer):
         message = f"Location {location} holds more than the table, whose own is {table.location()}"
         raise ArgumentError("location", message)
-    if not outer.startswith(inner) and (other := _table_at(call, outer)) is not None:
-        raise ArgumentError("location", f"Location {location} holds files of another table: {other}")
+    if not outer.startswith(inner):
+        other = table_around(call.catalog, outer, call.context.check_cancelled)
+        if other is not None:
+            raise ArgumentError("location", f"Location {location} holds files of another table: {other}")
     return location
 
 
-def _folder(location: str) -> str:
-    return f"{normalize(location).rstrip('/')}/"
-
-
-def _table_at(call: Call, folder: str) -> str | None:
-    """A table of the catalog in this folder or around it, whose files the metadata of ours does not name."""
-    for schema in call.catalog.schemas():
-        for name in call.catalog.tables(schema):
-            with suppress(ProcessionError):
-                table = call.catalog.load(schema, name)
-                place = "" if table is None else _folder(table.location())
-                if place and (place.startswith(folder) or folder.startswith(place)):
-                    return f"{schema}.{name}"
-    return None
+def _refuse_tables_inside(call: Call, table: Table, location: str) -> None:
+    """Raises ArgumentError when another table lies in the folder: its live files would be deleted."""
+    other = other_table_inside(call.catalog, table, folder(location), call.context.check_cancelled)
+    if other is not None:
+        argument = "location" if call.arguments["location"] else "table_name"
+        raise ArgumentError(argument, f"Location {location} holds files of another table: {other}")
 
 
 def _with_a_view_of_spark(call: Call, view: str, *, dry_run: bool) -> Sequence[Mapping[str, Any]]:
