@@ -128,10 +128,8 @@ def answer(call: Call) -> Rows:
             return _rows(call, orphans)
         if orphans.count and not checked:
             _refuse_tables_inside(call, table, location)
-        return _rows(
-            call,
-            _deleted(call, table, needed, orphans, partial(orphans_among, references=references, mode=mode), at_once),
-        )
+        find = partial(orphans_among, references=references, mode=mode)
+        return _rows(call, _deleted(call, table, needed, orphans, find, at_once))
 
 
 def _mode(call: Call) -> Mode:
