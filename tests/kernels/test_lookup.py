@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
-from moto.server import ThreadedMotoServer
 
 from coordinator.engine.spark.kernels import lookup, ranges
 from coordinator.engine.spark.kernels.errors import KernelError
 from coordinator.engine.spark.kernels.ranges import Traffic
 from coordinator.engine.spark.kernels.schema import arrow_field
 from coordinator.engine.spark.kernels.thrift import Reader, encode
+from tests.kernels.object_store import bucket
 
 ROWS = 9_000
 NEW = {"id": 99, "name": "new", "type": "int", "required": False, "initial-default": 5}
@@ -67,42 +63,6 @@ def rows() -> pa.Table:
     schema = pa.schema([arrow_field(field) for field in FIELDS])
     arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
     return pa.table(arrays, schema=schema)
-
-
-class Requests:
-    """Between the server and those who ask it for ranges of objects: how many, how many at once, how many bytes."""
-
-    def __init__(self, server: Any) -> None:
-        self._app, self._lock = server.app, threading.Lock()
-        self.endpoint = "{}:{}".format(*server.server_address[:2])
-        self._running = self.most_at_once = self.count = self.bytes = 0
-
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
-        if environ["REQUEST_METHOD"] != "GET" or "HTTP_RANGE" not in environ:
-            return self._app(environ, start_response)
-        with self._lock:
-            self.count += 1
-            self._running += 1
-            self.most_at_once = max(self.most_at_once, self._running)
-        # As far away as an object store is: what goes out side by side meets here.
-        time.sleep(0.2)
-        body = b"".join(self._app(environ, start_response))
-        with self._lock:
-            self._running -= 1
-            self.bytes += len(body)
-        return [body]
-
-
-@pytest.fixture
-def s3_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Requests]:
-    # A proxy of the environment would be asked for the loopback address.
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    server = ThreadedMotoServer("127.0.0.1", 0)
-    server.start()
-    inner: Any = server._server
-    inner.app = requests = Requests(inner)
-    yield requests
-    server.stop()
 
 
 def fetch(files: list[tuple[str, Any]], fields: list[dict[str, Any]], **common: Any) -> tuple[pa.Table, Traffic]:
@@ -326,19 +286,9 @@ def test_object_store(rows: pa.Table, tmp_path: Path, s3_server: Any) -> None:
     pq.write_table(
         big, local, row_group_size=200_000, write_page_index=True, max_rows_per_page=1000, use_dictionary=False
     )
-    store = pafs.S3FileSystem(
-        access_key="k", secret_key="s", endpoint_override=s3_server.endpoint, scheme="http", region="us-east-1",
-        allow_bucket_creation=True,
-    )  # fmt: skip
-    store.create_dir("late")
+    store, storage = bucket(s3_server, "late")
     with store.open_output_stream("late/ordner/f.parquet") as out:
         out.write(local.read_bytes())
-    storage = {
-        "s3.endpoint": f"http://{s3_server.endpoint}",
-        "s3.access-key-id": "k",
-        "s3.secret-access-key": "s",
-        "s3.region": "us-east-1",
-    }
     chosen = np.array([5, 300_000, 539_999])
     fields = [{"id": i, "name": f"c{i}", "type": "string", "required": False} for i in (1, 6)]
     found, traffic = fetch([("s3://late/ordner/f.parquet", chosen)], fields, storage=storage)

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from .batch_sizes import BatchSizes
 from .cache import FOOTERS
 from .deletes import Mask, Positions, keep_mask
+from .fetching import WHOLE_FILE_BYTES, Fetched
 from .lineage import LAST_UPDATED, ROW_ID, inherited
 from .mapping import NameMapping, with_ids
 from .schema import Align, FieldJson, aligner, constant, field_id
@@ -26,7 +27,7 @@ _COLUMN_BYTES, _WIDE_BYTES = 16 << 10, 8 << 20
 """Of many columns each has at least so much in a batch, up to the second number in all."""
 _GATHERED_BYTES, _GATHERED_ROWS = 32 << 20, 1 << 20
 """Rows that are looked up among deleted keys at a time."""
-_FETCH_BYTES = 32 << 20
+_MOST_PRE_BUFFERED = 128 << 20
 _BUFFERS, _BUFFER, _LEAST_BUFFER = 64 << 20, 1 << 20, 64 << 10
 """Bytes that are read ahead: of all columns together, and of one at most and at least."""
 _MAX_INDEX_BYTES = 4.0
@@ -43,11 +44,25 @@ class Deletes(Protocol):
 
 
 class FileReader:
-    """One open data file; a context manager. ``rows`` counts what was read, deleted rows included."""
+    """One open data file; a context manager. ``rows`` counts what was read, deleted rows included.
 
-    def __init__(self, item: Input, storage: Mapping[str, str], dictionary: Sequence[str]) -> None:
+    ``fetched`` is the file where somebody has it already. Without ``read_ahead``, no more of it comes than is read.
+    """
+
+    def __init__(
+        self,
+        item: Input,
+        storage: Mapping[str, str],
+        dictionary: Sequence[str],
+        fetched: Fetched | None = None,
+        *,
+        read_ahead: bool = True,
+    ) -> None:
         self._item = item
-        source, mapped = _open(item, storage)
+        if fetched is None:
+            source, mapped = _open(item, storage)
+        else:
+            source, mapped = pa.BufferReader(fetched.result()), False
         metadata = FOOTERS.get(item.path, item.size)
         if metadata is None:
             metadata = pq.read_metadata(source)
@@ -58,7 +73,11 @@ class FileReader:
             source,
             metadata=metadata,
             memory_map=mapped,
-            pre_buffer=False,
+            # A row group of a store comes in a few large requests side by side, unless that takes too much memory.
+            pre_buffer=read_ahead
+            and fetched is None
+            and not is_local(item.path)
+            and _largest_group(metadata) <= _MOST_PRE_BUFFERED,
             buffer_size=0 if mapped else max(_LEAST_BUFFER, min(_BUFFER, _BUFFERS // max(1, metadata.num_columns))),
             read_dictionary=[name for name in dictionary if name in worth],
         )
@@ -229,13 +248,15 @@ def _open(item: Input, storage: Mapping[str, str]) -> tuple[Any, bool]:
     """The file, and whether it is mapped into memory: mapped pages of large files would count as the worker's."""
     filesystem, path = resolve(item.path, storage)
     if is_local(item.path):
-        mapped = item.size <= _FETCH_BYTES
+        mapped = item.size <= WHOLE_FILE_BYTES
         return (pa.memory_map(path) if mapped else pa.OSFile(path)), mapped
-    source = filesystem.open_input_file(path)
-    if item.size > _FETCH_BYTES:
-        return source, False
-    with source:
-        return pa.BufferReader(source.read()), False
+    return filesystem.open_input_file(path), False
+
+
+def _largest_group(metadata: Any) -> int:
+    """Bytes in the file."""
+    groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+    return max((sum(g.column(i).total_compressed_size for i in range(g.num_columns)) for g in groups), default=0)
 
 
 def dictionary_columns(item: Input, storage: Mapping[str, str]) -> tuple[set[str], set[str]]:
@@ -243,7 +264,7 @@ def dictionary_columns(item: Input, storage: Mapping[str, str]) -> tuple[set[str
 
     The names are the file's.
     """
-    with FileReader(item, storage, ()) as reader:
+    with FileReader(item, storage, (), read_ahead=False) as reader:
         found = repeating_columns(reader._file.metadata)
     return set(found), {name for name, is_text in found.items() if is_text}
 

@@ -14,6 +14,7 @@ from .batch_sizes import BatchSizes
 from .deletes import read_positions
 from .equality import EqualityCache, deleted_rows
 from .errors import reading, writing
+from .fetching import fetched_ahead
 from .footer import nan_columns
 from .outputs import discard, open_output, read_metrics
 from .reader import FileReader, dictionary_columns
@@ -58,11 +59,11 @@ def live_rows(task: WriteTask, dictionary: Sequence[str]) -> Iterator[tuple[list
     passed = deleted_rows(task)
     equality = EqualityCache(task, None if passed is None else ())
     extra = equality.extra_fields() if passed is None else []
-    for number, item in enumerate(task.inputs):
+    for number, (item, fetched) in enumerate(fetched_ahead(task.inputs, task.storage)):
         name = normalize(item.path)
         deleted = [positions[i][name] for i in item.positions if name in positions[i]]
         deleted += [] if passed is None else [passed[number]]
-        with reading(item.path), FileReader(item, task.storage, dictionary) as reader:
+        with reading(item.path), FileReader(item, task.storage, dictionary, fetched) as reader:
             before = 0
             for arrays in reader.batches(
                 [*task.fields, *extra], task.name_mapping, deleted, equality.of(item.equality)

@@ -69,7 +69,7 @@ def _storage(array: Any) -> Any:
 
 def _width(item: Input, task: WriteTask) -> float:
     """Bytes of a decoded row, from the first rows."""
-    with reading(item.path), FileReader(item, task.storage, ()) as reader:
+    with reading(item.path), FileReader(item, task.storage, (), read_ahead=False) as reader:
         found = reader.head(task.fields, task.name_mapping, _ROWS_OF_WIDTH)
     rows = len(found[0]) if found else 0
     return sum(array.nbytes for array in found) / rows if rows else 1.0

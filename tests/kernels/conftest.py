@@ -1,0 +1,3 @@
+from tests.kernels.object_store import s3_server
+
+__all__ = ["s3_server"]
