@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from coordinator.connectors.iceberg.manifests import fetching
 from coordinator.connectors.iceberg.manifests.avro_files import open_avro
 from coordinator.connectors.iceberg.manifests.names import read_names
 from coordinator.connectors.iceberg.manifests.reader import read_entries
@@ -84,6 +85,27 @@ def test_statistics_of_some_columns_are_those_of_all(tables: list[Any]) -> None:
                 for name in ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds"):
                     said, kept = getattr(a.data_file, name), getattr(b.data_file, name)
                     assert kept == (said and {i: said[i] for i in columns if i in said})
+
+
+def test_manifests_of_a_store_are_fetched_ahead_and_read_alike(tables: list[Any], monkeypatch: Any) -> None:
+    manifests = [m for table in tables for m in table.current_snapshot().manifests(table.io)]
+    assert len(manifests) > 8
+    near = list(fetching.each_entries(tables[0].io, manifests))
+    asked: list[str] = []
+    whole = fetching._bytes
+    monkeypatch.setattr(fetching, "local_path", lambda _location: None)
+    monkeypatch.setattr(fetching, "_bytes", lambda io, location: asked.append(location) or whole(io, location))
+    far = []
+    for manifest, found in fetching.each_entries(tables[0].io, manifests):
+        far.append((manifest, found))
+        assert len(asked) <= len(far) + 8, "no more ahead than was meant"
+    assert sorted(asked) == sorted(m.manifest_path for m in manifests)
+    assert [m for m, _ in far] == [m for m, _ in near] == manifests
+    for (_, ours), (_, others) in zip(far, near, strict=True):
+        assert [e.data_file.file_path for e in ours] == [e.data_file.file_path for e in others]
+    monkeypatch.setattr(fetching, "_bytes", lambda _io, location: Path(f"{location}.gone").read_bytes())
+    with pytest.raises(FileNotFoundError):
+        list(fetching.each_entries(tables[0].io, manifests))
 
 
 def test_deletion_vectors_name_their_file_and_place(tables: list[Any]) -> None:

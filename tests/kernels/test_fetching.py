@@ -11,7 +11,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
 
-from coordinator.engine.spark.kernels import fetching, rewrite
+from coordinator.engine.spark.kernels import fetching, join, rewrite
 from coordinator.engine.spark.kernels.errors import KernelError
 from coordinator.engine.spark.kernels.tasks import Input
 from tests.kernels.object_store import bucket
@@ -54,6 +54,19 @@ def test_rows_come_in_order_and_requests_side_by_side(s3_server: Any, files: int
     # The footer of the first file, or of the only one; then each small file, or each row group, is one request.
     assert s3_server.count <= max(files, 2) + 2
     assert fragment["rows"] == files * rows
+    found = pq.read_table(fragment["path"].removeprefix("s3://"), filesystem=store)
+    assert found.equals(pa.concat_tables(before))
+
+
+def test_row_groups_are_copied_by_some_requests_at_once(s3_server: Any) -> None:
+    store, storage = bucket(s3_server, "lake")
+    parts = [put(store, f"lake/parts/{i}.parquet", i, 400_000) for i in range(2)]
+    before = [pq.read_table(part["path"].removeprefix("s3://"), filesystem=store) for part in parts]
+    s3_server.most_at_once = 0
+    output = {"directory": "s3://lake/new", "name": "joined"}
+    task = {"fields": FIELDS, "parts": parts, "output": output, "storage": storage}
+    fragment = json.loads(join.run(json.dumps(task).encode()))
+    assert s3_server.most_at_once > 1
     found = pq.read_table(fragment["path"].removeprefix("s3://"), filesystem=store)
     assert found.equals(pa.concat_tables(before))
 

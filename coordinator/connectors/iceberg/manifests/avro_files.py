@@ -50,10 +50,15 @@ class OpenedAvro:
                 raise ValueError(f"Expected sync bytes {self.sync!r} after a block of Avro records")
 
 
-def open_avro(source: InputFile) -> OpenedAvro:
-    """Read a whole file; raises what its file system raises, ValueError for what is no Avro file of Iceberg's."""
-    with source.open() as stream:
-        decoder = new_decoder(stream.read())
+def open_avro(source: InputFile, data: bytes | None = None) -> OpenedAvro:
+    """Read a whole file, or its bytes as ``data``.
+
+    Raises what its file system raises, ValueError for what is no Avro file of Iceberg's.
+    """
+    if data is None:
+        with source.open() as stream:
+            data = stream.read()
+    decoder = new_decoder(data)
     if decoder.read(len(_MAGIC)) != _MAGIC:
         raise ValueError(f"Not an Avro file: {source.location}")
     said: dict[str, bytes] = {}

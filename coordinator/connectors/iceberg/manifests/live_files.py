@@ -12,6 +12,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestCo
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
+from coordinator.connectors.iceberg.manifests.fetching import each_entries
 from coordinator.connectors.iceberg.manifests.reader import (
     ManifestDataFile,
     Statistics,
@@ -115,9 +116,8 @@ def read_live(table: Table, snapshot: Snapshot | None, *, statistics: Statistics
 def _files(io: FileIO, manifests: Sequence[ManifestFile], *, statistics: Statistics) -> tuple[LiveFile, ...]:
     return tuple(
         live(entry, manifest.manifest_path)
-        for manifest in manifests
-        if holds_live(manifest)
-        for entry in read_entries(io, manifest, statistics=statistics)
+        for manifest, found in each_entries(io, filter(holds_live, manifests), statistics=statistics)
+        for entry in found
     )
 
 

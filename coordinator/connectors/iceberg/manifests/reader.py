@@ -76,16 +76,21 @@ class ManifestDataFile(DataFile):
 
 
 def read_entries(
-    io: FileIO, manifest: ManifestFile, *, statistics: Statistics = True, discard_deleted: bool = True
+    io: FileIO,
+    manifest: ManifestFile,
+    *,
+    statistics: Statistics = True,
+    discard_deleted: bool = True,
+    data: bytes | None = None,
 ) -> list[ManifestEntry]:
     """The entries of a manifest with inherited values, as ``ManifestFile.fetch_manifest_entry`` gives them.
 
     Without ``statistics``, column sizes, counts (but of NaN) and bounds are None; with those of some columns, sizes
-    are. Raises what PyIceberg raises for
-    files that cannot be read, and ValueError for broken ones.
+    are. ``data`` is the file where somebody has read it. Raises what PyIceberg raises for files that cannot be read,
+    and ValueError for broken ones.
     """
     with unhurried_garbage(), decoding(manifest.manifest_path):
-        file = open_avro(io.new_input(manifest.manifest_path))
+        file = open_avro(io.new_input(manifest.manifest_path), data)
         layout = _layout(file.schema_text, statistics=statistics)
         found: list[ManifestEntry] = []
         for count, decoder in file.blocks():

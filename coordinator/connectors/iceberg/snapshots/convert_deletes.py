@@ -13,7 +13,8 @@ from pyiceberg.table import Transaction
 from pyiceberg.table.snapshots import Operation, Summary
 
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
-from coordinator.connectors.iceberg.manifests.live_files import LiveFile, entries, live
+from coordinator.connectors.iceberg.manifests.fetching import each_entries
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile, live
 from coordinator.connectors.iceberg.snapshots.producer import CallProducer
 from coordinator.connectors.iceberg.snapshots.summary import summarize
 
@@ -44,8 +45,8 @@ class ConvertDeletes(CallProducer["ConvertDeletes"]):
 
     def _manifests(self) -> list[ManifestFile]:
         data, delete_manifests = self.head_manifests()
-        deletes = [(m, entries(self._io, m)) for m in delete_manifests]
-        files = [live(entry) for m in data for entry in entries(self._io, m, statistics=False)]
+        deletes = list(each_entries(self._io, delete_manifests))
+        files = [live(entry) for _, found in each_entries(self._io, data, statistics=False) for entry in found]
         self._check(files, [live(entry) for _, listed in deletes for entry in listed])
         gone = self._converted.keys() | self._replaced.keys()
         kept = [self.without(m, listed, {live(e).key for e in listed} & gone) for m, listed in deletes]

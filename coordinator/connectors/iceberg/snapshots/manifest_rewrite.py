@@ -15,6 +15,7 @@ from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.snapshots import Operation, Summary
 
+from coordinator.connectors.iceberg.manifests.fetching import each_entries
 from coordinator.connectors.iceberg.manifests.live_files import LARGE_MANIFESTS, entries, holds_live
 from coordinator.connectors.iceberg.snapshots.producer import SnapshotProducer
 from coordinator.connectors.iceberg.snapshots.summary import summarize
@@ -96,7 +97,7 @@ class RewriteManifests(SnapshotProducer["RewriteManifests"]):
         for group in self._groups:
             # As listed now: in format version 3 with the row ids that they were given.
             live = [listed[m.manifest_path] for m in group.manifests if holds_live(m)]
-            found = [entry for manifest in live for entry in entries(self._io, manifest)]
+            found = [entry for _, some in each_entries(self._io, live) for entry in some]
             processed += len(found)
             written += [self._written(group, share) for share in _clustered(found, group.becomes, self._order)]
         gone = set(replaced)

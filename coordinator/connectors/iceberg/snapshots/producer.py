@@ -33,6 +33,7 @@ from pyiceberg.table.update.snapshot import _SnapshotProducer
 from pyiceberg.typedef import TableVersion
 from pyiceberg.types import StructType
 
+from coordinator.connectors.iceberg.manifests.fetching import each_entries
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, entries, holds_live, live
 from coordinator.connectors.iceberg.manifests.version_three import (
     EQUALITY_IDS,
@@ -109,14 +110,20 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
             known.add(file.manifest)
         found: dict[str, Touched] = {}
         missing = set(wanted)
-        for manifest in sorted(manifests, key=lambda m: m.manifest_path not in known):
-            path = manifest.manifest_path
-            if not missing and path not in known:
-                break
-            listed = entries(self._io, manifest, statistics=path in known)
+        likely = [m for m in manifests if m.manifest_path in known]
+        for manifest, listed in each_entries(self._io, likely):
             if gone := {live(entry).key for entry in listed} & wanted:
-                found[path] = listed if path in known else entries(self._io, manifest), gone
+                found[manifest.manifest_path] = listed, gone
                 missing -= gone
+        if not missing:
+            return found
+        rest = [m for m in manifests if m.manifest_path not in known]
+        for manifest, listed in each_entries(self._io, rest, statistics=False):
+            if gone := {live(entry).key for entry in listed} & wanted:
+                found[manifest.manifest_path] = entries(self._io, manifest), gone
+                missing -= gone
+            if not missing:
+                break
         return found
 
     def writer(self, spec: PartitionSpec, content: ManifestContent) -> ManifestWriter:

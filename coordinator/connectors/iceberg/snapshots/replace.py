@@ -15,7 +15,8 @@ from pyiceberg.table import Transaction
 from pyiceberg.table.snapshots import Operation, Summary
 
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
-from coordinator.connectors.iceberg.manifests.live_files import LiveFile, entries, live
+from coordinator.connectors.iceberg.manifests.fetching import each_entries
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile, live
 from coordinator.connectors.iceberg.snapshots.producer import CallProducer, Touched
 from coordinator.connectors.iceberg.snapshots.summary import summarize
 
@@ -69,7 +70,7 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
     def _delete_manifests(
         self, manifests: Sequence[ManifestFile], data: Sequence[ManifestFile], changed: Mapping[str, Touched]
     ) -> list[ManifestFile]:
-        listed = [(manifest, entries(self._io, manifest)) for manifest in manifests]
+        listed = list(each_entries(self._io, manifests))
         deletes = [live(entry) for _, found in listed for entry in found]
         self._refuse_new_deletes(deletes)
         self._refuse_revoked_deletes(deletes)
@@ -79,11 +80,11 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
 
     def _staying(self, data: Sequence[ManifestFile], changed: Mapping[str, Touched]) -> Iterator[LiveFile]:
         """Live data files that are not replaced; a manifest is read only when somebody asks."""
-        for manifest in data:
-            listed, gone = changed.get(manifest.manifest_path, (None, set()))
-            if listed is None:
-                listed = entries(self._io, manifest, statistics=False)
+        for listed, gone in changed.values():
             yield from (file for file in map(live, listed) if file.key not in gone)
+        rest = (manifest for manifest in data if manifest.manifest_path not in changed)
+        for _, listed in each_entries(self._io, rest, statistics=False):
+            yield from map(live, listed)
 
     def _refuse_new_deletes(self, deletes: Sequence[LiveFile]) -> None:
         """Position deletes that came after the rewrite read its files name rows at positions that are gone.

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from .deletion_vectors import read_vector
 from .errors import reading
+from .fetching import side_by_side
 from .key_sets import key_set
 from .schema import FieldJson, aligner, arrow_type, field_id
 from .storage import normalize, resolve
@@ -28,7 +29,7 @@ def read_positions(
 ) -> list[dict[str, Positions]]:
     """Per delete file: the deleted positions of each data file of ``wanted`` (normalized paths), sorted."""
     names = set(wanted)
-    return [_positions_of(file, names, storage) for file in files]
+    return side_by_side(lambda file: _positions_of(file, names, storage), files, lambda file: file.path)
 
 
 def _positions_of(file: DeleteFile, wanted: set[str], storage: Mapping[str, str]) -> dict[str, Positions]:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from .deletes import EqualityDeletes, Mask, Positions, key_batches, read_keys, stored_bytes
 from .errors import reading
+from .fetching import side_by_side
 from .reader import FileReader
 from .schema import FieldJson
 from .tasks import Input, WriteTask
@@ -96,7 +97,9 @@ class EqualityCache:
     def _tables(self, files: Sequence[int]) -> list[Keyed]:
         if self._keys is not None:
             return [(number, table) for number, table in self._keys if number in files]
-        return [(n, read_keys(self._task.equality_deletes[n], self._task.storage)) for n in files]
+        deletes = [self._task.equality_deletes[n] for n in files]
+        tables = side_by_side(lambda f: read_keys(f, self._task.storage), deletes, lambda f: f.path)
+        return list(zip(files, tables, strict=True))
 
 
 def _sets(task: WriteTask, only: set[int] | None) -> list[_Set]:
@@ -162,7 +165,7 @@ def _fit(task: WriteTask) -> bool:
         return False
     if keys <= _FEW_KEYS:
         return True
-    stored = sum(stored_bytes(file, task.storage) for file in task.equality_deletes)
+    stored = sum(side_by_side(lambda f: stored_bytes(f, task.storage), task.equality_deletes, lambda f: f.path))
     return keys * _KEY_BYTES + _COPIES * stored <= MEMORY_BYTES
 
 

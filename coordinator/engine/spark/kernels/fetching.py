@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from .storage import is_local, resolve
 from .tasks import Input
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 WHOLE_FILE_BYTES = 32 << 20
 """Up to this size a file is fetched in one piece."""
@@ -34,6 +37,14 @@ def fetched_ahead(inputs: Sequence[Input], storage: Mapping[str, str]) -> Iterat
                 yield running.popleft()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def side_by_side(do: Callable[[T], R], items: Sequence[T], location: Callable[[T], str]) -> list[R]:
+    """What ``do`` makes of each item, which reads ``location``: some at once where that is in a store."""
+    if len(items) < 2 or all(is_local(location(item)) for item in items):
+        return [do(item) for item in items]
+    with ThreadPoolExecutor(_AHEAD_FILES) as pool:
+        return list(pool.map(do, items))
 
 
 def _is_fetched_whole(item: Input) -> bool:

@@ -12,11 +12,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from .fetching import side_by_side
 from .footer import BLOOM_LENGTH, BLOOM_OFFSET, column_meta, columns, read_footer, row_groups
 from .rowgroups import opened
 from .schema import FieldJson, list_element, map_entry
 from .thrift import Struct, encode
 
+_AT_ONCE = 16
 _CODECS = ("uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4_raw")
 _BOOLEAN, _INT32, _INT64, _INT96, _FLOAT, _DOUBLE, _BYTES, _FIXED = range(8)
 _PHYSICAL: Mapping[str, int] = {
@@ -38,9 +40,7 @@ def run(payload: bytes) -> bytes:
     kinds: set[str] = set()
     codecs: set[str] = set()
     reason = None
-    for path in task["files"]:
-        with opened(path, task.get("storage", {})) as source:
-            footer = read_footer(source, source.size())
+    for path, footer in _footers(task["files"], task.get("storage", {})):
         kinds.add(_kind(footer))
         codecs |= _codecs(footer)
         reason = _reason(footer, task["fields"])
@@ -48,6 +48,16 @@ def run(payload: bytes) -> bytes:
             reason = f"{reason}: {path}"
             break
     return json.dumps({"tag": task["tag"], "kinds": sorted(kinds), "codecs": sorted(codecs), "reason": reason}).encode()
+
+
+def _footers(paths: Sequence[str], storage: Mapping[str, str]) -> Iterator[tuple[str, Struct]]:
+    def footer_of(path: str) -> Struct:
+        with opened(path, storage) as source:
+            return read_footer(source, source.size())
+
+    for start in range(0, len(paths), _AT_ONCE):
+        some = paths[start : start + _AT_ONCE]
+        yield from zip(some, side_by_side(footer_of, some, str), strict=True)
 
 
 def _kind(footer: Struct) -> str:

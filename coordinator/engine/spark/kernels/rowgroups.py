@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import struct
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +22,8 @@ from .storage import is_local, resolve
 from .thrift import I64, Reader, Struct, encode
 
 _BLOCK = 4 << 20
+_REQUEST, _REQUESTS = 8 << 20, 6
+"""Bytes of a request to a store, and how many are on their way."""
 _OFFSET_INDEX, _OFFSET_LENGTH, _COLUMN_INDEX, _COLUMN_LENGTH = 4, 5, 6, 7
 
 
@@ -181,12 +185,36 @@ def _write_all(sink: Any, data: bytes | bytearray) -> None:
 def _copy(source: Any, start: int, end: int, sink: Any) -> None:
     if isinstance(source, LocalFile) and hasattr(sink, "fileno"):
         start = _copy_inside_kernel(source.fileno(), start, end, sink.fileno())
-    while start < end:
-        block = source.read_at(min(_BLOCK, end - start), start)
-        if not block:
-            raise KernelError("ICEBERG_BAD_DATA", "a file is shorter than its footer says")
+    for block in _blocks(source, start, end):
         _write_all(sink, block)
-        start += len(block)
+
+
+def _blocks(source: Any, start: int, end: int) -> Iterator[bytes]:
+    """The bytes between two positions; of a store some blocks at a time, since each is a request."""
+    if isinstance(source, LocalFile):
+        while start < end:
+            block = _read(source, start, min(_BLOCK, end - start))
+            start += len(block)
+            yield block
+        return
+    with ThreadPoolExecutor(_REQUESTS) as pool:
+        running: deque[Future[bytes]] = deque()
+        try:
+            for place in range(start, end, _REQUEST):
+                if len(running) == _REQUESTS:
+                    yield running.popleft().result()
+                running.append(pool.submit(_read, source, place, min(_REQUEST, end - place)))
+            while running:
+                yield running.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _read(source: Any, start: int, length: int) -> bytes:
+    block: bytes = source.read_at(length, start)
+    if not block or (len(block) < length and not isinstance(source, LocalFile)):
+        raise KernelError("ICEBERG_BAD_DATA", "a file is shorter than its footer says")
+    return block
 
 
 def _copy_inside_kernel(source: int, start: int, end: int, sink: int) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from .errors import reading
+from .fetching import side_by_side
 from .key_ranges import Ranges, packed, unpacked
 from .keys import key_columns, sort_order
 from .outputs import read_metrics
@@ -218,12 +219,14 @@ def _numbers(spec: Mapping[str, Any]) -> list[str]:
 
 def _table(pieces: Sequence[Any], task: WriteTask) -> Any:
     """Pieces as one table; columns that are dictionaries in all of them stay so."""
-    tables = []
-    for path, offset, length, *_ in pieces:
-        filesystem, local = resolve(path, task.storage)
-        with reading(path), filesystem.open_input_file(local) as source:
-            tables.append(pa.ipc.open_stream(source.read_at(length, offset)).read_all())
-    return _joined(tables)
+    return _joined(side_by_side(lambda piece: _piece(piece, task), pieces, lambda piece: str(piece[0])))
+
+
+def _piece(piece: Sequence[Any], task: WriteTask) -> Any:
+    path, offset, length, *_ = piece
+    filesystem, local = resolve(path, task.storage)
+    with reading(path), filesystem.open_input_file(local) as source:
+        return pa.ipc.open_stream(source.read_at(length, offset)).read_all()
 
 
 def _joined(tables: Sequence[Any]) -> Any:
