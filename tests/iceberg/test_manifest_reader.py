@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from coordinator.connectors.iceberg.maintenance.expiry import Expired
+from coordinator.connectors.iceberg.maintenance.unreachable import reachability
 from coordinator.connectors.iceberg.manifests import fetching
 from coordinator.connectors.iceberg.manifests.avro_files import open_avro
 from coordinator.connectors.iceberg.manifests.names import read_names
@@ -106,6 +108,20 @@ def test_manifests_of_a_store_are_fetched_ahead_and_read_alike(tables: list[Any]
     monkeypatch.setattr(fetching, "_bytes", lambda _io, location: Path(f"{location}.gone").read_bytes())
     with pytest.raises(FileNotFoundError):
         list(fetching.each_entries(tables[0].io, manifests))
+
+
+def test_lists_of_a_store_tell_the_same_unneeded_files(tables: list[Any], monkeypatch: Any) -> None:
+    def unneeded(table: Any) -> list[tuple[str, str]]:
+        current = table.metadata.current_snapshot_id
+        gone = tuple(s.snapshot_id for s in table.metadata.snapshots if s.snapshot_id != current)
+        found = reachability(table, Expired(gone, (), 0))
+        found.read_manifests(lambda _done, _total: None)
+        return [(file.location, file.kind) for file in found.unneeded()]
+
+    near = [unneeded(table) for table in tables]
+    assert sum(map(len, near)) > 20
+    monkeypatch.setattr(fetching, "local_path", lambda _location: None)
+    assert [unneeded(table) for table in tables] == near
 
 
 def test_deletion_vectors_name_their_file_and_place(tables: list[Any]) -> None:

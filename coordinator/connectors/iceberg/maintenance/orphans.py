@@ -17,6 +17,7 @@ from pyiceberg.table.metadata import TableMetadata
 
 from coordinator.connectors.iceberg.maintenance.file_references import FileReferences, Match
 from coordinator.connectors.iceberg.maintenance.listing import FoundFile
+from coordinator.connectors.iceberg.manifests.fetching import fetched_ahead
 from coordinator.connectors.iceberg.manifests.lists import new_manifests
 from coordinator.connectors.iceberg.manifests.live_files import holds_live
 from coordinator.connectors.iceberg.manifests.names import read_names
@@ -39,10 +40,11 @@ class ReferencedFiles:
 
     def list_manifests(self, table: Table) -> int:
         """Read the manifest lists; bytes of the manifests that are to be read. Raises what PyIceberg raises."""
-        for snapshot in table.metadata.snapshots:
-            if snapshot.manifest_list not in self._lists:
-                self._lists.add(snapshot.manifest_list)
-                self._waiting += new_manifests(self._io, snapshot.manifest_list, self._manifests)
+        lists = dict.fromkeys(snapshot.manifest_list for snapshot in table.metadata.snapshots)
+        fresh = [location for location in lists if location not in self._lists]
+        for location, fetched in fetched_ahead(self._io, fresh, str):
+            self._lists.add(location)
+            self._waiting += new_manifests(self._io, location, self._manifests, fetched)
         self._references.add(_own_files(table.metadata_location, table.metadata))
         return sum(manifest.manifest_length for manifest in self._waiting)
 

@@ -18,6 +18,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.maintenance.expiry import Expired, Used
+from coordinator.connectors.iceberg.manifests.fetching import Fetched, fetched_ahead
 from coordinator.connectors.iceberg.manifests.lists import new_manifests
 from coordinator.connectors.iceberg.manifests.live_files import holds_live
 from coordinator.connectors.iceberg.manifests.names import read_names
@@ -60,14 +61,14 @@ class Reachability:
         """Read every manifest list, those of the snapshots that stay first. Raises when a kept one cannot be read."""
         gone = set(expired.snapshots)
         told: set[str] = set()
-        for snapshot in metadata.snapshots:
-            if snapshot.snapshot_id not in gone:
-                self.kept |= self._manifests_of(snapshot, told, may_miss=False)
+        staying = [snapshot for snapshot in metadata.snapshots if snapshot.snapshot_id not in gone]
+        for snapshot, fetched in fetched_ahead(self.io, staying, _list_of):
+            self.kept |= self._manifests_of(snapshot, told, fetched, may_miss=False)
         kept = set(self._read_lists)
-        for snapshot in metadata.snapshots:
-            if snapshot.snapshot_id in gone and normalize(snapshot.manifest_list) not in kept:
-                self.expiring |= self._manifests_of(snapshot, told, may_miss=True)
-                self.lists.append(Unneeded(snapshot.manifest_list, "manifest list", None))
+        going = [s for s in metadata.snapshots if s.snapshot_id in gone and normalize(s.manifest_list) not in kept]
+        for snapshot, fetched in fetched_ahead(self.io, going, _list_of):
+            self.expiring |= self._manifests_of(snapshot, told, fetched, may_miss=True)
+            self.lists.append(Unneeded(snapshot.manifest_list, "manifest list", None))
         self.statistics = _statistics(metadata, gone)
 
     def keep_more(self, metadata: TableMetadata, expired: Expired | None = None) -> None:
@@ -77,7 +78,7 @@ class Reachability:
         for snapshot in metadata.snapshots:
             if snapshot.snapshot_id in gone or normalize(snapshot.manifest_list) in self._read_lists:
                 continue
-            for key, manifest in self._manifests_of(snapshot, set(), may_miss=False).items():
+            for key, manifest in self._manifests_of(snapshot, set(), None, may_miss=False).items():
                 self.expiring.pop(key, None)
                 if key not in self.kept:
                     self.kept[key] = manifest
@@ -117,18 +118,24 @@ class Reachability:
         manifests = [Unneeded(m.manifest_path, "manifest", m.manifest_length) for m in self.expiring.values()]
         return [*self.content.values(), *manifests, *self.lists, *self.statistics]
 
-    def _manifests_of(self, snapshot: Snapshot, told: set[str], *, may_miss: bool) -> dict[str, ManifestFile]:
+    def _manifests_of(
+        self, snapshot: Snapshot, told: set[str], fetched: Fetched | None, *, may_miss: bool
+    ) -> dict[str, ManifestFile]:
         key = normalize(snapshot.manifest_list)
         if key in self._read_lists:
             return {}
         self._read_lists.add(key)
         try:
-            fresh = list(new_manifests(self.io, snapshot.manifest_list, told))
+            fresh = list(new_manifests(self.io, snapshot.manifest_list, told, fetched))
         except FileNotFoundError:
             if not may_miss:
                 raise
             return {}
         return {normalize(manifest.manifest_path): manifest for manifest in fresh}
+
+
+def _list_of(snapshot: Snapshot) -> str:
+    return snapshot.manifest_list
 
 
 def reachability(table: Table, expired: Expired) -> Reachability:

@@ -6,6 +6,7 @@ Of a manifest that was told before, only the path is decoded. Source: Iceberg sp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from functools import lru_cache
 from typing import Any
 
@@ -26,14 +27,17 @@ _UNREAD = frozenset({507, 519})
 _Step = tuple[int | None, Callable[[BinaryDecoder], Any], Callable[[BinaryDecoder], None]]
 
 
-def new_manifests(io: FileIO, manifest_list: str, told: set[str]) -> Iterator[ManifestFile]:
+def new_manifests(
+    io: FileIO, manifest_list: str, told: set[str], fetched: Future[bytes] | None = None
+) -> Iterator[ManifestFile]:
     """The manifests of a list whose normalized paths are not in ``told``, which they are put into.
 
-    They have what is needed to read them; bounds of partitions are left out. Raises what PyIceberg raises for files
+    They have what is needed to read them; bounds of partitions are left out. ``fetched`` is the list where somebody
+    has asked for it already. Raises what PyIceberg raises for files
     that cannot be read.
     """
     with decoding(manifest_list):
-        file = open_avro(io.new_input(manifest_list))
+        file = open_avro(io.new_input(manifest_list), None if fetched is None else fetched.result())
         steps = _steps(file.schema_text)
         for count, decoder in file.blocks():
             for _ in range(count):
