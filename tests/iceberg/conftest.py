@@ -138,15 +138,19 @@ class Lake:
         root = self.home / "wh" / "db" / name
         return {str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()}
 
-    def orphans(self, name: str) -> set[str]:
-        """Files under the table's directory that no metadata refers to."""
-        table = self.table(name)
+    def named(self, table: Any) -> set[str]:
+        """Every file that the table's metadata refers to."""
         known = {table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)}
         for snapshot in table.snapshots():
             known.add(snapshot.manifest_list)
             for manifest in snapshot.manifests(table.io):
                 known.add(manifest.manifest_path)
                 known |= {e.data_file.file_path for e in manifest.fetch_manifest_entry(table.io, discard_deleted=False)}
+        return known
+
+    def orphans(self, name: str) -> set[str]:
+        """Files under the table's directory that no metadata refers to."""
+        known = self.named(self.table(name))
         root = f"{self.home}/wh/db/{name}/"
         # Hadoop writes file:/ where others write file:///.
         plain = ("/" + location.removeprefix("file:").lstrip("/") for location in known)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import pyarrow.parquet as pq
 import pytest
 from botocore.exceptions import ReadTimeoutError
 from moto.core import DEFAULT_ACCOUNT_ID
@@ -35,8 +34,9 @@ from shared.spi.catalog_changes import (
     ViewCreation,
 )
 from shared.spi.connector import ViewColumn, ViewMetadata
+from tests.iceberg.catalog_walks import append_is_kept_and_delete_a_conflict, made_of_files_and_of_metadata
 from tests.iceberg.conftest import Lake, LocalWorkers
-from tests.iceberg.test_concurrency import ids, meanwhile, numbers
+from tests.iceberg.test_concurrency import ids, numbers
 
 pytestmark = pytest.mark.slow
 KEYS = {"access-key-id": "testing", "secret-access-key": "testing"}
@@ -78,13 +78,7 @@ class GlueLake(Lake):
 
     def orphans(self, name: str) -> set[str]:
         table = self.table(name)
-        known = {table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)}
-        for snapshot in table.snapshots():
-            known.add(snapshot.manifest_list)
-            for manifest in snapshot.manifests(table.io):
-                known.add(manifest.manifest_path)
-                known |= {e.data_file.file_path for e in manifest.fetch_manifest_entry(table.io, discard_deleted=False)}
-        return self.files(name) - {location.removeprefix(f"s3://lake/wh/db/{name}/") for location in known}
+        return self.files(name) - {location.removeprefix(f"s3://lake/wh/db/{name}/") for location in self.named(table)}
 
     def glue(self) -> Any:
         return boto3.client("glue", endpoint_url=self.endpoint, region_name="us-east-1", **boto3_keys())
@@ -173,32 +167,11 @@ def test_a_life_of_a_table(lake: GlueLake, table: str, foreign: Any) -> None:
 
 
 def test_tables_made_of_files_and_of_metadata(lake: Any, table: str, tmp_path: Path) -> None:
-    pq.write_table(numbers(0), tmp_path / "numbers.parquet")
-    made = {"schema": "db", "table_name": f"{table}_made"}
-    lake.call("snapshot", source_table=f"`parquet`.`{tmp_path}`", **made)
-    assert ids(lake, made["table_name"]) == [*range(50)]
-    lake.table(made["table_name"]).append(numbers(50))
-    (moved,) = lake.call("unregister_table", **made).rows[0]
-    assert made["table_name"] not in lake.connector.tables("db")
-    lake.call("register_table", metadata_file=moved, **made)
-    assert ids(lake, made["table_name"]) == [*range(100)]
-    with pytest.raises(ProcessionError) as failure:
-        lake.call("snapshot", source_table=f"`parquet`.`{tmp_path}`", schema="db", table_name=table)
-    assert failure.value.code is ErrorCode.ALREADY_EXISTS
+    made_of_files_and_of_metadata(lake, table, tmp_path)
 
 
 def test_append_meanwhile_is_kept_and_a_delete_is_a_conflict(lake: GlueLake, table: str) -> None:
-    meanwhile(lake, lambda: lake.table(table).append(numbers(1000)))
-    assert lake.rewrite(table)["rewritten_data_files_count"] == 5
-    assert ids(lake, table) == [*range(250), *range(1000, 1050)]
-    for start in range(2000, 2250, 50):
-        lake.table(table).append(numbers(start))
-    meanwhile(lake, lambda: lake.table(table).delete(LessThan("id", 2050)))
-    with pytest.raises(ProcessionError) as failure:
-        lake.rewrite(table)
-    assert failure.value.code is ErrorCode.TRANSACTION_CONFLICT
-    assert ids(lake, table) == [*range(2050, 2250)]
-    assert lake.orphans(table) == set()
+    append_is_kept_and_delete_a_conflict(lake, table)
 
 
 def test_a_race_that_glue_decides_is_tried_again(lake: GlueLake, table: str, monkeypatch: Any) -> None:

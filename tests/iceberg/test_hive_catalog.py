@@ -12,7 +12,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from hive_metastore.ThriftHiveMetastore import Client
 from hive_metastore.ttypes import (
@@ -41,7 +40,8 @@ from shared.spi.catalog_changes import (
     ViewCreation,
 )
 from shared.spi.connector import ViewColumn, ViewMetadata
-from tests.iceberg.test_concurrency import conflict, ids, meanwhile, numbers
+from tests.iceberg.catalog_walks import append_is_kept_and_delete_a_conflict, made_of_files_and_of_metadata
+from tests.iceberg.test_concurrency import ids, meanwhile, numbers
 
 pytestmark = pytest.mark.slow
 
@@ -123,30 +123,11 @@ def test_writers_in_many_threads_lose_nothing(lake: Any, table: str) -> None:
 
 
 def test_tables_made_of_files_and_of_metadata(lake: Any, table: str, tmp_path: Path) -> None:
-    pq.write_table(numbers(0), tmp_path / "numbers.parquet")
-    made = {"schema": "db", "table_name": f"{table}_made"}
-    lake.call("snapshot", source_table=f"`parquet`.`{tmp_path}`", **made)
-    assert ids(lake, made["table_name"]) == [*range(50)]
-    lake.table(made["table_name"]).append(numbers(50))
-    (moved,) = lake.call("unregister_table", **made).rows[0]
-    assert made["table_name"] not in lake.connector.tables("db")
-    lake.call("register_table", metadata_file=moved, **made)
-    assert ids(lake, made["table_name"]) == [*range(100)]
-    with pytest.raises(ProcessionError) as failure:
-        lake.call("snapshot", source_table=f"`parquet`.`{tmp_path}`", schema="db", table_name=table)
-    assert failure.value.code is ErrorCode.ALREADY_EXISTS
+    made_of_files_and_of_metadata(lake, table, tmp_path)
 
 
 def test_append_meanwhile_is_kept_and_a_delete_is_a_conflict(lake: Any, table: str) -> None:
-    meanwhile(lake, lambda: lake.table(table).append(numbers(1000)))
-    assert lake.rewrite(table)["rewritten_data_files_count"] == 5
-    assert ids(lake, table) == [*range(250), *range(1000, 1050)]
-    assert lake.orphans(table) == set()
-    for start in range(2000, 2250, 50):
-        lake.table(table).append(numbers(start))
-    meanwhile(lake, lambda: lake.table(table).delete(LessThan("id", 2050)))
-    conflict(lake, table)
-    assert ids(lake, table) == [*range(2050, 2250)]
+    append_is_kept_and_delete_a_conflict(lake, table)
 
 
 def test_an_answer_that_is_lost_after_the_commit_is_found(lake: Any, table: str, monkeypatch: Any) -> None:
