@@ -3,6 +3,14 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Tests that share a server stay on one worker (tests/conftest.py says which).
+SIDE_BY_SIDE := -n 2 --dist loadgroup --no-loadscope-reorder
+SHELL := /bin/bash
+# Names each package once it is asked for; a failure is pip's own first line of it.
+install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off \
+	-c constraints.txt -e $(1) 2>&1 | tee setup.log | awk '/^Collecting/ {print "  " $$2; fflush()} \
+	/^Installing collected/ {print "  unpacking all of them"; fflush()}' \
+	|| { echo "procession: setup failed: $$(grep -m1 -i '^ *error' setup.log || tail -1 setup.log) (whole log: setup.log)"; exit 1; }
 .DEFAULT_GOAL := help
 .PHONY: help setup demo up test test-failed test-full check bless bench clean
 
@@ -10,9 +18,14 @@ help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@command -v java >/dev/null || $(BIN)/python -m pip install --quiet -c constraints.txt -e '.[java]'
+	@echo "setup 1/3: an environment in $(VENV), of $(PYTHON)"
+	@test -n "$(PYTHON)" || { echo "procession: no Python found; fix: install Python 3.11 or 3.12"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) > setup.log 2>&1 || { tail -1 setup.log; exit 1; }
+	@echo "setup 2/3: the packages of constraints.txt, some minutes at the first time"
+	@$(call install,'.[dev]')
+	@echo "setup 3/3: Java"
+	@if command -v java >/dev/null; then echo "  $$(command -v java)"; else $(call install,'.[java]'); fi
+	@mv setup.log $(VENV)/setup.log
 	@touch $@
 
 setup: $(STAMP) ## one virtual environment with everything in it
@@ -24,13 +37,13 @@ up: $(STAMP) ## serve on this machine until Ctrl-C
 	$(BIN)/procession up
 
 test: $(STAMP) ## the whole test suite, from nothing
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
 
 test-failed: $(STAMP) ## once more what failed last
 	$(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none
 
 test-full: $(STAMP) ## the suite with its slow cases at full size
-	PROCESSION_TEST_FULL=1 $(BIN)/python -m pytest -q
+	PROCESSION_TEST_FULL=1 $(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
 
 check: $(STAMP) ## ruff, mypy, import rules and the fast tests, in some minutes
 	$(BIN)/ruff check .

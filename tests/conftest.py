@@ -7,13 +7,38 @@ import os
 import shutil
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyspark
 import pytest
 
+SHARED = {"whole_service": "spark", "spark_engine": "spark", "quiet_service": "quiet"}
+"""What is costly to start, and the group of tests that share it: each group runs on one worker of xdist."""
+
 ProcessesOf = Callable[[Path], list[int]]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A server that lives for minutes loses more to Java's optimizing compiler than it gains."""
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of a group stay together, those of other files with their file; what takes longest comes first."""
+    groups = {item: _group(item) for item in items}
+    sizes = Counter(group for item, group in groups.items() if item.get_closest_marker("slow"))
+    first = {group: -len(items) - place for place, group in enumerate(reversed(SHARED.values()))}
+    items.sort(key=lambda item: first.get(groups[item], -sizes[groups[item]]))
+    for item, group in groups.items():
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _group(item: pytest.Item) -> str:
+    used = [group for fixture, group in SHARED.items() if fixture in getattr(item, "fixturenames", ())]
+    return used[0] if used else item.path.name.removesuffix(".py") + "-" + item.path.parent.name
 
 
 def _processes_of(path: Path) -> list[int]:
@@ -51,14 +76,55 @@ def gone_within() -> Callable[[Path, float], list[int]]:
 
 
 @pytest.fixture(scope="session")
-def spark_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
-    """A SparkEngine over an embedded server without catalogs, stopped at the end of the session."""
-    from coordinator.engine.spark.engine import SparkEngine
-    from coordinator.engine.spark.settings import SparkSettings
+def postgres() -> Iterator[str]:
+    """The address of a PostgreSQL that holds ``shop`` (tests/jdbc/kinds.py)."""
+    from tests.jdbc.kinds import filled_postgres
 
-    engine = SparkEngine(SparkSettings(tmp_path_factory.mktemp("spark-engine"), driver_memory="1g"), {})
-    yield engine
-    engine.stop()
+    with filled_postgres() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[str]:
+    """The address of a MariaDB that holds ``shop`` (tests/jdbc/maria.py)."""
+    from tests.jdbc.maria import filled_server
+
+    with filled_server() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def spark_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """The embedded server of all tests that need Spark and no service: no catalogs, the drivers of both databases."""
+    from tests.spark_server import shared_engine
+
+    with shared_engine(tmp_path_factory.mktemp("spark-engine")) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def whole_service(
+    postgres: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[object]:
+    """One Procession with Spark, the native checker and every kind of catalog, for tests that harm nothing."""
+    from tests.services import whole_service as running
+
+    mariadb: str | None
+    try:
+        mariadb = request.getfixturevalue("mariadb")
+    except pytest.skip.Exception:
+        mariadb = None
+    with running(tmp_path_factory.mktemp("whole"), postgres, mariadb) as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def quiet_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """One Procession with the native checker, ``iceberg`` and ``tpch``, whose Spark is never started."""
+    from tests.services import quiet_service as running
+
+    with running(tmp_path_factory.mktemp("quiet")) as service:
+        yield service
 
 
 @pytest.fixture(scope="session")

@@ -1,20 +1,12 @@
-"""The shared service of the end-to-end tests."""
+"""The shared services under the names of these tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.e2e.service import Service, start_service, write_etc
+from tests.e2e.service import Service
 
 
 @pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    home = tmp_path_factory.mktemp("service")
-    running = start_service(write_etc(home / "etc"), home / "data", home / "log")
-    yield running
-    code = running.stop()
-    log = (home / "log").read_text()
-    assert code == 0, log
-    assert "Traceback" not in log, log
+def service(whole_service: Service) -> Service:
+    return whole_service

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,12 +72,15 @@ class Service:
         return code
 
 
-def write_etc(directory: Path, *, spark: bool = True) -> Path:
-    """A configuration like the sample one."""
+def write_etc(directory: Path, *, spark: bool = True, remote: str = "") -> Path:
+    """A configuration like the sample one, with the address of a Spark that others run where ``remote`` is given."""
     (directory / "catalog").mkdir(parents=True)
     (directory / "plan-checker-providers").mkdir()
     warm_up = "true" if spark else "false"
     (directory / "config.properties").write_text(f"spark.warm-up={warm_up}\nspark.driver-memory=1g\n")
+    if remote:
+        with (directory / "config.properties").open("a") as config:
+            config.write(f"spark.remote={remote}\n")
     (directory / "catalog" / "iceberg.properties").write_text("connector.name=iceberg\n")
     (directory / "plan-checker-providers" / "native.properties").write_text("plan-checker-provider.name=native\n")
     return directory
@@ -102,16 +105,6 @@ def start_service(etc: Path, data_dir: Path, log: Path) -> Service:
         process.stdout.close()
     assert "listening on " in line, f"did not start: {line!r}\n{log.read_text()}"
     return Service(process, line.split()[-1], data_dir, etc)
-
-
-def tpch_service(home: Path) -> Iterator[Service]:
-    """For a fixture: a service without Spark and with the tpch catalog, whose log must hold no stack trace."""
-    etc = write_etc(home / "etc", spark=False)
-    (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
-    running = start_service(etc, home / "data", home / "log")
-    yield running
-    running.stop()
-    assert "Traceback" not in (home / "log").read_text()
 
 
 def checksum(table: Table) -> tuple[int, int]:

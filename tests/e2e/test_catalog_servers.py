@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import prestodb
 import pytest
@@ -29,10 +30,10 @@ class Servers:
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+def servers(spark_engine: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     home = tmp_path_factory.mktemp("servers")
     with postgres_server() as postgres, hive_metastore(tmp_path_factory.mktemp("metastore")) as metastore:
-        etc = write_etc(home / "etc")
+        etc = write_etc(home / "etc", remote=spark_engine.connect().server.url)
         (etc / "catalog" / "lake.properties").write_text(
             f"connector.name=iceberg\niceberg.catalog.uri={postgres}\n"
             f"iceberg.catalog.warehouse=file://{home}/wh\niceberg.journal.file={home}/lake.journal.db\n"

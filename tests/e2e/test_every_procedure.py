@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import prestodb
@@ -13,7 +12,7 @@ import pytest
 from coordinator.connectors.iceberg.connector import IcebergConnector
 from shared.properties import Property
 from shared.spi.procedure import Argument, ProcedureDeclaration
-from tests.e2e.service import ROOT, Service, start_service, write_etc
+from tests.e2e.service import ROOT, Service
 
 pytestmark = pytest.mark.slow
 
@@ -33,14 +32,10 @@ EVERY = {found.name: found for found in declarations()}
 
 
 @pytest.fixture(scope="module")
-def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service whose Spark is never started."""
-    home = tmp_path_factory.mktemp("quiet")
-    running = start_service(write_etc(home / "etc", spark=False), home / "data", home / "log")
-    running.create("t", [pa.table({"id": pa.array([1, 2, 3], pa.int64())})])
-    yield running
-    assert running.stop() == 0
-    assert "Traceback" not in (home / "log").read_text()
+def quiet(quiet_service: Service) -> Service:
+    """Its Spark is never started."""
+    quiet_service.create("t", [pa.table({"id": pa.array([1, 2, 3], pa.int64())})])
+    return quiet_service
 
 
 def sample(argument: Argument) -> str:

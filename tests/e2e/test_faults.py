@@ -23,6 +23,16 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 CALL = "CALL iceberg.system.rewrite_data_files(schema => 'db', table_name => '{}')"
 
 
+@pytest.fixture(scope="module")
+def harmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service that outlives what is done to it."""
+    home = tmp_path_factory.mktemp("harmed")
+    running = start_service(write_etc(home / "etc"), home / "data", home / "log")
+    running.execute("CALL system.clean_data_cache()")
+    yield running
+    assert running.stop() == 0, (home / "log").read_text()
+
+
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[Service]:
     running = start_service(write_etc(tmp_path / "etc"), tmp_path / "data", tmp_path / "log")
@@ -88,37 +98,13 @@ def family(process_id: int) -> list[psutil.Process]:
     return psutil.Process(process_id).children(recursive=True)
 
 
-def test_killed_coordinator_leaves_no_orphan_and_no_process(fresh: Service, tmp_path: Path) -> None:
-    fresh.execute("CALL system.clean_data_cache()")
-    table = fresh.create("t", [wide(i) for i in range(8)])
+def test_cancelled_call_stops_soon_and_leaves_nothing(harmed: Service) -> None:
+    table = harmed.create("cancelled", [wide(i) for i in range(8)])
     before, files = checksum(table), data_files(table)
-    thread, _ = in_background(fresh, CALL.format("t"))
-    eventually(lambda: data_files(table) != files)
-    children = family(fresh.process.pid)
-    assert children
-    fresh.process.kill()
-    fresh.process.wait()
-    thread.join()
-    eventually(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))
-
-    again = start_service(fresh.etc, fresh.data_dir, tmp_path / "log2")
-    try:
-        assert checksum(table) == before
-        assert data_files(table) == referenced(table)
-        assert again.execute(CALL.format("t"))[0][0] == 8
-        assert checksum(table) == before
-    finally:
-        assert again.stop(signal.SIGTERM) == 0
-
-
-def test_cancelled_call_stops_soon_and_leaves_nothing(fresh: Service) -> None:
-    fresh.execute("CALL system.clean_data_cache()")
-    table = fresh.create("t", [wide(i) for i in range(8)])
-    before, files = checksum(table), data_files(table)
-    thread, outcome = in_background(fresh, CALL.format("t"))
-    query = running_query(fresh)
+    thread, outcome = in_background(harmed, CALL.format("cancelled"))
+    query = running_query(harmed)
     start = time.monotonic()
-    assert httpx.delete(f"{fresh.url}/v1/query/{query}").status_code == 204
+    assert httpx.delete(f"{harmed.url}/v1/query/{query}").status_code == 204
     thread.join(timeout=30)
     assert time.monotonic() - start < 2
     assert isinstance(outcome[0], prestodb.exceptions.PrestoUserError)
@@ -127,9 +113,13 @@ def test_cancelled_call_stops_soon_and_leaves_nothing(fresh: Service) -> None:
     assert checksum(table) == before
 
 
-FILL = """CREATE TABLE iceberg.db.filled WITH ("write.target-file-size-bytes" = 1000000) AS
-SELECT a.id, a.text || CAST(b.id AS varchar) || b.text AS text FROM iceberg.db.t a CROSS JOIN iceberg.db.t b"""
-"""Too many rows to end before the test does, in small files, of which the first is there soon."""
+def fill(source: str) -> str:
+    """Too many rows to end before the test does, in small files, of which the first is there soon."""
+    return (
+        f'CREATE TABLE iceberg.db.filled_{source} WITH ("write.target-file-size-bytes" = 1000000) AS '
+        "SELECT a.id, a.text || CAST(b.id AS varchar) || b.text AS text "
+        f"FROM iceberg.db.{source} a CROSS JOIN iceberg.db.{source} b"
+    )
 
 
 def under_warehouse(service: Service) -> set[str]:
@@ -137,76 +127,83 @@ def under_warehouse(service: Service) -> set[str]:
     return {str(file) for file in folder.rglob("*") if file.is_file() and not file.name.endswith(".crc")}
 
 
-def test_table_of_a_cancelled_query_is_gone_with_its_files(fresh: Service) -> None:
-    fresh.execute("CALL system.clean_data_cache()")
-    fresh.create("t", [wide(0, rows=30_000)])
-    before = under_warehouse(fresh)
-    thread, outcome = in_background(fresh, FILL)
-    eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(fresh) - before), 300)
-    assert httpx.delete(f"{fresh.url}/v1/query/{running_query(fresh)}").status_code == 204
+def test_table_of_a_cancelled_query_is_gone_with_its_files(harmed: Service) -> None:
+    harmed.create("source", [wide(0, rows=30_000)])
+    before, tables = under_warehouse(harmed), harmed.lake().list_tables("db")
+    thread, outcome = in_background(harmed, fill("source"))
+    eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(harmed) - before), 300)
+    assert httpx.delete(f"{harmed.url}/v1/query/{running_query(harmed)}").status_code == 204
     thread.join(timeout=300)
     assert isinstance(outcome[0], prestodb.exceptions.PrestoUserError)
     assert outcome[0].error_name == "USER_CANCELED"
-    eventually(lambda: under_warehouse(fresh) == before, 120)
-    assert fresh.lake().list_tables("db") == [("db", "t")]
+    eventually(lambda: under_warehouse(harmed) == before, 120)
+    assert harmed.lake().list_tables("db") == tables
 
 
-def test_query_that_runs_out_of_time_leaves_no_table(fresh: Service) -> None:
-    fresh.execute("CALL system.clean_data_cache()")
-    fresh.create("t", [wide(0, rows=30_000)])
-    before = under_warehouse(fresh)
-    cursor = fresh.cursor(session_properties={"query_max_execution_time": "10s"})
+def test_query_that_runs_out_of_time_leaves_no_table(harmed: Service) -> None:
+    harmed.create("late", [wide(0, rows=30_000)])
+    before, tables = under_warehouse(harmed), harmed.lake().list_tables("db")
+    cursor = harmed.cursor(session_properties={"query_max_execution_time": "10s"})
     with pytest.raises(prestodb.exceptions.PrestoQueryError) as failed:
-        cursor.execute(FILL)
+        cursor.execute(fill("late"))
         cursor.fetchall()
     assert failed.value.error_name == "EXCEEDED_TIME_LIMIT"
-    eventually(lambda: under_warehouse(fresh) == before, 120)
-    assert fresh.lake().list_tables("db") == [("db", "t")]
+    eventually(lambda: under_warehouse(harmed) == before, 120)
+    assert harmed.lake().list_tables("db") == tables
 
 
-def test_killed_coordinator_leaves_no_half_filled_table(fresh: Service, tmp_path: Path) -> None:
+def test_killed_coordinator_leaves_no_orphan_no_half_filled_table_and_no_process(
+    fresh: Service, tmp_path: Path
+) -> None:
+    """A rewrite and a CREATE TABLE AS die with it, both once they have written files."""
     fresh.execute("CALL system.clean_data_cache()")
-    fresh.create("t", [wide(0, rows=30_000)])
-    before = under_warehouse(fresh)
-    thread, _ = in_background(fresh, FILL)
-    eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(fresh) - before), 300)
+    table, _ = fresh.create("t", [wide(i) for i in range(8)]), fresh.create("source", [wide(0, rows=30_000)])
+    before, files, everything = checksum(table), data_files(table), under_warehouse(fresh)
+    filling, _ = in_background(fresh, fill("source"))
+    eventually(lambda: any("filled" in name and name.endswith(".parquet") for name in under_warehouse(fresh)), 300)
+    rewriting, _ = in_background(fresh, CALL.format("t"))
+    eventually(lambda: data_files(table) != files, 120)
     children = family(fresh.process.pid)
+    assert children
     fresh.process.kill()
     fresh.process.wait()
-    thread.join()
+    rewriting.join()
+    filling.join()
     eventually(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))
-    assert len(fresh.lake().list_tables("db")) == 2
+    assert len(fresh.lake().list_tables("db")) == 3
+
     again = start_service(fresh.etc, fresh.data_dir, tmp_path / "log2")
     try:
-        assert again.execute("SHOW TABLES FROM iceberg.db") == [["t"]]
-        assert again.lake().list_tables("db") == [("db", "t")]
-        assert under_warehouse(again) == before
+        assert sorted(again.execute("SHOW TABLES FROM iceberg.db")) == [["source"], ["t"]]
+        assert checksum(table) == before
+        assert under_warehouse(again) == everything
+        assert again.execute(CALL.format("t"))[0][0] == 8
+        assert checksum(table) == before
     finally:
         assert again.stop(signal.SIGTERM) == 0
 
 
-def test_killed_spark_server_is_a_retriable_error_and_comes_back(fresh: Service) -> None:
-    fresh.execute("CALL system.clean_data_cache()")
-    table = fresh.create("t", [wide(i, rows=300_000) for i in range(8)])
+def test_killed_spark_server_is_a_retriable_error_and_comes_back(harmed: Service) -> None:
+    table = harmed.create("survivor", [wide(i, rows=300_000) for i in range(8)])
     before, files = checksum(table), data_files(table)
-    java = next(child for child in family(fresh.process.pid) if child.name() == "java")
-    thread, outcome = in_background(fresh, CALL.format("t"))
+    java = next(child for child in family(harmed.process.pid) if child.name() == "java")
+    thread, outcome = in_background(harmed, CALL.format("survivor"))
     eventually(lambda: data_files(table) != files)  # earlier than its tasks a new server would just take the call
     java.kill()
     thread.join(timeout=60)
     assert isinstance(outcome[0], prestodb.exceptions.PrestoQueryError)
     assert outcome[0].error_name == "REMOTE_HOST_GONE"
     eventually(lambda: data_files(table) == files)
-    assert fresh.execute(CALL.format("t"))[0][:2] == [8, 1]
+    assert harmed.execute(CALL.format("survivor"))[0][:2] == [8, 1]
     assert checksum(table) == before
     assert data_files(table) >= referenced(table)
 
 
-def test_without_sidecar_a_statement_is_refused_before_it_runs(fresh: Service) -> None:
-    table = fresh.create("t", [wide(i, rows=100) for i in range(6)])
-    guard = next(child for child in family(fresh.process.pid) if "sidecar" in " ".join(child.cmdline()))
+def test_without_sidecar_a_statement_is_refused_before_it_runs(harmed: Service) -> None:
+    table = harmed.create("unguarded", [wide(i, rows=100) for i in range(6)])
+    guard = next(child for child in family(harmed.process.pid) if "sidecar" in " ".join(child.cmdline()))
     guard.kill()
     with pytest.raises(prestodb.exceptions.PrestoQueryError) as refused:
-        fresh.execute(CALL.format("t"))
+        harmed.execute(CALL.format("unguarded"))
     assert refused.value.error_name == "NATIVEPLANCHECKER_CONNECTION_ERROR"
     assert len(table.refresh().metadata.snapshots) == 6

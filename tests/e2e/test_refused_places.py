@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import httpx
 import pytest
 
-from tests.e2e.service import Service, tpch_service
+from tests.e2e.service import Service
 
 HEADERS = {"X-Presto-User": "tester", "X-Presto-Catalog": "tpch", "X-Presto-Schema": "tiny"}
 
@@ -31,8 +29,8 @@ BY_THE_ENGINE = {
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    yield from tpch_service(tmp_path_factory.mktemp("places"))
+def service(quiet_service: Service) -> Service:
+    return quiet_service
 
 
 def run(service: Service, text: str) -> dict[str, object]:

@@ -14,7 +14,7 @@ import httpx
 import prestodb
 import pytest
 
-from tests.e2e.service import ROOT, Service, start_service, write_etc
+from tests.e2e.service import ROOT, Service
 
 pytestmark = pytest.mark.slow
 HEADERS = {"X-Presto-User": "ann"}
@@ -34,11 +34,8 @@ def envoy_binary() -> str:
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    home = tmp_path_factory.mktemp("behind_envoy")
-    running = start_service(write_etc(home / "etc", spark=False), home / "data", home / "log")
-    yield running
-    assert running.stop() == 0, (home / "log").read_text()
+def service(quiet_service: Service) -> Service:
+    return quiet_service
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,14 @@ chooses the cluster of native workers when the last page has no error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from urllib.parse import quote_plus, urlsplit
 
 import httpx
 import pyarrow as pa
 import pytest
 
-from tests.e2e.service import Service, tpch_service
+from tests.e2e.service import Service
 
 pytestmark = pytest.mark.slow
 NATIVE, JAVA = "http://native-router:8080", "http://java-router:8080"
@@ -31,8 +31,8 @@ CLIENT = {
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    yield from tpch_service(tmp_path_factory.mktemp("router"))
+def service(quiet_service: Service) -> Service:
+    return quiet_service
 
 
 class Router:

@@ -35,8 +35,8 @@ class PlainExecution:
 
 
 @pytest.fixture
-def spark(lake: Any, tmp_path: Path) -> Iterator[Any]:
-    settings = SparkSettings(work_dir=tmp_path / "spark", master="local[2]", driver_memory="1g")
+def spark(lake: Any, spark_engine: Any, tmp_path: Path) -> Iterator[Any]:
+    settings = SparkSettings(work_dir=tmp_path / "spark", remote=spark_engine.connect().server.url)
     engine = SparkEngine(settings, spark_properties(lake.connector.settings))
     yield engine
     engine.stop()

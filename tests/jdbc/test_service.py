@@ -2,52 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import prestodb
 import pyarrow as pa
 import pytest
 
-from tests.e2e.service import Service, start_service, write_etc
-from tests.jdbc.described import URLS
+from tests.e2e.service import Service
 from tests.mariadb import PASSWORD
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def service(postgres: str, mariadb: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    home = tmp_path_factory.mktemp("jdbc_service")
-    etc = write_etc(home / "etc")
-    address = postgres.split("@")[1]
-    (etc / "catalog" / "pg.properties").write_text(
-        f"connector.name=postgresql\nconnection-url=jdbc:postgresql://{address}\n"
-        "connection-user=postgres\nconnection-password=open-sesame\n"
-    )
-    (etc / "catalog" / "maria.properties").write_text(
-        f"connector.name=mariadb\nconnection-url=jdbc:mariadb://{mariadb}/\nconnection-user=reader\n"
-        f"connection-password-file={home / 'secret'}\n"
-    )
-    (home / "secret").write_text(f"{PASSWORD}\n")
-    for name in ("sqlserver", "oracle", "db2"):
-        (etc / "catalog" / f"{name}.properties").write_text(
-            f"connector.name={name}\nconnection-url={URLS[name].replace('db.example.com', '127.0.0.1')}\n"
-            "connection-user=reader\nconnection-password=open-sesame\n"
-        )
-    with (etc / "config.properties").open("a") as config:
-        config.write("optimizer.inequality-join-pushdown-enabled=true\n")
-    service = start_service(etc, home / "data", home / "log")
-    try:
-        yield service
-    finally:
-        assert service.stop() == 0, (home / "log").read_text()
-        kept = [
-            file for file in home.rglob("*") if file.is_file() and etc not in file.parents and file.name != "secret"
-        ]
-        shown = [
-            file for file in kept if any(word in file.read_bytes() for word in (b"open-sesame", PASSWORD.encode()))
-        ]
-        assert shown == []
+def service(whole_service: Service, mariadb: str) -> Service:
+    """The shared service; without a MariaDB these tests are left out."""
+    return whole_service
 
 
 def test_iceberg_joins_postgresql_on_spark(service: Service) -> None:

@@ -14,7 +14,7 @@ import pytest
 from coordinator.connectors.iceberg.sample import create_sample
 from tests.data_sets.scale import scale
 from tests.data_sets.ssb import generate_tpch
-from tests.e2e.service import ROOT, Service, start_service, write_etc
+from tests.e2e.service import ROOT, Service
 
 
 @pytest.fixture(scope="session")
@@ -25,14 +25,11 @@ def tpch_files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(scope="session")
-def queries(tpch_files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service over ``iceberg.tpch``, each table of two data files; the native checker is on."""
-    home = tmp_path_factory.mktemp("queries")
-    running = start_service(write_etc(home / "etc"), home / "data", home / "log")
+def queries(tpch_files: list[Path], whole_service: Service) -> Service:
+    """The shared service with ``iceberg.tpch``, each table of two data files; the native checker is on."""
     for file in tpch_files:
-        create_sample("iceberg", home / "data", "tpch", file.stem, pq.read_table(file), 2)
-    yield running
-    assert running.stop() == 0, (home / "log").read_text()
+        create_sample("iceberg", whole_service.data_dir, "tpch", file.stem, pq.read_table(file), 2)
+    return whole_service
 
 
 @pytest.fixture(scope="session")

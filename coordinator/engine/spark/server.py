@@ -159,7 +159,6 @@ def _java_arguments(settings: SparkSettings, conf: Mapping[str, str], class_path
         f"-Xmx{settings.driver_memory}",
         "-XX:+IgnoreUnrecognizedVMOptions",
         "-XX:+UseParallelGC" if (os.cpu_count() or 1) <= 2 else "-XX:+UseG1GC",
-        "-XX:TieredStopAtLevel=4",
         "-Xshare:auto",
         *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENS),
         "--enable-native-access=ALL-UNNAMED",

@@ -1,0 +1,76 @@
+"""The two services that tests share: one with everything, one that never starts Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.e2e.service import Service, start_service, write_etc
+from tests.jdbc.described import URLS
+from tests.mariadb import PASSWORD
+
+AWAY = ("sqlserver", "oracle", "db2")
+"""Catalogs whose databases do not answer."""
+
+
+@contextmanager
+def whole_service(home: Path, postgres: str, mariadb: str | None) -> Iterator[Service]:
+    """Catalogs ``iceberg``, ``tpch``, ``pg``, ``maria`` and those that are away; no secret stands in what it wrote."""
+    etc = write_etc(home / "etc")
+    catalogs = {"tpch": "connector.name=tpch\n", "pg": _postgres(postgres)}
+    if mariadb is not None:
+        catalogs["maria"] = _mariadb(mariadb, home / "secret")
+    for name in AWAY:
+        catalogs[name] = _away(name)
+    for name, text in catalogs.items():
+        (etc / "catalog" / f"{name}.properties").write_text(text)
+    with (etc / "config.properties").open("a") as config:
+        config.write("optimizer.inequality-join-pushdown-enabled=true\n")
+    service = start_service(etc, home / "data", home / "log")
+    try:
+        yield service
+    finally:
+        _stop(service, home)
+    kept = [file for file in home.rglob("*") if file.is_file() and etc not in file.parents and file.name != "secret"]
+    secrets = (b"open-sesame", PASSWORD.encode())
+    assert [file for file in kept if any(word in file.read_bytes() for word in secrets)] == []
+
+
+@contextmanager
+def quiet_service(home: Path) -> Iterator[Service]:
+    """Catalogs ``iceberg`` and ``tpch``; Spark is never started."""
+    etc = write_etc(home / "etc", spark=False)
+    (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
+    service = start_service(etc, home / "data", home / "log")
+    try:
+        yield service
+    finally:
+        _stop(service, home)
+
+
+def _stop(service: Service, home: Path) -> None:
+    code, log = service.stop(), (home / "log").read_text()
+    assert code == 0, log
+    assert "Traceback" not in log, log
+
+
+def _postgres(url: str) -> str:
+    address = url.split("@")[1]
+    return (
+        f"connector.name=postgresql\nconnection-url=jdbc:postgresql://{address}\n"
+        "connection-user=postgres\nconnection-password=open-sesame\n"
+    )
+
+
+def _mariadb(address: str, secret: Path) -> str:
+    secret.write_text(f"{PASSWORD}\n")
+    return (
+        f"connector.name=mariadb\nconnection-url=jdbc:mariadb://{address}/\nconnection-user=reader\n"
+        f"connection-password-file={secret}\n"
+    )
+
+
+def _away(name: str) -> str:
+    url = URLS[name].replace("db.example.com", "127.0.0.1")
+    return f"connector.name={name}\nconnection-url={url}\nconnection-user=reader\nconnection-password=open-sesame\n"

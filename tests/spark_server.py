@@ -1,0 +1,35 @@
+"""The embedded Spark server of all tests that need one and no service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from coordinator.connectors.jdbc.dialects import DIALECTS
+from coordinator.engine.spark.engine import SparkEngine
+from coordinator.engine.spark.settings import DEFAULT_PACKAGES, SparkSettings
+from tests.engine_local.test_local_engine import Run
+from tests.mariadb import PASSWORD
+
+
+@contextmanager
+def shared_engine(home: Path) -> Iterator[SparkEngine]:
+    """Without catalogs; when tests read databases through it, no password stands in what it wrote."""
+    (home / "events").mkdir()
+    shown = {"spark.eventLog.enabled": "true", "spark.eventLog.compress": "false"}
+    conf = shown | {"spark.eventLog.dir": (home / "events").as_uri()}
+    packages = (*DEFAULT_PACKAGES, DIALECTS["mariadb"].driver_package)
+    engine = SparkEngine(SparkSettings(home / "spark", driver_memory="1g", conf=conf, packages=packages), {})
+    with pytest.MonkeyPatch.context() as patch:
+        # A machine's zone must not be seen in what a driver reads.
+        patch.setenv("TZ", "America/New_York")
+        # Not while a test waits for what runs in a database.
+        list(engine.run("SELECT 1", Run()))  # type: ignore[arg-type]
+    yield engine
+    engine.stop()
+    secrets = [secret.encode() for secret in ("open-sesame", PASSWORD)]
+    written = [file for file in home.rglob("*") if file.is_file()]
+    assert [file for file in written if any(secret in file.read_bytes() for secret in secrets)] == []
