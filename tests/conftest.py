@@ -25,8 +25,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """Tests of a group stay together, those of other files with their file; what takes longest comes first."""
     groups = {item: _group(item) for item in items}
     sizes = Counter(group for item, group in groups.items() if item.get_closest_marker("slow"))
@@ -34,6 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: first.get(groups[item], -sizes[groups[item]]))
     for item, group in groups.items():
         item.add_marker(pytest.mark.xdist_group(group))
+    return (yield)
 
 
 def _group(item: pytest.Item) -> str:

@@ -11,7 +11,7 @@ import pytest
 from coordinator.connectors.jdbc.dialects import DIALECTS
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.settings import DEFAULT_PACKAGES, SparkSettings
-from tests.engine_local.test_local_engine import Run
+from tests.execution import FakeExecution
 from tests.mariadb import PASSWORD
 
 
@@ -27,7 +27,7 @@ def shared_engine(home: Path) -> Iterator[SparkEngine]:
         # A machine's zone must not be seen in what a driver reads.
         patch.setenv("TZ", "America/New_York")
         # Not while a test waits for what runs in a database.
-        list(engine.run("SELECT 1", Run()))  # type: ignore[arg-type]
+        list(engine.run("SELECT 1", FakeExecution()))  # type: ignore[arg-type]
     yield engine
     engine.stop()
     secrets = [secret.encode() for secret in ("open-sesame", PASSWORD)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,40 +20,14 @@ from coordinator.planner.query import plan_query
 from coordinator.unparser import work_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
-
-
-class Run:
-    """An execution without a query; cancel() ends it."""
-
-    query_id = "test"
-    session = Session(user="test")
-
-    def __init__(self) -> None:
-        self.callbacks: list[Callable[[], None]] = []
-        self.cancelled = False
-
-    def check_cancelled(self) -> None:
-        if self.cancelled:
-            raise ProcessionError(ErrorCode.USER_CANCELED, "Query was canceled")
-
-    def on_cancel(self, callback: Callable[[], None]) -> None:
-        self.callbacks.append(callback)
-
-    def report_progress(self, progress: Any) -> None: ...
-
-    def set_update_count(self, count: int) -> None: ...
-
-    def cancel(self) -> None:
-        self.cancelled = True
-        for callback in self.callbacks:
-            callback()
+from tests.execution import FakeExecution
 
 
 def batches(text: str) -> list[pa.RecordBatch]:
     plan = plan_query(None, text, Session(user="test"), Catalogs([]))
     work = work_of(plan.root, catalog_table)
     assert isinstance(work, RunLocally)
-    return list(LocalEngine().run(work.sql, Run()))
+    return list(LocalEngine().run(work.sql, FakeExecution()))
 
 
 def answer(text: str) -> pa.Table:
@@ -126,11 +99,11 @@ def test_arrow_types_follow_the_table() -> None:
 @pytest.mark.parametrize("sql", ["SELECT * FROM '/etc/passwd'", "COPY (SELECT 1) TO 'x.csv'", "SET threads = 8"])
 def test_files_and_settings_are_out_of_reach(sql: str) -> None:
     with pytest.raises(ProcessionError):
-        list(LocalEngine().run(sql, Run()))
+        list(LocalEngine().run(sql, FakeExecution()))
 
 
 def test_cancelling_interrupts() -> None:
-    run = Run()
+    run = FakeExecution()
     timer = threading.Timer(0.3, run.cancel)
     timer.start()
     with pytest.raises(ProcessionError) as caught:
@@ -145,10 +118,10 @@ def test_inputs_are_read_under_their_names(tmp_path: Path) -> None:
     arrow = ArrowInput("procession_a_1", pa.table({"k": [2, 3], "w": [20, 30]}))
     sql = "SELECT a.v, b.w FROM procession_a_0 a JOIN procession_a_1 b ON a.k = b.k"
     engine = LocalEngine()
-    found = pa.Table.from_batches(engine.run(sql, Run(), (parquet, arrow)))
+    found = pa.Table.from_batches(engine.run(sql, FakeExecution(), (parquet, arrow)))
     assert found.to_pylist() == [{"v": "b", "w": 20}]
     with pytest.raises(ProcessionError):
-        list(engine.run("SELECT * FROM procession_a_1", Run()))
+        list(engine.run("SELECT * FROM procession_a_1", FakeExecution()))
 
 
 def test_too_many_blocks_within_each_other_are_refused() -> None:
@@ -158,6 +131,6 @@ def test_too_many_blocks_within_each_other_are_refused() -> None:
     for _ in range(1200):
         sql = f"SELECT x FROM ({sql})"
     with pytest.raises(ProcessionError, match="statement is too large") as refused:
-        list(engine.run(sql, Run()))
+        list(engine.run(sql, FakeExecution()))
     assert refused.value.code is ErrorCode.SYNTAX_ERROR
     engine.close()

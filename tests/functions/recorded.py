@@ -25,7 +25,7 @@ from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ProcessionError
 from shared.plan.types import parse_type
 from shared.spi.session import Session
-from tests.queries.test_semantics import Run
+from tests.execution import FakeExecution
 
 _DATA = Path(__file__).parents[1] / "data"
 Answer = dict[str, Any]
@@ -53,7 +53,7 @@ def answer(sql: str, engine: LocalEngine, checkers: PlanCheckers) -> Answer:
             case ReturnRows():
                 batches = iter([rows_to_batch(planned.columns, planned.work.rows)])
             case RunLocally():
-                batches = engine.run(planned.work.sql, Run())
+                batches = engine.run(planned.work.sql, FakeExecution())
             case other:
                 raise AssertionError(f"not answered here: {other}")
         rows = [row for batch in batches for row in json.loads(b"[" + encode_rows(batch, kinds, False) + b"]")]

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from coordinator.engine.local import LocalEngine
+from tests.execution import FakeExecution as Execution
 from tests.functions.aggregate_cases import AGGREGATES, EMPTY, ROWS, WINDOWS
 from tests.functions.cases import CASES, FAILURES
 from tests.functions.geometry_cases import GEOMETRY, GEOMETRY_AGGREGATES
 from tests.functions.merge_cases import MERGES, statement
 from tests.functions.runner import Run, answer, answers, columns, wrong
-from tests.queries.test_semantics import Run as Execution
 
 
 @pytest.fixture(scope="module")

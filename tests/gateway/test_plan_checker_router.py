@@ -82,7 +82,7 @@ ONLY_VELOX_REFUSES = "SELECT CAST(name AS char(3)) FROM nation"
 
 @pytest.fixture(scope="module")
 def router(service: Service) -> Router:
-    service.lake().create_namespace("db")
+    service.lake().create_namespace_if_not_exists("db")
     service.lake().create_table("db.kept", schema=pa.schema([("nationkey", pa.int64())]))
     return Router(service.url)
 

@@ -23,31 +23,12 @@ from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import Property
 from shared.spi.session import Session
+from tests.execution import FakeExecution
 
 PROPERTIES = {
     "enable_global_late_materialization": "true",
     "global_late_materialization_cost_based": "false",
 }
-
-
-@dataclass
-class Execution:
-    """An Execution that nobody cancels."""
-
-    query_id: str = "20260101_000000_00001_tests"
-    session: Session = field(default_factory=lambda: Session(user="test"))
-    read: int = 0
-
-    def report_progress(self, progress: Any) -> None:
-        self.read = progress.processed_bytes
-
-    def set_update_count(self, count: int) -> None: ...
-
-    def check_cancelled(self) -> None: ...
-
-    def kill(self, message: str) -> None: ...
-
-    def on_cancel(self, callback: Any) -> None: ...
 
 
 @dataclass
@@ -140,7 +121,7 @@ def run(
             "ref": pa.array([p[2] for p in positions], pa.int64()),
         }
     )
-    spark, execution = FirstPass(rows, lake), Execution()
+    spark, execution = FirstPass(rows, lake), FakeExecution()
     made = work or planned(lake, QUERY)
     batches: list[Any] = list(fetch_rows(made, execution, spark, catalogs(lake)))
     found = [row for batch in batches for row in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
@@ -161,7 +142,7 @@ def test_rows_in_any_order_with_duplicates_and_gaps(lake: Any, table: Any) -> No
     ]
     rows, _, execution = run(lake, wanted)
     assert rows == [(i, None if i is None else f"n{i}", None if i is None else "x") for i, _, _ in wanted]
-    assert execution.read > 0
+    assert execution.processed_bytes > 0
 
 
 def test_files_by_number(lake: Any, table: Any) -> None:
@@ -181,14 +162,14 @@ def test_an_unknown_number_is_one_pass_instead(lake: Any, table: Any) -> None:
 def test_only_rows_without_a_position(lake: Any, table: Any) -> None:
     rows, _, execution = run(lake, [(None, None, None)] * 3)
     assert rows == [(None, None, None)] * 3
-    assert execution.read == 0
+    assert execution.processed_bytes == 0
 
 
 def test_no_rows_no_second_pass(lake: Any, table: Any) -> None:
     rows, spark, execution = run(lake, [])
     assert rows == []
     assert len(spark.asked) == 1
-    assert execution.read == 0
+    assert execution.processed_bytes == 0
 
 
 def test_positions_outlive_a_rewrite(lake: Any, table: Any) -> None:
@@ -231,7 +212,7 @@ def test_the_first_pass_ends_when_it_gives_too_many(lake: Any, table: Any) -> No
     """What follows is not asked for: declining costs the beginning of a pass, however many rows there are."""
     work = replace(planned(lake, QUERY), max_rows=25)
     spark = Endless(pa.table({"id": range(10), "source": ["x"] * 10, "ref": range(10)}), lake)
-    found = fetch_rows(work, Execution(), spark, catalogs(lake))
+    found = fetch_rows(work, FakeExecution(), spark, catalogs(lake))
     next(found)
     assert spark.given == {work.first.sql: 3, work.otherwise.sql: 1}
     assert spark.ended == [work.first.sql]
@@ -241,7 +222,7 @@ def test_explain_analyze_is_told_what_was_fetched(lake: Any, table: Any) -> None
     a, b, _ = files(lake)
     operators: list[Operator] = []
     rows = pa.table({"id": [7, 102, 7], "source": [a, b, a], "ref": [7, 2, 7]})
-    list(fetch_rows(planned(lake, QUERY), Execution(), FirstPass(rows, lake), catalogs(lake), operators))
+    list(fetch_rows(planned(lake, QUERY), FakeExecution(), FirstPass(rows, lake), catalogs(lake), operators))
     (fetch,) = operators
     assert fetch.name == "Fetch"
     assert {name: fetch.metrics[name] for name in ("rows", "files", "files scanned again")} == {
@@ -288,4 +269,4 @@ def test_only_files_with_many_rows_are_scanned_again(
     rows, _, execution = run(lake, wanted)
     assert rows == [(i, f"n{i}", "x") for i, _, _ in wanted]
     assert lake.workers.tasks == tasks
-    assert execution.read > 0
+    assert execution.processed_bytes > 0

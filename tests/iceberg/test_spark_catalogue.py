@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,25 +20,10 @@ from shared.errors import ErrorLocation, ProcessionError
 from shared.properties import Property
 from shared.spi.procedure import ProcedureContext
 from shared.spi.session import Session
+from tests.execution import FakeExecution
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 NAME = "both"
-
-
-@dataclass
-class Watched:
-    """An Execution that nobody cancels."""
-
-    query_id: str = "20260101_000000_00003_tests"
-    session: Session = field(default_factory=lambda: Session(user="test"))
-
-    def report_progress(self, progress: Any) -> None: ...
-
-    def set_update_count(self, count: int) -> None: ...
-
-    def check_cancelled(self) -> None: ...
-
-    def on_cancel(self, callback: Callable[[], None]) -> None: ...
 
 
 class Both:
@@ -60,7 +44,7 @@ class Both:
         self.other.create_namespace("db")
 
     def sql(self, text: str) -> list[dict[str, Any]]:
-        return [dict(row) for row in self.engine.workers(Watched()).run_sql(text)]
+        return [dict(row) for row in self.engine.workers(FakeExecution()).run_sql(text)]
 
     def table(self, name: str) -> Any:
         return self.other.load_table(f"db.{name}")
@@ -74,7 +58,7 @@ class Both:
         arguments = {a.name: given.get(a.name, a.default) for a in found.declaration.arguments}
         arguments |= {"schema": "db", "table_name": name}
         work = CallProcedure(self.name, procedure, found.declaration.kind, arguments, location=ErrorLocation(1, 1))
-        workers = self.engine.workers(Watched())
+        workers = self.engine.workers(FakeExecution())
         context = ProcedureContext(Session(user="test"), self.name, workers, datetime.now(UTC))
         columns = [column.name for column in found.declaration.output]
         return [dict(zip(columns, row, strict=True)) for row in run_procedure(found, work, context).rows]

@@ -15,8 +15,8 @@ import pytest
 
 from coordinator.connectors.iceberg.connector import IcebergConnector
 from shared.properties import Property
+from tests.execution import FakeExecution
 from tests.iceberg.java_tables import seen_by_spark
-from tests.iceberg.test_spark_catalogue import Watched
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 NAME = "expiring"
@@ -42,13 +42,13 @@ class Tables:
         properties = {k: Property(k, v, Path("x.properties"), 2) for k, v in values.items()}
         lake.connector = IcebergConnector(NAME, properties)
         # Workers of Spark do not find relative paths: kernels run here, and statements in Spark.
-        self.local, lake.workers = lake.workers, engine.workers(Watched())
+        self.local, lake.workers = lake.workers, engine.workers(FakeExecution())
 
     def sql(self, text: str) -> list[dict[str, Any]]:
-        return [dict(row) for row in self.engine.workers(Watched()).run_sql(text)]
+        return [dict(row) for row in self.engine.workers(FakeExecution()).run_sql(text)]
 
     def rows(self, name: str) -> Any:
-        return pa.Table.from_batches(self.engine.run(f"SELECT * FROM {NAME}.fx.{name}", Watched()))
+        return pa.Table.from_batches(self.engine.run(f"SELECT * FROM {NAME}.fx.{name}", FakeExecution()))
 
     def location(self, name: str, new: str | None = None) -> str:
         """Where the table's metadata is; ``new`` sets it."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from coordinator.connectors.iceberg.properties import spark_properties
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import NewColumn, TableCreation
-from shared.spi.session import Session
+from tests.execution import FakeExecution
 from tests.iceberg.reachable import needed, plain
 from tests.iceberg.test_concurrency import meanwhile
 
@@ -21,22 +20,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 # What each commit makes new, and what the metastore keeps for itself.
 OWN = {"metadata_location", "previous_metadata_location", "transient_lastDdlTime", "touched", "last_modified_by"}
 OWN |= {"last_modified_time"}
-
-
-@dataclass
-class Watched:
-    """An Execution that nobody cancels."""
-
-    query_id: str = "20260101_000000_00009_tests"
-    session: Session = field(default_factory=lambda: Session(user="test"))
-
-    def report_progress(self, progress: Any) -> None: ...
-
-    def set_update_count(self, count: int) -> None: ...
-
-    def check_cancelled(self) -> None: ...
-
-    def on_cancel(self, callback: Callable[[], None]) -> None: ...
 
 
 class Java:
@@ -49,7 +32,7 @@ class Java:
             engine.connect().session.conf.set(name, value)
 
     def sql(self, text: str) -> list[dict[str, Any]]:
-        return [dict(row) for row in self.engine.workers(Watched()).run_sql(text)]
+        return [dict(row) for row in self.engine.workers(FakeExecution()).run_sql(text)]
 
     def ids(self, name: str) -> list[int]:
         return sorted(row["id"] for row in self.sql(f"SELECT id FROM hived.db.{name}"))
@@ -66,7 +49,7 @@ def java(hive_lake: Any, spark_engine: Any) -> Iterator[Java]:
 def table(request: pytest.FixtureRequest, java: Java) -> str:
     """Made by us, through Spark where it is of version 3, and filled by Iceberg Java in commits with deletes."""
     name = f"{request.node.originalname}_{request.param}"
-    java.lake.workers.run_sql = java.engine.workers(Watched()).run_sql
+    java.lake.workers.run_sql = java.engine.workers(FakeExecution()).run_sql
     java.lake.workers.before = lambda _kernel, _number: None
     columns = (NewColumn("id", "bigint"), NewColumn("p", "varchar"))
     properties = {"format-version": str(request.param), "partitioning": ["p"], "sorted_by": ["id"]}

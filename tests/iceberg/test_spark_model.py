@@ -26,8 +26,8 @@ from coordinator.connectors.iceberg.properties import spark_properties
 from coordinator.connectors.iceberg.rewrite import copying, sorted_writes
 from coordinator.engine.spark.kernels import scratch, sorting
 from shared.errors import ProcessionError
+from tests.execution import FakeExecution
 from tests.iceberg.racing import rewrite_beside
-from tests.iceberg.test_spark_catalogue import Watched
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 NAME = "rivals"
@@ -50,7 +50,7 @@ class Rivals:
     engine: Any
 
     def sql(self, text: str) -> list[dict[str, Any]]:
-        return [dict(row) for row in self.engine.workers(Watched()).run_sql(text)]
+        return [dict(row) for row in self.engine.workers(FakeExecution()).run_sql(text)]
 
 
 @pytest.fixture(scope="module")

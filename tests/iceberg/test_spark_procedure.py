@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -21,28 +20,10 @@ from coordinator.engine.spark.engine import SparkEngine
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.blocks import encode_constant
 from shared.plan.expressions import Call, Constant, Signature, StaticFunctionHandle, Variable
-from shared.spi.session import Session
+from tests.execution import FakeExecution
 from tests.iceberg.java_tables import seen_by_spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-
-@dataclass
-class Watched:
-    """An Execution that can be cancelled."""
-
-    query_id: str = "20260101_000000_00002_tests"
-    session: Session = field(default_factory=lambda: Session(user="test"))
-    callbacks: list[Callable[[], None]] = field(default_factory=list)
-
-    def report_progress(self, progress: Any) -> None: ...
-
-    def set_update_count(self, count: int) -> None: ...
-
-    def check_cancelled(self) -> None: ...
-
-    def on_cancel(self, callback: Callable[[], None]) -> None:
-        self.callbacks.append(callback)
 
 
 class SparkLake:
@@ -52,7 +33,7 @@ class SparkLake:
         self.lake = lake
         self.engine = engine
         self.local = lake.workers
-        lake.workers = engine.workers(Watched())
+        lake.workers = engine.workers(FakeExecution())
 
     @contextmanager
     def local_kernels(self) -> Iterator[None]:
@@ -64,10 +45,10 @@ class SparkLake:
             self.lake.workers = of_spark
 
     def sql(self, text: str) -> pa.Table:
-        return pa.Table.from_batches(self.engine.run(text, Watched()))
+        return pa.Table.from_batches(self.engine.run(text, FakeExecution()))
 
     def change(self, text: str) -> None:
-        assert not any(batch.num_rows for batch in self.engine.run(text, Watched()))
+        assert not any(batch.num_rows for batch in self.engine.run(text, FakeExecution()))
 
     def table(self, name: str) -> Any:
         return self.lake.other.load_table(f"fx.{name}")
@@ -261,7 +242,7 @@ def test_partial_progress_and_bloom_filters(fx: SparkLake) -> None:
 
 
 def test_a_statement_that_runs_while_it_is_sent_can_be_cancelled(fx: SparkLake) -> None:
-    watched = Watched()
+    watched = FakeExecution()
     workers = fx.engine.workers(watched)
     failures: list[ProcessionError] = []
 
@@ -277,8 +258,7 @@ def test_a_statement_that_runs_while_it_is_sent_can_be_cancelled(fx: SparkLake) 
     thread.start()
     time.sleep(2)
     started = time.monotonic()
-    for callback in watched.callbacks:
-        threading.Thread(target=callback, daemon=True).start()
+    watched.cancel()
     thread.join(timeout=15)
     assert not thread.is_alive()
     assert time.monotonic() - started < 5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +12,9 @@ import pytest
 from coordinator.connectors.iceberg.properties import spark_properties
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.settings import SparkSettings
-from shared.spi.session import Session
+from tests.execution import FakeExecution
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-
-@dataclass
-class PlainExecution:
-    """An Execution that nobody cancels."""
-
-    query_id: str = "20260101_000000_00001_tests"
-    session: Session = field(default_factory=lambda: Session(user="test"))
-
-    def report_progress(self, progress: Any) -> None: ...
-
-    def set_update_count(self, count: int) -> None: ...
-
-    def check_cancelled(self) -> None: ...
-
-    def on_cancel(self, callback: Any) -> None: ...
 
 
 @pytest.fixture
@@ -54,7 +37,7 @@ def test_rewritten_on_spark_and_read_by_iceberg_java(lake: Any, spark: Any, fore
     foreign.delete_positions(lake.table("t"), {path: [0, 50]})
     foreign.delete_equal(lake.table("t"), pa.table({"id": pa.array([333], pa.int64())}))
     query = "SELECT count(*), sum(id), count(DISTINCT name), min(id) FROM lab.db.t"
-    execution: Any = PlainExecution()
+    execution: Any = FakeExecution()
     before = pa.Table.from_batches(spark.run(query, execution)).to_pylist()
     lake.workers = spark.workers(execution)
     result = lake.rewrite("t")

@@ -17,7 +17,7 @@ from shared.spi.catalog_changes import CatalogChange, ViewCreation, ViewRemoval,
 from shared.spi.connector import ViewColumn, ViewMetadata
 from shared.spi.procedure import ProcedureContext
 from shared.spi.session import Session
-from tests.iceberg.test_spark_catalogue import Watched
+from tests.execution import FakeExecution
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 NAME = "viewed"
@@ -39,14 +39,14 @@ class Viewed:
             engine.connect().session.conf.set(name, value)
 
     def sql(self, text: str) -> list[tuple[Any, ...]]:
-        return [tuple(row.values()) for row in self.engine.workers(Watched()).run_sql(text)]
+        return [tuple(row.values()) for row in self.engine.workers(FakeExecution()).run_sql(text)]
 
     def views(self) -> list[str]:
         """What Spark lists, without the temporary views that others made in its session."""
         return [name for _, name, temporary in self.sql(f"SHOW VIEWS IN {NAME}.db") if not temporary]
 
     def change(self, change: CatalogChange) -> None:
-        workers = self.engine.workers(Watched())
+        workers = self.engine.workers(FakeExecution())
         self.connector.change(change, ProcedureContext(Session(user="test"), NAME, workers, datetime.now(UTC)))
 
 

@@ -12,7 +12,6 @@ import sqlalchemy as sa
 
 from coordinator.connectors.registry import Catalogs
 from shared.errors import ProcessionError
-from tests.engine_local.test_local_engine import Run
 from tests.jdbc.conftest import catalog_config
 
 SECRET = "open-sesame"
@@ -29,18 +28,6 @@ GRANT USAGE ON SCHEMA faults TO reader, locked;
 GRANT SELECT ON faults.many, faults.few, faults.slow TO reader, locked;
 ANALYZE faults.many; ANALYZE faults.few; ANALYZE faults.secret;
 """
-
-
-class Query(Run):
-    """Ends as a real one does: each callback on a thread of its own."""
-
-    def cancel(self) -> None:
-        self.cancelled = True
-        threads = [threading.Thread(target=callback) for callback in self.callbacks]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
 
 
 def admin_of(url: str) -> sa.Engine:

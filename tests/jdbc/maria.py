@@ -18,7 +18,7 @@ from coordinator.engine.local import LocalEngine
 from coordinator.validation.plan_statement import plan_statement
 from shared.properties import Property
 from shared.spi.session import Session
-from tests.engine_local.test_local_engine import Run
+from tests.execution import FakeExecution
 from tests.mariadb import PASSWORD, mariadb_server
 
 TABLES = r"""
@@ -101,7 +101,7 @@ def catalogs_of(address: str, **more: str) -> Catalogs:
 def rows(catalogs: Catalogs, text: str, properties: dict[str, str]) -> list[str]:
     planned = plan_statement(text, replace(SESSION, properties=properties), catalogs, PlanCheckers())
     executor = Executor(catalogs, ENGINE, None, lambda _: "")  # type: ignore[arg-type]
-    batches = executor.execute(planned, Run())  # type: ignore[arg-type]
+    batches = executor.execute(planned, FakeExecution())  # type: ignore[arg-type]
     found: list[str] = []
     for batch in batches:
         cells = zip(*(column.to_pylist() for column in batch.columns), strict=True)

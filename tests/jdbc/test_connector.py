@@ -18,7 +18,7 @@ from coordinator.unparser import work_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import ConfigurationError
 from shared.spi.session import Session
-from tests.engine_local.test_local_engine import Run
+from tests.execution import FakeExecution
 from tests.jdbc.conftest import catalog_config
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ SESSION = Session(user="test", catalog="pg", schema="shop")
 def query(catalogs: Catalogs, text: str) -> list[tuple[Any, ...]]:
     work = work_of(plan_query(None, text, SESSION, catalogs).root, catalogs.relation)
     assert isinstance(work, RunLocally)
-    run = Run()
+    run = FakeExecution()
     with arrow_inputs(work.inputs, catalogs, run) as inputs:
         table = pa.Table.from_batches(LocalEngine().run(work.sql, run, inputs))
     return [tuple(row.values()) for row in table.to_pylist()]
@@ -97,7 +97,7 @@ def test_secrets_are_for_the_engine_alone(postgres: str) -> None:
     catalogs = Catalogs([catalog_config(postgres, **{"connection-password": "open sesame"})])
     work = work_of(plan_query(None, "SELECT id FROM kinds", SESSION, catalogs).root, catalogs.relation)
     assert "sesame" not in repr(work)
-    with spark_inputs(work.inputs, catalogs, Run()) as (made,):
+    with spark_inputs(work.inputs, catalogs, FakeExecution()) as (made,):
         assert made.options["password"] == "open sesame"
         assert "sesame" not in repr(made)
 

@@ -16,7 +16,7 @@ from coordinator.planner.planned_statement import PlannedStatement, RunLocally
 from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
-from tests.engine_local.test_local_engine import Run
+from tests.execution import FakeExecution
 from tests.jdbc.faults import SECRET, admin_of, close, failure, in_thread, reader_of, sessions, wait_for_query
 
 pytestmark = pytest.mark.slow
@@ -45,9 +45,9 @@ def planned(catalogs: Catalogs, text: str, **properties: str) -> PlannedStatemen
     return found
 
 
-def run(catalogs: Catalogs, statement: PlannedStatement, execution: Run | None = None) -> int:
+def run(catalogs: Catalogs, statement: PlannedStatement, execution: FakeExecution | None = None) -> int:
     executor = Executor(catalogs, LocalEngine(), None, lambda _: "")  # type: ignore[arg-type]
-    return sum(batch.num_rows for batch in executor.execute(statement, execution or Run()))  # type: ignore[arg-type]
+    return sum(batch.num_rows for batch in executor.execute(statement, execution or FakeExecution()))  # type: ignore[arg-type]
 
 
 def test_a_table_without_permission(catalogs: Catalogs) -> None:
@@ -114,7 +114,7 @@ def test_a_session_that_is_killed_in_mid_query(catalogs: Catalogs, admin: sa.Eng
 def test_a_session_that_is_killed_between_two_pages(catalogs: Catalogs, admin: sa.Engine) -> None:
     statement = planned(catalogs, "SELECT a.k, b.w FROM many a JOIN few b ON a.k = b.k OR a.k > 5000")
     executor = Executor(catalogs, LocalEngine(), None, lambda _: "")  # type: ignore[arg-type]
-    rows = executor.execute(statement, Run())  # type: ignore[arg-type]
+    rows = executor.execute(statement, FakeExecution())  # type: ignore[arg-type]
     next(rows)
     with admin.connect() as connection:
         connection.exec_driver_sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'")
@@ -124,10 +124,10 @@ def test_a_session_that_is_killed_between_two_pages(catalogs: Catalogs, admin: s
 
 
 def test_a_cancelled_statement_ends_its_remote_query(catalogs: Catalogs, admin: sa.Engine) -> None:
-    statement, execution = planned(catalogs, "SELECT * FROM slow"), Run()
+    statement, execution = planned(catalogs, "SELECT * FROM slow"), FakeExecution()
     thread, failures = in_thread(lambda: run(catalogs, statement, execution))
     wait_for_query(admin, "FETCH", failures)
-    execution.cancel()
+    execution.cancel(wait=True)
     thread.join(timeout=60)
     assert not thread.is_alive()
     (told,) = failures
@@ -166,17 +166,17 @@ def test_many_rows_arrive_by_adbc_as_few_do_by_a_cursor(catalogs: Catalogs, admi
     assert run(catalogs, both) == 60_020
     # Given up after the first batch.
     executor = Executor(catalogs, LocalEngine(), None, lambda _: "")  # type: ignore[arg-type]
-    rows = executor.execute(both, Run())  # type: ignore[arg-type]
+    rows = executor.execute(both, FakeExecution())  # type: ignore[arg-type]
     next(rows)
     rows.close()  # type: ignore[attr-defined]
 
 
 def test_the_remote_session_has_the_name_of_the_statement(catalogs: Catalogs, admin: sa.Engine) -> None:
-    statement, execution = planned(catalogs, "SELECT * FROM slow"), Run()
+    statement, execution = planned(catalogs, "SELECT * FROM slow"), FakeExecution()
     thread, failures = in_thread(lambda: run(catalogs, statement, execution))
     pid = wait_for_query(admin, "FETCH", failures)
     with admin.connect() as connection:
         asked = sa.text("SELECT application_name FROM pg_stat_activity WHERE pid = :pid")
-        assert connection.execute(asked, {"pid": pid}).scalar() == "procession test"
-    execution.cancel()
+        assert connection.execute(asked, {"pid": pid}).scalar() == f"procession {execution.query_id}"
+    execution.cancel(wait=True)
     thread.join(timeout=60)

@@ -19,7 +19,7 @@ from coordinator.engine.executor import Executor
 from coordinator.engine.local import LocalEngine
 from coordinator.validation.plan_statement import plan_statement
 from shared.spi.session import Session
-from tests.engine_local.test_local_engine import Run
+from tests.execution import FakeExecution
 from tests.jdbc.conftest import catalog_config
 from tests.jdbc.faults import failure
 from tests.jdbc.test_pushdown import OFF, ON
@@ -122,7 +122,7 @@ def catalogs(postgres: str) -> Catalogs:
 def answer(catalogs: Catalogs, text: str, properties: dict[str, str], zone: str = "UTC") -> list[tuple[Any, ...]]:
     session = Session(user="test", catalog="pg", schema="guards", time_zone=zone, properties=properties)
     executor = Executor(catalogs, LocalEngine(), None, lambda _: "")  # type: ignore[arg-type]
-    batches = executor.execute(plan_statement(text, session, catalogs, PlanCheckers()), Run())  # type: ignore[arg-type]
+    batches = executor.execute(plan_statement(text, session, catalogs, PlanCheckers()), FakeExecution())  # type: ignore[arg-type]
     columns = [zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches]
     return sorted((row for batch in columns for row in batch), key=str)
 

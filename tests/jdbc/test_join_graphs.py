@@ -20,7 +20,7 @@ from coordinator.engine.executor import Executor
 from coordinator.engine.local import LocalEngine
 from coordinator.validation.plan_statement import plan_statement
 from shared.spi.session import Session
-from tests.engine_local.test_local_engine import Run
+from tests.execution import FakeExecution
 from tests.jdbc.conftest import catalog_config
 from tests.jdbc.test_pushdown import OFF, ON
 
@@ -126,7 +126,7 @@ def answer(catalogs: Catalogs, text: str, properties: dict[str, str]) -> list[st
     session = Session(user="test", catalog="one", schema="public", properties=properties)
     executor = Executor(catalogs, ENGINE, None, lambda _: "")  # type: ignore[arg-type]
     planned = plan_statement(qualified(text, "{0}.public.{1}"), session, catalogs, PlanCheckers())
-    batches = executor.execute(planned, Run())  # type: ignore[arg-type]
+    batches = executor.execute(planned, FakeExecution())  # type: ignore[arg-type]
     return sorted(str([shown(v) for v in row.values()]) for batch in batches for row in batch.to_pylist())
 
 

@@ -17,7 +17,7 @@ from coordinator.engine.executor import Executor
 from coordinator.planner.planned_statement import RunLocally
 from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
-from tests.engine_local.test_local_engine import Run
+from tests.execution import FakeExecution
 from tests.jdbc.faults import failure, in_thread
 from tests.jdbc.maria import ENGINE, SESSION, catalogs_of, engine_of, rows, shown
 from tests.jdbc.test_pushdown import OFF, ON
@@ -84,7 +84,7 @@ def test_values_arrive_exactly(catalogs: Catalogs) -> None:
     )  # fmt: skip
     assert isinstance(planned.work, RunLocally)
     executor = Executor(catalogs, ENGINE, None, lambda _: "")  # type: ignore[arg-type]
-    (row,) = [tuple(r.values()) for b in executor.execute(planned, Run()) for r in b.to_pylist()]  # type: ignore[arg-type]
+    (row,) = [tuple(r.values()) for b in executor.execute(planned, FakeExecution()) for r in b.to_pylist()]  # type: ignore[arg-type]
     assert row == (
         True, -5, 250, -3, 65000, 7, 4000000000, 9, Decimal(18446744073709551615), 1.5, 2.5, Decimal("12345.67"), "abc",
         "läßt", b"\x00\xff", b"\x01\x02", dt.date(2024, 2, 29), dt.datetime(2024, 2, 29, 1, 2, 3, 456000), "b", "x,y",
@@ -163,12 +163,12 @@ def test_a_cancelled_statement_ends_its_remote_query(catalogs: Catalogs, server:
     with engine.connect() as connection:
         connection.exec_driver_sql("CREATE VIEW shop.waits AS SELECT i, sleep(60) AS s FROM shop.l")
         planned = plan_statement("SELECT i, s FROM waits", SESSION, catalogs, PlanCheckers())
-        execution, executor = Run(), Executor(catalogs, ENGINE, None, lambda _: "")  # type: ignore[arg-type]
+        execution, executor = FakeExecution(), Executor(catalogs, ENGINE, None, lambda _: "")  # type: ignore[arg-type]
         thread, failures = in_thread(lambda: list(executor.execute(planned, execution)))  # type: ignore[arg-type]
         asked = "SELECT count(*) FROM information_schema.processlist WHERE locate('`waits`', info) > 0"
         while not connection.exec_driver_sql(f"{asked} AND id <> connection_id()").scalar_one() and not failures:
             time.sleep(0.1)
-        execution.cancel()
+        execution.cancel(wait=True)
         thread.join(timeout=60)
         assert not thread.is_alive()
         assert connection.exec_driver_sql(f"{asked} AND id <> connection_id()").scalar_one() == 0

@@ -21,8 +21,8 @@ from coordinator.planner.planned_statement import RunLocally, RunOnSpark
 from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.relation import JdbcRelation
-from tests.engine_local.test_local_engine import Run
-from tests.jdbc.faults import Query, failure, in_thread
+from tests.execution import FakeExecution
+from tests.jdbc.faults import failure, in_thread
 from tests.jdbc.maria import SESSION, catalogs_of, engine_with
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
@@ -48,16 +48,18 @@ def catalogs(mariadb: str, admin: sa.Engine) -> Iterator[Catalogs]:
     connector.database.close()
 
 
-def run(catalogs: Catalogs, spark: SparkEngine, text: str, execution: Query | None = None) -> list[dict[str, Any]]:
+def run(
+    catalogs: Catalogs, spark: SparkEngine, text: str, execution: FakeExecution | None = None
+) -> list[dict[str, Any]]:
     """The rows of a statement, all of whose remote queries Spark reads."""
     planned = plan_statement(text, SESSION, catalogs, PlanCheckers())
     work = planned.work
     assert isinstance(work, RunLocally | RunOnSpark)
-    with spark_inputs(work.inputs, catalogs, execution or Query()) as inputs:  # type: ignore[arg-type]
+    with spark_inputs(work.inputs, catalogs, execution or FakeExecution()) as inputs:  # type: ignore[arg-type]
         names = [made.name for made in inputs]
         assert all(isinstance(made, FormatInput) for made in inputs)
         (name,) = names
-        batches = spark.run(f"SELECT * FROM {name}", execution or Query(), inputs)  # type: ignore[arg-type]
+        batches = spark.run(f"SELECT * FROM {name}", execution or FakeExecution(), inputs)  # type: ignore[arg-type]
         return [row for batch in batches for row in batch.to_pylist()]
 
 
@@ -65,7 +67,7 @@ def test_values_arrive_from_spark_as_from_the_coordinator(catalogs: Catalogs, jd
     text = f"SELECT {COLUMNS} FROM kinds"
     executor = Executor(catalogs, LocalEngine(), None, lambda _: "")  # type: ignore[arg-type]
     planned = plan_statement(text, SESSION, catalogs, PlanCheckers())
-    local = [row for batch in executor.execute(planned, Run()) for row in batch.to_pylist()]  # type: ignore[arg-type]
+    local = [row for batch in executor.execute(planned, FakeExecution()) for row in batch.to_pylist()]  # type: ignore[arg-type]
     far = run(catalogs, jdbc_spark, text)
     assert len(far) == 2
     assert sorted(map(str, map(bare, far))) == sorted(map(str, map(bare, local)))
@@ -83,12 +85,12 @@ def test_a_large_table_is_read_in_parts(catalogs: Catalogs, jdbc_spark: SparkEng
     (planned,) = work.inputs
     assert isinstance(planned.relation, JdbcRelation)
     large = replace(planned, relation=replace(planned.relation, size_bytes=1 << 30))
-    with spark_inputs([large], catalogs, Run()) as inputs:
+    with spark_inputs([large], catalogs, FakeExecution()) as inputs:
         (made,) = inputs
         assert isinstance(made, FormatInput)
         names = ("numPartitions", "lowerBound", "upperBound", "partitionColumn")
         assert [made.options[name] for name in names] == ["4", "1", "2000", "procession_part"]
-        batches = jdbc_spark.run(f"SELECT k, m FROM {made.name}", Run(), inputs)  # type: ignore[arg-type]
+        batches = jdbc_spark.run(f"SELECT k, m FROM {made.name}", FakeExecution(), inputs)  # type: ignore[arg-type]
         rows = [row for batch in batches for row in batch.to_pylist()]
     assert sorted((row["k"], row["m"]) for row in rows) == [(g, g % 7) for g in range(1, 2001) if g % 7 > 1]
 
@@ -96,10 +98,10 @@ def test_a_large_table_is_read_in_parts(catalogs: Catalogs, jdbc_spark: SparkEng
 def test_a_cancelled_statement_ends_its_remote_query(
     catalogs: Catalogs, jdbc_spark: SparkEngine, admin: sa.Engine
 ) -> None:
-    execution = Query()
+    execution = FakeExecution()
     thread, failures = in_thread(lambda: run(catalogs, jdbc_spark, "SELECT k, s FROM slow", execution))
     assert running(admin, wanted=True, failures=failures) == 1
-    execution.cancel()
+    execution.cancel(wait=True)
     thread.join(timeout=200)
     assert not thread.is_alive()
     (told,) = failures
@@ -133,8 +135,8 @@ def test_a_table_that_is_gone(catalogs: Catalogs, jdbc_spark: SparkEngine, admin
     inputs = planned.work.inputs
 
     def read() -> None:
-        with spark_inputs(inputs, catalogs, Run()) as made:
-            list(jdbc_spark.run(f"SELECT * FROM {made[0].name}", Run(), made))  # type: ignore[arg-type]
+        with spark_inputs(inputs, catalogs, FakeExecution()) as made:
+            list(jdbc_spark.run(f"SELECT * FROM {made[0].name}", FakeExecution(), made))  # type: ignore[arg-type]
 
     told = failure(read)
     assert told.code is ErrorCode.JDBC_ERROR

@@ -25,7 +25,7 @@ from coordinator.engine.local import LocalEngine
 from coordinator.planner.planned_statement import RunLocally
 from coordinator.validation.plan_statement import plan_statement
 from shared.spi.session import Session
-from tests.engine_local.test_local_engine import Run
+from tests.execution import FakeExecution
 from tests.jdbc.author import STATEMENTS, TABLES, VIEWS, in_postgresql
 from tests.jdbc.conftest import catalog_config
 
@@ -74,7 +74,7 @@ def rows(catalogs: Catalogs, text: str, properties: dict[str, str]) -> tuple[lis
     if not isinstance(work, RunLocally):
         return [line(row) for row in getattr(work, "rows", ())], 0
     found: list[str] = []
-    run = Run()
+    run = FakeExecution()
     with arrow_inputs(work.inputs, catalogs, run) as inputs:
         for batch in ENGINE.run(work.sql, run, inputs):
             found += [line(row) for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]

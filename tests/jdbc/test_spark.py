@@ -19,9 +19,9 @@ from coordinator.planner.planned_statement import PlannedStatement, RunLocally, 
 from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
-from tests.engine_local.test_local_engine import Run
+from tests.execution import FakeExecution
 from tests.jdbc.conftest import catalog_config
-from tests.jdbc.faults import Query, admin_of, close, failure, in_thread, reader_of, sessions, wait_for_query
+from tests.jdbc.faults import admin_of, close, failure, in_thread, reader_of, sessions, wait_for_query
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
@@ -70,9 +70,11 @@ def planned(catalogs: Catalogs, text: str) -> PlannedStatement:
     return found
 
 
-def run(catalogs: Catalogs, spark: SparkEngine, text: str, execution: Query | None = None) -> list[dict[str, Any]]:
+def run(
+    catalogs: Catalogs, spark: SparkEngine, text: str, execution: FakeExecution | None = None
+) -> list[dict[str, Any]]:
     executor = Executor(catalogs, LocalEngine(), spark, lambda _: "")
-    batches = executor.execute(planned(catalogs, text), execution or Query())  # type: ignore[arg-type]
+    batches = executor.execute(planned(catalogs, text), execution or FakeExecution())  # type: ignore[arg-type]
     return [row for batch in batches for row in batch.to_pylist()]
 
 
@@ -81,7 +83,7 @@ def test_a_large_table_is_read_in_parts_of_one_snapshot(
 ) -> None:
     work = planned(catalogs, "SELECT m FROM numbered").work
     assert isinstance(work, RunOnSpark)
-    with spark_inputs(work.inputs, catalogs, Run()) as inputs:
+    with spark_inputs(work.inputs, catalogs, FakeExecution()) as inputs:
         (made,) = inputs
         assert isinstance(made, FormatInput)
         assert made.options["numPartitions"] == "4"
@@ -89,7 +91,7 @@ def test_a_large_table_is_read_in_parts_of_one_snapshot(
         with admin.connect() as connection:
             connection.exec_driver_sql("DELETE FROM big.numbered WHERE k < 100; INSERT INTO big.numbered VALUES (0, 0)")
             try:
-                found = sum(batch.num_rows for batch in spark.run(work.sql, Run(), inputs))  # type: ignore[arg-type]
+                found = sum(batch.num_rows for batch in spark.run(work.sql, FakeExecution(), inputs))  # type: ignore[arg-type]
             finally:
                 connection.exec_driver_sql(
                     "DELETE FROM big.numbered WHERE k = 0; "
@@ -103,9 +105,9 @@ def test_moments_are_those_of_the_coordinator(postgres: str, spark: SparkEngine)
     session = Session(user="test", catalog="pg", schema="shop")
     work = plan_statement("SELECT day, ts, tz FROM kinds WHERE id = 1", session, catalogs, PlanCheckers()).work
     assert isinstance(work, RunLocally)
-    with spark_inputs(work.inputs, catalogs, Run()) as inputs:
+    with spark_inputs(work.inputs, catalogs, FakeExecution()) as inputs:
         asked = f"SELECT CAST(day AS string), CAST(ts AS string), CAST(tz AS string) FROM {inputs[0].name}"
-        (row,) = [row for batch in spark.run(asked, Run(), inputs) for row in batch.to_pylist()]  # type: ignore[arg-type]
+        (row,) = [row for batch in spark.run(asked, FakeExecution(), inputs) for row in batch.to_pylist()]  # type: ignore[arg-type]
     assert list(row.values()) == ["2024-02-29", "2024-02-29 01:02:03.456", "2024-02-28 23:02:03.456"]
 
 
@@ -115,10 +117,10 @@ def test_the_parts_are_the_whole(catalogs: Catalogs, spark: SparkEngine) -> None
 
 
 def test_a_cancelled_statement_ends_its_remote_query(catalogs: Catalogs, spark: SparkEngine, admin: sa.Engine) -> None:
-    execution = Query()
+    execution = FakeExecution()
     thread, failures = in_thread(lambda: run(catalogs, spark, "SELECT * FROM slow", execution))
     wait_for_query(admin, "procession test", failures)
-    execution.cancel()
+    execution.cancel(wait=True)
     thread.join(timeout=200)
     assert not thread.is_alive()
     (told,) = failures
@@ -153,7 +155,7 @@ def test_a_connection_limit_that_spark_meets(catalogs: Catalogs, spark: SparkEng
         connection.exec_driver_sql("ALTER ROLE reader CONNECTION LIMIT 1")
         try:
             # One for the snapshot, none for Spark.
-            told = failure(lambda: list(executor.execute(statement, Run())))  # type: ignore[arg-type]
+            told = failure(lambda: list(executor.execute(statement, FakeExecution())))  # type: ignore[arg-type]
         finally:
             connection.exec_driver_sql("ALTER ROLE reader CONNECTION LIMIT -1")
     assert told.code is ErrorCode.JDBC_ERROR

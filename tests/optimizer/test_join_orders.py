@@ -25,7 +25,7 @@ from coordinator.validation.plan_statement import plan_statement
 from shared.plan.nodes import FilterNode, JoinNode, OutputNode, TableScanNode
 from shared.plan.traversal import walk
 from shared.spi.session import Session
-from tests.sql.test_slt import Run
+from tests.execution import FakeExecution
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +58,7 @@ class Counted:
         root = OutputNode(id="out", source=node, columnNames=names, outputVariables=variables)
         work = work_of(root, self.catalogs.relation)
         assert isinstance(work, RunLocally)
-        run = Run()
+        run = FakeExecution()
         with arrow_inputs(work.inputs, self.catalogs, run) as opened:
             return sum(batch.num_rows for batch in self.engine.run(work.sql, run, opened))
 
@@ -102,6 +102,6 @@ def test_what_branches_of_an_or_ask_of_a_table_is_asked_before_the_join(
         assert isinstance(work, RunLocally)
         nations = [n for n in walk(plan) if isinstance(n, FilterNode) and isinstance(n.source, TableScanNode)]
         assert len(nations) == (1 if properties else 3)
-        with arrow_inputs(work.inputs, counted.catalogs, Run()) as opened:
-            answers.append([batch.to_pylist() for batch in counted.engine.run(work.sql, Run(), opened)])
+        with arrow_inputs(work.inputs, counted.catalogs, FakeExecution()) as opened:
+            answers.append([batch.to_pylist() for batch in counted.engine.run(work.sql, FakeExecution(), opened)])
     assert answers[0] == answers[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,26 +22,12 @@ from shared.errors import ProcessionError
 from shared.plan.types import parse_type
 from shared.spi.session import Session
 from tests.e2e.service import Service
+from tests.execution import FakeExecution
 from tests.queries.cases import ERRORS, FUNCTIONS, RELATIONS, SEMANTICS, TYPES
 
 ON_SPARK = ", region WHERE r_regionkey = 0"
 BESIDE_A_TABLE = "(SELECT 1 AS one FROM region WHERE r_regionkey = 0) CROSS JOIN"
 Answer = Any
-
-
-class Run:
-    """An execution that is never cancelled."""
-
-    query_id = "test"
-    session = Session(user="test")
-
-    def check_cancelled(self) -> None: ...
-
-    def on_cancel(self, callback: Callable[[], None]) -> None: ...
-
-    def report_progress(self, progress: Any) -> None: ...
-
-    def set_update_count(self, count: int) -> None: ...
 
 
 def statement(expression: str, row: str) -> str:
@@ -63,7 +49,7 @@ def locally(text: str, engine: LocalEngine) -> Answer:
         if not isinstance(work, RunLocally):
             return None
         types = tuple(parse_type(column.type) for column in plan.columns)
-        batches = list(engine.run(work.sql, Run()))
+        batches = list(engine.run(work.sql, FakeExecution()))
         return [row for batch in batches for row in json.loads(b"[" + encode_rows(batch, types, False) + b"]")]
     except ProcessionError as error:
         return error.code.name, error.wire_message

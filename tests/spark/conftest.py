@@ -3,57 +3,24 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from coordinator.dispatch.ports import QueryProgress
 from coordinator.engine.spark.engine import SparkEngine
-from shared.errors import ErrorCode, ProcessionError
-from shared.spi.session import Session
-
-
-class RecordedExecution:
-    """Implements ``coordinator.dispatch.ports.Execution`` outside a dispatcher."""
-
-    def __init__(self, query_id: str = "20260101_000000_00000_spark") -> None:
-        self.query_id = query_id
-        self.session = Session(user="tester", query_id=query_id)
-        self.progress: list[QueryProgress] = []
-        self.update_count: int | None = None
-        self._callbacks: list[Callable[[], None]] = []
-        self._cancelled = threading.Event()
-
-    def report_progress(self, progress: QueryProgress) -> None:
-        self.progress.append(progress)
-
-    def set_update_count(self, count: int) -> None:
-        self.update_count = count
-
-    def check_cancelled(self) -> None:
-        if self._cancelled.is_set():
-            raise ProcessionError(ErrorCode.USER_CANCELED, "Query was canceled")
-
-    def on_cancel(self, callback: Callable[[], None]) -> None:
-        self._callbacks.append(callback)
-
-    def cancel(self) -> None:
-        self._cancelled.set()
-        for callback in self._callbacks:
-            threading.Thread(target=callback, daemon=True).start()
+from tests.execution import FakeExecution
 
 
 @pytest.fixture
-def execution() -> RecordedExecution:
-    return RecordedExecution()
+def execution() -> FakeExecution:
+    return FakeExecution()
 
 
 @pytest.fixture
-def executions() -> type[RecordedExecution]:
-    return RecordedExecution
+def executions() -> type[FakeExecution]:
+    return FakeExecution
 
 
 def add_probe_kernels(work_dir: Path) -> None:

@@ -27,8 +27,8 @@ from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ProcessionError
 from shared.plan.types import parse_type
 from shared.spi.session import Session
+from tests.execution import FakeExecution
 from tests.functions.recorded import Answer, alike
-from tests.sql.test_slt import Run
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ class Procession:
             if isinstance(planned.work, RunOnSpark):
                 return None
             kinds = tuple(parse_type(column.type) for column in planned.columns)
-            batches = self._executor.execute(planned, Run())
+            batches = self._executor.execute(planned, FakeExecution())
             rows = [row for batch in batches for row in json.loads(b"[" + encode_rows(batch, kinds, False) + b"]")]
         except ProcessionError as error:
             place = None if error.location is None else [error.location.line, error.location.column]

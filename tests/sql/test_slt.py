@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +19,12 @@ from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ProcessionError
 from shared.plan.types import parse_type
 from shared.spi.session import Session
+from tests.execution import FakeExecution
 from tests.sql.sqllogictest import Record, read, rows_of
 
 pytestmark = pytest.mark.slow
 
 FILES = sorted((Path(__file__).parent / "slt").glob("*.slt"))
-
-
-class Run:
-    """An execution that is never cancelled."""
-
-    query_id = "test"
-    session = Session(user="test")
-
-    def check_cancelled(self) -> None: ...
-
-    def on_cancel(self, callback: Callable[[], None]) -> None: ...
-
-    def report_progress(self, progress: Any) -> None: ...
-
-    def set_update_count(self, count: int) -> None: ...
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +54,7 @@ def _rows(planned: Any, engine: LocalEngine) -> list[Any]:
         case ReturnRows():
             batches = iter([rows_to_batch(planned.columns, planned.work.rows)])
         case RunLocally():
-            batches = engine.run(planned.work.sql, Run())
+            batches = engine.run(planned.work.sql, FakeExecution())
         case other:
             raise AssertionError(f"not answered here: {other}")
     return [row for batch in batches for row in json.loads(b"[" + encode_rows(batch, kinds, False) + b"]")]

@@ -20,7 +20,7 @@ from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ProcessionError
 from shared.plan.types import parse_type
 from shared.spi.session import Session
-from tests.sql.test_slt import Run
+from tests.execution import FakeExecution
 
 SESSION = Session(user="test", time_zone="UTC", catalog="tpch", schema="tiny")
 
@@ -41,7 +41,7 @@ class Service:
         planned = plan_statement(sql, SESSION, self.catalogs, PlanCheckers())
         assert isinstance(planned.work, SelectRows)
         kinds = tuple(parse_type(column.type) for column in planned.columns)
-        batches = self._executor.execute(planned, Run())
+        batches = self._executor.execute(planned, FakeExecution())
         return [row for batch in batches for row in json.loads(b"[" + encode_rows(batch, kinds, False) + b"]")]
 
 

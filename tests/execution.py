@@ -1,0 +1,75 @@
+"""A query's execution without a query: what engines and procedures are given where no dispatcher is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from coordinator.dispatch.failures import canceled, killed
+from coordinator.dispatch.ports import QueryProgress
+from shared.errors import ProcessionError
+from shared.spi.session import Session
+
+QUERY_ID = "20260101_000000_00000_tests"
+
+
+@dataclass
+class FakeExecution:
+    """Implements ``coordinator.dispatch.ports.Execution`` and remembers what it was told.
+
+    ``tests/dispatch/test_execution_contract.py`` asks the same of it as of the real one.
+    """
+
+    query_id: str = QUERY_ID
+    session: Session = field(default_factory=lambda: Session(user="test", query_id=QUERY_ID))
+    progress: list[QueryProgress] = field(default_factory=list)
+    update_count: int | None = None
+    error: ProcessionError | None = None
+    _callbacks: list[Callable[[], None]] = field(default_factory=list)
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def processed_bytes(self) -> int:
+        """As told last."""
+        return self.progress[-1].processed_bytes if self.progress else 0
+
+    def report_progress(self, progress: QueryProgress) -> None:
+        self.progress.append(progress)
+
+    def set_update_count(self, count: int) -> None:
+        self.update_count = count
+
+    def check_cancelled(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def kill(self, message: str) -> None:
+        self._end(killed(message))
+
+    def on_cancel(self, callback: Callable[[], None]) -> None:
+        with self._lock:
+            if self.error is None:
+                self._callbacks.append(callback)
+                return
+        self._start(callback)
+
+    def cancel(self, *, wait: bool = False) -> None:
+        """As a client's DELETE; with ``wait``, until every callback has returned."""
+        self._end(canceled())
+        for thread in self._threads if wait else ():
+            thread.join()
+
+    def _end(self, error: ProcessionError) -> None:
+        with self._lock:
+            if self.error is not None:
+                return
+            self.error, callbacks = error, self._callbacks
+        for callback in callbacks:
+            self._start(callback)
+
+    def _start(self, callback: Callable[[], None]) -> None:
+        thread = threading.Thread(target=callback, daemon=True)
+        self._threads.append(thread)
+        thread.start()
