@@ -14,7 +14,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-SHARED = {"whole_service": "spark", "spark_engine": "spark", "quiet_service": "quiet"}
+SHARED = {"whole_service": "spark", "spark_engine": "spark", "metastore": "spark", "quiet_service": "quiet"}
 """What is costly to start, and the group of tests that share it: each group runs on one worker of xdist."""
 
 ProcessesOf = Callable[[Path], list[int]]
@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """Tests of a group stay together, those of other files with their file; what takes longest comes first."""
     groups = {item: _group(item) for item in items}
     sizes = Counter(group for item, group in groups.items() if item.get_closest_marker("slow"))
-    first = {group: -len(items) - place for place, group in enumerate(reversed(SHARED.values()))}
+    first = {group: -len(items) - place for place, group in enumerate(reversed(dict.fromkeys(SHARED.values())))}
     items.sort(key=lambda item: first.get(groups[item], -sizes[groups[item]]))
     for item, group in groups.items():
         item.add_marker(pytest.mark.xdist_group(group))
@@ -92,6 +92,15 @@ def mariadb() -> Iterator[str]:
 
     with filled_server() as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """A real Hive metastore; each test takes a schema or a table of its own."""
+    from tests.hive_metastore import hive_metastore
+
+    with hive_metastore(tmp_path_factory.mktemp("metastore")) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.e2e.service import Service, checksum, start_service, write_etc
 from tests.e2e.test_call import numbers
-from tests.hive_metastore import HiveMetastore, hive_metastore
+from tests.hive_metastore import HiveMetastore
 from tests.postgres import postgres_server
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -30,9 +30,9 @@ class Servers:
 
 
 @pytest.fixture(scope="module")
-def servers(spark_engine: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+def servers(spark_engine: Any, metastore: HiveMetastore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     home = tmp_path_factory.mktemp("servers")
-    with postgres_server() as postgres, hive_metastore(tmp_path_factory.mktemp("metastore")) as metastore:
+    with postgres_server() as postgres:
         etc = write_etc(home / "etc", remote=spark_engine.connect().server.url)
         (etc / "catalog" / "lake.properties").write_text(
             f"connector.name=iceberg\niceberg.catalog.uri={postgres}\n"
@@ -69,7 +69,7 @@ def test_rewrite_and_query_over_a_postgres_catalog(servers: Servers) -> None:
 
 def test_statements_over_a_hive_metastore(servers: Servers) -> None:
     """From CREATE SCHEMA to DROP SCHEMA; PyIceberg's own client of the metastore sees what statements did."""
-    run, schema, t = servers.service.execute, "db", "hived.db.t"
+    run, schema, t = servers.service.execute, "life", "hived.life.t"
     run(f"CREATE SCHEMA hived.{schema}")
     run(f"CREATE TABLE {t} (id bigint, p varchar) WITH (partitioning = ARRAY['p'], \"format-version\" = '3')")
     for number in range(3):
@@ -94,7 +94,7 @@ def test_statements_over_a_hive_metastore(servers: Servers) -> None:
     assert [column.name for column in servers.metastore.table(schema, "renamed").sd.cols] == ["id", "p", "note"]
     assert run(f"SHOW TABLES FROM hived.{schema}") == [["renamed"], ["t"]]
     run(f"DROP SCHEMA hived.{schema} CASCADE")
-    assert run("SHOW SCHEMAS FROM hived") == [["default"], ["information_schema"]]
+    assert [schema] not in run("SHOW SCHEMAS FROM hived")
     assert [path for path in (servers.home / "hived").rglob("*.parquet") if schema in str(path)] == []
     assert servers.metastore.locks() == []
 

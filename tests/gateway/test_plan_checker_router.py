@@ -126,5 +126,7 @@ def test_type_validate_looks_at_the_statement_alone(service: Service, router: Ro
 
 
 def test_nothing_ran(service: Service, router: Router) -> None:
-    assert service.execute("SHOW TABLES FROM iceberg.db") == [["kept"]]
+    tables = service.execute("SHOW TABLES FROM iceberg.db")
+    assert ["kept"] in tables
+    assert ["copied"] not in tables
     assert service.lake().load_table("db.kept").current_snapshot() is None

@@ -27,7 +27,7 @@ from shared.properties import Property
 from shared.spi.catalog_changes import CatalogChange
 from shared.spi.procedure import ProcedureContext, ProcedureResult, TableTarget
 from shared.spi.session import Session
-from tests.hive_metastore import HiveMetastore, hive_metastore
+from tests.hive_metastore import HiveMetastore
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "iceberg_tables" / "tables.tar.xz"
 
@@ -235,8 +235,6 @@ class HiveLake(Lake):
 
 
 @pytest.fixture(scope="session")
-def hive_lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveLake]:
-    """One metastore for all tests: each takes a table of its own."""
-    home = tmp_path_factory.mktemp("metastore")
-    with hive_metastore(home) as metastore:
-        yield HiveLake(tmp_path_factory.mktemp("hived"), metastore)
+def hive_lake(metastore: HiveMetastore, tmp_path_factory: pytest.TempPathFactory) -> HiveLake:
+    """One lake for all tests: each takes a table of its own."""
+    return HiveLake(tmp_path_factory.mktemp("hived"), metastore)
