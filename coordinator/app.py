@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import math
 import signal
 import socket
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from traceback import format_exception
 
 import structlog
 import uvicorn
@@ -72,27 +82,47 @@ class Overrides:
 def serve(etc: Path, overrides: Overrides = Overrides(), ready: Callable[[str], None] = print) -> int:
     """Serve until SIGINT, SIGTERM or a graceful shutdown; blocks.
 
-    ``ready`` is called with the base address once connections are taken. 0 after a clean stop, 2 for a configuration
-    error or a busy port, each told in one line.
+    ``ready`` is called with the base address once connections are taken. 0 after a clean stop, 2 when it cannot start,
+    which is told in one line.
     """
     try:
         config = _overridden(read_config(etc), overrides)
+        check_writable(config.node.data_dir)
         configure_logging(config.log)
         listener = _listen(config.coordinator.http_host, config.coordinator.http_port)
         server = _HttpServer(config, listener, ready)
     except ConfigurationError as error:
         sys.stderr.write(f"procession: {error}\n")
         return 2
-    server.run(sockets=[listener])
+    with suppress(SystemExit):  # uvicorn's for a start that failed
+        server.run(sockets=[listener])
+    if server.failure is not None:
+        sys.stderr.write(f"procession: {server.failure}\n")
+        return 2
     return 0
 
 
+def check_writable(data_dir: Path) -> None:
+    """Raises ConfigurationError when journals, logs and scratch files cannot be written there."""
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=data_dir):
+            pass
+    except OSError as error:
+        reason = "it is a file" if data_dir.is_file() else error.strerror
+        raise ConfigurationError(f"cannot write to the data directory {data_dir}: {reason}") from error
+
+
 def create_app(
-    config: CoordinatorConfig, stop: Callable[[], None] | None = None, address: str | None = None
+    config: CoordinatorConfig,
+    stop: Callable[[], None] | None = None,
+    address: str | None = None,
+    start_failed: Callable[[Exception], None] = lambda _error: None,
 ) -> FastAPI:
     """The ASGI application of one coordinator; nothing runs before its lifespan begins. Raises ConfigurationError.
 
-    ``address`` is where it will be reached, for ``system.runtime.nodes``.
+    ``address`` is where it will be reached, for ``system.runtime.nodes``. ``start_failed`` gets what keeps the lifespan
+    from beginning, after all that was started has ended.
     """
     settings = config.coordinator
     catalogs = Catalogs(config.catalogs)
@@ -130,8 +160,10 @@ def create_app(
         parse_statement=parse_statement,
         stop=stop,
         metrics=_metrics(pool, checkers, spark),
-        around=partial(
-            _running, catalogs, pool, checkers, spark, explainer, partial(_follow, groups_file, groups), jobs
+        engines=lambda: {"spark": _spark_state(spark)},
+        around=lambda: _telling(
+            _running(catalogs, pool, checkers, spark, explainer, partial(_follow, groups_file, groups), jobs),
+            start_failed,
         ),
     )
     app.include_router(
@@ -142,6 +174,16 @@ def create_app(
         )
     )
     return app
+
+
+def _spark_state(spark: SparkEngine) -> dict[str, object]:
+    status = spark.status
+    return {
+        "state": status.state.upper().replace(" ", "_"),
+        "restarts": status.restarts,
+        "givenUp": status.given_up,
+        "problem": status.problem,
+    }
 
 
 def _session_defaults(settings: CoordinatorSettings) -> dict[str, str]:
@@ -181,8 +223,23 @@ def _metrics(pool: ValidationPool, checkers: PlanCheckers, spark: SparkEngine) -
     registry = CollectorRegistry()
     registry.register(PlannerPoolCollector(pool.stats))
     registry.register(NativeCheckerCollector(checkers.providers))
-    registry.register(SparkCollector(lambda: spark.alive))
+    registry.register(SparkCollector(lambda: spark.status))
     return registry
+
+
+@asynccontextmanager
+async def _telling(
+    running: AbstractAsyncContextManager[None], start_failed: Callable[[Exception], None]
+) -> AsyncIterator[None]:
+    begun = False
+    try:
+        async with running:
+            begun = True
+            yield
+    except Exception as error:
+        if not begun:
+            start_failed(error)
+        raise
 
 
 @asynccontextmanager
@@ -231,7 +288,8 @@ class _HttpServer(uvicorn.Server):
 
     def __init__(self, config: CoordinatorConfig, listener: socket.socket, ready: Callable[[str], None]) -> None:
         self._address = "http://{}:{}".format(*listener.getsockname()[:2])
-        app = create_app(config, stop=self._stop, address=self._address)
+        self.failure: str | None = None
+        app = create_app(config, stop=self._stop, address=self._address, start_failed=self._failed)
         # Statement bodies are small and pages are encoded already; uvloop and httptools carry the rest.
         super().__init__(
             uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10)
@@ -256,6 +314,14 @@ class _HttpServer(uvicorn.Server):
 
     def _stop(self) -> None:
         self.should_exit = True
+
+    def _failed(self, error: Exception) -> None:
+        """What a person reads is one line; the stack is for the log at level DEBUG."""
+        _log.debug("start failed", stack="".join(format_exception(error)))
+        reason = error.message if isinstance(error, ProcessionError) else f"{type(error).__name__}: {error}"
+        self.failure = " ".join(reason.split())
+        # It would write the stack of what was told just now.
+        logging.getLogger("uvicorn.error").disabled = True
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -293,6 +359,8 @@ def _spark_settings(config: CoordinatorConfig, drivers: SparkDrivers) -> SparkSe
         work_dir=config.node.data_dir / "spark",
         remote=settings.spark_remote,
         warm_up=settings.spark_warm_up,
+        watchdog_interval=settings.spark_watchdog_interval,
+        watchdog_timeout=settings.spark_watchdog_timeout,
         driver_memory=settings.spark_driver_memory,
         master=settings.spark_master,
         packages=tuple(dict.fromkeys((*settings.spark_packages, *drivers.packages))),

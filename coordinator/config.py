@@ -174,6 +174,19 @@ class CoordinatorSettings(_Settings):
         description="Also by other conditions; session property optimizer_inequality_join_pushdown_enabled.",
     )
     spark_warm_up: bool = Field(False, alias="spark.warm-up", description="Start Spark on boot and run a first task.")
+    spark_watchdog_interval: Seconds = Field(
+        5.0,
+        alias="spark.watchdog-interval",
+        gt=0,
+        description="How often Spark is asked something small; with the time-out below 30 s to a new server.",
+    )
+    spark_watchdog_timeout: Seconds = Field(
+        20.0,
+        alias="spark.watchdog-timeout",
+        gt=0,
+        description="An embedded Spark that does not answer for this long is started again, longer than a pause of"
+        " its garbage collector takes that it comes back from; one of `spark.remote` is given up after three times.",
+    )
     spark_driver_memory: str = Field(
         "2g", alias="spark.driver-memory", pattern=r"\d+[mg]", description="Heap of the embedded Spark server."
     )

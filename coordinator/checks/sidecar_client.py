@@ -6,6 +6,7 @@ aiohttp, because every fragment is a request: it costs a tenth of the CPU that h
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from coordinator.checks.native_settings import NativeSettings
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError, WireErrorCode
 from shared.protocol.sidecar import PLAN_PATH, Failure, decode_response
 
+_LOG = logging.getLogger(__name__)
 _FIRST_BACKOFF_SECONDS = 0.02
 _KEEP_ALIVE_SECONDS = 4.0
 """Below the five seconds after which the sidecar's server drops an idle connection."""
@@ -113,13 +115,17 @@ class SidecarClient:
         )
 
     def _reason(self, error: Exception) -> str:
+        """For clients; where the sidecar is, is for the log."""
+        _LOG.warning("%s: %s", self._url, error or type(error).__name__)
         match error:
             case aiohttp.ConnectionTimeoutError():
-                return f"{self._url}: no connection within {self._settings.connect_timeout:g} s"
+                return f"no connection within {self._settings.connect_timeout:g} s"
             case TimeoutError():
-                return f"{self._url}: no answer within {self._settings.request_timeout:g} s"
+                return f"no answer within {self._settings.request_timeout:g} s"
+            case aiohttp.ClientConnectorError():
+                return "the sidecar cannot be reached"
             case _:
-                return f"{self._url}: {error or type(error).__name__}"
+                return "the connection to the sidecar was lost"
 
 
 def _read(response: _Response) -> Answer:

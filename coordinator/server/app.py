@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 from fastapi import FastAPI, Request, Response
@@ -31,12 +31,13 @@ def create_server(
     stop: Callable[[], None] | None = None,
     around: Callable[[], AbstractAsyncContextManager[None]] | None = None,
     metrics: CollectorRegistry | None = None,
+    engines: Callable[[], Mapping[str, object]] = dict,
 ) -> FastAPI:
     """The ASGI application over ``dispatcher``.
 
     ``parse_statement`` validates prepared statements that come in headers. ``stop`` is called when a graceful
     shutdown has drained the node. ``around`` is entered before the dispatcher runs and left after it: pools and
-    engines. ``metrics`` may hold collectors of other rooms.
+    engines. ``metrics`` may hold collectors of other rooms; ``engines`` tells how they are, for ``/v1/status``.
     """
     lifecycle = NodeLifecycle(dispatcher, settings.shutdown_grace_period, stop)
 
@@ -52,7 +53,7 @@ def create_server(
     app.include_router(StatementRoutes(dispatcher, settings, parse_statement).router())
     app.include_router(QueryRoutes(dispatcher).router())
     app.include_router(ResourceGroupRoutes(dispatcher).router())
-    app.include_router(NodeRoutes(dispatcher, node, lifecycle).router())
+    app.include_router(NodeRoutes(dispatcher, node, lifecycle, engines).router())
     app.include_router(metrics_router(dispatcher, metrics if metrics is not None else CollectorRegistry()))
     app.include_router(UiRoutes(dispatcher).router())
     app.add_middleware(ErrorBoundary)

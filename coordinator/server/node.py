@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ class NodeRoutes:
     dispatcher: Dispatcher
     node: NodeInfo
     lifecycle: NodeLifecycle
+    engines: Callable[[], Mapping[str, object]] = dict
 
     def router(self) -> APIRouter:
         router = APIRouter(prefix="/v1", default_response_class=Response)
@@ -94,6 +96,7 @@ class NodeRoutes:
             "heapUsed": used,
             "heapAvailable": available,
             "nonHeapUsed": 0,
+            **self.engines(),
         }
         return json_response(content)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from typing import Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -52,11 +53,31 @@ class NativeCheckerCollector(Collector):
         yield breaker
 
 
-class SparkCollector(Collector):
-    """``procession_spark_up``: 1 while a connection to Spark is alive."""
+class SparkState(Protocol):
+    """What of ``coordinator.engine.spark.watchdog`` is counted."""
 
-    def __init__(self, alive: Callable[[], bool]) -> None:
-        self._alive = alive
+    @property
+    def state(self) -> str: ...
+
+    @property
+    def restarts(self) -> int: ...
+
+    @property
+    def given_up(self) -> int: ...
+
+
+class SparkCollector(Collector):
+    """``procession_spark_up``: 1 while a connection to Spark is alive; how often Spark was restarted and given up."""
+
+    def __init__(self, status: Callable[[], SparkState]) -> None:
+        self._status = status
 
     def collect(self) -> Iterator[Metric]:
-        yield GaugeMetricFamily("procession_spark_up", "A connection to Spark is alive", value=float(self._alive()))
+        status = self._status()
+        yield GaugeMetricFamily("procession_spark_up", "A connection to Spark is alive", value=status.state == "up")
+        yield CounterMetricFamily(
+            "procession_spark_restarts", "Embedded servers that took the place of one that ended", value=status.restarts
+        )
+        yield CounterMetricFamily(
+            "procession_spark_given_up", "Servers that did not answer any more", value=status.given_up
+        )

@@ -218,6 +218,6 @@ def _timeout_error(seconds: float) -> ProcessionError:
 def _start_failure(error: BaseException) -> ProcessionError:
     if isinstance(error, ProcessionError):
         return error
-    return ProcessionError(
-        ErrorCode.GENERIC_INTERNAL_ERROR, f"A planner process could not be started: {error or type(error).__name__}"
-    )
+    late = f"it did not answer within {_START_SECONDS:g} s"
+    reason = late if isinstance(error, TimeoutError) else str(error) or type(error).__name__
+    return ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, f"A planner process could not be started: {reason}")

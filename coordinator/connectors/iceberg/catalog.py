@@ -23,6 +23,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.manifests.metadata_files import write_all_versions
 from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg_properties
+from coordinator.connectors.iceberg.tables.late_files import LateFiles
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTables
 from shared.errors import ErrorCode, ProcessionError
 
@@ -46,6 +47,7 @@ class TableCatalog:
     def __init__(self, settings: IcebergSettings) -> None:
         self.settings = settings
         self.unfinished = UnfinishedTables(settings.catalog, settings.journal_file)
+        self.late_files = LateFiles(self.unfinished, settings.unfinished_quiet_time)
         self._catalog: Catalog | None = None
         self._tables: OrderedDict[str, Table] = OrderedDict()
         self._lock = threading.Lock()

@@ -18,6 +18,7 @@ from coordinator.connectors.iceberg.metastores.addresses import check_package, m
 from coordinator.connectors.iceberg.object_stores import S3, glue_options, object_store, s3_options
 from coordinator.connectors.iceberg.storage import EXACT_FILE_IO
 from shared.properties import Property
+from shared.units import parse_duration
 
 CatalogType = Literal["sql", "rest", "hive", "glue"]
 
@@ -38,6 +39,7 @@ _OWN = frozenset(
         "hive.metastore.uri",
         "hive.metastore-timeout",
         "iceberg.journal.file",
+        "iceberg.unfinished-table.quiet-time",
     }
 )
 _STORAGE_PREFIXES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "hf.", "glue.")
@@ -59,7 +61,11 @@ _OAUTH = {"uri": "oauth2-server-uri", "token": "token", "credential": "credentia
 
 @dataclass(frozen=True, slots=True)
 class IcebergSettings:
-    """A checked catalog file. ``uri`` is an SQLAlchemy URL for ``sql``; ``storage`` goes to every FileIO."""
+    """A checked catalog file. ``uri`` is an SQLAlchemy URL for ``sql``; ``storage`` goes to every FileIO.
+
+    ``unfinished_quiet_time``: the folder of a table that a failed statement left is watched until nothing came for so
+    many seconds.
+    """
 
     catalog: str
     type: CatalogType
@@ -71,6 +77,7 @@ class IcebergSettings:
     rest_auth: Mapping[str, str] = field(default_factory=dict, repr=False)
     metastore: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+    unfinished_quiet_time: float = 60.0
 
 
 def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Path = Path("var")) -> IcebergSettings:
@@ -99,6 +106,7 @@ def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Pa
         rest_auth=_rest_auth(kind, properties),
         metastore=_metastore(kind, properties),
         storage={e.name: e.value for e in properties.values() if e.name.startswith(_STORAGE_PREFIXES)},
+        unfinished_quiet_time=_quiet_time(properties.get("iceberg.unfinished-table.quiet-time")),
     )
 
 
@@ -247,6 +255,19 @@ def _journal_file(catalog: str, uri: str | None, home: Path) -> Path:
 def _value(properties: Mapping[str, Property], name: str) -> str | None:
     entry = properties.get(name)
     return None if entry is None else entry.value
+
+
+def _quiet_time(entry: Property | None) -> float:
+    """Longer than a task takes from one file of the default size to the next, on a disk of this century."""
+    if entry is None:
+        return 60.0
+    try:
+        seconds = parse_duration(entry.value)
+    except ValueError as error:
+        raise entry.error(f"invalid value '{entry.value}' for '{entry.name}': {error}") from error
+    if seconds <= 0:
+        raise entry.error(f"invalid value '{entry.value}' for '{entry.name}': it must be more than nothing")
+    return seconds
 
 
 def _login(settings: IcebergSettings) -> tuple[str | None, str | None]:

@@ -13,7 +13,10 @@ from coordinator.engine.spark.server import EmbeddedServer
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One session with one server; ``server`` is None when others run it. A restart makes a new connection."""
+    """One session with one server; ``server`` is None when others run it. A restart makes a new connection.
+
+    ``lost``: the server does not know the session any more, or cannot be reached.
+    """
 
     session: SparkSession
     server: EmbeddedServer | None
@@ -22,5 +25,10 @@ class Connection:
     lost: threading.Event = field(default_factory=threading.Event)
 
     @property
+    def server_alive(self) -> bool:
+        """False once an embedded server has ended or was given up; of another's server nothing is known."""
+        return self.server is None or self.server.alive
+
+    @property
     def alive(self) -> bool:
-        return not self.lost.is_set() if self.server is None else self.server.alive
+        return not self.lost.is_set() and self.server_alive

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import replace
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
 from coordinator.dispatch.ports import Execution
@@ -26,19 +21,21 @@ from coordinator.engine.spark.functions import sql_frame
 from coordinator.engine.spark.jars import JarsUnavailableError
 from coordinator.engine.spark.java import JavaNotFoundError
 from coordinator.engine.spark.kernel_package import zip_kernels
-from coordinator.engine.spark.operator_metrics import measured_batches
-from coordinator.engine.spark.progress import ProgressRelay, Report
+from coordinator.engine.spark.progress import ProgressRelay
+from coordinator.engine.spark.runner import Fixed, Runner
 from coordinator.engine.spark.server import EmbeddedServer, SparkStartError, start_server
+from coordinator.engine.spark.sessions import drop_session, open_session
 from coordinator.engine.spark.settings import SESSION_CONF, SparkSettings
 from coordinator.engine.spark.views import views_over
+from coordinator.engine.spark.watchdog import SESSION_GONE, SparkStatus, Watchdog, gave_up
 from coordinator.engine.spark.workers import SparkWorkers
 from coordinator.engine.spark.writers import WriterSessions
 from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
 _WATCH_SECONDS = 1.0
-_INTERRUPT_SECONDS = 60.0
-_INTERRUPT_PAUSE_SECONDS = 0.1
+_LONGEST_PAUSE_SECONDS = 30.0
+"""Between two attempts to start a Spark that does not start."""
 _START_FAILURES = (SparkStartError, JavaNotFoundError, JarsUnavailableError)
 
 
@@ -53,18 +50,21 @@ class SparkEngine:
         self._stopping = threading.Event()
         self._watcher: threading.Thread | None = None
         self._writers = WriterSessions(self._new_session)
+        self._status = SparkStatus()
 
     def start(self) -> None:
-        """With ``warm_up``: start Spark in the background, and again whenever it dies. Returns at once."""
-        if self._settings.warm_up:
-            self._watcher = threading.Thread(target=self._watch, name="spark-watcher", daemon=True)
-            self._watcher.start()
+        """Watch Spark in the background: it is started again when it dies or is of no use. Returns at once.
+
+        With ``warm_up`` it is started now, otherwise by the first statement that needs it.
+        """
+        self._watcher = threading.Thread(target=self._watch, name="spark-watcher", daemon=True)
+        self._watcher.start()
 
     def stop(self) -> None:
         """Stop the session, then the server that this engine started. Blocks until nothing of it is left."""
         self._stopping.set()
         with self._lock:
-            self._drop()
+            self._drop(keep_server=False)
         if self._watcher is not None:
             self._watcher.join(timeout=10)
 
@@ -79,20 +79,20 @@ class SparkEngine:
 
         ``operators``, when given, is filled with what Spark measured once all rows have arrived.
         """
-        runner = _Runner(self, execution, execution.report_progress, operators)
+        runner = Runner(self, execution, execution.report_progress, operators)
         with views_over(inputs) as view:
             yield from runner.batches(lambda session: sql_frame(view(session), sql))
 
     def write(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]:
         """As ``run``, in a session that no other statement shares: what ``sql`` commits carries the query's id."""
         with self._writers.session(self.connect(), execution.query_id) as connection:
-            runner = _Runner(_Fixed(connection), execution, execution.report_progress)
+            runner = Runner(Fixed(connection), execution, execution.report_progress)
             with views_over(inputs) as view:
                 yield from runner.batches(lambda session: sql_frame(view(session), sql))
 
     def workers(self, execution: Execution) -> SparkWorkers:
         """Where the kernels of one query run; their progress is the procedure's to report."""
-        return SparkWorkers(_Runner(self, execution))
+        return SparkWorkers(Runner(self, execution))
 
     @property
     def shares_disk(self) -> bool:
@@ -104,6 +104,14 @@ class SparkEngine:
         """A connection was made and its server has not ended."""
         connection = self._connection
         return connection is not None and connection.alive
+
+    @property
+    def status(self) -> SparkStatus:
+        """How Spark is, for people and metrics; never waits."""
+        connection = self._connection
+        if connection is None:
+            return self._status
+        return replace(self._status, state="up" if connection.alive else "down")
 
     @property
     def parallelism(self) -> int:
@@ -119,59 +127,101 @@ class SparkEngine:
             if self._stopping.is_set():
                 raise ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Server is shutting down")
             if self._connection is None or not self._connection.alive:
-                self._drop()
-                self._connection = self._open()
+                self._connection = self._open(self._drop(keep_server=True))
             return self._connection
 
-    def _open(self) -> Connection:
-        server = None
+    def _open(self, server: EmbeddedServer | None) -> Connection:
+        """A session with ``server``, or with a new one when there is none."""
         try:
-            if self._settings.remote is None:
+            if self._settings.remote is None and server is None:
+                self._status = replace(self._status, state="starting")
                 server = start_server(self._settings, self._catalog_conf, self._stopping.is_set)
             progress = ProgressRelay()
             session = self._new_session(server, progress)
             if server is None:
                 session.addArtifacts(str(zip_kernels(self._settings.work_dir / "kernels")), pyfile=True)
-            return Connection(session, server, _parallelism(session, self._settings), progress)
+            connection = Connection(session, server, _parallelism(session, self._settings), progress)
         except _START_FAILURES as error:
             _LOG.error("Spark did not start: %s", error)
+            self._status = replace(self._status, state="down", problem=str(error))
             raise ProcessionError(ErrorCode.NO_NODES_AVAILABLE, f"Spark is not available: {error}") from error
         except Exception as error:
             if server is not None:
                 server.stop()
-            raise map_failure(error, server_alive=True) from error
+            failure = map_failure(error, server_alive=True)
+            self._status = replace(self._status, state="down", problem=failure.message)
+            raise failure from error
+        return connection
 
     def _new_session(self, server: EmbeddedServer | None, progress: ProgressRelay) -> SparkSession:
         url = self._settings.remote if server is None else server.url
         assert url is not None, "a server is started when there is no remote one"
-        session = _session(url, embedded=server is not None)
-        for name, value in (*(self._catalog_conf.items() if server is None else ()), *SESSION_CONF.items()):
-            session.conf.set(name, value)
+        embedded = server is not None
+        session = open_session(url, embedded=embedded, answer_seconds=self._settings.watchdog_timeout)
+        try:
+            for name, value in (*(() if embedded else self._catalog_conf.items()), *SESSION_CONF.items()):
+                session.conf.set(name, value)
+        except BaseException:
+            drop_session(session, release=False)
+            raise
         session.registerProgressHandler(progress)
         return session
 
-    def _drop(self) -> None:
+    def _drop(self, *, keep_server: bool) -> EmbeddedServer | None:
+        """Forget the connection; nothing here waits for an answer. Its server, when it lives and is kept."""
         connection, self._connection = self._connection, None
         if connection is None:
-            return
-        self._writers.close(alive=connection.alive)
-        if not connection.alive:
-            # Releasing a session on a dead server would retry for minutes.
-            connection.session.release_session_on_close = False
-        with contextlib.suppress(Exception):
-            connection.session.stop()
-        if connection.server is not None:
-            connection.server.stop()
+            return None
+        server = connection.server
+        # Our own server is about to end, or knows nothing of the session any more; others keep theirs for a while.
+        release = server is None and connection.alive
+        self._writers.close(release=release)
+        drop_session(connection.session, release=release)
+        if server is None or (keep_server and server.alive):
+            return server
+        server.stop()
+        if keep_server:
+            self._status = replace(self._status, restarts=self._status.restarts + 1)
+        return None
 
     def _watch(self) -> None:
+        watchdog = Watchdog(self._settings.watchdog_interval, self._settings.watchdog_timeout)
+        wanted, pause = self._settings.warm_up, _WATCH_SECONDS
         while not self._stopping.is_set():
             connection = self._connection
-            if connection is None or not connection.alive:
-                if connection is not None:
-                    _LOG.warning("The Spark server ended; starting it again")
-                with contextlib.suppress(ProcessionError):
-                    self._warm_up(self.connect())
-            self._stopping.wait(_WATCH_SECONDS)
+            if connection is not None:
+                # Spark was in use: it is made again at once when it ends.
+                wanted = True
+                problem = watchdog.problem(connection) if connection.alive else None
+                if problem is not None and connection is self._connection:
+                    self._give_up(connection, problem)
+            if wanted and (connection is None or not connection.alive):
+                pause = _WATCH_SECONDS if self._restart(connection) else min(2 * pause, _LONGEST_PAUSE_SECONDS)
+            self._stopping.wait(pause)
+
+    def _give_up(self, connection: Connection, problem: str) -> None:
+        """What runs on ``connection`` fails with a retriable error."""
+        if problem == SESSION_GONE:
+            connection.lost.set()
+            return
+        _LOG.error("Spark is given up: %s", problem)
+        self._status = gave_up(self._status, problem)
+        connection.lost.set()
+        if connection.server is not None:
+            connection.server.give_up()
+        else:
+            # Whoever waits for a stream of it would wait for ever.
+            drop_session(connection.session, release=False)
+            self._writers.abandon()
+
+    def _restart(self, connection: Connection | None) -> bool:
+        if connection is not None:
+            _LOG.warning("The connection to Spark is lost; making it again")
+        try:
+            self._warm_up(self.connect())
+        except ProcessionError:
+            return False
+        return True
 
     def _warm_up(self, connection: Connection) -> None:
         """A first statement and a first Python task, so that no user waits for classes to load and workers to fork."""
@@ -181,113 +231,7 @@ class SparkEngine:
             connection.session.range(0, count, 1, count).mapInArrow(_identity(), "id long").toArrow()
         except Exception as error:
             if not self._stopping.is_set():
-                _LOG.warning("Spark's warm-up failed: %s", map_failure(error, server_alive=connection.alive))
-
-
-class _Connecting(Protocol):
-    @property
-    def parallelism(self) -> int: ...
-
-    def connect(self) -> Connection: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Fixed:
-    """Stands for the engine where one session is given."""
-
-    connection: Connection
-
-    @property
-    def parallelism(self) -> int:
-        return self.connection.parallelism
-
-    def connect(self) -> Connection:
-        return self.connection
-
-
-class _Runner:
-    """One query's use of the engine: its frames carry the query's tag and end when the query does."""
-
-    def __init__(
-        self,
-        engine: _Connecting,
-        execution: Execution,
-        report: Report | None = None,
-        operators: list[Operator] | None = None,
-    ) -> None:
-        self._engine = engine
-        self._execution = execution
-        self._report = report
-        self._operators = operators
-        self._tag = f"procession-{execution.query_id}"
-        self._registered: set[int] = set()
-        self._streaming = threading.Event()
-
-    @property
-    def parallelism(self) -> int:
-        return self._engine.parallelism
-
-    def batches(self, frame: Callable[[SparkSession], DataFrame]) -> Iterator[pa.RecordBatch]:
-        """The frame's batches as they arrive; raises ProcessionError."""
-        connection = self._engine.connect()
-        self._cancel_with_query(connection)
-        self._execution.check_cancelled()
-        self._streaming.set()
-        try:
-            yield from self._stream(connection, frame)
-        except ProcessionError:
-            raise
-        except Exception as error:
-            self._execution.check_cancelled()
-            failure = map_failure(error, server_alive=connection.alive)
-            if failure.code is ErrorCode.REMOTE_HOST_GONE:
-                # The next statement makes a new session; an embedded server says itself whether it lives.
-                connection.lost.set()
-            raise failure from error
-        finally:
-            self._streaming.clear()
-
-    def _stream(self, connection: Connection, frame: Callable[[SparkSession], DataFrame]) -> Iterator[pa.RecordBatch]:
-        session = connection.session
-        session.addTag(self._tag)
-        try:
-            with connection.progress.reporting(self._report):
-                # A command runs here already; its rows come with the plan.
-                data: Any = frame(session)
-                plan = data._plan.to_proto(session.client)
-                if self._operators is not None:
-                    yield from measured_batches(session.client, plan, self._operators)
-                    return
-                for part in session.client.to_table_as_iterator(plan, {}):
-                    if isinstance(part, pa.Table):
-                        yield from part.to_batches()
-        finally:
-            with contextlib.suppress(Exception):
-                session.removeTag(self._tag)
-
-    def _cancel_with_query(self, connection: Connection) -> None:
-        if id(connection) in self._registered:
-            return
-        self._registered.add(id(connection))
-        self._execution.on_cancel(lambda: self._interrupt(connection))
-
-    def _interrupt(self, connection: Connection) -> None:
-        """Again until the stream ends: an operation that the server has not registered yet is not interrupted."""
-        deadline = time.monotonic() + _INTERRUPT_SECONDS
-        while self._streaming.is_set() and connection.alive and time.monotonic() < deadline:
-            try:
-                connection.session.interruptTag(self._tag)
-            except Exception as error:
-                _LOG.info("Nothing to interrupt: %s", map_failure(error, server_alive=connection.alive))
-            time.sleep(_INTERRUPT_PAUSE_SECONDS)
-
-
-def _session(url: str, *, embedded: bool) -> SparkSession:
-    session = SparkSession.builder.remote(url).create()
-    # A dead server on this machine does not come back under the same address: fail soon, then restart it.
-    policy = DefaultPolicy(max_retries=3 if embedded else 8, initial_backoff=50, max_backoff=2000, jitter=100)
-    session.client.set_retry_policies([policy])
-    return session
+                _LOG.warning("Spark's warm-up failed: %s", map_failure(error, server_alive=connection.server_alive))
 
 
 def _local_cores(settings: SparkSettings) -> int | None:

@@ -13,6 +13,10 @@ _KERNEL = re.compile(r"KernelError: ([A-Z_]+): (.*)")
 _PYTHON = re.compile(r"^(?:[\w.]+\.)?\w+(?:Error|Exception): (.*)$", re.MULTILINE)
 """What an exception says, without its class."""
 _GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.ABORTED)
+_CONDITION = re.compile(r"\[([A-Z][A-Z_.]+)\]")
+_STOPPED = re.compile(
+    r"Cannot call methods on a stopped SparkContext|SparkContext (was|has been) shut ?down|SparkContext is stopped"
+)
 _WORDS = {"add": "addition", "subtract": "subtraction", "multiply": "multiplication", "divide": "division"}
 _TYPES = {"INT": "integer", "LONG": "bigint", "BYTE": "tinyint", "SHORT": "smallint", "FLOAT": "real"}
 _RAISED = {
@@ -30,6 +34,18 @@ def spark_gone(detail: str) -> ProcessionError:
     return ProcessionError(ErrorCode.REMOTE_HOST_GONE, f"The Spark server is gone: {detail}", retriable=True)
 
 
+def session_gone(error: Exception) -> bool:
+    """Whether the server has closed or forgotten the session; what users raise may hold the same words further on."""
+    first = _CONDITION.search(str(error))
+    return first is not None and first[1].startswith(("INVALID_HANDLE.SESSION", "NO_ACTIVE_SESSION"))
+
+
+def is_useless(error: Exception) -> bool:
+    """Whether ``error`` says that the server's engine has stopped while the server itself lives on."""
+    users = isinstance(error, PySparkException) and error.getCondition() == "USER_RAISED_EXCEPTION"
+    return not users and _STOPPED.search(str(error)) is not None
+
+
 def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
     """``error`` of a call to Spark; ``server_alive`` is False once the embedded server has ended."""
     if isinstance(error, ProcessionError):
@@ -39,19 +55,23 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
         return ProcessionError(ErrorCode.USER_CANCELED, "Query was canceled")
     if not server_alive:
         return spark_gone("it ended while the statement ran")
+    if is_useless(error):
+        return spark_gone("it could not run statements any more and is started again")
     kernel = _KERNEL.search(str(error))
     if kernel is not None and kernel[1] in ErrorCode.__members__:
         return ProcessionError(ErrorCode[kernel[1]], kernel[2].strip())
     if isinstance(error, grpc.RpcError) and getattr(error, "code", lambda: None)() in _GONE:
         return spark_gone(_first_line(getattr(error, "details", lambda: "")() or "connection lost"))
-    if "INVALID_HANDLE.SESSION" in text:
+    if session_gone(error):
         return spark_gone("it no longer knows this session")
-    if "UNAVAILABLE" in text or "RETRIES_EXCEEDED" in text or "RetriesExceeded" in type(error).__name__:
-        return spark_gone("connection lost")
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     users = None if condition is None else _users(condition.partition(".")[0], _first_line(text))
     if users is not None:
         return ProcessionError(*users)
+    if "DEADLINE_EXCEEDED" in text:
+        return spark_gone("it did not answer in time")
+    if "UNAVAILABLE" in text or "RETRIES_EXCEEDED" in text or "RetriesExceeded" in type(error).__name__:
+        return spark_gone("connection lost")
     if "No space left on device" in text:
         return ProcessionError(ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk")
     raised = _PYTHON.findall(str(error))

@@ -8,6 +8,7 @@ import secrets
 import shutil
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
@@ -60,6 +61,7 @@ class EmbeddedServer:
         self.port = port
         self.java = java
         self._token = token
+        self._given_up = threading.Event()
 
     @property
     def url(self) -> str:
@@ -68,7 +70,11 @@ class EmbeddedServer:
 
     @property
     def alive(self) -> bool:
-        return self.child.poll() is None
+        return not self._given_up.is_set() and self.child.poll() is None
+
+    def give_up(self) -> None:
+        """It lives and is of no use: count it as ended from now on. ``stop`` must follow."""
+        self._given_up.set()
 
     def stop(self) -> None:
         """End the JVM and its Python workers; every session must be stopped before."""
@@ -159,6 +165,11 @@ def _java_arguments(settings: SparkSettings, conf: Mapping[str, str], class_path
         f"-Xmx{settings.driver_memory}",
         "-XX:+IgnoreUnrecognizedVMOptions",
         "-XX:+UseParallelGC" if (os.cpu_count() or 1) <= 2 else "-XX:+UseG1GC",
+        # A server without memory answers nobody, or lives on with parts of it dead: it ends, and a new one is started.
+        "-XX:+ExitOnOutOfMemoryError",
+        # Full collections that free next to nothing count as out of memory; by default only at 98 % of the time.
+        "-XX:GCTimeLimit=90",
+        "-XX:GCHeapFreeLimit=5",
         "-Xshare:auto",
         *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENS),
         "--enable-native-access=ALL-UNNAMED",

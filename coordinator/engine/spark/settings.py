@@ -41,7 +41,8 @@ class SparkSettings:
     ``work_dir`` holds everything that the embedded server writes: logs/, kernels, scratch space.
     ``remote`` is ``sc://host:port`` of a server that others run; with it every other field is unused.
     ``driver_memory`` is a JVM heap size such as ``2g``. ``conf`` is added to the server's Spark settings and wins.
-    ``start_timeout`` is in seconds.
+    ``start_timeout`` is in seconds. Every ``watchdog_interval`` seconds the server is asked something small; one that
+    does not answer within ``watchdog_timeout`` is given up.
     """
 
     work_dir: Path
@@ -54,6 +55,8 @@ class SparkSettings:
     jar_cache: Path = field(default_factory=default_jar_cache)
     conf: Mapping[str, str] = field(default_factory=dict)
     start_timeout: float = 120.0
+    watchdog_interval: float = 5.0
+    watchdog_timeout: float = 20.0
 
     @property
     def log_file(self) -> Path:

@@ -14,7 +14,6 @@ from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
-from coordinator.connectors.iceberg.maintenance.listing import walk
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.properties import pyiceberg_properties
@@ -41,7 +40,8 @@ class Recovered:
 def recover(catalog: TableCatalog, journal: Journal) -> list[Recovered]:
     """Close every open entry of the journal; to be called at start, before any call of this coordinator begins."""
     calls = [_recover(catalog, journal, entry) for entry in journal.open_entries(catalog.settings.catalog)]
-    return [*calls, *(_remove(catalog, entry) for entry in catalog.unfinished.open_entries())]
+    unfinished = [e for e in catalog.unfinished.open_entries() if not catalog.late_files.watches(e.schema, e.name)]
+    return [*calls, *(_remove(catalog, entry) for entry in unfinished)]
 
 
 def _remove(catalog: TableCatalog, entry: UnfinishedTable) -> Recovered:
@@ -59,15 +59,20 @@ def _remove(catalog: TableCatalog, entry: UnfinishedTable) -> Recovered:
 def _never_made_or_named(catalog: TableCatalog, entry: UnfinishedTable) -> Recovered:
     shown = catalog.load(entry.schema, entry.shown)
     named = shown is not None and shown.location() == entry.location
-    files = []
     if not named and entry.location is not None and is_own_folder(entry.location):
         io = catalog.file_io(entry.location)
-        files = [file.location for file in walk(io, entry.location)]
-        # More than a first metadata file is a table that someone else may have renamed meanwhile.
-        files = files if len(files) == 1 and "/metadata/00000-" in files[0] else []
-        delete_files(io, files)
+        if _is_nobodys(io, entry.location):
+            removed = catalog.late_files.remove(io, entry.schema, entry.name, entry.location)
+            return Recovered(entry.name, entry.schema, entry.shown, "ABORTED", removed)
     catalog.unfinished.close(entry.schema, entry.name)
-    return Recovered(entry.name, entry.schema, entry.shown, "COMMITTED" if named else "ABORTED", len(files))
+    return Recovered(entry.name, entry.schema, entry.shown, "COMMITTED" if named else "ABORTED", 0)
+
+
+def _is_nobodys(io: FileIO, location: str) -> bool:
+    """More than a first metadata file is a table that someone else may have renamed meanwhile."""
+    known = [file.location for file in list_directory(io, f"{location}/metadata")]
+    metadata = [file for file in known if file.endswith(".metadata.json")]
+    return not metadata or (len(known) == 1 and "/metadata/00000-" in metadata[0])
 
 
 def _recover(catalog: TableCatalog, journal: Journal, entry: JournalEntry) -> Recovered:

@@ -20,9 +20,7 @@ from pyiceberg.types import IcebergType
 
 from coordinator.connectors.iceberg.catalog import UNFINISHED, TableCatalog
 from coordinator.connectors.iceberg.failures import invalid_property, mapped
-from coordinator.connectors.iceberg.maintenance.listing import walk
 from coordinator.connectors.iceberg.spark_sql import quoted_path
-from coordinator.connectors.iceberg.storage import delete_files as delete_all_files
 from coordinator.connectors.iceberg.tables.creation import already_exists, check_location, create, new_table
 from coordinator.connectors.iceberg.tables.spark_ddl import ColumnStep, column_step, property_step
 from coordinator.connectors.iceberg.tables.table_properties import UPDATABLE, canonical, changed
@@ -190,17 +188,25 @@ def appear(catalog: TableCatalog, schema: str, name: str, shown: str) -> None:
 
 
 def remove_unfinished(catalog: TableCatalog, schema: str, name: str) -> bool:
-    """Take a table that never appeared away, with all its files; False: what cannot go now is left to the next start.
+    """Take a table that never appeared away, with all its files; False: it cannot go now, and is tried again later.
 
-    Its folder is swept as well: files of a writer that was killed are in no metadata.
+    Its folder is swept as well, and watched: files of a writer that was killed are in no metadata, and more may come.
     """
+    removed = _remove_unfinished(catalog, schema, name)
+    if not removed:
+        catalog.late_files.again(lambda: _remove_unfinished(catalog, schema, name))
+    return removed
+
+
+def _remove_unfinished(catalog: TableCatalog, schema: str, name: str) -> bool:
     try:
         with mapped(f"{schema}.{name}"):
             table = catalog.load(schema, name)
             _drop_table(catalog, TableRemoval(schema, name, if_exists=True))
             if table is not None and is_own_folder(table.location()):
-                delete_all_files(table.io, [file.location for file in walk(table.io, table.location())])
-            catalog.unfinished.close(schema, name)
+                catalog.late_files.remove(table.io, schema, name, table.location())
+            else:
+                catalog.unfinished.close(schema, name)
     except ProcessionError:
         return False
     return True

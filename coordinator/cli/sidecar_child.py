@@ -1,0 +1,78 @@
+"""The sidecar of ``procession up``: one child on one port, started again when it ends."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+import httpx
+
+from coordinator.engine.spark.child import GuardedChild
+
+_LOG = logging.getLogger(__name__)
+_START_SECONDS = 60.0
+_LOOK_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 10.0
+"""Between two attempts to start a sidecar that does not start."""
+
+
+class SidecarStartError(Exception):
+    """The sidecar did not come up; the text ends with its last words."""
+
+
+class SidecarChild:
+    """A sidecar that answers at ``url`` from its making on until ``stop``, but for the seconds of a restart."""
+
+    def __init__(self, log_file: Path) -> None:
+        """Starts it on a free port; raises SidecarStartError or OSError."""
+        self._log_file = log_file
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port = int(probe.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self._port}"
+        self._stopping = threading.Event()
+        self._child = self._start()
+        self._keeper = threading.Thread(target=self._keep, name="sidecar-keeper", daemon=True)
+        self._keeper.start()
+
+    def stop(self) -> None:
+        """Returns when no process of it is left."""
+        self._stopping.set()
+        self._keeper.join(timeout=2 * _START_SECONDS)
+        self._child.stop()
+
+    def _keep(self) -> None:
+        pause = _LOOK_SECONDS
+        while not self._stopping.wait(pause):
+            if self._child.poll() is None:
+                continue
+            _LOG.warning("the sidecar ended; starting it again: %s", self._child.last_lines())
+            self._child.stop()
+            try:
+                self._child = self._start()
+                pause = _LOOK_SECONDS
+            except (SidecarStartError, OSError) as error:
+                _LOG.error("%s", error)
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    def _start(self) -> GuardedChild:
+        command = [sys.executable, "-m", "sidecar", "--port", str(self._port)]
+        path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+        child = GuardedChild(command, env=os.environ | {"PYTHONPATH": path}, log_file=self._log_file)
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline and child.poll() is None and not self._stopping.is_set():
+            try:
+                if httpx.get(f"{self.url}/v1/info", timeout=1.0).is_success:
+                    return child
+            except httpx.TransportError:
+                time.sleep(0.05)
+        if self._stopping.is_set():
+            return child
+        words = child.last_lines()
+        child.stop()
+        raise SidecarStartError(f"the sidecar did not start (log: {self._log_file}): {words}")

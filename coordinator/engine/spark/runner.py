@@ -1,0 +1,130 @@
+"""One query's use of a session: its frames carry the query's tag and end when the query does."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.connect.session import SparkSession
+
+from coordinator.dispatch.ports import Execution
+from coordinator.engine.measured import Operator
+from coordinator.engine.spark.connection import Connection
+from coordinator.engine.spark.failures import is_useless, map_failure, session_gone, spark_gone
+from coordinator.engine.spark.operator_metrics import measured_batches
+from coordinator.engine.spark.progress import Report
+from shared.errors import ErrorCode, ProcessionError
+
+_LOG = logging.getLogger(__name__)
+_INTERRUPT_SECONDS = 60.0
+_INTERRUPT_PAUSE_SECONDS = 0.1
+
+
+class Connecting(Protocol):
+    @property
+    def parallelism(self) -> int: ...
+
+    def connect(self) -> Connection: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Stands for the engine where one session is given."""
+
+    connection: Connection
+
+    @property
+    def parallelism(self) -> int:
+        return self.connection.parallelism
+
+    def connect(self) -> Connection:
+        return self.connection
+
+
+class Runner:
+    """One query's use of the engine: its frames carry the query's tag and end when the query does."""
+
+    def __init__(
+        self,
+        engine: Connecting,
+        execution: Execution,
+        report: Report | None = None,
+        operators: list[Operator] | None = None,
+    ) -> None:
+        self._engine = engine
+        self._execution = execution
+        self._report = report
+        self._operators = operators
+        self._tag = f"procession-{execution.query_id}"
+        self._registered: set[int] = set()
+        self._streaming = threading.Event()
+
+    @property
+    def parallelism(self) -> int:
+        return self._engine.parallelism
+
+    def batches(self, frame: Callable[[SparkSession], DataFrame]) -> Iterator[pa.RecordBatch]:
+        """The frame's batches as they arrive; raises ProcessionError."""
+        connection = self._engine.connect()
+        self._cancel_with_query(connection)
+        self._execution.check_cancelled()
+        self._streaming.set()
+        try:
+            yield from self._stream(connection, frame)
+        except ProcessionError:
+            raise
+        except Exception as error:
+            self._execution.check_cancelled()
+            failure = map_failure(error, server_alive=connection.server_alive)
+            if failure.code is ErrorCode.USER_CANCELED:
+                # Nobody here asked for it: the server closed the session under the statement.
+                failure = spark_gone("it ended the statement")
+            if is_useless(error) and connection.server is not None:
+                connection.server.give_up()
+            if session_gone(error) or (failure.code is ErrorCode.REMOTE_HOST_GONE and connection.server is None):
+                # The next statement makes a new session; an embedded server says itself whether it lives.
+                connection.lost.set()
+            raise failure from error
+        finally:
+            self._streaming.clear()
+
+    def _stream(self, connection: Connection, frame: Callable[[SparkSession], DataFrame]) -> Iterator[pa.RecordBatch]:
+        session = connection.session
+        session.addTag(self._tag)
+        try:
+            with connection.progress.reporting(self._report):
+                # A command runs here already; its rows come with the plan.
+                data: Any = frame(session)
+                plan = data._plan.to_proto(session.client)
+                if self._operators is not None:
+                    yield from measured_batches(session.client, plan, self._operators)
+                    return
+                for part in session.client.to_table_as_iterator(plan, {}):
+                    if isinstance(part, pa.Table):
+                        yield from part.to_batches()
+        finally:
+            with contextlib.suppress(Exception):
+                session.removeTag(self._tag)
+
+    def _cancel_with_query(self, connection: Connection) -> None:
+        if id(connection) in self._registered:
+            return
+        self._registered.add(id(connection))
+        self._execution.on_cancel(lambda: self._interrupt(connection))
+
+    def _interrupt(self, connection: Connection) -> None:
+        """Again until the stream ends: an operation that the server has not registered yet is not interrupted."""
+        deadline = time.monotonic() + _INTERRUPT_SECONDS
+        while self._streaming.is_set() and connection.server_alive and time.monotonic() < deadline:
+            try:
+                connection.session.interruptTag(self._tag)
+            except Exception as error:
+                _LOG.info("Nothing to interrupt: %s", map_failure(error, server_alive=connection.server_alive))
+            time.sleep(_INTERRUPT_PAUSE_SECONDS)
