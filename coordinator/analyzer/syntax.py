@@ -17,7 +17,7 @@ from sqlglot.dialects.trino import Trino
 from sqlglot.errors import ParseError
 from sqlglot.tokens import Token
 
-from coordinator.analyzer.token_rewriter import FUNCTION_PREFIX, REWRITTEN, Rewriter, closing, syntax
+from coordinator.analyzer.token_rewriter import ARRAY, FUNCTION_PREFIX, REWRITTEN, Rewriter, closing, syntax
 from coordinator.sql.tokens import location_of, tokenize, too_large
 from shared.errors import ProcessionError
 
@@ -33,8 +33,7 @@ def _dialect() -> Any:
 def parse_query(text: str, tokens: Sequence[Token] | None = None) -> Any:
     """The tree of the one query in ``text``; ``tokens`` may be a part of its tokens. Raises a located SYNTAX_ERROR."""
     tokens = list(tokens) if tokens is not None else query_tokens(text)
-    rewritten = Rewriter(text, tokens).rewrite()
-    return _run(text, tokens, lambda parser: parser.parse(rewritten, text))
+    return _run(text, tokens, lambda parser, rewritten: parser.parse(rewritten, text))
 
 
 def parse_expression(text: str, tokens: Sequence[Token] | None = None) -> Any:
@@ -42,8 +41,7 @@ def parse_expression(text: str, tokens: Sequence[Token] | None = None) -> Any:
     tokens = tokenize(text) if tokens is None else list(tokens)
     if not tokens:
         raise syntax(text, len(text), "mismatched input '<EOF>'. Expecting: <expression>")
-    rewritten = Rewriter(text, tokens).rewrite()
-    return _run(text, tokens, lambda parser: parser.parse_into(exp.Condition, rewritten, text))
+    return _run(text, tokens, lambda parser, rewritten: parser.parse_into(exp.Condition, rewritten, text))
 
 
 def query_tokens(text: str) -> list[Token]:
@@ -66,16 +64,29 @@ def query_tokens(text: str) -> list[Token]:
 
 
 def _run(text: str, tokens: Sequence[Token], parse: Any) -> Any:
+    rewriter = Rewriter(text, tokens)
+    rewritten = rewriter.rewrite()
     try:
-        trees = parse(_dialect().parser())
+        trees = parse(_dialect().parser(), rewritten)
     except ParseError as error:
         raise _parse_error(text, tokens, error) from error
     except RecursionError as error:
         raise too_large(location_of(text, tokens[0].start)) from error
     if len(trees) != 1 or trees[0] is None:
         raise syntax(text, tokens[0].start if tokens else 0, "mismatched input. Expecting: <query>")
-    trees[0].meta[REWRITTEN] = True
-    return trees[0]
+    tree = _with_arrays(trees[0]) if rewriter.arrays else trees[0]
+    tree.meta[REWRITTEN] = True
+    return tree
+
+
+def _with_arrays(tree: Any) -> Any:
+    """The tree with the calls that stand for ``ARRAY[…]`` as arrays again."""
+    for node in [n for n in tree.find_all(exp.Anonymous) if function_name(n) == ARRAY]:
+        made = exp.Array(expressions=node.expressions)
+        if node is tree:
+            return made
+        node.replace(made)
+    return tree
 
 
 def _parse_error(text: str, tokens: Sequence[Token], error: ParseError) -> ProcessionError:

@@ -18,6 +18,9 @@ REWRITTEN = "rewritten"
 
 CAST, TRY_CAST, LITERAL, EXTRACT, POSITION = "$cast", "$try_cast", "$literal", "$extract", "$position"
 
+ARRAY = "$array"
+"""``ARRAY[…]`` as a call: sqlglot reads brackets twice, once as those of a type, and so nested ones 2^depth times."""
+
 AS_OF, BEFORE = "$as_of", "$before"
 """Around the version of a table."""
 
@@ -179,6 +182,7 @@ class Rewriter:
         self.replaced: dict[int, list[Token]] = {}
         self.out: list[Token] = []
         self.parameters = 0
+        self.arrays = False
         self.before: dict[int, list[Token]] = {}
         self.after: dict[int, list[Token]] = {}
 
@@ -225,6 +229,8 @@ class Rewriter:
         following = self._kind(index + 1)
         if word in _NILADIC and not quoted and following is not TokenType.L_PAREN:
             self.replaced[index] = [*self._call(token, word), _make(token, TokenType.R_PAREN, ")")]
+        elif word == "array" and following is TokenType.L_BRACKET and index + 1 in self.closing and not quoted:
+            self._array(index, token)
         elif following is TokenType.STRING and word in _LITERAL_TYPES and not quoted:
             self._literal(index, word)
         elif following is TokenType.STRING and word.split() == ["double", "precision"]:
@@ -240,6 +246,13 @@ class Rewriter:
             self._version(index + 1)
         elif word == "values" and not quoted and self._kind(index - 1) is TokenType.L_PAREN:
             self._values(index, token)
+
+    def _array(self, index: int, token: Token) -> None:
+        self.arrays = True
+        opening, end = self.tokens[index + 1], self.closing[index + 1]
+        self.replaced[index] = [_make(token, TokenType.IDENTIFIER, FUNCTION_PREFIX + ARRAY)]
+        self.replaced[index + 1] = [_make(opening, TokenType.L_PAREN, "(")]
+        self.replaced[end] = [_make(self.tokens[end], TokenType.R_PAREN, ")")]
 
     def _values(self, index: int, token: Token) -> None:
         """``(VALUES … UNION …)`` as a query over the rows, which sqlglot reads in parentheses."""

@@ -121,7 +121,8 @@ def optimize(
 def _apply(rule: Rule, plan: PlanNode, context: RuleContext) -> PlanNode:
     try:
         return rule.apply(plan, context)
-    except ProcessionError:
+    except (ProcessionError, RecursionError):
+        # A plan that is too deep is the statement's fault, told as such by the planning line.
         raise
     except Exception as error:
         message = f"Optimizer rule {rule.name} failed: {type(error).__name__}: {error}"

@@ -204,7 +204,9 @@ def _bound(
         if dialect == "spark":
             raise unsupported("A window frame whose offset is no constant", dialect)
         return row_offset(frame, kind, value, order), kind
-    return _offset(offset, dialect), kind
+    key = None if order is None else order.variable.type
+    # An interval is a number to the engines, of milliseconds or of months.
+    return (expression(offset, dialect) if key == offset.type else _offset(offset, dialect)), kind
 
 
 def _offset(offset: Constant, dialect: str) -> Any:

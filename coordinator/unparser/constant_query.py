@@ -29,6 +29,8 @@ from shared.plan.traversal import variable_of_key
 from shared.plan.types import Type
 
 MAX_ROWS = 10_000
+_MOST_PARTS = 5_000
+"""Of one cell: what one projection computes and the next uses twice doubles with each."""
 
 Row = Mapping[str, RowExpression]
 
@@ -68,13 +70,27 @@ def _relation(node: PlanNode) -> list[Row]:
             return [dict(zip(names, row, strict=True)) for row in node.rows]
         case ProjectNode():
             assigned = {variable_of_key(key).name: e for key, e in node.assignments.assignments.items()}
-            return [{name: _put_in(e, row) for name, e in assigned.items()} for row in _relation(node.source)]
+            return [{name: _cell(e, row) for name, e in assigned.items()} for row in _relation(node.source)]
         case FilterNode():
             return [row for row in _relation(node.source) if _value(_put_in(node.predicate, row)) is True]
         case LimitNode():
             return _relation(node.source)[: node.count]
         case _:
             raise NotConstantError(type(node).__name__)
+
+
+def _cell(expression: RowExpression, row: Row) -> RowExpression:
+    made = _put_in(expression, row)
+    stack, parts = [made], 0
+    while stack:
+        current, parts = stack.pop(), parts + 1
+        if parts > _MOST_PARTS:
+            raise NotConstantError("too large an expression")
+        if isinstance(current, Call | SpecialForm):
+            stack.extend(current.arguments)
+        elif isinstance(current, Lambda):
+            stack.append(current.body)
+    return made
 
 
 def _put_in(expression: RowExpression, row: Row) -> RowExpression:

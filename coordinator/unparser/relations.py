@@ -196,6 +196,8 @@ class Relations:
         source = self.block(node.source)
         if source.columns is not None or source.group is not None:
             inner, order = replace(source, order=()), source.order
+            if not _ordered_by(source) <= {v.name for v in source.variables}:
+                inner, order = source, ()  # what it is ordered by ends here
             simple = source.limit is None and not source.offset
             source = self.wrap(inner if simple else source, source.variables)
             if simple or order:

@@ -75,26 +75,39 @@ def _greedy(counts: Sequence[Cardinality], links: Links, distinct: Distinct) -> 
     first = max(range(len(counts)), key=lambda i: counts[i].rows)
     order, waiting = [first], [i for i in range(len(counts)) if i != first]
     rows = counts[first].rows
+    neighbours = _neighbours(links)
+    beside = set(neighbours.get(first, ()))
     while waiting:
-        connected = [i for i in waiting if any((i, j) in links for j in order)] or waiting
-        grown = {i: _grown(rows, i, order, counts, links, distinct) for i in connected}
+        connected = [i for i in waiting if i in beside] or waiting
+        placed = {leaf: place for place, leaf in enumerate(order)}
+        grown = {}
+        for i in connected:
+            partners = sorted(neighbours.get(i, set()) & placed.keys(), key=placed.__getitem__)
+            grown[i] = _grown(rows, i, partners, counts, links, distinct)
         best = min(connected, key=lambda i: (grown[i], counts[i].rows, i))
         rows = grown[best]
         order.append(best)
+        beside |= neighbours.get(best, set())
         waiting.remove(best)
     return order
+
+
+def _neighbours(links: Links) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for one, other in links:
+        found.setdefault(one, set()).add(other)
+    return found
 
 
 def _grown(
     rows: float,
     leaf: int,
-    order: Sequence[int],
+    partners: Sequence[int],
     counts: Sequence[Cardinality],
     links: Links,
     distinct: Distinct,
 ) -> float:
-    """Rows after joining ``leaf``."""
-    partners = [j for j in order if (leaf, j) in links]
+    """Rows after joining ``leaf`` to those before it that it is equated with."""
     if not partners:
         return rows * counts[leaf].rows
     pairs = [pair for j in partners for pair in links[leaf, j]]
@@ -105,8 +118,11 @@ def _grown(
 def _without_cross_joins(leaves: Sequence[PlanNode], links: Links) -> list[PlanNode]:
     """The order of the query, but what is connected with what came before goes first."""
     order, waiting = [0], list(range(1, len(leaves)))
+    neighbours = _neighbours(links)
+    beside = set(neighbours.get(0, ()))
     while waiting:
-        following = next((i for i in waiting if any((i, j) in links for j in order)), waiting[0])
+        following = next((i for i in waiting if i in beside), waiting[0])
         order.append(following)
+        beside |= neighbours.get(following, set())
         waiting.remove(following)
     return [leaves[i] for i in order]

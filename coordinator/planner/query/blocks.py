@@ -24,6 +24,7 @@ from coordinator.planner.query.pushdown import push_filter
 from coordinator.planner.query.relations import plan_from
 from coordinator.planner.query.samples import sampled
 from coordinator.planner.query.subqueries import apply_subqueries
+from coordinator.planner.query.window_calls import substituted
 from coordinator.planner.query.windows import plan_windows
 from shared.plan.expressions import RowExpression, Variable, type_of
 from shared.plan.traversal import output_variables
@@ -54,11 +55,12 @@ def plan_block(planner: Planning, tree: Any, context: Context) -> RelationPlan:
     having = _having(tree, inner)
     stand_ins: dict[RowExpression, RowExpression] = {}
     order = _order(tree, items, inner, planner.ids, stand_ins)
+    order = [(node, _over_outputs(sort, collector, stand_ins)) for node, sort in order]
     grouping = plan_grouping(tree, items, replace(inner, sinks=NoAggregates(collector, "GROUP BY clause")))
     check_groupings(tree, grouping, collector, inner)
     mapping: dict[RowExpression, RowExpression] = {}
     if grouping is not None or collector.aggregates or collector.groupings:
-        below = _read_by_aggregates(collector) | _read_by_keys(grouping)
+        below = _with_compared(_read_by_aggregates(collector) | _read_by_keys(grouping), collector.subqueries)
         apply_subqueries(builder, [s for s in collector.subqueries if s.variable in below], {})
         collector.subqueries = [s for s in collector.subqueries if s.variable not in below]
         mapping = group(builder, grouping, collector)
@@ -80,6 +82,25 @@ def plan_block(planner: Planning, tree: Any, context: Context) -> RelationPlan:
     chosen = [SelectItem(i.name, substitute(i.expression, mapping), i.node) for i in items]
     sorts = [SortItem(substitute(s.expression, mapping), s.order) for _, s in order]
     return _finish(planner, tree, builder, chosen, sorts, inner)
+
+
+def _over_outputs(sort: SortItem, collector: Collector, stand_ins: dict[RowExpression, RowExpression]) -> SortItem:
+    """The item with its windows over what output columns stand for, where ORDER BY names those."""
+    same: dict[RowExpression, RowExpression] = {}
+    for spec, variable in list(collector.windows.items()):
+        over = substituted(spec, stand_ins)
+        if over != spec:
+            del collector.windows[spec]
+            same[variable] = collector.windows.setdefault(over, variable)
+    return SortItem(substitute(sort.expression, same), sort.order)
+
+
+def _with_compared(read: set[Variable], subqueries: list[Subquery]) -> set[Variable]:
+    """The variables and those that the subqueries among them compare, which may be of subqueries too."""
+    for subquery in reversed(subqueries):  # what one compares was found before it
+        if subquery.variable in read and subquery.value is not None:
+            read = read | free_variables(subquery.value)
+    return read
 
 
 def _check_read(subquery: Subquery, ungrouped: set[Variable], context: Context) -> None:
@@ -284,6 +305,9 @@ def _finish(
             raise context.error(tree, "For SELECT DISTINCT, ORDER BY expressions must appear in select list")
         builder.project({v.key: v for v in chosen})
         builder.node = planner.distinct(builder.node, tree, context)
+    # What reads outer columns alone is the same for all rows of the subquery.
+    outer = _outer_variables(context)
+    sorts = [s for s in sorts if not (read := free_variables(s.expression)) or not outer.issuperset(read)]
     known: dict[RowExpression, RowExpression] = {}
     for item, variable in zip(items, chosen, strict=True):
         known.setdefault(item.expression, variable)
@@ -300,11 +324,12 @@ def _project(planner: Planning, builder: Builder, items: list[SelectItem], sorts
     chosen: list[Variable] = []
     assignments: dict[str, RowExpression] = {}
     seen: dict[RowExpression, Variable] = {}
+    own = set(output_variables(builder.node))
     for item in items:
         if item.expression in seen:
             chosen.append(seen[item.expression])
             continue
-        if isinstance(item.expression, Variable):
+        if isinstance(item.expression, Variable) and item.expression in own:
             variable = item.expression
         else:
             place = item.expression.sourceLocation
@@ -312,7 +337,7 @@ def _project(planner: Planning, builder: Builder, items: list[SelectItem], sorts
         seen[item.expression] = variable
         chosen.append(variable)
         assignments[variable.key] = item.expression
-    needed = {v for s in sorts if s.expression not in seen for v in free_variables(s.expression)}
+    needed = {v for s in sorts if s.expression not in seen for v in free_variables(s.expression)} & own
     for variable in sorted(needed, key=lambda v: v.name):
         assignments.setdefault(variable.key, variable)
     builder.project(assignments)

@@ -58,6 +58,25 @@ class RelationPlan:
         return tuple(f for f in self.fields if not f.hidden)
 
 
+def with_own_variables(ids: Ids, plan: RelationPlan) -> RelationPlan:
+    """The plan with a variable of its own for each column: what tells two columns apart afterwards is the variable."""
+    seen: set[Variable] = set()
+    fields: list[ScopeField] = []
+    copies: dict[str, RowExpression] = {}
+    for field_ in plan.fields:
+        variable = field_.variable
+        if variable in seen:
+            variable = ids.variable(field_.name or variable.name, variable.type, variable.sourceLocation)
+            copies[variable.key] = field_.variable
+        seen.add(variable)
+        fields.append(ScopeField(field_.name, variable, field_.relation, field_.hidden))
+    if not copies:
+        return plan
+    builder = Builder(ids, plan.node)
+    builder.project({v.key: v for v in output_variables(plan.node)} | copies)
+    return RelationPlan(builder.node, tuple(fields))
+
+
 @dataclass(slots=True)
 class Builder:
     """The plan of one query block while it grows upwards."""
@@ -70,11 +89,15 @@ class Builder:
         self.node = FilterNode(id=self.ids.node(), source=self.node, predicate=predicate)
 
     def add(self, expressions: Iterable[tuple[RowExpression, str]]) -> list[Variable]:
-        """Variables of the expressions (with name hints), computed on top where they are not variables already."""
+        """Variables of the expressions (with name hints), computed on top where they are not columns already.
+
+        A variable of a query around this one is no column: it gets a name of its own, which the subquery computes.
+        """
         wanted: list[Variable] = []
         computed: dict[RowExpression, Variable] = {}
+        own = set(output_variables(self.node))
         for expression, hint in expressions:
-            if isinstance(expression, Variable):
+            if isinstance(expression, Variable) and expression in own:
                 wanted.append(expression)
                 continue
             if expression not in computed:

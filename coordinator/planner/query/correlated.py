@@ -129,39 +129,46 @@ def scalar(builder: Builder, inner: PlanNode, column: Variable, result: Variable
     ids = builder.ids
     kept = output_variables(builder.node)
     left, unique = _with_id(builder)
-    rows = marked_rows(ids, left, inner, outer)
+    rows, check = marked_rows(ids, left, inner, outer), None
     if not rows.single:
         if rows.mixed:
-            rows = _only(builder, rows, unique, column, output_variables(left))
+            rows, check = _only(builder, rows, unique, column, output_variables(left))
             column = output_variables(rows.node)[-1]
         else:
-            rows = _each_once(builder, rows, unique)
+            rows, check = _each_once(builder, rows, unique)
     builder.node = rows.node
-    builder.project({v.key: v for v in kept} | {result.key: rows.real(column)})
+    value = rows.real(column)
+    if check is not None:
+        value = special("IF", typed(value), check, value, constant(None, typed(value)))
+    builder.project({v.key: v for v in kept} | {result.key: value})
 
 
-def _each_once(builder: Builder, rows: MarkedRows, unique: Variable) -> MarkedRows:
+def _each_once(builder: Builder, rows: MarkedRows, unique: Variable) -> tuple[MarkedRows, RowExpression]:
+    """The rows filtered by a check that there is one an outer row, and the check.
+
+    The value depends on it too: an engine may ask a condition on the value before the filter below it.
+    """
     ids = builder.ids
     distinct = ids.variable("is_distinct", "boolean")
     marked = MarkDistinctNode(id=ids.node(), source=rows.node, markerVariable=distinct, distinctVariables=(unique,))
-    checked = required(distinct, *_SEVERAL_ROWS)
-    return MarkedRows(FilterNode(id=ids.node(), source=marked, predicate=checked), rows.mark, True)
+    check = required(distinct, *_SEVERAL_ROWS)
+    return MarkedRows(FilterNode(id=ids.node(), source=marked, predicate=check), rows.mark, True), check
 
 
 def _only(
     builder: Builder, rows: MarkedRows, unique: Variable, column: Variable, keys: tuple[Variable, ...]
-) -> MarkedRows:
-    """One row an outer row: the value of its one real row."""
+) -> tuple[MarkedRows, RowExpression]:
+    """One row an outer row: the value of its one real row; and the check of that, as ``_each_once``."""
     ids = builder.ids
     count, value = ids.variable("count", "bigint"), ids.variable("arbitrary", column.type)
     call = function_call("arbitrary", (column,), typed(column), kind="AGGREGATE")
     made = {count.key: count_rows(rows.mark), value.key: aggregation(call, rows.mark)}
     grouped = aggregate(ids, rows.node, keys, made)
     one = operator("<=", (count, constant(1, BIGINT)), BOOLEAN)
-    checked = required(one, *_SEVERAL_ROWS)
-    filtered = FilterNode(id=ids.node(), source=grouped, predicate=checked)
-    kept: dict[str, RowExpression] = {v.key: v for v in (*keys, value) if v != unique}
-    return MarkedRows(project(ids, filtered, kept), None, True)
+    check = required(one, *_SEVERAL_ROWS)
+    filtered = FilterNode(id=ids.node(), source=grouped, predicate=check)
+    kept: dict[str, RowExpression] = {v.key: v for v in (*keys, count, value) if v != unique}
+    return MarkedRows(project(ids, filtered, kept), None, True), check
 
 
 def scalar_aggregate(builder: Builder, inner: PlanNode, column: RowExpression, result: Variable, outer: Outer) -> bool:

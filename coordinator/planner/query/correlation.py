@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace as changed
 
-from coordinator.analyzer.builders import conjunction, conjuncts
+from coordinator.analyzer.builders import conjunction, conjuncts, constant
+from coordinator.analyzer.types import BOOLEAN
 from coordinator.planner.query.builder import Ids, free_variables, replace
 from coordinator.planner.query.joins import extend, join, project
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, Variable, type_of
@@ -258,10 +259,22 @@ def _aggregation(ids: Ids, node: AggregationNode, below: Pulled, outer: Outer) -
     _collect((node.aggregations, sets), reads_outer)
     if sets.globalGroupingSets or sets.groupingSetCount != 1 or reads_outer & outer:
         raise NotDecorrelatedError("AggregationNode")
+    # What is computed of the outer row alone is the same in all rows of it: it groups nothing.
+    same = {v: e for v, e in below.deferred.items() if free_variables(e) <= outer}
+    aggregated: Outer = set()
+    _collect(node.aggregations, aggregated)
+    if aggregated & same.keys():
+        raise NotDecorrelatedError("an aggregate of the outer row")
+    below.deferred = {v: e for v, e in below.deferred.items() if v not in same}
     fixed = _constants(ids, below, outer)
-    keys = (*sets.groupingKeys, *(v for v in fixed if v not in sets.groupingKeys))
+    own = [v for v in sets.groupingKeys if v not in same]
+    keys = (*own, *(v for v in fixed if v not in own))
+    if not keys:
+        keys = (ids.variable("all", "boolean"),)
+        below.node = extend(ids, below.node, {keys[0]: constant(True, BOOLEAN)})
     grouped = changed(node, source=below.node, groupingSets=changed(sets, groupingKeys=keys))
-    return Pulled(grouped, below.conditions, {}, set(sets.groupingKeys) <= set(fixed))
+    given: dict[RowExpression, RowExpression] = {v: e for v, e in same.items() if v in sets.groupingKeys}
+    return Pulled(grouped, below.conditions, given, set(own) <= set(fixed))
 
 
 def _limit(ids: Ids, node: LimitNode | TopNNode, below: Pulled, outer: Outer) -> Pulled:

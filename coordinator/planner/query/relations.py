@@ -12,7 +12,7 @@ from coordinator.analyzer.operators import comparison
 from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.analyzer.types import common_super_type, type_text
 from coordinator.planner.query import joins
-from coordinator.planner.query.builder import Builder, RelationPlan, free_variables
+from coordinator.planner.query.builder import Builder, RelationPlan, free_variables, with_own_variables
 from coordinator.planner.query.collector import Collector, Subquery
 from coordinator.planner.query.correlation import NotDecorrelatedError, correlated
 from coordinator.planner.query.lateral import lateral_join
@@ -59,13 +59,13 @@ def plan_relation(planner: Planning, node: Any, context: Context, left: Relation
                 inner = plan_relation(planner, node.this, context, None)
             else:
                 inner = planner.plan_nested(node.this, context)
-            joined = _alias(inner, node, context)
+            joined = _alias(planner, inner, node, context)
             for join in node.args.get("joins") or []:
                 joined = _join(planner, joined, join, context)
             return joined
         case "Values":
             context.only(node, "expressions", "alias")
-            return _alias(planner.plan_values(node, context), node, context)
+            return _alias(planner, planner.plan_values(node, context), node, context)
         case "Unnest":
             return _unnest(planner, node, context, left)
         case "Lateral":
@@ -89,9 +89,9 @@ def _lateral(planner: Planning, node: Any, context: Context, left: RelationPlan 
     if type(node.this).__name__ != "Subquery":
         raise context.unsupported(node, "LATERAL without a subquery")
     if left is None:
-        return _alias(planner.plan_nested(node.this.this, context), node, context)
+        return _alias(planner, planner.plan_nested(node.this.this, context), node, context)
     scope = Scope(left.fields, context.scope.parent)
-    plan = _alias(planner.plan_subquery(node.this.this, replace(context, scope=scope)), node, context)
+    plan = _alias(planner, planner.plan_subquery(node.this.this, replace(context, scope=scope)), node, context)
     try:
         joined = lateral_join(planner.ids, left.node, plan.node, set(output_variables(left.node)))
     except NotDecorrelatedError as error:
@@ -100,7 +100,8 @@ def _lateral(planner: Planning, node: Any, context: Context, left: RelationPlan 
     return RelationPlan(joined, (*left.fields, *plan.visible))
 
 
-def _alias(plan: RelationPlan, node: Any, context: Context) -> RelationPlan:
+def _alias(planner: Planning, plan: RelationPlan, node: Any, context: Context) -> RelationPlan:
+    plan = with_own_variables(planner.ids, plan)
     alias = node.args.get("alias")
     if alias is None:
         fields = tuple(ScopeField(f.name, f.variable, (), f.hidden) for f in plan.fields)
@@ -125,9 +126,9 @@ def _table(planner: Planning, node: Any, context: Context) -> RelationPlan:
     if len(parts) == 1 and parts[0].lower() in planner.ctes:
         named = planner.plan_cte(parts[0].lower(), context)
         fields = tuple(ScopeField(f.name, f.variable, (parts[0].lower(),)) for f in named.visible)
-        plan = _alias(RelationPlan(named.node, fields), node, context)
+        plan = _alias(planner, RelationPlan(named.node, fields), node, context)
     else:
-        plan = _alias(_scan(planner, node, parts, context), node, context)
+        plan = _alias(planner, _scan(planner, node, parts, context), node, context)
     if node.args.get("sample") is not None:
         plan = sampled(planner.ids, plan, node.args["sample"], context)
     if node.args.get("joins"):

@@ -12,8 +12,9 @@ from coordinator.planner.query import correlated as decorrelated
 from coordinator.planner.query.builder import Builder, replace
 from coordinator.planner.query.collector import Quantifier, Subquery
 from coordinator.planner.query.correlation import NotDecorrelatedError, Outer, correlated
-from coordinator.planner.query.joins import aggregate, aggregation, count_rows, join, project
+from coordinator.planner.query.joins import aggregate, aggregation, count_rows, extend, join, project
 from coordinator.planner.query.marked_rows import FALSE, TRUE
+from coordinator.planner.query.row_of_outer import row_of_outer
 from shared.errors import ErrorCode
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import EnforceSingleRowNode, LimitNode, SemiJoinNode
@@ -38,6 +39,10 @@ def apply_subqueries(builder: Builder, subqueries: list[Subquery], mapping: dict
 def _apply(builder: Builder, subquery: Subquery, value: Variable | None, outer: Outer) -> None:
     inner, result = subquery.plan.node, subquery.variable
     depends = correlated(inner, outer)
+    row = row_of_outer(inner) if depends else None
+    if row is not None:
+        builder.node = extend(builder.ids, builder.node, {result: row.value(subquery, value)})
+        return
     match subquery.kind:
         case "exists" if depends:
             decorrelated.exists(builder, inner, result, outer)

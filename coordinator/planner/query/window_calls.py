@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.operators import arithmetic
 from coordinator.analyzer.syntax import function_name
 from coordinator.analyzer.types import BIGINT, DAY_SECOND, NUMERIC, YEAR_MONTH, is_comparable, is_orderable
+from coordinator.planner.query.builder import replace as substitute
 from coordinator.sql.tokens import location_of, tokenize
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import Call, Constant, RowExpression, type_of
@@ -54,6 +56,21 @@ class WindowCall:
     partition: tuple[RowExpression, ...]
     order: tuple[SortItem, ...]
     frame: Frame
+
+
+def substituted(spec: WindowCall, mapping: Mapping[RowExpression, RowExpression]) -> WindowCall:
+    """The same window over other expressions."""
+
+    def bound(old: Bound) -> Bound:
+        value, key, offset = (None if e is None else substitute(e, mapping) for e in (old.value, old.key, old.offset))
+        return Bound(old.kind, value, key, old.text, offset)
+
+    call = substitute(spec.call, mapping)
+    assert isinstance(call, Call)
+    order = tuple(SortItem(substitute(s.expression, mapping), s.order) for s in spec.order)
+    frame = Frame(spec.frame.kind, bound(spec.frame.start), bound(spec.frame.end))
+    partition = tuple(substitute(e, mapping) for e in spec.partition)
+    return WindowCall(call, spec.ignore_nulls, partition, order, frame)
 
 
 def window_call(node: Any, context: Context) -> WindowCall:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from coordinator.analyzer.builders import coerce, constant, operator, typed
 from coordinator.analyzer.context import SortItem
 from coordinator.analyzer.types import BOOLEAN, DAY_SECOND, INTEGER, NUMERIC, YEAR_MONTH
-from coordinator.planner.query.builder import Builder, replace
+from coordinator.planner.query.builder import Builder, free_variables, replace
 from coordinator.planner.query.failures import required
 from coordinator.planner.query.window_calls import NEGATIVE_OFFSET, Bound, Frame, WindowCall
 from shared.errors import ErrorCode
@@ -15,7 +15,7 @@ from shared.plan.expressions import Call, Constant, Lambda, RowExpression, Varia
 from shared.plan.nodes import WindowFrame, WindowFunction, WindowNode, WindowSpecification
 
 _NONE = {DAY_SECOND.base: timedelta(0), YEAR_MONTH.base: 0}
-_Key = tuple[tuple[RowExpression, ...], tuple[SortItem, ...]]
+_Key = tuple[int, tuple[RowExpression, ...], tuple[SortItem, ...]]
 
 
 def plan_windows(
@@ -23,11 +23,12 @@ def plan_windows(
 ) -> None:
     """Puts the windows on top, those of one specification together; ``mapping`` is what grouping made of them."""
     groups: dict[_Key, list[tuple[WindowCall, Variable]]] = {}
+    made = {variable: spec for spec, variable in windows.items()}
     for spec, variable in windows.items():
         partition = tuple(replace(p, mapping) for p in spec.partition)
         order = tuple(SortItem(replace(s.expression, mapping), s.order) for s in spec.order)
-        groups.setdefault((partition, order), []).append((spec, variable))
-    for (partition, order), members in groups.items():
+        groups.setdefault((_level(spec, made), partition, order), []).append((spec, variable))
+    for (_, partition, order), members in sorted(groups.items(), key=lambda item: item[0][0]):
         for spec, _ in members:
             for bound in (spec.frame.start, spec.frame.end):
                 if bound.offset is not None:
@@ -43,6 +44,13 @@ def plan_windows(
             prePartitionedInputs=(),
             preSortedOrderPrefix=0,
         )
+
+
+def _level(spec: WindowCall, made: dict[Variable, WindowCall]) -> int:
+    """How many windows lie below it: one of ORDER BY may read output columns that are windows."""
+    parts = [spec.call, *spec.partition, *(s.expression for s in spec.order)]
+    read = {v for part in parts for v in free_variables(part)} & made.keys()
+    return 1 + max(_level(made[v], made) for v in read) if read else 0
 
 
 def _known_offset(offset: RowExpression) -> RowExpression:

@@ -1,0 +1,61 @@
+"""Statements that nest or repeat much are planned in time that grows with their length, or refused clearly."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from time import process_time
+
+import pytest
+
+from coordinator.checks.plan_checkers import PlanCheckers
+from coordinator.connectors.registry import Catalogs
+from coordinator.validation import worker
+from coordinator.validation.plan_statement import plan_statement
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.session import Session
+
+
+@pytest.fixture(autouse=True)
+def _as_a_planner_process() -> Iterator[None]:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(worker._RECURSION_LIMIT)
+    yield
+    sys.setrecursionlimit(limit)
+
+
+def seconds(sql: str) -> float:
+    """The CPU time of planning a statement."""
+    start = process_time()
+    plan_statement(sql, Session(user="test"), Catalogs([]), PlanCheckers())
+    return process_time() - start
+
+
+def nested(count: int, before: str, core: str, after: str) -> str:
+    return before * count + core + after * count
+
+
+NESTED = {
+    "arrays": "SELECT " + nested(40, "ARRAY[", "1", "]"),
+    "arrays of columns": "SELECT " + nested(40, "ARRAY[", "x", ", NULL]") + " FROM (VALUES 1) t(x)",
+    "maps": "SELECT " + nested(25, "MAP(ARRAY[1], ARRAY[", "x", "])") + " FROM (VALUES 1) t(x)",
+    "rows": "SELECT " + nested(60, "ROW(", "1", ")"),
+    "lambdas": "SELECT " + "".join(f"transform(ARRAY[1], x{i} -> " for i in range(40)) + "1" + ")" * 40,
+    "CASE": "SELECT " + nested(60, "CASE WHEN x = 1 THEN ", "1", " ELSE 2 END") + " FROM (VALUES 1) t(x)",
+    "sums of sums": "SELECT * FROM " + nested(30, "(SELECT x + x x FROM ", "(VALUES 1) t(x)", ")"),
+    "joins": "SELECT count(*) FROM (VALUES 1) t0(x) "
+    + " ".join(f"JOIN (VALUES 1) t{i}(x) ON t{i}.x = t{i - 1}.x" for i in range(1, 300)),
+    "IN": "SELECT x FROM (VALUES 'a') t(x) WHERE x IN (" + ", ".join(f"'{i}'" for i in range(15_000)) + ")",
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+def test_time_does_not_double_with_each_level(kind: str) -> None:
+    assert seconds(NESTED[kind]) < 20  # by levels it would be hours, and 500 joins took half a minute
+
+
+def test_plans_that_are_too_deep_are_told() -> None:
+    with pytest.raises(ProcessionError) as refused:
+        seconds("SELECT x" + " + 1" * 4000 + " FROM (VALUES 1) t(x)")
+    assert refused.value.code is ErrorCode.SYNTAX_ERROR
+    assert "statement is too large" in refused.value.wire_message
