@@ -38,6 +38,8 @@ _OWN = frozenset(
         "hive.metastore.uri",
         "hive.metastore-timeout",
         "iceberg.journal.file",
+        "iceberg.allowed-locations",
+        "iceberg.allowed-extra-properties",
     }
 )
 _STORAGE_PREFIXES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "hf.", "glue.")
@@ -71,6 +73,8 @@ class IcebergSettings:
     rest_auth: Mapping[str, str] = field(default_factory=dict, repr=False)
     metastore: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+    allowed_locations: tuple[str, ...] = ()
+    allowed_properties: tuple[str, ...] = ()
 
 
 def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Path = Path("var")) -> IcebergSettings:
@@ -99,6 +103,8 @@ def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Pa
         rest_auth=_rest_auth(kind, properties),
         metastore=_metastore(kind, properties),
         storage={e.name: e.value for e in properties.values() if e.name.startswith(_STORAGE_PREFIXES)},
+        allowed_locations=_listed(properties, "iceberg.allowed-locations"),
+        allowed_properties=_listed(properties, "iceberg.allowed-extra-properties"),
     )
 
 
@@ -247,6 +253,10 @@ def _journal_file(catalog: str, uri: str | None, home: Path) -> Path:
 def _value(properties: Mapping[str, Property], name: str) -> str | None:
     entry = properties.get(name)
     return None if entry is None else entry.value
+
+
+def _listed(properties: Mapping[str, Property], name: str) -> tuple[str, ...]:
+    return tuple(word for part in (_value(properties, name) or "").split(",") if (word := part.strip()))
 
 
 def _login(settings: IcebergSettings) -> tuple[str | None, str | None]:
