@@ -13,9 +13,11 @@ from pathlib import Path
 
 import httpx
 
-from coordinator.app import Overrides, serve
+from coordinator.app import Overrides, check_exposure, serve
 from coordinator.config import read_config
 from coordinator.engine.spark.child import GuardedChild
+from coordinator.security.child_environment import child_environment
+from coordinator.security.private_files import keep_files_private
 from shared.properties import ConfigurationError
 
 _START_SECONDS = 60.0
@@ -49,13 +51,16 @@ def _check(etc: Path, overrides: Overrides) -> Path:
     """The data directory of a configuration that can start; raises ConfigurationError before any child is made."""
     config = read_config(etc)
     settings = config.coordinator
+    check_exposure(settings)
     port = settings.http_port if overrides.http_port is None else overrides.http_port
     try:
         socket.create_server((settings.http_host, port)).close()
     except OSError as error:
         reason = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror
         raise ConfigurationError(f"cannot listen on {settings.http_host}:{port}: {reason}") from error
-    return overrides.data_dir or config.node.data_dir
+    data_dir = overrides.data_dir or config.node.data_dir
+    keep_files_private(data_dir)
+    return data_dir
 
 
 def start_sidecar(log_file: Path) -> tuple[GuardedChild, str]:
@@ -65,7 +70,7 @@ def start_sidecar(log_file: Path) -> tuple[GuardedChild, str]:
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "sidecar", "--port", str(port)]
     path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
-    child = GuardedChild(command, env=os.environ | {"PYTHONPATH": path}, log_file=log_file)
+    child = GuardedChild(command, env=child_environment() | {"PYTHONPATH": path}, log_file=log_file)
     url = f"http://127.0.0.1:{port}"
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and child.poll() is None:
