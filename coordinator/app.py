@@ -46,6 +46,7 @@ from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.reload import SpecificationFile
 from coordinator.resource_groups.specification import ManagerSpec, global_group
 from coordinator.security.private_files import keep_files_private
+from coordinator.security.redaction import Redactor, secrets_of
 from coordinator.server.app import create_server
 from coordinator.server.browser_guard import is_loopback
 from coordinator.server.settings import NodeInfo, ServerSettings
@@ -79,7 +80,7 @@ def serve(etc: Path, overrides: Overrides = Overrides(), ready: Callable[[str], 
     """
     try:
         config = _overridden(read_config(etc), overrides)
-        configure_logging(config.log)
+        configure_logging(config.log, Redactor(_secrets(config)))
         check_exposure(config.coordinator)
         keep_files_private(config.node.data_dir)
         listener = _listen(config.coordinator.http_host, config.coordinator.http_port)
@@ -118,7 +119,13 @@ def create_app(
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = Dispatcher(
-        KeptPlans(pool), checkers, executor, groups, _dispatch_settings(config), freshness=MetadataVersions(catalogs)
+        KeptPlans(pool),
+        checkers,
+        executor,
+        groups,
+        _dispatch_settings(config),
+        freshness=MetadataVersions(catalogs),
+        redact=Redactor(_secrets(config)),
     )
     info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
     where = address or f"http://{settings.http_host}:{settings.http_port}"
@@ -152,6 +159,11 @@ def create_app(
         )
     )
     return app
+
+
+def _secrets(config: CoordinatorConfig) -> frozenset[str]:
+    entries = [entry for catalog in config.catalogs for entry in catalog.properties.values()]
+    return secrets_of((entry.name, entry.value) for entry in entries)
 
 
 def _allowed_hosts(settings: CoordinatorSettings) -> tuple[str, ...] | None:

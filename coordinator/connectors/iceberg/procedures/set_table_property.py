@@ -9,6 +9,7 @@ from coordinator.connectors.iceberg.locations import LOCATION_PROPERTIES
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.table_words import check_settable
+from coordinator.security.redaction import shown_value
 from shared.errors import ProcessionError
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 
@@ -61,7 +62,8 @@ def answer(call: Call) -> Rows:
             raise ArgumentError("key", error.message) from error
         if key in LOCATION_PROPERTIES:
             call.check_location("value", value, call.read().location())
-    return [commit_change(call.catalog, call.schema, call.table, lambda table: _changed(table, key, value))]
+    changed = commit_change(call.catalog, call.schema, call.table, lambda table: _changed(table, key, value))
+    return [(key, *(None if text is None else shown_value(key, text) for text in changed[1:]))]
 
 
 def _changed(table: Table, key: str, value: str | None) -> Change[tuple[str, str | None, str | None]]:
