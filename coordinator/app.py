@@ -55,7 +55,10 @@ from coordinator.planner_factory import PlannerFactory
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.reload import SpecificationFile
 from coordinator.resource_groups.specification import ManagerSpec, global_group
+from coordinator.security.private_files import keep_files_private
+from coordinator.security.redaction import Redactor, secrets_of
 from coordinator.server.app import create_server
+from coordinator.server.browser_guard import is_loopback
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.telemetry.collectors import NativeCheckerCollector, PlannerPoolCollector, SparkCollector
@@ -88,7 +91,9 @@ def serve(etc: Path, overrides: Overrides = Overrides(), ready: Callable[[str], 
     try:
         config = _overridden(read_config(etc), overrides)
         check_writable(config.node.data_dir)
-        configure_logging(config.log)
+        configure_logging(config.log, Redactor(_secrets(config)))
+        check_exposure(config.coordinator)
+        keep_files_private(config.node.data_dir)
         listener = _listen(config.coordinator.http_host, config.coordinator.http_port)
         server = _HttpServer(config, listener, ready)
     except ConfigurationError as error:
@@ -144,7 +149,13 @@ def create_app(
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = Dispatcher(
-        KeptPlans(pool), checkers, executor, groups, _dispatch_settings(config), freshness=MetadataVersions(catalogs)
+        KeptPlans(pool),
+        checkers,
+        executor,
+        groups,
+        _dispatch_settings(config),
+        freshness=MetadataVersions(catalogs),
+        redact=Redactor(_secrets(config)),
     )
     info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
     where = address or f"http://{settings.http_host}:{settings.http_port}"
@@ -155,6 +166,8 @@ def create_app(
             compression_enabled=settings.compression,
             shutdown_grace_period=settings.shutdown_grace_period,
             principal_header=settings.principal_header,
+            process_forwarded=settings.process_forwarded,
+            allowed_hosts=_allowed_hosts(settings),
         ),
         info,
         parse_statement=parse_statement,
@@ -170,7 +183,11 @@ def create_app(
         create_precheck_router(
             StatementValidator(pool, checkers, groups, lambda: dispatcher.refusal),
             _gateway_settings(config),
-            partial(session_from_headers, principal_header=settings.principal_header),
+            partial(
+                session_from_headers,
+                principal_header=settings.principal_header,
+                process_forwarded=settings.process_forwarded,
+            ),
         )
     )
     return app
@@ -184,6 +201,30 @@ def _spark_state(spark: SparkEngine) -> dict[str, object]:
         "givenUp": status.given_up,
         "problem": status.problem,
     }
+
+
+def _secrets(config: CoordinatorConfig) -> frozenset[str]:
+    entries = [entry for catalog in config.catalogs for entry in catalog.properties.values()]
+    return secrets_of((entry.name, entry.value) for entry in entries)
+
+
+def _allowed_hosts(settings: CoordinatorSettings) -> tuple[str, ...] | None:
+    if settings.allowed_hosts is None and is_loopback(settings.http_host):
+        return ()
+    return settings.allowed_hosts
+
+
+def check_exposure(settings: CoordinatorSettings) -> None:
+    """Raises ConfigurationError for a server that lets in everybody on the network without being told to."""
+    if is_loopback(settings.http_host):
+        return
+    if not settings.allow_unauthenticated:
+        raise ConfigurationError(
+            f"http-server.http.host={settings.http_host} lets everybody who reaches it run everything: this server "
+            "does not authenticate. Listen on 127.0.0.1 behind a proxy that does, or set "
+            "http-server.authentication.allow-unauthenticated=true"
+        )
+    _log.warning("nobody is authenticated: whoever reaches this address can do everything", host=settings.http_host)
 
 
 def _session_defaults(settings: CoordinatorSettings) -> dict[str, str]:
@@ -292,7 +333,14 @@ class _HttpServer(uvicorn.Server):
         app = create_app(config, stop=self._stop, address=self._address, start_failed=self._failed)
         # Statement bodies are small and pages are encoded already; uvloop and httptools carry the rest.
         super().__init__(
-            uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10)
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,  # whether they count is a setting of ours
+                timeout_graceful_shutdown=10,
+            )
         )
         self._ready = ready
 

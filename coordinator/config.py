@@ -60,6 +60,22 @@ class CoordinatorSettings(_Settings):
     http_port: int = Field(
         8080, alias="http-server.http.port", ge=0, le=65535, description="Port to listen on; 0 takes a free one."
     )
+    allowed_hosts: Names | None = Field(
+        None,
+        alias="http-server.allowed-hosts",
+        description="Names under which this server may be asked, beside addresses, localhost and the machine's own;"
+        " * for any. Unset means these on a loopback address, and any elsewhere.",
+    )
+    process_forwarded: bool = Field(
+        False,
+        alias="http-server.process-forwarded",
+        description="Believe X-Forwarded-Proto, X-Forwarded-Host and X-Forwarded-For, which a proxy in front sets.",
+    )
+    allow_unauthenticated: bool = Field(
+        False,
+        alias="http-server.authentication.allow-unauthenticated",
+        description="Listen on other than a loopback address although everybody who reaches it can do everything.",
+    )
     principal_header: str | None = Field(
         None,
         alias="http-server.authentication.principal-header",

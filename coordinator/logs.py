@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable, MutableMapping
+from typing import Any
 
 import structlog
 
 from coordinator.config import LogSettings
+from coordinator.security.redaction import redacted
 
 _LEVELS = {"DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING, "ERROR": logging.ERROR}
 _CHATTY = ("SQLQueryContextLogger", "pyspark.sql.connect.logging", "httpx", "httpcore", "uvicorn.access", "py4j")
 
 
-def configure_logging(settings: LogSettings) -> None:
-    """Send every record to standard error: JSON in containers, coloured lines on a terminal."""
+def configure_logging(settings: LogSettings, redact: Callable[[str], str] = redacted) -> None:
+    """Send every record to standard error: JSON in containers, coloured lines on a terminal, secrets out."""
     as_json = settings.format == "json" or (settings.format == "auto" and not sys.stderr.isatty())
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -33,8 +36,12 @@ def configure_logging(settings: LogSettings) -> None:
     final: list[structlog.types.Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
     if as_json:
         final.append(structlog.processors.format_exc_info)
+
+    def hiding(logger: Any, name: str, event: MutableMapping[str, Any]) -> str:
+        return redact(str(renderer(logger, name, event)))
+
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=[*final, renderer]))
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=[*final, hiding]))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(_LEVELS[settings.level])

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 
 from coordinator.engine.spark.child import GuardedChild
+from coordinator.security.child_environment import child_environment
 
 _LOG = logging.getLogger(__name__)
 _START_SECONDS = 60.0
@@ -63,7 +64,7 @@ class SidecarChild:
     def _start(self) -> GuardedChild:
         command = [sys.executable, "-m", "sidecar", "--port", str(self._port)]
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
-        child = GuardedChild(command, env=os.environ | {"PYTHONPATH": path}, log_file=self._log_file)
+        child = GuardedChild(command, env=child_environment() | {"PYTHONPATH": path}, log_file=self._log_file)
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline and child.poll() is None and not self._stopping.is_set():
             try:

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from coordinator.app import Overrides, check_writable, serve
+from coordinator.app import Overrides, check_exposure, check_writable, serve
 from coordinator.cli.sidecar_child import SidecarChild, SidecarStartError
 from coordinator.config import read_config
+from coordinator.security.private_files import keep_files_private
 from shared.properties import ConfigurationError
 
 
@@ -39,6 +40,7 @@ def _check(etc: Path, overrides: Overrides) -> Path:
     """The data directory of a configuration that can start; raises ConfigurationError before any child is made."""
     config = read_config(etc)
     settings = config.coordinator
+    check_exposure(settings)
     port = settings.http_port if overrides.http_port is None else overrides.http_port
     try:
         socket.create_server((settings.http_host, port)).close()
@@ -47,4 +49,5 @@ def _check(etc: Path, overrides: Overrides) -> Path:
         raise ConfigurationError(f"cannot listen on {settings.http_host}:{port}: {reason}") from error
     data_dir = overrides.data_dir or config.node.data_dir
     check_writable(data_dir)
+    keep_files_private(data_dir)
     return data_dir

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -26,6 +26,7 @@ from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.query_type import query_type_of
 from coordinator.resource_groups.selection import criteria_of
+from coordinator.security.redaction import redacted
 from shared.errors import ProcessionError
 from shared.ids import QueryIdGenerator, new_slug
 from shared.spi.session import Session
@@ -79,6 +80,7 @@ class Dispatcher:
         settings: DispatchSettings | None = None,
         clock: Clock | None = None,
         freshness: PlanFreshness | None = None,
+        redact: Callable[[str], str] = redacted,
     ) -> None:
         self.settings = settings if settings is not None else DispatchSettings()
         self.clock = clock if clock is not None else SystemClock()
@@ -90,6 +92,7 @@ class Dispatcher:
         self._planner = planner
         self._checker = checker
         self._freshness = freshness
+        self._redact = redact
         self._executor = executor
         self._budget = ResultBudget(self.settings)
         self._ids = QueryIdGenerator(self.clock.now)
@@ -165,6 +168,7 @@ class Dispatcher:
             attempt=attempt,
             placeholder=submission.placeholder,
             binary_results=submission.binary_results,
+            redact=self._redact,
         )
         received = now if submission.received_at is None else submission.received_at
         query.timeline.record({"receive": now - received})

@@ -6,6 +6,7 @@ ours: seconds of each of the ten verbs.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +22,7 @@ from coordinator.dispatch.stats import (
     statement_stats,
     waiting_seconds,
 )
+from coordinator.security.redaction import HIDDEN, is_secret_name, redacted
 from shared.protocol.statement import Stats
 from shared.spi.session import Session
 from shared.units import format_data_size, format_duration
@@ -37,8 +39,9 @@ def _present(members: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def session_info(session: Session) -> dict[str, Any]:
+def session_info(session: Session, redact: Callable[[str], str] = redacted) -> dict[str, Any]:
     """Presto's SessionRepresentation; credentials stay out."""
+    by_catalog = {c: _shown(p, redact) for c, p in session.catalog_properties.items()}
     return _present(
         {
             "queryId": session.query_id,
@@ -58,12 +61,16 @@ def session_info(session: Session) -> dict[str, Any]:
             "clientTags": list(session.client_tags),
             "resourceEstimates": dict(session.resource_estimates),
             "startTime": int(session.start.timestamp() * 1000),
-            "systemProperties": dict(session.properties),
-            "catalogProperties": {catalog: dict(p) for catalog, p in session.catalog_properties.items()},
+            "systemProperties": _shown(session.properties, redact),
+            "catalogProperties": by_catalog,
             "roles": dict(session.roles),
-            "preparedStatements": dict(session.prepared_statements),
+            "preparedStatements": {name: redact(sql) for name, sql in session.prepared_statements.items()},
         }
     )
+
+
+def _shown(properties: Mapping[str, str], redact: Callable[[str], str]) -> dict[str, str]:
+    return {name: HIDDEN if is_secret_name(name) else redact(value) for name, value in properties.items()}
 
 
 def _query_stats(query: Query) -> dict[str, Any]:
@@ -135,7 +142,7 @@ def basic_query_info(query: Query, base_uri: str) -> dict[str, Any]:
     return _present(
         {
             "queryId": query.id,
-            "session": session_info(query.session),
+            "session": session_info(query.session, query.redact),
             "resourceGroupId": list(query.resource_group) or None,
             "state": query.state.value,
             "memoryPool": "general",
@@ -147,9 +154,14 @@ def basic_query_info(query: Query, base_uri: str) -> dict[str, Any]:
             "errorCode": error_code(query),
             "queryType": query.planned.query_type if query.planned is not None else None,
             "warnings": wire_warnings(query),
-            "preparedQuery": query.planned.prepared_sql if query.planned is not None else None,
+            "preparedQuery": _prepared(query),
         }
     )
+
+
+def _prepared(query: Query) -> str | None:
+    sql = None if query.planned is None else query.planned.prepared_sql
+    return None if sql is None else query.redact(sql)
 
 
 def error_code(query: Query) -> dict[str, Any] | None:

@@ -19,6 +19,7 @@ from coordinator.dispatch.states import QueryState, check_transition
 from coordinator.dispatch.timeline import Timeline
 from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.resource_groups.specification import NO_LIMITS
+from coordinator.security.redaction import redacted
 from shared.errors import ProcessionError
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session
@@ -42,6 +43,7 @@ class Query:
 
     ``text`` is what the planner gets; ``shown_text`` what people see (a retry carries a comment line in front).
     ``binary_results``: the client wants SerializedPages in place of JSON rows.
+    ``redact`` takes secrets out of what people see.
     A ``placeholder`` was sent by a gateway to be run by the retry endpoint if another cluster fails.
     """
 
@@ -58,10 +60,12 @@ class Query:
         attempt: int = 0,
         placeholder: bool = False,
         binary_results: bool = False,
+        redact: Callable[[str], str] = redacted,
     ) -> None:
         self.session = session
         self.text = text
-        self.shown_text = text if shown_text is None else shown_text
+        self.redact = redact
+        self.shown_text = redact(text if shown_text is None else shown_text)
         self.slug = slug
         self.retry_order = retry_order
         self.attempt = attempt
@@ -149,6 +153,9 @@ class Query:
         """End with ``error`` and stop whatever runs; False when the query had already ended."""
         if self._state.done:
             return False
+        message = self.redact(error.message)
+        if message != error.message:
+            error = ProcessionError(error.code, message, location=error.location, retriable=error.retriable)
         self.error = error
         self.transition(QueryState.FAILED)
         self.buffer.close()

@@ -19,10 +19,18 @@ from shared.spi.session import Session
 SessionFromRequest = Callable[[Request], Session]
 
 
-def session_from_headers(request: Request, principal_header: str | None = None) -> Session:
+def session_from_headers(
+    request: Request, principal_header: str | None = None, process_forwarded: bool = False
+) -> Session:
     """The session of the usual ``X-Presto-*`` or ``X-Trino-*`` headers; raises ProblemError (400)."""
     client = request.client.host if request.client is not None else None
-    return session_of(request.headers, client, datetime.now(UTC), principal_header=principal_header)
+    return session_of(
+        request.headers,
+        client,
+        datetime.now(UTC),
+        principal_header=principal_header,
+        process_forwarded=process_forwarded,
+    )
 
 
 class PreChecks:

@@ -6,7 +6,7 @@ meanings are Presto's where Presto has the setting.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -181,8 +181,12 @@ def session_flag(session: Session, name: str) -> bool:
     return session_value(session, name).lower() == "true"
 
 
-def check_session(session: Session) -> None:
-    """Raises INVALID_SESSION_PROPERTY for a name or value of X-Presto-Session that cannot be."""
+def check_session(session: Session, catalogs: Container[str]) -> None:
+    """Raises INVALID_SESSION_PROPERTY for a wrong name or value of X-Presto-Session, NOT_FOUND for a catalog."""
+    for catalog in session.catalog_properties:
+        if catalog.lower() not in catalogs:
+            message = f"Session property catalog does not exist: {catalog}"
+            raise ProcessionError(ErrorCode.NOT_FOUND, message)
     for name, value in session.properties.items():
         declared = PROPERTIES.get(name)
         if declared is None:

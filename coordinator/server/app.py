@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry
 
 from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.server.browser_guard import BrowserGuard
 from coordinator.server.lifecycle import NodeLifecycle
 from coordinator.server.metrics import metrics_router
 from coordinator.server.node import NodeRoutes
@@ -56,6 +57,8 @@ def create_server(
     app.include_router(NodeRoutes(dispatcher, node, lifecycle, engines).router())
     app.include_router(metrics_router(dispatcher, metrics if metrics is not None else CollectorRegistry()))
     app.include_router(UiRoutes(dispatcher).router())
+    app.state.process_forwarded = settings.process_forwarded
+    app.add_middleware(BrowserGuard, allowed=settings.allowed_hosts)
     app.add_middleware(ErrorBoundary)
     return app
 

@@ -62,10 +62,12 @@ def session_of(
     parse_statement: ParseStatement | None = None,
     *,
     principal_header: str | None = None,
+    process_forwarded: bool = False,
 ) -> Session:
     """The session that a request asks for. Raises ProblemError (400) with Presto's texts.
 
     ``principal_header`` is set by a proxy that authenticates; without one nobody is taken for authenticated.
+    ``process_forwarded`` believes a proxy who the client is.
     """
     request = RequestHeaders(headers)
     user = request.text(names.USER)
@@ -97,7 +99,7 @@ def session_of(
         transaction_id=None if transaction is None or transaction.upper() == "NONE" else transaction,
         client_transaction_support=transaction is not None,
         protocol=request.family,
-        remote_address=_remote_address(headers, client),
+        remote_address=_remote_address(headers, client) if process_forwarded else client,
         principal=None if principal_header is None else headers.get(principal_header, "").strip() or None,
         user_agent=headers.get("user-agent"),
         start=start,

@@ -13,6 +13,8 @@ class ServerSettings:
     result, so that no proxy compresses either. ``max_request_size`` bounds how much of a body is read at all.
     ``shutdown_grace_period`` (shutdown.grace-period): load balancers notice within it that the node is leaving.
     ``principal_header`` (http-server.authentication.principal-header): in which a trusted proxy names whom it let in.
+    ``process_forwarded`` (http-server.process-forwarded): whether ``X-Forwarded-*`` is believed. ``allowed_hosts``
+    (http-server.allowed-hosts): names under which this server may be asked; None for all.
     """
 
     compression_enabled: bool = True
@@ -24,6 +26,8 @@ class ServerSettings:
     initial_max_age: int = 60
     shutdown_grace_period: float = 120.0
     principal_header: str | None = None
+    process_forwarded: bool = False
+    allowed_hosts: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ from coordinator.dispatch.dispatcher import Dispatcher, Submission
 from coordinator.dispatch.query import Query as StatementQuery
 from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
 from coordinator.server.results import Answer, results_response
-from coordinator.server.session import ParseStatement, is_placeholder, session_of, unknown_time_zone
+from coordinator.server.session import ParseStatement, RequestHeaders, is_placeholder, session_of, unknown_time_zone
 from coordinator.server.settings import ServerSettings
 from coordinator.server.uris import uris_of
+from shared.protocol.headers import USER
 from shared.units import parse_data_size, parse_duration
 
 _QUERY_ID = re.compile(r"[_a-z0-9]{1,64}")
@@ -117,15 +118,26 @@ class StatementRoutes:
         self.dispatcher.cancel(query)
         return Response(status_code=204)
 
-    async def retry(self, request: Request, query_id: str) -> Response:
-        """Run a failed query, or a gateway's placeholder, as a new one; 409 for any other."""
+    async def retry(self, request: Request, query_id: str, slug: Slug = "") -> Response:
+        """Run a failed query, or a gateway's placeholder, as a new one; 409 for any other.
+
+        It runs as whoever sent it: for them, or for who knows the slug; to others there is no such query.
+        """
         query = self.dispatcher.registry.get(query_id)
-        if query is None or (query.error is not None and not query.text):
+        if query is None or (query.error is not None and not query.text) or not self._may_retry(request, query, slug):
             raise ProblemError(404, NOT_FOUND)
         waiting = query.placeholder and not self.dispatcher.delivery(query).begun
         if query.error is None and not waiting:
             raise ProblemError(409, "Query has not failed and cannot be retried")
         return await self._submitted(request, self.dispatcher.retry(query))
+
+    def _may_retry(self, request: Request, query: StatementQuery, slug: str) -> bool:
+        if slug:
+            return compare_digest(query.slug.encode(), slug.encode())
+        trusted = self.settings.principal_header
+        principal = None if trusted is None else request.headers.get(trusted, "").strip() or None
+        user = RequestHeaders(request.headers).text(USER)
+        return (user, principal) == (query.session.user, query.session.principal)
 
     async def _page(
         self, delivery: Delivery, query: StatementQuery, kind: str, token: int, wait: float, size: int
@@ -164,7 +176,14 @@ class StatementRoutes:
         if not text:
             raise bad_request("SQL statement is empty")
         trusted = self.settings.principal_header
-        session = session_of(request.headers, client, clock.now(), self.parse_statement, principal_header=trusted)
+        session = session_of(
+            request.headers,
+            client,
+            clock.now(),
+            self.parse_statement,
+            principal_header=trusted,
+            process_forwarded=self.settings.process_forwarded,
+        )
         error = unknown_time_zone(session.time_zone)
         return Submission(
             text=text,

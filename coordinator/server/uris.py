@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from fastapi import Request
+from starlette.datastructures import Headers
 
+from coordinator.server.browser_guard import host_of
 from coordinator.server.problems import bad_request
 from coordinator.server.session import RequestHeaders
 from shared.protocol import headers as names
 from shared.protocol.headers import header_name
+
+_SCHEMES = frozenset({"http", "https"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +43,25 @@ class Uris:
 
 
 def uris_of(request: Request) -> Uris:
-    """From ``X-Forwarded-Proto``, ``X-Forwarded-Host`` and the prefix header; a 400 for a prefix that is no URL."""
+    """From ``Host`` or what a trusted proxy forwards, and the prefix header; a 400 for a prefix that is no URL."""
     headers = request.headers
-    scheme = headers.get("x-forwarded-proto", "").split(",")[0].strip() or request.url.scheme
-    host = headers.get("x-forwarded-host", "").split(",")[0].strip() or headers.get("host") or request.url.netloc
+    scheme, host = request.url.scheme, headers.get("host") or request.url.netloc
+    if getattr(request.app.state, "process_forwarded", False):
+        scheme = _forwarded(headers, "x-forwarded-proto", _SCHEMES.__contains__) or scheme
+        host = _forwarded(headers, "x-forwarded-host", lambda text: host_of(text) is not None) or host
     session_headers = RequestHeaders(headers)
     prefix = session_headers.text(names.PREFIX_URL)
     if prefix is not None and not _is_url(prefix):
         name = header_name(session_headers.family, names.PREFIX_URL)
         raise bad_request(f"Invalid {name} header: {prefix}")
     return Uris(f"{scheme}://{host}", prefix)
+
+
+def _forwarded(headers: Headers, name: str, is_sane: Callable[[str], bool]) -> str | None:
+    text = headers.get(name, "").split(",")[0].strip()
+    if text and not is_sane(text):
+        raise bad_request(f"Invalid {name} header")
+    return text or None
 
 
 def _is_url(text: str) -> bool:

@@ -102,7 +102,7 @@ class _Line:
 
     def plan(self, text: str) -> PlannedStatement:
         try:
-            check_session(self._session)
+            check_session(self._session, self._catalogs.names())
             with self._verb("parse"):
                 statement = parse_statement(text)
             with recording() as seen, clock_reads() as clock, in_session_zone(self._session.time_zone):

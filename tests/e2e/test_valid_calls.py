@@ -102,6 +102,14 @@ def quiet(quiet_service: Service) -> Service:
     return quiet_service
 
 
+@pytest.fixture
+def inside(quiet: Service, tmp_path: Path) -> Path:
+    """A folder in the warehouse: files elsewhere are not taken in."""
+    folder = quiet.data_dir / "iceberg" / "warehouse" / tmp_path.name
+    folder.mkdir(parents=True)
+    return folder
+
+
 def made(service: Service, name: str, incoming: Path) -> dict[str, Any]:
     """Five days in five appends and one more staged; what steps name."""
     table = service.create(name, [rows_of_day(0).slice(0, 0)])
@@ -128,10 +136,10 @@ def read_back(table: Table, days: range) -> None:
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_each_answers_as_declared_and_keeps_the_rows(quiet: Service, tmp_path: Path, spelling: str) -> None:
+def test_each_answers_as_declared_and_keeps_the_rows(quiet: Service, inside: Path, spelling: str) -> None:
     name = f"by_{spelling}"
-    pq.write_table(rows_of_day(9).drop(["day"]), tmp_path / "more.parquet")
-    known = made(quiet, name, tmp_path)
+    pq.write_table(rows_of_day(9).drop(["day"]), inside / "more.parquet")
+    known = made(quiet, name, inside)
     days, lake = ALL, quiet.lake()
     read = None
     for item in STEPS:
@@ -182,14 +190,14 @@ def test_trinos_thresholds(quiet: Service) -> None:
 
 
 @pytest.mark.parametrize("name", ["snapshot", "migrate"])
-def test_a_folder_becomes_a_table(quiet: Service, tmp_path: Path, name: str) -> None:
-    pq.write_table(rows_of_day(0), tmp_path / "0.parquet")
-    pq.write_table(rows_of_day(1), tmp_path / "1.parquet")
-    arguments = {"source_table": f"'`parquet`.`{tmp_path}`'"}
+def test_a_folder_becomes_a_table(quiet: Service, inside: Path, name: str) -> None:
+    pq.write_table(rows_of_day(0), inside / "0.parquet")
+    pq.write_table(rows_of_day(1), inside / "1.parquet")
+    arguments = {"source_table": f"'`parquet`.`{inside}`'"}
     for dry_run in ("true", "false"):
         sql = SPELLINGS["name"](name, f"db.{name}_made", {**arguments, "dry_run": dry_run})
         if name == "snapshot" and dry_run == "false":  # Iceberg's source comes first
-            sql = f"CALL iceberg.system.snapshot('`parquet`.`{tmp_path}`', 'db.snapshot_made')"
+            sql = f"CALL iceberg.system.snapshot('`parquet`.`{inside}`', 'db.snapshot_made')"
         rows = check_result(quiet, sql, name, {"dry_run": dry_run})
     assert rows == [[2]]
     read_back(quiet.lake().load_table(f"db.{name}_made"), range(2))

@@ -74,17 +74,25 @@ def test_a_rewrite_in_each_spelling(service: Service, table: Any, spelling: str)
     assert checksum(table)[0] == len(LEFT), "no delete is left to apply"
 
 
-def test_what_reads_the_table_answers_as_declared(service: Service, table: Any, tmp_path: Path) -> None:
+@pytest.fixture
+def inside(service: Service, tmp_path: Path) -> Path:
+    """A folder in the warehouse: nothing is written or taken in elsewhere."""
+    folder = service.data_dir / "iceberg" / "warehouse" / tmp_path.name
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_what_reads_the_table_answers_as_declared(service: Service, table: Any, inside: Path) -> None:
     ((path,),) = called(service, "compute_table_stats", columns="ARRAY['id']")
     assert Path(path.removeprefix("file://")).exists()
     # Spark writes file:/ for some paths of a table, which then do not all begin alike.
     other = service.create("pathed", [numbers(0)])
     prefixes = {"source_prefix": f"'{other.location()}'", "target_prefix": "'file:///elsewhere'",
-                "staging_location": f"'file://{tmp_path}/staged/'"}  # fmt: skip
+                "staging_location": f"'file://{inside}/staged/'"}  # fmt: skip
     sql = SPELLINGS["position"]("rewrite_table_path", "db.pathed", prefixes)
     ((latest, listed, manifests, deletes),) = check_result(service, sql, "rewrite_table_path", prefixes)
     assert (latest, manifests, deletes) == (Path(other.metadata_location).name, 1, 0)
-    assert listed.startswith((f"file:{tmp_path}", f"file://{tmp_path}"))
+    assert listed.startswith((f"file:{inside}", f"file://{inside}"))
     # Iceberg looks for changes only where no commit has delete files.
     changes = {"changelog_view": "'pathed_changes'", "net_changes": "true"}
     sql = SPELLINGS["iceberg"]("create_changelog_view", "db.pathed", changes)
@@ -96,9 +104,9 @@ def test_what_reads_the_table_answers_as_declared(service: Service, table: Any, 
     assert ids(service, "called") == LEFT
 
 
-def test_files_that_are_there_already_are_added(service: Service, table: Any, tmp_path: Path) -> None:
-    pq.write_table(numbers(1000), tmp_path / "more.parquet")
-    rows = called(service, "add_files", source_table=f"'`parquet`.`{tmp_path}`'", check_duplicate_files="true")
+def test_files_that_are_there_already_are_added(service: Service, table: Any, inside: Path) -> None:
+    pq.write_table(numbers(1000), inside / "more.parquet")
+    rows = called(service, "add_files", source_table=f"'`parquet`.`{inside}`'", check_duplicate_files="true")
     assert rows == [[1, None]]
     assert ids(service, "called") == [*LEFT, *range(1000, 1050)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -13,8 +12,10 @@ from shared.errors import ErrorCode, ProcessionError
 from tests.iceberg.test_concurrency import conflict, ids, meanwhile, numbers
 
 
-def made_of_files_and_of_metadata(lake: Any, table: str, folder: Path) -> None:
+def made_of_files_and_of_metadata(lake: Any, table: str) -> None:
     """``snapshot`` of Parquet files, and a table that goes and comes back by its metadata."""
+    folder = lake.home / f"{table}_files"
+    folder.mkdir()
     pq.write_table(numbers(0), folder / "numbers.parquet")
     made = {"schema": "db", "table_name": f"{table}_made"}
     lake.call("snapshot", source_table=f"`parquet`.`{folder}`", **made)

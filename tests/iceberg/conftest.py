@@ -83,7 +83,11 @@ class Lake:
             self.other.create_namespace("db")
 
     def connect(self) -> IcebergConnector:
-        values = {"iceberg.catalog.uri": self.uri, "iceberg.catalog.warehouse": f"file://{self.home}/wh"}
+        values = {
+            "iceberg.catalog.uri": self.uri,
+            "iceberg.catalog.warehouse": f"file://{self.home}/wh",
+            "iceberg.allowed-locations": f"file://{self.home}",
+        }
         properties = {k: Property(k, v, Path("lab.properties"), i) for i, (k, v) in enumerate(values.items(), start=2)}
         return IcebergConnector(self.catalog, properties)
 
@@ -229,6 +233,7 @@ class HiveLake(Lake):
             "hive.metastore.uri": self.uri,
             "iceberg.catalog.warehouse": f"file://{self.home}/wh",
             "iceberg.journal.file": f"{self.home}/journal.db",
+            "iceberg.allowed-locations": f"file://{self.home}",
         } | given
         properties = {k: Property(k, v, Path("hived.properties"), i) for i, (k, v) in enumerate(values.items(), 2)}
         return IcebergConnector(self.catalog, properties)

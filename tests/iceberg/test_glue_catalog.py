@@ -60,6 +60,7 @@ class GlueLake(Lake):
         return {
             "iceberg.catalog.type": "glue",
             "iceberg.catalog.warehouse": "s3://lake/wh",
+            "iceberg.allowed-locations": f"file://{self.home}",
             "iceberg.journal.file": f"{self.home}/journal.db",
         } | (keys | places | {"s3.region": "us-east-1"})
 
@@ -166,8 +167,8 @@ def test_a_life_of_a_table(lake: GlueLake, table: str, foreign: Any) -> None:
     assert ids(lake, table) == [*range(2, 250)]
 
 
-def test_tables_made_of_files_and_of_metadata(lake: Any, table: str, tmp_path: Path) -> None:
-    made_of_files_and_of_metadata(lake, table, tmp_path)
+def test_tables_made_of_files_and_of_metadata(lake: Any, table: str) -> None:
+    made_of_files_and_of_metadata(lake, table)
 
 
 def test_append_meanwhile_is_kept_and_a_delete_is_a_conflict(lake: GlueLake, table: str) -> None:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -122,8 +121,8 @@ def test_writers_in_many_threads_lose_nothing(lake: Any, table: str) -> None:
     assert ids(lake, table) == [*range(250), *(n * 1000 for n in range(1, 4) for _ in range(2))]
 
 
-def test_tables_made_of_files_and_of_metadata(lake: Any, table: str, tmp_path: Path) -> None:
-    made_of_files_and_of_metadata(lake, table, tmp_path)
+def test_tables_made_of_files_and_of_metadata(lake: Any, table: str) -> None:
+    made_of_files_and_of_metadata(lake, table)
 
 
 def test_append_meanwhile_is_kept_and_a_delete_is_a_conflict(lake: Any, table: str) -> None:

@@ -228,6 +228,8 @@ def test_files_of_a_view_under_other_prefixes(lake: Any, home: Path) -> None:
     path = reachable.plain(next(iter(known)).file.file_path)
     orphan = plant(home / "data" / "orphan.parquet")
     view(lake, [f"hdfs://nn{path}", f"file://{orphan}"], datetime.now(UTC) - timedelta(days=9))
+    settings = lake.connector.settings
+    lake.connector.tables_of.settings = replace(settings, allowed_locations=(f"hdfs://nn{lake.home}",))
     given = {"file_list_view": "db.listing", "location": f"hdfs://nn{home}", "dry_run": True}
     with pytest.raises(ProcessionError, match=r"Conflicting authorities/schemes: \[\(file, hdfs\)\]"):
         remove(lake, **given)

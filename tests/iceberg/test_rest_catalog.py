@@ -54,13 +54,13 @@ def test_references_properties_and_picks_through_rest(lake: Any) -> None:
         lake.call("create_tag", **given, tag="v", snapshot_id=first, max_ref_age_ms=5)
         lake.call("create_tag", **given, tag="gone")
         lake.call("drop_tag", **given, tag="gone")
-        lake.call("set_table_property", **given, key="a", value="b")
+        lake.call("set_table_property", **given, key="owner", value="b")
         lake.call("cherrypick_snapshot", **given, snapshot_id=staged)
         lake.call("compute_table_stats", **given)
     table.refresh()
     assert set(table.refs()) == {"main", "v"}
     assert (table.refs()["v"].snapshot_id, table.refs()["v"].max_ref_age_ms) == (first, 5)
-    assert table.properties["a"] == "b"
+    assert table.properties["owner"] == "b"
     assert [row[0] for row in lake.rows("t")] == [*range(150), *range(200, 250)]
     assert table.metadata.statistics[0].blob_metadata[0].properties == {"ndv": "200"}
 

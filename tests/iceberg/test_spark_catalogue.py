@@ -34,6 +34,7 @@ class Both:
         values = {
             "iceberg.catalog.uri": f"sqlite:///{home}/catalog.db",
             "iceberg.catalog.warehouse": f"file://{home}/wh",
+            "iceberg.allowed-locations": f"file://{home}",
         }
         properties = {k: Property(k, v, Path("both.properties"), 2) for k, v in values.items()}
         self.home = home

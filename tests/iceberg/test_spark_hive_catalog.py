@@ -112,9 +112,9 @@ def says_what_java_would(java: Java, table: str) -> None:
     after = java.lake.metastore.table("db", table).parameters
     assert after["previous_metadata_location"] == before["metadata_location"]
     java.sql(f"ALTER TABLE hived.db.{table} UNSET TBLPROPERTIES ('touched')")
-    java.lake.call("set_table_property", schema="db", table_name=table, key="mine", value="1")
+    java.lake.call("set_table_property", schema="db", table_name=table, key="comment", value="1")
     found = java.lake.metastore.table("db", table).parameters
-    assert (found["mine"], "touched" in found) == ("1", False)
+    assert (found["comment"], "touched" in found) == ("1", False)
 
 
 def test_java_commits_while_we_rewrite(java: Java, table: str) -> None:

@@ -79,14 +79,22 @@ def test_what_cannot_be_registered_leaves_nothing(lake: Any, ids: list[int], tmp
 
 
 def test_properties_are_set_and_removed(lake: Any, ids: list[int]) -> None:
-    assert call(lake, "set_table_property", key="a.b", value="1") == [("a.b", None, "1")]
-    assert call(lake, "set_table_property", key="a.b", value="2") == [("a.b", "1", "2")]
-    assert lake.table("t").properties["a.b"] == "2"
+    assert call(lake, "set_table_property", key="write.summary.partition-limit", value="1") == [
+        ("write.summary.partition-limit", None, "1")
+    ]
+    assert call(lake, "set_table_property", key="write.summary.partition-limit", value="2") == [
+        ("write.summary.partition-limit", "1", "2")
+    ]
+    assert lake.table("t").properties["write.summary.partition-limit"] == "2"
     location = lake.table("t").metadata_location
-    assert call(lake, "set_table_property", key="a.b", value="2") == [("a.b", "2", "2")]
+    assert call(lake, "set_table_property", key="write.summary.partition-limit", value="2") == [
+        ("write.summary.partition-limit", "2", "2")
+    ]
     assert lake.table("t").metadata_location == location
-    assert call(lake, "set_table_property", key="a.b") == [("a.b", "2", None)]
-    assert "a.b" not in lake.table("t").properties
+    assert call(lake, "set_table_property", key="write.summary.partition-limit") == [
+        ("write.summary.partition-limit", "2", None)
+    ]
+    assert "write.summary.partition-limit" not in lake.table("t").properties
     assert refusal(lake, "set_table_property", key="uuid", value="1")[1] == "Cannot set reserved property: uuid"
     assert "upgrade_format_version" in refusal(lake, "set_table_property", key="format-version", value="3")[1]
     assert refusal(lake, "set_table_property", key="", value="1")[1] == "Property name is empty"

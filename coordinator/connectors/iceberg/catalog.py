@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -21,8 +22,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.locations import (
+    LOCATION_PROPERTIES,
+    check_location,
+    check_property_locations,
+)
 from coordinator.connectors.iceberg.manifests.metadata_files import write_all_versions
 from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg_properties
+from coordinator.connectors.iceberg.table_words import check_settable, distrust_tables
 from coordinator.connectors.iceberg.tables.late_files import LateFiles
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTables
 from shared.errors import ErrorCode, ProcessionError
@@ -124,8 +131,11 @@ class TableCatalog:
                 raise ProcessionError(ErrorCode.NOT_FOUND, f"Schema {schema} does not exist")
             if self._open(catalog, schema, name) is not None:
                 raise TableAlreadyExistsError(f"Table {schema}.{name} already exists")
+            check_location(self.settings, metadata_file)
             io = catalog._load_file_io(location=metadata_file)
-            FromInputFile.table_metadata(io.new_input(metadata_file))
+            metadata = FromInputFile.table_metadata(io.new_input(metadata_file))
+            check_location(self.settings, metadata.location)
+            check_property_locations(self.settings, metadata.properties, metadata.location)
             return catalog.register_table((*schema.split("."), name), metadata_file)
 
     def unregister(self, schema: str, name: str) -> str:
@@ -139,6 +149,28 @@ class TableCatalog:
         """What reads and writes ``location`` for this catalog."""
         with mapped(location):
             return self._connected()._load_file_io(location=location)
+
+    def check_location(self, location: str, schema: str, *own: str) -> str:
+        """The location, if it is allowed for a table of the schema; raises PERMISSION_DENIED."""
+        return check_location(self.settings, location, self._schema_location(schema), *own)
+
+    def check_new_table(self, schema: str, location: str | None, properties: Mapping[str, str]) -> None:
+        """Whether statements and calls may make such a table; raises ProcessionError for property and folder."""
+        check_settable(properties, self.settings.allowed_properties)
+        if location is None and not LOCATION_PROPERTIES & properties.keys():
+            return
+        own = self._schema_location(schema)
+        if location is not None:
+            check_location(self.settings, location, own)
+        check_property_locations(self.settings, properties, own, location)
+
+    def _schema_location(self, schema: str) -> str | None:
+        """Where the catalog keeps tables of the schema; a plain catalog knows no other place than its warehouse."""
+        try:
+            found = self._connected().load_namespace_properties(tuple(schema.split("."))).get("location")
+        except NoSuchNamespaceError:
+            return None
+        return None if found is None else str(found)
 
     def client(self) -> Catalog:
         """PyIceberg's own catalog, for what changes it; callers map its failures."""
@@ -168,11 +200,11 @@ class TableCatalog:
 def _connect(settings: IcebergSettings) -> Catalog:
     if settings.uri is not None and settings.uri.startswith("sqlite:///"):
         Path(settings.uri.removeprefix("sqlite:///")).absolute().parent.mkdir(parents=True, exist_ok=True)
-    return write_all_versions(_client(settings))
-
-
-def _client(settings: IcebergSettings) -> Catalog:
     properties = pyiceberg_properties(settings)
+    return write_all_versions(distrust_tables(_client(settings, properties), properties))
+
+
+def _client(settings: IcebergSettings, properties: dict[str, str]) -> Catalog:
     match settings.type:  # packages that only these need
         case "hive":
             from coordinator.connectors.iceberg.metastores.hive_catalog import HiveMetastoreCatalog

@@ -21,6 +21,7 @@ from coordinator.connectors.iceberg.snapshots.time_travel import snapshot_of
 from coordinator.connectors.iceberg.statistics.analysis import ANALYZE_PROPERTIES, analyze
 from coordinator.connectors.iceberg.statistics.column_ranges import ColumnRanges
 from coordinator.connectors.iceberg.statistics.columns import table_statistics
+from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables import ddl, writing
 from coordinator.connectors.iceberg.tables.definitions import schema_definition, table_definition
 from coordinator.connectors.iceberg.tables.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
@@ -82,6 +83,9 @@ class IcebergConnector:
     def relation(self, scan: TableScanNode) -> Relation:
         handle = scan.table.connectorHandle
         if handle["@type"] != "system":
+            table = self.tables_of.load(str(handle["schemaName"]), str(handle["icebergTableName"]["tableName"]))
+            if table is not None:
+                check_for_spark(table)
             return catalog_table(scan)
         return rows_relation(scan, self._known_metadata_table(scan.table))
 

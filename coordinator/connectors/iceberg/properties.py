@@ -40,6 +40,8 @@ _OWN = frozenset(
         "hive.metastore-timeout",
         "iceberg.journal.file",
         "iceberg.unfinished-table.quiet-time",
+        "iceberg.allowed-locations",
+        "iceberg.allowed-extra-properties",
     }
 )
 _STORAGE_PREFIXES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "hf.", "glue.")
@@ -78,6 +80,8 @@ class IcebergSettings:
     metastore: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
     unfinished_quiet_time: float = 60.0
+    allowed_locations: tuple[str, ...] = ()
+    allowed_properties: tuple[str, ...] = ()
 
 
 def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Path = Path("var")) -> IcebergSettings:
@@ -107,6 +111,8 @@ def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Pa
         metastore=_metastore(kind, properties),
         storage={e.name: e.value for e in properties.values() if e.name.startswith(_STORAGE_PREFIXES)},
         unfinished_quiet_time=_quiet_time(properties.get("iceberg.unfinished-table.quiet-time")),
+        allowed_locations=_listed(properties, "iceberg.allowed-locations"),
+        allowed_properties=_listed(properties, "iceberg.allowed-extra-properties"),
     )
 
 
@@ -268,6 +274,10 @@ def _quiet_time(entry: Property | None) -> float:
     if seconds <= 0:
         raise entry.error(f"invalid value '{entry.value}' for '{entry.name}': it must be more than nothing")
     return seconds
+
+
+def _listed(properties: Mapping[str, Property], name: str) -> tuple[str, ...]:
+    return tuple(word for part in (_value(properties, name) or "").split(",") if (word := part.strip()))
 
 
 def _login(settings: IcebergSettings) -> tuple[str | None, str | None]:

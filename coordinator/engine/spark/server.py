@@ -19,6 +19,7 @@ from coordinator.engine.spark.jars import resolve_jars
 from coordinator.engine.spark.java import Java, find_java
 from coordinator.engine.spark.kernel_package import unpack_kernels
 from coordinator.engine.spark.settings import SparkSettings
+from coordinator.security.child_environment import JAVA, STORES, child_environment
 
 _MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _OPENS = [
@@ -153,6 +154,8 @@ def _spark_conf(
     }
     if settings.master.startswith("local"):
         conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        # Spark makes a secret of its own for its ports: other users of the machine can connect to them.
+        conf["spark.authenticate"] = "true"
     else:
         conf["spark.jars"] = ",".join(str(jar) for jar in jars)
     if any("iceberg-spark-runtime" in jar.name for jar in jars):
@@ -200,7 +203,7 @@ def _write_arguments(work_dir: Path, arguments: Sequence[str]) -> Path:
 
 def _environment(settings: SparkSettings, token: str, home: Path) -> dict[str, str]:
     path = [str(settings.work_dir / "kernels"), str(_BOOTSTRAP), os.environ.get("PYTHONPATH", "")]
-    return dict(os.environ) | {
+    return child_environment(*JAVA, *STORES) | {
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,

@@ -66,13 +66,17 @@ def _scanned(root: str, waiting: list[str]) -> Iterator[tuple[str, _Listing]]:
                     yield entry.name, None
                     continue
                 with suppress(FileNotFoundError):  # somebody removed it since
-                    if entry.is_file():
+                    if entry.is_file() and not (entry.is_symlink() and _leads_out(entry.path, root)):
                         status = entry.stat()
                         yield entry.name, (status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
     while waiting:
         inside = waiting.pop()
         yield inside, scan(inside)
+
+
+def _leads_out(link: str, root: str) -> bool:
+    return not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(root))
 
 
 def _listed(io: FileIO, location: str, waiting: list[str]) -> Iterator[tuple[str, _Listing]]:

@@ -15,6 +15,7 @@ from coordinator.connectors.iceberg.instants import from_millis
 from coordinator.connectors.iceberg.snapshots.changes import operation
 from coordinator.connectors.iceberg.snapshots.references import history as history_of
 from coordinator.connectors.system.virtual_table import typed
+from coordinator.security.redaction import shown_value
 
 SNAPSHOTS = typed(
     "committed_at timestamp with time zone, snapshot_id bigint, parent_id bigint, operation, manifest_list"
@@ -64,8 +65,8 @@ def refs(table: Table) -> Iterator[tuple[Any, ...]]:
 
 
 def properties(table: Table) -> Iterator[tuple[Any, ...]]:
-    """The table's properties."""
-    yield from table.properties.items()
+    """The table's properties; those that hold secrets are listed without them."""
+    yield from ((name, shown_value(name, value)) for name, value in table.properties.items())
 
 
 def metadata_log_entries(table: Table) -> Iterator[tuple[Any, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coordinator.connectors.iceberg.maintenance.parquet_folders import list_folder
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.paths import normalize
-from coordinator.connectors.iceberg.procedures.source_tables import folder_of
+from coordinator.connectors.iceberg.procedures.source_tables import check_source
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark
 from shared.errors import ErrorCode
@@ -43,11 +43,11 @@ DECLARATION = ProcedureDeclaration(
 def answer(call: Call) -> Rows:
     """Raises ProcessionError: what Iceberg's procedure raises."""
     table = call.read()
+    folder = check_source(call, call.arguments["source_table"], "source_table", table.location())
     if not call.arguments["dry_run"]:
         row = call_spark(call, "add_files", {name: call.arguments[name] for name in _PASSED_ON})[0]
         changed = row.get("changed_partition_count")
         return [[int(row["added_files_count"]), None if changed is None else int(changed)]]
-    folder = folder_of(call.arguments["source_table"])
     if folder is None:
         message = "A dry run can only look at folders, such as `parquet`.`/data/orders`"
         raise ArgumentError("source_table", message, ErrorCode.NOT_SUPPORTED)

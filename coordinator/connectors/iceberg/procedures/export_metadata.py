@@ -5,7 +5,6 @@ from __future__ import annotations
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.maintenance.listing import walk
-from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from shared.errors import ErrorCode
 from shared.spi.procedure import (
@@ -65,12 +64,7 @@ def answer(call: Call) -> Rows:
 
 
 def _folder(call: Call, table: Table) -> str:
-    folder = str(call.arguments["location"]).rstrip("/")
-    inside = [normalize(place).rstrip("/") for place in (call.catalog.settings.warehouse, table.location()) if place]
-    parts = folder.split("/")
-    if ".." in parts or "." in parts or not any(normalize(folder).startswith(f"{place}/") for place in inside):
-        message = f"The folder must be inside the catalog's warehouse or the table's location: {folder}"
-        raise ArgumentError("location", message, ErrorCode.PERMISSION_DENIED)
+    folder = call.check_location("location", str(call.arguments["location"]), table.location()).rstrip("/")
     if next(walk(table.io, folder), None) is not None:
         raise ArgumentError("location", f"The folder is not empty: {folder}", ErrorCode.ALREADY_EXISTS)
     return folder

@@ -55,6 +55,7 @@ def answer(call: Call) -> Rows:
     if source.managed:
         message = f"Cannot migrate {named}: Spark manages its files; snapshot it, or make it an external table"
         raise ArgumentError("source_table", message, ErrorCode.NOT_SUPPORTED)
+    call.catalog.check_new_table(call.schema, None if source.table else source.folder, properties)
     made = look(call, source, properties)
     if call.arguments["dry_run"]:
         return file_rows(made)

@@ -53,12 +53,12 @@ def _metadata_file(call: Call) -> str:
     if folder is None:
         if file is None:
             raise ArgumentError("metadata_file", "Either metadata_file or metadata_location must be provided")
-        return str(file)
-    base = str(folder).rstrip("/")
+        return call.check_location("metadata_file", str(file))
+    base = call.check_location("metadata_location", str(folder)).rstrip("/")
     if not base.endswith("/metadata"):
         base = f"{base}/metadata"
     if file is not None:
-        return str(file) if "/" in file else f"{base}/{file}"
+        return call.check_location("metadata_file", str(file) if "/" in file else f"{base}/{file}")
     return _newest(call, base)
 
 

@@ -158,6 +158,8 @@ def _location(call: Call, table: Table) -> str:
         message = "Cannot remove orphan files: GC is disabled (deleting files may corrupt other tables)"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     location: str = call.arguments["location"] or table.location()
+    if call.arguments["location"]:
+        call.check_location("location", location, table.location())
     inner, outer = folder(table.location()), folder(location)
     if inner != outer and inner.startswith(outer):
         message = f"Location {location} holds more than the table, whose own is {table.location()}"

@@ -55,6 +55,8 @@ def answer(call: Call) -> Rows:
     table = call.read()
     if call.arguments["dry_run"]:
         return _listed(table, call.arguments)
+    if call.arguments["staging_location"]:
+        call.check_location("staging_location", call.arguments["staging_location"], table.location())
     row = call_spark(call, "rewrite_table_path", {name: call.arguments[name] for name in _PASSED_ON})[0]
     return [[row[column.name] for column in DECLARATION.output]]
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from pyiceberg.table import Table
 from pyiceberg.table.update import RemovePropertiesUpdate, SetPropertiesUpdate, TableUpdate
 
+from coordinator.connectors.iceberg.locations import LOCATION_PROPERTIES
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
+from coordinator.connectors.iceberg.table_words import check_settable
+from coordinator.security.redaction import shown_value
+from shared.errors import ProcessionError
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 _RESERVED = frozenset(
@@ -50,7 +54,16 @@ def answer(call: Call) -> Rows:
         raise ArgumentError("key", "The format version is changed by upgrade_format_version")
     if key in _RESERVED:
         raise ArgumentError("key", f"Cannot set reserved property: {key}")
-    return [commit_change(call.catalog, call.schema, call.table, lambda table: _changed(table, key, value))]
+    if value is not None:  # whatever others have put there may go
+        settings = call.catalog.settings
+        try:
+            check_settable([key], settings.allowed_properties)
+        except ProcessionError as error:
+            raise ArgumentError("key", error.message) from error
+        if key in LOCATION_PROPERTIES:
+            call.check_location("value", value, call.read().location())
+    changed = commit_change(call.catalog, call.schema, call.table, lambda table: _changed(table, key, value))
+    return [(key, *(None if text is None else shown_value(key, text) for text in changed[1:]))]
 
 
 def _changed(table: Table, key: str, value: str | None) -> Change[tuple[str, str | None, str | None]]:

@@ -51,6 +51,7 @@ def answer(call: Call) -> Rows:
             "files with original table files."
         )
         raise ArgumentError("location", message)
+    call.catalog.check_new_table(call.schema, location, properties)
     made = look(call, source, properties)
     if call.arguments["dry_run"]:
         return file_rows(made)

@@ -13,6 +13,7 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ArgumentError
 
 _FOLDER = re.compile(r"`?(parquet|orc|avro)`?\.`(.+)`", re.IGNORECASE | re.DOTALL)
+_NAME = re.compile(r"(?!`?(?:parquet|orc|avro)`?\.)(?:`[^`]+`|\w+)(?:\.(?:`[^`]+`|\w+))*", re.IGNORECASE)
 SPARK_CATALOG = "spark_catalog"
 _NOT_FOUND = re.compile(r"\[(TABLE_OR_VIEW|SCHEMA)_NOT_FOUND\]")
 
@@ -32,9 +33,23 @@ def folder_of(text: str) -> tuple[str, str] | None:
     return None if found is None else (found[1].lower(), found[2])
 
 
+def check_source(call: Call, text: str, argument: str, *own: str) -> tuple[str, str] | None:
+    """Format and path of a folder that may be read, None for the name of a table; raises ArgumentError.
+
+    Spark's parser skips spaces and comments, so whatever is not plainly one or the other is neither.
+    """
+    folder = folder_of(text)
+    if folder is not None and "`" not in folder[1]:
+        call.check_location(argument, folder[1], *own)
+        return folder
+    if _NAME.fullmatch(text) is None:
+        raise ArgumentError(argument, f"Neither a folder nor the name of a table: {text}")
+    return None
+
+
 def find_source(call: Call, text: str, argument: str) -> Source:
     """Raises ArgumentError for other formats than Parquet, and for tables that Spark does not have."""
-    folder = folder_of(text)
+    folder = check_source(call, text, argument)
     if folder is not None:
         if folder[0] != "parquet":
             raise ArgumentError(argument, f"Only Parquet folders can be taken in: {text}", ErrorCode.NOT_SUPPORTED)

@@ -11,7 +11,14 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from shared.errors import ErrorCode, ProcessionError
-from shared.spi.procedure import Argument, Arguments, ProcedureContext, ProcedureDeclaration, ProcedureResult
+from shared.spi.procedure import (
+    Argument,
+    ArgumentError,
+    Arguments,
+    ProcedureContext,
+    ProcedureDeclaration,
+    ProcedureResult,
+)
 
 Rows = Sequence[Sequence[Any]]
 
@@ -44,6 +51,15 @@ class Call:
         if table is None:
             raise ProcessionError(ErrorCode.NOT_FOUND, f"Table {self.schema}.{self.table} does not exist")
         return table
+
+    def check_location(self, argument: str, location: str, *own: str) -> str:
+        """The location, if it is allowed; raises ArgumentError PERMISSION_DENIED."""
+        try:
+            return self.catalog.check_location(location, self.schema, *own)
+        except ProcessionError as error:
+            if error.code is not ErrorCode.PERMISSION_DENIED:
+                raise
+            raise ArgumentError(argument, error.message, ErrorCode.PERMISSION_DENIED) from error
 
 
 class TableProcedure:

@@ -11,6 +11,7 @@ from coordinator.connectors.iceberg.instants import zone
 from coordinator.connectors.iceberg.procedures.table_procedure import Call
 from coordinator.connectors.iceberg.rewrite.delegated import told
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map
+from coordinator.connectors.iceberg.table_words import check_for_spark
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ProcedureProgress
 
@@ -44,6 +45,9 @@ def call_spark_if_any(call: Call, procedure: str, arguments: Mapping[str, Any]) 
 def run_spark(call: Call, sql: str, description: str) -> Sequence[Mapping[str, Any]]:
     """The rows of one Spark statement about the call's table; raises ProcessionError with our codes."""
     name = f"{call.schema}.{call.table}"
+    table = call.catalog.load(call.schema, call.table)
+    if table is not None:
+        check_for_spark(table)
     try:
         return call.context.workers.run_sql(sql, description=f"{description} {name}")
     except ProcessionError as error:

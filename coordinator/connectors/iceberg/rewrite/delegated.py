@@ -25,6 +25,7 @@ from coordinator.connectors.iceberg.rewrite.sorting import SortedBy, resolved, s
 from coordinator.connectors.iceberg.rewrite.stored_columns import unwritable_column
 from coordinator.connectors.iceberg.snapshots.producer import CALL_ID
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map, where_clause
+from coordinator.connectors.iceberg.table_words import check_for_spark
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
     ArgumentError,
@@ -106,6 +107,7 @@ def delegate(
         where = where_clause(predicate, table.schema())
         if where is not None:
             given.append(("where", quoted_string(where)))
+    check_for_spark(table)
     listed = ", ".join(f"{name} => {value}" for name, value in given)
     sql = f"CALL {quoted_name(catalog)}.system.rewrite_data_files({listed})"
     return Delegated(target, reason, sql, frozenset(s.snapshot_id for s in table.metadata.snapshots))

@@ -11,6 +11,7 @@ from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.procedures import compute_table_stats
 from coordinator.connectors.iceberg.procedures.table_procedure import Call
 from coordinator.connectors.iceberg.spark_sql import quoted_path
+from coordinator.connectors.iceberg.table_words import check_for_spark
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import PropertyDeclaration
 from shared.spi.procedure import ArgumentError, ProcedureContext
@@ -46,6 +47,7 @@ def _rows(table: Table, path: tuple[str, ...], context: ProcedureContext) -> int
     said = {} if snapshot.summary is None else snapshot.summary.additional_properties
     if said.get("total-delete-files") == "0" and said.get("total-records", "").isdigit():
         return int(said["total-records"])
+    check_for_spark(table)
     version = f"VERSION AS OF {snapshot.snapshot_id}"
     (row,) = context.workers.run_sql(f"SELECT count(*) AS n FROM {quoted_path(path)} {version}")  # noqa: S608 - quoted
     return int(row["n"])

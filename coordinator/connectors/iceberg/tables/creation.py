@@ -88,6 +88,7 @@ def create(catalog: TableCatalog, new: NewTable, schema: str, name: str, shown: 
     """Make the empty table ``schema.name``; ``shown`` is the name whose folder it gets. Raises ProcessionError."""
     client = catalog.client()
     with mapped(f"{schema}.{shown}"):
+        catalog.check_new_table(schema, new.location, new.properties)
         location = new.location or _location(client, schema, shown)
         if name != shown:
             catalog.unfinished.begin(UnfinishedTable(schema, name, shown, location))

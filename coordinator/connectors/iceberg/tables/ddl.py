@@ -18,9 +18,11 @@ from pyiceberg.table import Table
 from pyiceberg.table.update.schema import UpdateSchema
 from pyiceberg.types import IcebergType
 
+from coordinator.connectors.iceberg import locations
 from coordinator.connectors.iceberg.catalog import UNFINISHED, TableCatalog
 from coordinator.connectors.iceberg.failures import invalid_property, mapped
 from coordinator.connectors.iceberg.spark_sql import quoted_path
+from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.creation import already_exists, check_location, create, new_table
 from coordinator.connectors.iceberg.tables.spark_ddl import ColumnStep, column_step, property_step
 from coordinator.connectors.iceberg.tables.table_properties import UPDATABLE, canonical, changed
@@ -56,7 +58,10 @@ def validate(catalog: TableCatalog, change: CatalogChange) -> None:
     match change:
         case TableCreation():
             check_location(change.properties.get("location"))
-            new_table(change)
+            new = new_table(change)
+            catalog.check_new_table(change.schema, new.location, new.properties)
+        case SchemaCreation():
+            _check_schema(catalog, change)
         case ColumnAddition():
             if not change.column.nullable:
                 message = "This connector does not support ADD COLUMN with a not null constraint"
@@ -107,6 +112,7 @@ def _change_schema(
     with mapped(name):
         match change:
             case SchemaCreation():
+                _check_schema(catalog, change)
                 try:
                     catalog.client().create_namespace(namespace, {k: str(v) for k, v in change.properties.items()})
                 except NamespaceAlreadyExistsError as error:
@@ -118,6 +124,12 @@ def _change_schema(
             case SchemaRename():
                 validate(catalog, change)
     del context
+
+
+def _check_schema(catalog: TableCatalog, change: SchemaCreation) -> None:
+    location = change.properties.get("location")
+    if location is not None:
+        locations.check_location(catalog.settings, str(location))
 
 
 def _drop_schema(catalog: TableCatalog, change: SchemaRemoval, namespace: tuple[str, ...]) -> None:
@@ -244,6 +256,7 @@ def _truncate(catalog: TableCatalog, change: TableTruncation, context: Procedure
     table = catalog.open(change.schema, change.table)
     if table.current_snapshot() is None:
         return
+    check_for_spark(table)
     # Spark drops delete files along with the data; PyIceberg would keep them.
     context.workers.run_sql(f"TRUNCATE TABLE {quoted_path((context.catalog, change.schema, change.table))}")
 
@@ -262,6 +275,7 @@ def _set_properties(catalog: TableCatalog, change: TablePropertiesChange, contex
     table = catalog.open(change.schema, change.table)
     with mapped(f"{change.schema}.{change.table}"):
         if table.format_version > 2:
+            check_for_spark(table)
             context.workers.run_sql(property_step(context.catalog, change.schema, change.table, texts))
             return
         with table.transaction() as transaction:
@@ -271,6 +285,7 @@ def _set_properties(catalog: TableCatalog, change: TablePropertiesChange, contex
 def _change_columns(catalog: TableCatalog, change: ColumnStep, context: ProcedureContext) -> None:
     table = catalog.open(change.schema, change.table)
     if table.format_version > 2:
+        check_for_spark(table)
         context.workers.run_sql(column_step(context.catalog, change))
         return
     with mapped(f"{change.schema}.{change.table}"):

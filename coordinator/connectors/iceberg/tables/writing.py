@@ -17,6 +17,7 @@ from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
 from coordinator.connectors.iceberg.snapshots.metadata_deletes import delete_files
 from coordinator.connectors.iceberg.spark_sql import quoted_path
+from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.creation import create, new_table
 from coordinator.connectors.iceberg.tables.ddl import appear, remove_unfinished, unfinished_name, upgrade
 from shared.errors import ErrorCode, ProcessionError
@@ -39,7 +40,7 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
         deleted = delete_files(table, write.row_filter, {QUERY_ID: context.query_id, "engine-name": "procession"})
         if deleted is not None:
             return deleted
-    _check_writable(table, write)
+    _check_writable(check_for_spark(table), write)
     counted = _count_ahead(table, write, context)
     _run(write, write.table, context)
     after = catalog.open(write.schema, write.table)

@@ -1,0 +1,89 @@
+"""Where statements and calls may make, read and delete files: one function decides.
+
+A location is compared as scheme, authority and path; on disks after links are followed, so that none leads out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from coordinator.connectors.iceberg.properties import IcebergSettings
+from shared.errors import ErrorCode, ProcessionError
+
+ALLOWED = "iceberg.allowed-locations"
+LOCATION_PROPERTIES = frozenset(
+    {"write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path"}
+)
+"""Properties of a table that name folders."""
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(.*)", re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
+_SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "wasbs": "wasb"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    scheme: str
+    authority: str
+    path: str
+
+    def holds(self, other: _Place) -> bool:
+        mine, theirs = self.path.rstrip("/"), other.path.rstrip("/")
+        same_store = (self.scheme, self.authority) == (other.scheme, other.authority)
+        return same_store and (mine == theirs or theirs.startswith(f"{mine}/"))
+
+
+def check_location(settings: IcebergSettings, location: str, *own: str | None) -> str:
+    """The location, if it lies in the warehouse, an allowed location or one of ``own``; raises PERMISSION_DENIED.
+
+    ``own`` are folders that the catalog itself told: of the table that is meant, of its schema.
+    """
+    asked = _place(location)
+    if asked is None:
+        raise ProcessionError(ErrorCode.PERMISSION_DENIED, f"Access Denied: Location {location!r} is not a plain one")
+    if not any(place.holds(asked) for place in _places(settings, own)):
+        message = (
+            f"Access Denied: Location {location} is outside of catalog {settings.catalog}: it must be inside the "
+            f"catalog's warehouse, the table's own location, or {ALLOWED}"
+        )
+        raise ProcessionError(ErrorCode.PERMISSION_DENIED, message)
+    return location
+
+
+def check_property_locations(settings: IcebergSettings, properties: Mapping[str, str], *own: str | None) -> None:
+    """Raises PERMISSION_DENIED for a property that names a folder elsewhere."""
+    for name, value in properties.items():
+        if name in LOCATION_PROPERTIES:
+            check_location(settings, value, *own)
+
+
+def is_plain(location: str) -> bool:
+    """Whether a location can be compared at all."""
+    return _place(location) is not None
+
+
+def _places(settings: IcebergSettings, own: Iterable[str | None]) -> Iterable[_Place]:
+    # The warehouse of a REST server may be a mere name.
+    named = settings.type != "sql" and settings.warehouse is not None and _URI.fullmatch(settings.warehouse) is None
+    for root in (None if named else settings.warehouse, *settings.allowed_locations, *own):
+        place = None if not root else _place(root)
+        if place is not None:
+            yield place
+
+
+def _place(location: str) -> _Place | None:
+    """None for what different readers would take for different places."""
+    if not location or location != location.strip() or _CONTROL.search(location):
+        return None
+    found = _URI.fullmatch(location)
+    scheme, authority, path = ("file", "", location) if found is None else (found[1].lower(), found[2] or "", found[3])
+    if any(unquote(segment) in (".", "..") for segment in path.split("/")):
+        return None
+    if scheme != "file":
+        return _Place(_SAME_SCHEME.get(scheme, scheme), authority, path) if authority or scheme == "hdfs" else None
+    if authority not in ("", "localhost") or (found is not None and not path.startswith("/")):
+        return None
+    return _Place("file", "", os.path.realpath(path))

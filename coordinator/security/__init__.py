@@ -1,0 +1,1 @@
+"""What keeps secrets: private files, children that are told little, texts without passwords."""

@@ -1,0 +1,90 @@
+"""Texts that people see, without the passwords in them.
+
+Two ways: a value that stands beside a name which means a secret, and every value that the configuration gives to such
+a name. All patterns take time that grows with the text alone: they run over texts of strangers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from urllib.parse import unquote, urlsplit
+
+HIDDEN = "***"
+_NAMES = (
+    r"(?:password|passwd|passphrase|secret|token|credentials?|(?:api|access|account|private|shared|encryption)[-_.]?key"
+    r"|sas[-_.]|signature)"
+)
+_NAME = re.compile(_NAMES, re.IGNORECASE)
+_PUBLIC = re.compile(r"access[-_.]?key[-_.]?id$|token[-_.]?(?:url|uri|type|refresh)|max[-_.]", re.IGNORECASE)
+_QUOTED = r"'(?:[^']|'')*+'?"
+_BESIDE = re.compile(
+    rf"({_NAMES}[\w.$-]{{0,100}}+['\"`]?\s{{0,20}}+(?:=>|[=:,])\s{{0,20}}+(?:value\s{{0,20}}+=>\s{{0,20}}+)?){_QUOTED}",
+    re.IGNORECASE,
+)
+_IN_MAP = re.compile(
+    rf"(ARRAY\s{{0,20}}+\[(?:(?!{_NAMES})[^\][]){{0,500}}{_NAMES}[^\][]{{0,500}}\]\s{{0,20}},\s{{0,20}}ARRAY\s{{0,20}}\[)"
+    r"([^\]]*+)",
+    re.IGNORECASE,
+)
+_LOGIN = re.compile(r"(://[^\s/:@'\"]{0,200}+:)[^\s/@'\"]{1,500}+(?=@)")
+_URL_PARAMETER = re.compile(rf"([?&;]{_NAMES}[\w.-]{{0,100}}+=)[^&;\s'\"]+", re.IGNORECASE)
+_LEAST_LENGTH = 4
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether what a property of this name holds is a secret."""
+    return _NAME.search(name) is not None and _PUBLIC.search(name) is None
+
+
+def shown_value(name: str, value: str) -> str:
+    """The value of a property, unless its name says that it is a secret."""
+    return HIDDEN if is_secret_name(name) else redacted(value)
+
+
+def redacted(text: str) -> str:
+    """The text without values that stand beside the name of a secret, and without passwords in addresses.
+
+    >>> redacted("WITH (s3_secret = 'a''b', size = '1')")
+    "WITH (s3_secret = '***', size = '1')"
+    """
+    if _NAME.search(text) is not None:
+        text = _BESIDE.sub(rf"\1'{HIDDEN}'", text)
+        text = _IN_MAP.sub(lambda found: found[1] + re.sub(_QUOTED, f"'{HIDDEN}'", found[2]), text)
+        text = _URL_PARAMETER.sub(rf"\1{HIDDEN}", text)
+    return _LOGIN.sub(rf"\1{HIDDEN}", text) if "://" in text else text
+
+
+def secrets_of(properties: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """Values of a configuration that must be seen nowhere: of secret names, and passwords inside addresses."""
+    found = set()
+    for name, value in properties:
+        if is_secret_name(name):
+            found.add(value)
+        if "://" in value:
+            found |= _of_address(value)
+    return frozenset(value for value in found if len(value) >= _LEAST_LENGTH)
+
+
+def _of_address(address: str) -> set[str]:
+    try:
+        password = urlsplit(address[address.index("://") - 1 :]).password
+    except ValueError:
+        return set()
+    return set() if password is None else {password, unquote(password)}
+
+
+class Redactor:
+    """``redacted``, and the values known from configuration wherever they stand."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        known = sorted(secrets, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, known))) if known else None
+
+    def __call__(self, text: str) -> str:
+        text = redacted(text)
+        return text if self._known is None else self._known.sub(HIDDEN, text)
+
+    def mapping(self, properties: Mapping[str, str]) -> dict[str, str]:
+        """Properties as they may be shown."""
+        return {name: HIDDEN if is_secret_name(name) else self(value) for name, value in properties.items()}

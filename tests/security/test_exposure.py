@@ -1,0 +1,90 @@
+"""Other users of the machine and of the network: who may connect, read files, and what children are told."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from coordinator.app import check_exposure
+from coordinator.config import CoordinatorSettings
+from coordinator.engine.spark.server import _environment
+from coordinator.engine.spark.settings import SparkSettings
+from coordinator.security.child_environment import child_environment
+from shared.properties import ConfigurationError
+from tests.e2e.service import start_service, write_etc
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "lake.example", ""])
+def test_a_server_for_the_network_needs_to_be_told_so(host: str) -> None:
+    with pytest.raises(ConfigurationError, match="allow-unauthenticated=true"):
+        check_exposure(CoordinatorSettings.model_validate({"http-server.http.host": host}))
+    allowed = {"http-server.http.host": host, "http-server.authentication.allow-unauthenticated": "true"}
+    check_exposure(CoordinatorSettings.model_validate(allowed))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "localhost", "::1"])
+def test_this_machine_needs_no_setting(host: str) -> None:
+    check_exposure(CoordinatorSettings.model_validate({"http-server.http.host": host}))
+
+
+def test_the_command_refuses_in_one_line(tmp_path: Path) -> None:
+    etc = write_etc(tmp_path / "etc", spark=False)
+    with (etc / "config.properties").open("a") as config:
+        config.write("http-server.http.host=0.0.0.0\n")
+    for command in ("up", "coordinator"):
+        asked = [sys.executable, "-m", "coordinator", command, "--etc", str(etc), "--data-dir", str(tmp_path / "d")]
+        done = subprocess.run([*asked, "--port", "0"], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1, done.stderr
+        assert "does not authenticate" in done.stderr
+
+
+def test_files_of_a_service_are_its_owners_alone_and_its_sidecar_knows_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKE_PASSWORD", "hunter2")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
+    data = tmp_path / "data"
+    data.mkdir(mode=0o755)
+    service = start_service(write_etc(tmp_path / "etc", spark=False), data, tmp_path / "log")
+    try:
+        service.execute("CREATE SCHEMA iceberg.db")
+        service.execute("CREATE TABLE iceberg.db.t (id bigint)")
+        told = _environments(_descendants(service.process.pid))
+    finally:
+        assert service.stop() == 0
+    assert stat.S_IMODE(data.stat().st_mode) == 0o700
+    files = [path for path in data.rglob("*") if not path.is_symlink()]
+    assert {path.suffix for path in files} >= {".db", ".log", ".json"}
+    assert {oct(p.stat().st_mode & 0o077) for p in files} == {"0o0"}
+    sidecars = [each for command, each in told.items() if "-m\0sidecar" in command]
+    assert sidecars
+    assert not [each for each in sidecars if b"hunter2" in each]
+
+
+def _descendants(parent: int) -> list[int]:
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [found for child in children for found in (int(child), *_descendants(int(child)))]
+
+
+def _environments(processes: list[int]) -> dict[str, bytes]:
+    found = {}
+    for number in processes:
+        folder = Path(f"/proc/{number}")
+        found[(folder / "cmdline").read_text()] = (folder / "environ").read_bytes()
+    return found
+
+
+def test_spark_is_told_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LAKE_PASSWORD", "AWS_SECRET_ACCESS_KEY", "JAVA_TOOL_OPTIONS", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "x")
+    told = _environment(SparkSettings(work_dir=tmp_path), "token", tmp_path)
+    assert {"AWS_SECRET_ACCESS_KEY", "JAVA_TOOL_OPTIONS", "HTTPS_PROXY", "PATH", "HOME"} <= told.keys()
+    assert "LAKE_PASSWORD" not in told
+    assert not {"AWS_SECRET_ACCESS_KEY", "LAKE_PASSWORD", "HTTPS_PROXY"} & child_environment().keys()
+    assert os.environ["PATH"] == told["PATH"]
