@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.casts import cast_value, foldable
+from coordinator.analyzer.kernel_values import cast_constant
 from coordinator.analyzer.types import BOOLEAN, type_text
 from shared.errors import ProcessionError
 from shared.plan.blocks import decode_constant, encode_constant
@@ -26,6 +26,8 @@ from shared.plan.expressions import (
 from shared.plan.types import Type, parse_type
 
 NAMESPACE = "presto.default."
+OPAQUE = ("re2jregexp", "joniregexp", "jsonpath", "likepattern", "codepoints")
+"""Types whose values no plan holds: what is cast to them stays a cast."""
 OPERATORS = {
     "+": "add",
     "-": "subtract",
@@ -133,9 +135,9 @@ def cast(expression: RowExpression, target: Type, zone: tzinfo = UTC) -> RowExpr
     source = typed(expression)
     if type_of(expression) == type_text(target):
         return expression
-    if isinstance(expression, Constant) and foldable(source, target):
+    if isinstance(expression, Constant) and (source.base == "unknown" or target.base not in OPAQUE):
         try:
-            made = constant(cast_value(value_of(expression), source, target, zone), target)
+            made = constant(cast_constant(value_of(expression), source, target, zone), target)
             # Only parameters of DESCRIBE INPUT have a place, by which they are found again.
             place = expression.sourceLocation
             return made if place is None else replace(made, sourceLocation=place)

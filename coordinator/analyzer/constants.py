@@ -9,7 +9,7 @@ from sqlglot import exp
 from coordinator.analyzer.builders import coerce, typed
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.expressions import analyze_expression
-from coordinator.analyzer.interpreter import NotConstantError, evaluate
+from coordinator.analyzer.folding import NotConstantError, evaluate
 from coordinator.analyzer.syntax import parse_expression
 from coordinator.analyzer.token_rewriter import REWRITTEN
 from coordinator.analyzer.types import can_coerce, read_type, type_text

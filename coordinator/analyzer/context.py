@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from typing import Any, Protocol
 
-from coordinator.analyzer.literals import zone_of
 from coordinator.analyzer.locations import Places
 from coordinator.analyzer.scope import Scope
+from coordinator.engine.spark.kernels.functions.kinds import zone_of
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import Call, RowExpression, SourceLocation, Variable
 from shared.spi.session import Session
@@ -61,7 +61,8 @@ class Context:
     @property
     def zone(self) -> tzinfo:
         """The session's time zone."""
-        return zone_of(self.session.time_zone)
+        found: tzinfo = zone_of(self.session.time_zone)
+        return found
 
     def locate(self, node: Any) -> ErrorLocation | None:
         """Where Presto points for ``node``."""

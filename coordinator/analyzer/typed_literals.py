@@ -9,9 +9,9 @@ from coordinator.analyzer.builders import (
     function_call,
     operator,
 )
-from coordinator.analyzer.casts import cast_value
 from coordinator.analyzer.context import Context
-from coordinator.analyzer.literals import parse_decimal, parse_timestamp
+from coordinator.analyzer.kernel_values import cast_constant
+from coordinator.analyzer.literals import parse_decimal
 from coordinator.analyzer.types import (
     DAY_SECOND,
     TIME,
@@ -23,7 +23,7 @@ from coordinator.analyzer.types import (
     read_type,
     varchar,
 )
-from shared.errors import ProcessionError
+from coordinator.engine.spark.kernels.functions.moments import parse_time, parse_timestamp
 from shared.plan.expressions import RowExpression
 from shared.plan.types import Type
 
@@ -38,11 +38,8 @@ def typed_literal(name: str, text: str, context: Context) -> RowExpression:
     target = read_type(name)
     if name == "char":
         target = Type("char", (max(1, len(text)),))
-    if name in ("time",):
-        try:
-            parsed = cast_value(text, VARCHAR, TIME, context.zone)
-        except ProcessionError as error:
-            raise ValueError(text) from error
+    if name == "time":
+        parsed = parse_time(text)
         if parsed.tzinfo is not None and not isinstance(parsed.tzinfo, timezone):
             # A constant block keeps no region, so the text keeps it.
             named = constant(text, varchar(len(text)))
@@ -53,7 +50,7 @@ def typed_literal(name: str, text: str, context: Context) -> RowExpression:
         return function_call("json_parse", (source,), target)
     if name == "varbinary":
         return function_call("to_utf8", (source,), target)
-    return constant(cast_value(text, VARCHAR, target, context.zone), target)
+    return constant(cast_constant(text, VARCHAR, target, context.zone), target)
 
 
 def moment_in_region(moment: datetime, region: str) -> RowExpression:

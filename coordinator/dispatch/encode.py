@@ -11,13 +11,14 @@ from binascii import b2a_base64
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from itertools import pairwise
-from math import copysign, isinf, isnan
+from math import isinf, isnan
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coordinator.engine.spark.kernels.functions.numbers import java_double
 from shared.plan.types import Type
 
 _encode_json = msgspec.json.Encoder().encode
@@ -296,20 +297,6 @@ def _key_text(key: Any) -> str:
             return java_double(key)
         case _:
             return str(key)
-
-
-def java_double(value: float) -> str:
-    """``Double.toString``: 1.0E100, 1.0E-7, 1.23456789E8, -0.0, 100.0."""
-    if value == 0:
-        return "-0.0" if copysign(1.0, value) < 0 else "0.0"
-    _, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    assert isinstance(exponent, int), "only finite values are left here"
-    magnitude = len(digits) + exponent - 1
-    if -3 <= magnitude < 7:
-        text = f"{Decimal(repr(value)):f}"
-        return text if "." in text else text + ".0"
-    text = "".join(map(str, digits))
-    return f"{'-' if value < 0 else ''}{text[0]}.{text[1:] or '0'}E{magnitude}"
 
 
 def _is_text(arrow_type: pa.DataType) -> bool:

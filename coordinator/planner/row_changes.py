@@ -13,7 +13,7 @@ from typing import Any, Literal
 from coordinator.analyzer.builders import coerce, typed
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.expressions import analyze_condition, analyze_expression
-from coordinator.analyzer.interpreter import NotConstantError, evaluate
+from coordinator.analyzer.folding import NotConstantError, evaluate
 from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.analyzer.syntax import parse_expression
 from coordinator.analyzer.types import can_coerce, read_type, type_text

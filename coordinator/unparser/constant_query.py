@@ -14,7 +14,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from coordinator.analyzer.builders import typed, value_of
-from coordinator.analyzer.interpreter import NotConstantError
+from coordinator.analyzer.folding import NotConstantError
 from coordinator.engine.arrow_types import rows_to_batch
 from coordinator.engine.spark.kernels.errors import KernelError
 from coordinator.engine.spark.kernels.functions.moments import shown_moment

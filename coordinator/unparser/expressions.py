@@ -6,10 +6,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from coordinator.analyzer.builders import NAMESPACE, constant, typed, value_of
-from coordinator.analyzer.interpreter import NotConstantError, evaluate
-from coordinator.analyzer.literals import zone_of
+from coordinator.analyzer.builders import NAMESPACE, typed, value_of
+from coordinator.analyzer.folding import folded
 from coordinator.analyzer.types import INTEGERS, displayed, length_of
+from coordinator.engine.spark.kernels.functions.kinds import zone_of
 from coordinator.unparser.casts import SHOWN, names_of, renamed, shown_as_text, text_to_text
 from coordinator.unparser.constants import literal, row
 from coordinator.unparser.functions import SCALARS, apply, needs_cast
@@ -40,7 +40,6 @@ from shared.plan.expressions import (
 from shared.plan.types import Type
 
 _ARITHMETIC = {"add": exp.Add, "subtract": exp.Sub, "multiply": exp.Mul}
-_UTC = zone_of("UTC")
 
 
 def expression(node: RowExpression, dialect: str) -> Any:
@@ -198,11 +197,8 @@ def _folded(node: Call, dialect: str) -> Any:
     """A call over constants alone, computed here: exact, and with Presto's own errors left to the engine."""
     if not all(isinstance(a, Constant) for a in node.arguments):
         return None
-    try:
-        value = evaluate(node, _UTC)
-        return literal(value_of(constant(value, typed(node))), typed(node), dialect)
-    except (NotConstantError, ProcessionError, ValueError, TypeError, ArithmeticError):
-        return None
+    made = folded(node, zone_of(session_zone()))
+    return literal(value_of(made), typed(node), dialect) if isinstance(made, Constant) else None
 
 
 def _operator(node: Call, operator: str, dialect: str) -> Any:

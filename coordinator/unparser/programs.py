@@ -5,24 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
 
-from coordinator.analyzer.builders import NAMESPACE, typed, value_of
+from coordinator.analyzer.builders import typed
+from coordinator.analyzer.kernel_values import encoded_type
+from coordinator.analyzer.programs import ProgramBuilder
 from coordinator.engine.python_functions import python_function, python_functions
 from coordinator.engine.spark.kernels.functions.library import LIBRARY
 from coordinator.unparser.refusals import unsupported
 from coordinator.unparser.session_zone import session_zone
 from coordinator.unparser.trees import call, cast, text
-from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
-from shared.plan.types import UNBOUNDED_LENGTH, Type
+from shared.plan.expressions import Lambda, RowExpression, Variable
+from shared.plan.types import Type
 
-VOLATILE = frozenset(["rand", "random", "secure_rand", "secure_random", "shuffle", "uuid"])
-_CASTS = ("$operator$cast", "try_cast")
 Unparse = Callable[[RowExpression, str], Any]
+
+
+def _builder(dialect: str) -> ProgramBuilder:
+    return ProgramBuilder(lambda what: unsupported(what, dialect))
 
 
 def runs_in_python(function: str) -> bool:
@@ -32,8 +34,8 @@ def runs_in_python(function: str) -> bool:
 
 def python_call(node: RowExpression, dialect: str, unparse: Unparse) -> Any:
     """The engine's call of the program of ``node``. Raises NOT_SUPPORTED for a function that the kernels lack too."""
-    build = _Builder(dialect)
-    expression = build.expression(node, frozenset())
+    build = _builder(dialect)
+    expression = build.expression(node)
     program = {
         "zone": session_zone(),
         "columns": [_passed(typed(c), dialect) for c in build.columns],
@@ -52,8 +54,8 @@ def python_call(node: RowExpression, dialect: str, unparse: Unparse) -> Any:
 
 def constant_program(node: RowExpression) -> dict[str, Any] | None:
     """The program of an expression that reads no column; None when it does, is volatile or needs an engine."""
-    build = _Builder("duckdb")
-    expression = build.expression(node, frozenset())
+    build = _builder("duckdb")
+    expression = build.expression(node)
     if build.columns or build.volatile:
         return None
     kind = encoded_type(typed(node))
@@ -70,8 +72,8 @@ class RowProgram:
 
 def row_program(node: RowExpression) -> RowProgram | None:
     """The program of an expression over columns; None when it needs an engine. Raises NOT_SUPPORTED likewise."""
-    build = _Builder("duckdb")
-    expression = build.expression(node, frozenset())
+    build = _builder("duckdb")
+    expression = build.expression(node)
     columns = tuple(c for c in build.columns if isinstance(c, Variable))
     if len(columns) < len(build.columns) or build.volatile:
         return None
@@ -108,108 +110,11 @@ def aggregate_program(
 
 def lambda_program(node: Lambda, dialect: str) -> list[Any]:
     """A lambda that reads nothing but its own parameters."""
-    build = _Builder(dialect)
-    made = build.expression(node, frozenset())
+    build = _builder(dialect)
+    made = build.expression(node)
     if build.columns:
         raise unsupported("A lambda over columns in an aggregate", dialect)
     return made
-
-
-class _Builder:
-    def __init__(self, dialect: str) -> None:
-        self.columns: list[RowExpression] = []
-        self.volatile = False
-        self._dialect = dialect
-        self._tried = 0
-
-    def expression(self, node: RowExpression, parameters: frozenset[str]) -> list[Any]:
-        match node:
-            case Variable():
-                return ["parameter", node.name] if node.name in parameters else self._column(node)
-            case Constant():
-                kind = typed(node)
-                return ["constant", encoded(value_of(node), kind), encoded_type(kind)]
-            case Lambda():
-                names = list(node.arguments)
-                return ["lambda", names, self.expression(node.body, parameters | set(names))]
-            case SpecialForm():
-                return self._form(node, parameters)
-            case Call():
-                return self._call(node, parameters)
-
-    def _column(self, node: RowExpression) -> list[Any]:
-        if node not in self.columns:
-            self.columns.append(node)
-        return ["column", self.columns.index(node)]
-
-    def _form(self, node: SpecialForm, parameters: frozenset[str]) -> list[Any]:
-        if node.form == "DEREFERENCE":
-            index = node.arguments[1]
-            assert isinstance(index, Constant)
-            inner = [self.expression(node.arguments[0], parameters), ["constant", value_of(index), ["integer"]]]
-        else:
-            inner = [self.expression(a, parameters) for a in node.arguments]
-        return ["form", node.form, encoded_type(typed(node)), inner]
-
-    def _call(self, node: Call, parameters: frozenset[str]) -> list[Any]:
-        handle = node.functionHandle
-        if not isinstance(handle, StaticFunctionHandle):
-            raise unsupported(f"Function {node.displayName}", self._dialect)
-        name = handle.signature.name.removeprefix(NAMESPACE)
-        if name in _CASTS:
-            (inner,) = node.arguments
-            source, target = encoded_type(typed(inner)), encoded_type(typed(node))
-            return ["cast", name == "try_cast", source, target, self.expression(inner, parameters)]
-        if name == "$internal$try":
-            thunk = node.arguments[0]
-            assert isinstance(thunk, Lambda)
-            self._tried += 1
-            tried = ["try", self.expression(thunk.body, parameters)]
-            self._tried -= 1
-            return tried
-        if name == "typeof":
-            return ["constant", _shown(typed(node.arguments[0])), ["varchar"]]
-        if name not in LIBRARY:
-            if self._tried or _reads(node, parameters):
-                raise unsupported(f"Function {name}", self._dialect)
-            return self._column(node)
-        self.volatile |= name in VOLATILE
-        kinds = [["function"] if isinstance(a, Lambda) else encoded_type(typed(a)) for a in node.arguments]
-        return [
-            "call",
-            name,
-            encoded_type(typed(node)),
-            kinds,
-            [self.expression(a, parameters) for a in node.arguments],
-        ]
-
-
-def _shown(kind: Type) -> str:
-    from coordinator.analyzer.types import displayed
-
-    return displayed(kind)
-
-
-def _reads(node: RowExpression, parameters: frozenset[str]) -> bool:
-    match node:
-        case Variable():
-            return node.name in parameters
-        case Lambda():
-            return _reads(node.body, parameters)
-        case Call() | SpecialForm():
-            return any(_reads(a, parameters) for a in node.arguments)
-        case _:
-            return False
-
-
-def encoded_type(kind: Type) -> list[Any]:
-    """The JSON form that ``kernels.functions.kinds.kind_of`` reads."""
-    if kind.base == "row":
-        return ["row", *([f.name or "", encoded_type(f.type)] for f in kind.fields)]
-    if kind.base == "varchar" and kind.numbers == (UNBOUNDED_LENGTH,):
-        return ["varchar"]
-    parameters = (p for p in kind.parameters if isinstance(p, int | Type))
-    return [kind.base, *(p if isinstance(p, int) else encoded_type(p) for p in parameters)]
 
 
 def _passed(kind: Type, dialect: str) -> list[Any]:
@@ -222,42 +127,3 @@ def _clocks(made: Any) -> Any:
     if made == ["time"]:
         return ["clock"]
     return [_clocks(m) if isinstance(m, list) else m for m in made]
-
-
-def encoded(value: Any, kind: Type) -> Any:
-    """A constant in the JSON form that ``kernels.functions.kinds.decoded`` reads."""
-    if value is None:
-        return None
-    match kind.base:
-        case "double" | "real" | "decimal":
-            return f"{value:f}" if isinstance(value, Decimal) else repr(value)
-        case "varbinary":
-            return value.hex()
-        case "timestamp with time zone":
-            zone = getattr(value.tzinfo, "key", None) or _offset(value)
-            return [value.isoformat(), zone]
-        case "array":
-            return [encoded(v, kind.arguments[0]) for v in value]
-        case "row":
-            return [encoded(v, a) for v, a in zip(value, kind.arguments, strict=True)]
-        case "map":
-            key, item = kind.arguments
-            return [[encoded(k, key), encoded(v, item)] for k, v in value.items()]
-        case _ if isinstance(value, timedelta):
-            return value // timedelta(milliseconds=1)
-        case _ if isinstance(value, bool | int | str):
-            return value
-        case "time with time zone":
-            from coordinator.unparser.constants import time_text
-
-            return time_text(value)
-        case "date" | "time" | "timestamp":
-            return value.isoformat()
-        case _:
-            return str(value)
-
-
-def _offset(value: datetime) -> str:
-    offset = value.utcoffset() or timedelta()
-    minutes = offset // timedelta(minutes=1)
-    return "UTC" if not minutes else f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"

@@ -89,3 +89,27 @@ def test_error(text: str, kind: str, code: ErrorCode, message: str) -> None:
     with pytest.raises(ProcessionError) as caught:
         evaluate_constant_text(text, kind, SESSION)
     assert (caught.value.code, caught.value.wire_message) == (code, message)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("date_add('day', -3, DATE '2026-01-02')", "date", date(2025, 12, 30)),
+        ("upper('a') || 'b'", "varchar", "Ab"),
+        ("transform(ARRAY[1, 2], x -> x * 2)", "array(integer)", (2, 4)),
+        (
+            "TIMESTAMP '2026-01-02 00:00' AT TIME ZONE 'UTC'",
+            "timestamp with time zone",
+            datetime(2026, 1, 2, tzinfo=UTC),
+        ),
+        ("CAST(' 5 ' AS bigint)", "bigint", 5),
+        ("CAST(INTERVAL '90' MINUTE AS varchar)", "varchar", "0 01:30:00.000"),
+    ],
+)
+def test_constants_call_functions(text: str, kind: str, value: Any) -> None:
+    assert evaluate_constant_text(text, kind, Session(user="test", time_zone="UTC")) == value
+
+
+def test_what_differs_each_time_is_no_constant() -> None:
+    with pytest.raises(ProcessionError, match="Constant expression cannot contain column references or this function"):
+        evaluate_constant_text("1 + random()", "double", Session(user="test", time_zone="UTC"))

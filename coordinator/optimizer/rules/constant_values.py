@@ -10,10 +10,9 @@ from msgspec.structs import replace
 
 from coordinator.analyzer.builders import constant, operator, special, typed
 from coordinator.analyzer.context import Context
-from coordinator.analyzer.interpreter import NotConstantError, evaluate
+from coordinator.analyzer.folding import folded
 from coordinator.analyzer.types import BIGINT, BOOLEAN
 from coordinator.optimizer.rule import RuleContext
-from shared.errors import ProcessionError
 from shared.plan.expressions import Constant, RowExpression, Variable
 from shared.plan.nodes import Assignments, PlanNode, ProjectNode, ValuesNode
 
@@ -25,7 +24,8 @@ def rewrite(node: PlanNode, context: RuleContext) -> PlanNode:
     """The same rows; what fails when it is computed is left to fail at run time."""
     if not isinstance(node, ValuesNode) or all(isinstance(cell, Constant) for row in node.rows for cell in row):
         return node
-    rows = tuple(tuple(_folded(cell, context) for cell in row) for row in node.rows)
+    zone = Context("", context.session).zone
+    rows = tuple(tuple(folded(cell, zone) for cell in row) for row in node.rows)
     open_columns = [
         i for i in range(len(node.outputVariables)) if not all(isinstance(row[i], Constant) for row in rows)
     ]
@@ -34,15 +34,6 @@ def rewrite(node: PlanNode, context: RuleContext) -> PlanNode:
     if len(rows) == 1:
         return _projected(node, rows[0], context)
     return _chosen(node, rows, open_columns, context) if len(rows) <= _MOST_ROWS else replace(node, rows=rows)
-
-
-def _folded(cell: RowExpression, context: RuleContext) -> RowExpression:
-    if isinstance(cell, Constant):
-        return cell
-    try:
-        return constant(evaluate(cell, Context("", context.session).zone), typed(cell))
-    except (NotConstantError, ProcessionError, NotImplementedError, ValueError, TypeError, KeyError):
-        return cell
 
 
 def _chosen(

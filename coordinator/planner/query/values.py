@@ -7,12 +7,11 @@ from typing import Any
 from coordinator.analyzer import expressions
 from coordinator.analyzer.builders import coerce, constant, operator, special, typed
 from coordinator.analyzer.context import Context
-from coordinator.analyzer.interpreter import NotConstantError, evaluate
+from coordinator.analyzer.folding import folded
 from coordinator.analyzer.scope import ScopeField
 from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, type_text
 from coordinator.planner.query.builder import Ids, RelationPlan
 from coordinator.planner.query.joins import project
-from shared.errors import ProcessionError
 from shared.plan.expressions import Constant, RowExpression, SourceLocation, SpecialForm, Variable
 from shared.plan.nodes import PlanNode, ValuesNode
 from shared.plan.types import Type
@@ -27,7 +26,7 @@ def plan_values(ids: Ids, tree: Any, context: Context) -> RelationPlan:
     place = context.place(tree)
     variables = tuple(ids.variable("field", type_text(kind), place) for kind in kinds)
     cells = [
-        tuple(_folded(coerce(c, k, context.zone), k, context) for c, k in zip(row, kinds, strict=True)) for row in rows
+        tuple(folded(coerce(c, k, context.zone), context.zone) for c, k in zip(row, kinds, strict=True)) for row in rows
     ]
     return RelationPlan(_node(ids, variables, cells, place), tuple(ScopeField(None, v) for v in variables))
 
@@ -57,16 +56,6 @@ def _common(rows: list[list[RowExpression]], tree: Any, context: Context) -> lis
             raise context.error(tree, f"Values rows have mismatched types: {shown}")
         kinds = [kind for kind in widened if kind is not None]
     return kinds
-
-
-def _folded(cell: RowExpression, kind: Type, context: Context) -> RowExpression:
-    """The constant that the cell is, where that is known now; what fails, fails when it runs."""
-    if isinstance(cell, Constant):
-        return cell
-    try:
-        return constant(evaluate(cell, context.zone), kind)
-    except (NotConstantError, ProcessionError, ValueError, TypeError, NotImplementedError):
-        return cell
 
 
 def _node(ids: Ids, variables: tuple[Variable, ...], rows: list[Row], place: SourceLocation | None) -> PlanNode:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
+import re
 import uuid
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
@@ -29,13 +30,16 @@ from .moments import (
     shown_moment,
     shown_time,
 )
-from .numbers import java_double, java_float
+from .numbers import BLANKS, java_double, java_float, parse_double
 
 _BITS = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64}
 _NAMES = {"integer": "INT"}
 _TEXT = ("varchar", "char")
 _OPAQUE = ("re2jregexp", "joniregexp", "jsonpath", "likepattern", "codepoints")
 _EXACT = Context(prec=90)
+_WHOLE = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_UUID = re.compile(r"[0-9a-fA-F]+(-[0-9a-fA-F]+){4}")
 INTEGERS = tuple(_BITS)
 
 
@@ -108,12 +112,15 @@ def _named(source: Kind, target: Kind) -> str:
 
 def _not_decimal(text: str, target: Kind) -> str:
     precision, scale = target.numbers
-    message = f"Cannot cast VARCHAR '{text}' to DECIMAL({precision}, {scale}). "
-    try:
-        Decimal(text.strip())
-    except InvalidOperation:
-        return f"{message}Value is not a number."
-    return f"{message}Value too large."
+    told = "Value too large." if _NUMBER.fullmatch(text) else "Value is not a number."
+    return f"Cannot cast VARCHAR '{text}' to DECIMAL({precision}, {scale}). {told}"
+
+
+def _digits(text: str) -> Decimal:
+    """As Java's BigDecimal reads a text: digits of any script, no blanks."""
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(text)
+    return Decimal(text)
 
 
 def fits(number: int, base: str) -> bool:
@@ -126,9 +133,10 @@ def _integer(source: Kind, target: Kind, zone: Any) -> Convert:
     base, show = target.base, text_of(source)
 
     def from_text(value: str) -> int:
-        if not value.lstrip("+-").isascii() or not value.lstrip("+-").isdigit():
+        trimmed = value.strip(BLANKS)
+        if not _WHOLE.fullmatch(trimmed):
             raise ValueError(value)
-        number = int(value)
+        number = int(trimmed)
         if not fits(number, base):
             raise ValueError(value)
         return number
@@ -156,15 +164,7 @@ def _integer(source: Kind, target: Kind, zone: Any) -> Convert:
 
 def _double(source: Kind, target: Kind, zone: Any) -> Convert:
     def convert(value: Any) -> float:
-        if isinstance(value, str):
-            text = value.strip()
-            if text.lower() in ("inf", "+inf", "-inf", "infinity", "nan") and text not in ("NaN", "Infinity"):
-                raise ValueError(value)
-            if "_" in text:
-                raise ValueError(value)
-            number = float(text)
-        else:
-            number = float(value)
+        number = parse_double(value) if isinstance(value, str) else float(value)
         return single(number) if target.base == "real" else number
 
     return convert
@@ -178,7 +178,7 @@ def _decimal(source: Kind, target: Kind, zone: Any) -> Convert:
         if isinstance(value, float):
             exact = Decimal(java_float(value) if source.base == "real" else repr(value))
         else:
-            exact = Decimal(value)
+            exact = _digits(value) if isinstance(value, str) else Decimal(value)
         if not exact.is_finite():
             raise ValueError(value)
         rounded = exact.quantize(exponent, ROUND_HALF_UP, _EXACT)
@@ -325,20 +325,30 @@ def _uuid(source: Kind, target: Kind, zone: Any) -> Convert:
             if len(value) != 16:
                 raise bad_cast(f"Invalid UUID binary length: {len(value)}")
             return str(uuid.UUID(bytes=value))
+        if len(value) > 36 or not _UUID.fullmatch(value):
+            raise ValueError(value)
         if len(value) != 36:
             raise bad_cast(f"Invalid UUID string length: {len(value)}")
-        return str(uuid.UUID(value))
+        return _cut(value)
 
     return convert
 
 
+def _cut(text: str) -> str:
+    """Groups of other lengths than 8-4-4-4-12 lose their first digits and are filled up, as in Java."""
+    groups = zip(text.lower().split("-"), (8, 4, 4, 4, 12), strict=True)
+    return "-".join(group[-length:].rjust(length, "0") for group, length in groups)
+
+
 def _ipaddress(source: Kind, target: Kind, zone: Any) -> Convert:
+    prefixed = source.base == "ipprefix"
+
     def convert(value: Any) -> str:
         if isinstance(value, bytes):
             if len(value) not in (4, 16):
                 raise bad_cast(f"Invalid IP address binary length: {len(value)}")
             return canonical_address(ipaddress.ip_address(value))
-        return canonical_address(ipaddress.ip_address(value.partition("/")[0]))
+        return canonical_address(ipaddress.ip_address(value.partition("/")[0] if prefixed else value))
 
     return convert
 

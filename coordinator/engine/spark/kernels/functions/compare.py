@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from functools import cmp_to_key
 from typing import Any
 
@@ -28,7 +29,16 @@ def equal(a: Any, b: Any) -> bool | None:
         if a.keys() != b.keys():
             return False
         return equal(tuple(a.values()), tuple(b[k] for k in a))
-    return bool(a == b or (a != a and b != b))
+    return _same(a, b)
+
+
+def instant(value: Any) -> Any:
+    """A moment with a zone in UTC: of one zone Python compares the clocks, which show an hour of autumn twice."""
+    return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo is not None else value
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(instant(a) == instant(b) or (a != a and b != b))
 
 
 def identical(a: Any, b: Any) -> bool:
@@ -39,7 +49,7 @@ def identical(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(identical, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(identical(v, b[k]) for k, v in a.items())
-    return bool(a == b or (a != a and b != b))
+    return _same(a, b)
 
 
 def compare(a: Any, b: Any, *, rows: bool = False) -> int:
@@ -55,6 +65,7 @@ def compare(a: Any, b: Any, *, rows: bool = False) -> int:
         return (len(a) > len(b)) - (len(a) < len(b))
     if a != a or b != b:
         return int(a != a) - int(b != b)
+    a, b = instant(a), instant(b)
     return int(a > b) - int(a < b)
 
 
@@ -69,7 +80,7 @@ def key(value: Any) -> Any:
         return ("m", frozenset((key(k), key(v)) for k, v in value.items()))
     if isinstance(value, float) and value != value:
         return "NaN"
-    return value if not isinstance(value, bool) else ("b", value)
+    return instant(value) if not isinstance(value, bool) else ("b", value)
 
 
 def holds_null(value: Any) -> bool:

@@ -7,9 +7,10 @@ months as ``int`` for intervals, ``tuple`` for arrays and rows, ``dict`` for map
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 Convert = Callable[[Any], Any]
+_OFFSET = re.compile(r"([+-])([0-9]{1,2}):?([0-9]{2})?")
 NUMBERS = ("tinyint", "smallint", "integer", "bigint", "real", "double", "decimal")
 
 
@@ -164,7 +166,7 @@ def decoded(value: Any, kind: Kind) -> Any:
             return Decimal(value)
         case "double" | "real":
             return float(value)
-        case "varbinary":
+        case base if _PLAIN.get(base) == pa.binary():
             return bytes.fromhex(value)
         case "date":
             return date.fromisoformat(value)
@@ -189,16 +191,14 @@ def decoded(value: Any, kind: Kind) -> Any:
 @lru_cache(maxsize=1024)
 def zone_of(name: str) -> Any:
     """The zone of a name or of an offset such as ``+05:30``; raises ValueError."""
-    if name in ("UTC", "Z", "GMT", "UT", "Etc/UTC"):
+    if name.upper() in ("UTC", "Z", "GMT", "UT", "ETC/UTC"):
         return UTC
-    if name[:1] in "+-" and len(name) >= 3:
-        hours, _, minutes = name[1:].partition(":")
-        if not minutes and len(hours) == 4:
-            hours, minutes = hours[:2], hours[2:]
-        offset = timedelta(hours=int(hours), minutes=int(minutes or 0))
-        from datetime import timezone
-
-        return timezone(-offset if name[0] == "-" else offset)
+    offset = _OFFSET.fullmatch(name)
+    if offset is not None:
+        minutes = int(offset[2]) * 60 + int(offset[3] or 0)
+        if minutes > 14 * 60:
+            raise ValueError(f"Unknown time-zone ID {name}")
+        return timezone(timedelta(minutes=-minutes if offset[1] == "-" else minutes))
     try:
         return ZoneInfo(name)
     except Exception as error:

@@ -1,11 +1,17 @@
-"""How Java prints floating-point numbers."""
+"""How Java prints and reads floating-point numbers."""
 
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal
 
 import numpy as np
+
+_DECIMAL = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)")
+_HEX = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[fFdD]?")
+BLANKS = "".join(map(chr, range(33)))
+"""What Java's ``trim`` takes away."""
 
 
 def _shown(value: float, digits: str) -> str:
@@ -31,3 +37,16 @@ def java_double(value: float) -> str:
 def java_float(value: float) -> str:
     """``Float.toString``."""
     return _shown(value, str(np.float32(value)))
+
+
+def parse_double(text: str) -> float:
+    """``Double.parseDouble``; raises ValueError."""
+    trimmed = text.strip(BLANKS)
+    if _DECIMAL.fullmatch(trimmed):
+        return float(trimmed if trimmed.endswith(("NaN", "Infinity")) else trimmed.rstrip("fFdD"))
+    if _HEX.fullmatch(trimmed):
+        try:
+            return float.fromhex(trimmed.rstrip("fFdD"))
+        except OverflowError:
+            return float("-inf" if trimmed.startswith("-") else "inf")
+    raise ValueError(text)

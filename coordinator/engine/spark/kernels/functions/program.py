@@ -95,6 +95,13 @@ class Program:
         return None if value is None else self._write(value)
 
 
+def evaluated(expression: list[Any], zone: Any) -> Any:
+    """The value, in its Python form, of an expression that reads no column. Raises KernelError."""
+    compiler = _Compiler(0, zone)
+    step = compiler.step(expression)
+    return step([None] * compiler.width)
+
+
 @lru_cache(maxsize=256)
 def compiled(text: str) -> Program:
     """The program of a text, compiled once a process."""
@@ -171,7 +178,7 @@ class _Compiler:
             def call(*values: Any) -> Any:
                 return inner(signature, *values)
 
-        return _applied(name, Function(call, function.nulls), steps)
+        return _applied(name, result, Function(call, function.nulls), steps)
 
     def _form(self, form: str, arguments: list[Any]) -> Step:
         if form == "DEREFERENCE":
@@ -203,7 +210,7 @@ class _Compiler:
         return step
 
 
-def _applied(name: str, function: Function, steps: list[Step]) -> Step:
+def _applied(name: str, result: Kind, function: Function, steps: list[Step]) -> Step:
     call, nulls = function.call, function.nulls
     shown = name.removeprefix("$operator$")
 
@@ -216,7 +223,7 @@ def _applied(name: str, function: Function, steps: list[Step]) -> Step:
         except KernelError:
             raise
         except OverflowError as error:
-            raise KernelError("NUMERIC_VALUE_OUT_OF_RANGE", f"Value out of range in {shown}") from error
+            raise KernelError("NUMERIC_VALUE_OUT_OF_RANGE", f"Value of {result.text} out of range") from error
         except Exception as error:
             raise KernelError("INVALID_FUNCTION_ARGUMENT", f"Invalid argument of {shown}") from error
 

@@ -1,0 +1,110 @@
+"""Constants of a plan and values of the Python kernels: the same values, some in another Python form."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import lru_cache
+from ipaddress import ip_address, ip_network
+from typing import Any
+from uuid import UUID
+
+from coordinator.analyzer.moments import note_clock
+from coordinator.engine.spark.kernels.errors import KernelError
+from coordinator.engine.spark.kernels.functions.casts import caster
+from coordinator.engine.spark.kernels.functions.kinds import Kind, kind_of
+from coordinator.engine.spark.kernels.functions.moments import clock_of, clock_text
+from shared.errors import ErrorCode, ProcessionError
+from shared.plan.types import UNBOUNDED_LENGTH, Type
+
+_MILLISECOND = timedelta(milliseconds=1)
+_CLOCK_WITH_ZONE = "time with time zone"
+_SAME = frozenset(
+    (
+        "boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "decimal", "varchar", "char",
+        "varbinary", "json", "date", "time", "timestamp", "timestamp with time zone", "interval year to month",
+    )
+)  # fmt: skip
+
+
+def encoded_type(kind: Type) -> list[Any]:
+    """The JSON form that ``kernels.functions.kinds.kind_of`` reads."""
+    if kind.base == "row":
+        return ["row", *([f.name or "", encoded_type(f.type)] for f in kind.fields)]
+    if kind.base == "varchar" and kind.numbers == (UNBOUNDED_LENGTH,):
+        return ["varchar"]
+    parameters = (p for p in kind.parameters if isinstance(p, int | Type))
+    return [kind.base, *(p if isinstance(p, int) else encoded_type(p) for p in parameters)]
+
+
+@lru_cache(maxsize=1024)
+def kernel_type(kind: Type) -> Kind:
+    """The type as the kernels know it."""
+    return kind_of(encoded_type(kind))
+
+
+def to_kernel(value: Any, kind: Type) -> Any:
+    """The kernels' form of a value of ``shared.spi.procedure.Arguments``."""
+    if value is None or kind.base in _SAME:
+        return value
+    match kind.base:
+        case "array":
+            return tuple(to_kernel(v, kind.arguments[0]) for v in value)
+        case "row":
+            return tuple(to_kernel(v, a) for v, a in zip(value, kind.arguments, strict=True))
+        case "map":
+            key, item = kind.arguments
+            return {to_kernel(k, key): to_kernel(v, item) for k, v in value.items()}
+        case "interval day to second":
+            return value // _MILLISECOND
+        case "time with time zone":
+            return clock_text(value, value.tzinfo)
+        case "uuid" | "ipaddress" | "ipprefix":
+            return str(value)
+        case _:
+            return value
+
+
+def from_kernel(value: Any, kind: Type) -> Any:
+    """The inverse of ``to_kernel``; raises ValueError or OverflowError for what Python cannot hold."""
+    if value is None or kind.base in _SAME:
+        return value
+    match kind.base:
+        case "array":
+            return tuple(from_kernel(v, kind.arguments[0]) for v in value)
+        case "row":
+            return tuple(from_kernel(v, a) for v, a in zip(value, kind.arguments, strict=True))
+        case "map":
+            key, item = kind.arguments
+            return {from_kernel(k, key): from_kernel(v, item) for k, v in value.items()}
+        case "interval day to second":
+            return timedelta(milliseconds=value)
+        case "time with time zone":
+            clock, zone = clock_of(value)
+            return clock.replace(tzinfo=zone)
+        case "uuid":
+            return UUID(value)
+        case "ipaddress":
+            return ip_address(value)
+        case "ipprefix":
+            return ip_network(value, strict=False)
+        case _:
+            return value
+
+
+def cast_constant(value: Any, source: Type, target: Type, zone: Any) -> Any:
+    """The value of a cast, both as in ``shared.spi.procedure.Arguments``; raises ProcessionError as Presto does."""
+    if value is None or source == target:
+        return value
+    if _CLOCK_WITH_ZONE in (source.base, target.base):
+        # Its distance from UTC is today's.
+        note_clock()
+    try:
+        cast = caster(kernel_type(source), kernel_type(target), zone)
+        return from_kernel(cast(to_kernel(value, source)), target)
+    except KernelError as error:
+        raise raised(error) from error
+
+
+def raised(error: KernelError) -> ProcessionError:
+    """A kernel's error as the coordinator's."""
+    return ProcessionError(ErrorCode[error.name], error.message)

@@ -1,0 +1,135 @@
+"""Expressions as programs of the Python kernels, which alone know what Presto's expressions mean.
+
+The language is that of ``coordinator.engine.spark.kernels.functions.program``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from coordinator.analyzer.builders import NAMESPACE, typed, value_of
+from coordinator.analyzer.kernel_values import encoded_type, to_kernel
+from coordinator.analyzer.types import displayed
+from coordinator.engine.spark.kernels.functions.library import LIBRARY
+from coordinator.engine.spark.kernels.functions.moments import zone_name
+from shared.errors import ProcessionError
+from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
+from shared.plan.types import Type
+
+VOLATILE = frozenset(["rand", "random", "secure_rand", "secure_random", "shuffle", "uuid"])
+_CASTS = ("$operator$cast", "try_cast")
+Refuse = Callable[[str], ProcessionError]
+
+
+class ProgramBuilder:
+    """Builds the steps of expressions that share their ``columns``: variables, and calls that only an engine knows."""
+
+    def __init__(self, refuse: Refuse) -> None:
+        self.columns: list[RowExpression] = []
+        self.volatile = False
+        self._refuse = refuse
+        self._tried = 0
+
+    def expression(self, node: RowExpression, parameters: frozenset[str] = frozenset()) -> list[Any]:
+        """The steps; ``parameters`` are those of the lambdas around. Raises what ``refuse`` makes."""
+        match node:
+            case Variable():
+                return ["parameter", node.name] if node.name in parameters else self._column(node)
+            case Constant():
+                kind = typed(node)
+                return ["constant", encoded(value_of(node), kind), encoded_type(kind)]
+            case Lambda():
+                names = list(node.arguments)
+                return ["lambda", names, self.expression(node.body, parameters | set(names))]
+            case SpecialForm():
+                return self._form(node, parameters)
+            case Call():
+                return self._call(node, parameters)
+
+    def _column(self, node: RowExpression) -> list[Any]:
+        if node not in self.columns:
+            self.columns.append(node)
+        return ["column", self.columns.index(node)]
+
+    def _form(self, node: SpecialForm, parameters: frozenset[str]) -> list[Any]:
+        if node.form == "DEREFERENCE":
+            index = node.arguments[1]
+            assert isinstance(index, Constant)
+            inner = [self.expression(node.arguments[0], parameters), ["constant", value_of(index), ["integer"]]]
+        else:
+            inner = [self.expression(a, parameters) for a in node.arguments]
+        return ["form", node.form, encoded_type(typed(node)), inner]
+
+    def _call(self, node: Call, parameters: frozenset[str]) -> list[Any]:
+        handle = node.functionHandle
+        if not isinstance(handle, StaticFunctionHandle):
+            raise self._refuse(f"Function {node.displayName}")
+        name = handle.signature.name.removeprefix(NAMESPACE)
+        if name in _CASTS:
+            (inner,) = node.arguments
+            source, target = encoded_type(typed(inner)), encoded_type(typed(node))
+            return ["cast", name == "try_cast", source, target, self.expression(inner, parameters)]
+        if name == "$internal$try":
+            thunk = node.arguments[0]
+            assert isinstance(thunk, Lambda)
+            self._tried += 1
+            tried = ["try", self.expression(thunk.body, parameters)]
+            self._tried -= 1
+            return tried
+        if name == "typeof":
+            return ["constant", displayed(typed(node.arguments[0])), ["varchar"]]
+        if name not in LIBRARY:
+            if self._tried or _reads(node, parameters):
+                raise self._refuse(f"Function {name}")
+            return self._column(node)
+        self.volatile |= name in VOLATILE
+        kinds = [["function"] if isinstance(a, Lambda) else encoded_type(typed(a)) for a in node.arguments]
+        return [
+            "call",
+            name,
+            encoded_type(typed(node)),
+            kinds,
+            [self.expression(a, parameters) for a in node.arguments],
+        ]
+
+
+def _reads(node: RowExpression, parameters: frozenset[str]) -> bool:
+    match node:
+        case Variable():
+            return node.name in parameters
+        case Lambda():
+            return _reads(node.body, parameters)
+        case Call() | SpecialForm():
+            return any(_reads(a, parameters) for a in node.arguments)
+        case _:
+            return False
+
+
+def encoded(value: Any, kind: Type) -> Any:
+    """A constant in the JSON form that ``kernels.functions.kinds.decoded`` reads."""
+    return _encoded(to_kernel(value, kind), kind)
+
+
+def _encoded(value: Any, kind: Type) -> Any:
+    if value is None:
+        return None
+    match kind.base:
+        case "double" | "real" | "decimal":
+            return f"{value:f}" if isinstance(value, Decimal) else repr(value)
+        case "timestamp with time zone":
+            return [value.isoformat(), zone_name(value.tzinfo)]
+        case "array":
+            return [_encoded(v, kind.arguments[0]) for v in value]
+        case "row":
+            return [_encoded(v, a) for v, a in zip(value, kind.arguments, strict=True)]
+        case "map":
+            key, item = kind.arguments
+            return [[_encoded(k, key), _encoded(v, item)] for k, v in value.items()]
+        case "date" | "time" | "timestamp":
+            return value.isoformat()
+        case _ if isinstance(value, bytes):
+            return value.hex()
+        case _:
+            return value
