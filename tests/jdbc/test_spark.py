@@ -19,7 +19,7 @@ from coordinator.planner.planned_statement import PlannedStatement, RunLocally, 
 from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
-from tests.execution import FakeExecution
+from tests.execution import QUERY_ID, FakeExecution
 from tests.jdbc.conftest import catalog_config
 from tests.jdbc.faults import admin_of, close, failure, in_thread, reader_of, sessions, wait_for_query
 
@@ -119,7 +119,7 @@ def test_the_parts_are_the_whole(catalogs: Catalogs, spark: SparkEngine) -> None
 def test_a_cancelled_statement_ends_its_remote_query(catalogs: Catalogs, spark: SparkEngine, admin: sa.Engine) -> None:
     execution = FakeExecution()
     thread, failures = in_thread(lambda: run(catalogs, spark, "SELECT * FROM slow", execution))
-    wait_for_query(admin, "procession test", failures)
+    wait_for_query(admin, f"procession {QUERY_ID}", failures)
     execution.cancel(wait=True)
     thread.join(timeout=200)
     assert not thread.is_alive()
@@ -130,7 +130,7 @@ def test_a_cancelled_statement_ends_its_remote_query(catalogs: Catalogs, spark: 
 
 def test_a_session_of_spark_that_is_killed(catalogs: Catalogs, spark: SparkEngine, admin: sa.Engine) -> None:
     thread, failures = in_thread(lambda: run(catalogs, spark, "SELECT * FROM slow"))
-    pid = wait_for_query(admin, "procession test", failures)
+    pid = wait_for_query(admin, f"procession {QUERY_ID}", failures)
     with admin.connect() as connection:
         connection.execute(sa.text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
     thread.join(timeout=200)
