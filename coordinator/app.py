@@ -391,4 +391,5 @@ def _dispatch_settings(config: CoordinatorConfig) -> DispatchSettings:
         nested_data_serialization=settings.nested_data_serialization,
         eager_validation=settings.eager_validation,
         max_run_time=settings.max_run_time,
+        max_run_again=settings.max_run_again,
     )

@@ -92,6 +92,14 @@ class CoordinatorSettings(_Settings):
         gt=0,
         description="A query that runs longer fails with EXCEEDED_TIME_LIMIT.",
     )
+    max_run_again: int = Field(
+        1,
+        alias="query.max-run-again",
+        ge=0,
+        le=10,
+        description="How often a query that only reads and has delivered no row is run again by itself when Spark or"
+        " a task of it is lost; once, so that a query which ends Spark each time does not do so for ever.",
+    )
     max_concurrent_queries: int = Field(
         100, alias="query.max-concurrent-queries", ge=1, description="Statements that run at the same time."
     )
