@@ -56,6 +56,7 @@ from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.reload import SpecificationFile
 from coordinator.resource_groups.specification import ManagerSpec, global_group
 from coordinator.server.app import create_server
+from coordinator.server.request_limits import LimitedProtocol, RequestLimits
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.telemetry.collectors import NativeCheckerCollector, PlannerPoolCollector, SparkCollector
@@ -292,7 +293,14 @@ class _HttpServer(uvicorn.Server):
         app = create_app(config, stop=self._stop, address=self._address, start_failed=self._failed)
         # Statement bodies are small and pages are encoded already; uvloop and httptools carry the rest.
         super().__init__(
-            uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10)
+            uvicorn.Config(
+                app,
+                http=partial(LimitedProtocol, _request_limits(config)),  # type: ignore[arg-type]
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=10,
+            )
         )
         self._ready = ready
 
@@ -322,6 +330,10 @@ class _HttpServer(uvicorn.Server):
         self.failure = " ".join(reason.split())
         # It would write the stack of what was told just now.
         logging.getLogger("uvicorn.error").disabled = True
+
+
+def _request_limits(config: CoordinatorConfig) -> RequestLimits:
+    return RequestLimits(config.coordinator.max_header_size, config.coordinator.receive_timeout)
 
 
 def _listen(host: str, port: int) -> socket.socket:

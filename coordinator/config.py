@@ -60,6 +60,19 @@ class CoordinatorSettings(_Settings):
     http_port: int = Field(
         8080, alias="http-server.http.port", ge=0, le=65535, description="Port to listen on; 0 takes a free one."
     )
+    max_header_size: Bytes = Field(
+        1 << 20,
+        alias="http-server.max-request-header-size",
+        ge=1024,
+        description="Request line and headers; more is answered 431. Prepared statements of a client travel there.",
+    )
+    receive_timeout: Seconds = Field(
+        60.0,
+        alias="http-server.request-receive-timeout",
+        gt=0,
+        description="From a request's first byte to its last, and until a new connection asks anything; then it is"
+        " answered 408. The longest statement over a slow line takes a few seconds.",
+    )
     principal_header: str | None = Field(
         None,
         alias="http-server.authentication.principal-header",
@@ -132,7 +145,10 @@ class CoordinatorSettings(_Settings):
         2, alias="eager-plan-validation-thread-pool-size", ge=1, le=64, description="Planner processes."
     )
     validation_queue_size: int = Field(
-        200, alias="eager-plan-validation-max-queued", ge=0, description="Statements that may wait for a planner."
+        1100,
+        alias="eager-plan-validation-max-queued",
+        ge=0,
+        description="Statements that may wait for a planner; by default as many as may run and queue by default.",
     )
     planning_timeout: Seconds = Field(
         30.0,
