@@ -59,6 +59,7 @@ from coordinator.security.private_files import keep_files_private
 from coordinator.security.redaction import Redactor, secrets_of
 from coordinator.server.app import create_server
 from coordinator.server.browser_guard import is_loopback
+from coordinator.server.request_limits import LimitedProtocol, RequestLimits
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.telemetry.collectors import NativeCheckerCollector, PlannerPoolCollector, SparkCollector
@@ -335,6 +336,7 @@ class _HttpServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=partial(LimitedProtocol, _request_limits(config)),  # type: ignore[arg-type]
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -370,6 +372,10 @@ class _HttpServer(uvicorn.Server):
         self.failure = " ".join(reason.split())
         # It would write the stack of what was told just now.
         logging.getLogger("uvicorn.error").disabled = True
+
+
+def _request_limits(config: CoordinatorConfig) -> RequestLimits:
+    return RequestLimits(config.coordinator.max_header_size, config.coordinator.receive_timeout)
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -439,4 +445,5 @@ def _dispatch_settings(config: CoordinatorConfig) -> DispatchSettings:
         nested_data_serialization=settings.nested_data_serialization,
         eager_validation=settings.eager_validation,
         max_run_time=settings.max_run_time,
+        max_run_again=settings.max_run_again,
     )

@@ -76,6 +76,19 @@ class CoordinatorSettings(_Settings):
         alias="http-server.authentication.allow-unauthenticated",
         description="Listen on other than a loopback address although everybody who reaches it can do everything.",
     )
+    max_header_size: Bytes = Field(
+        1 << 20,
+        alias="http-server.max-request-header-size",
+        ge=1024,
+        description="Request line and headers; more is answered 431. Prepared statements of a client travel there.",
+    )
+    receive_timeout: Seconds = Field(
+        60.0,
+        alias="http-server.request-receive-timeout",
+        gt=0,
+        description="From a request's first byte to its last, and until a new connection asks anything; then it is"
+        " answered 408. The longest statement over a slow line takes a few seconds.",
+    )
     principal_header: str | None = Field(
         None,
         alias="http-server.authentication.principal-header",
@@ -107,6 +120,14 @@ class CoordinatorSettings(_Settings):
         alias="query.max-run-time",
         gt=0,
         description="A query that runs longer fails with EXCEEDED_TIME_LIMIT.",
+    )
+    max_run_again: int = Field(
+        1,
+        alias="query.max-run-again",
+        ge=0,
+        le=10,
+        description="How often a query that only reads and has delivered no row is run again by itself when Spark or"
+        " a task of it is lost; once, so that a query which ends Spark each time does not do so for ever.",
     )
     max_concurrent_queries: int = Field(
         100, alias="query.max-concurrent-queries", ge=1, description="Statements that run at the same time."
@@ -140,7 +161,10 @@ class CoordinatorSettings(_Settings):
         2, alias="eager-plan-validation-thread-pool-size", ge=1, le=64, description="Planner processes."
     )
     validation_queue_size: int = Field(
-        200, alias="eager-plan-validation-max-queued", ge=0, description="Statements that may wait for a planner."
+        1100,
+        alias="eager-plan-validation-max-queued",
+        ge=0,
+        description="Statements that may wait for a planner; by default as many as may run and queue by default.",
     )
     planning_timeout: Seconds = Field(
         30.0,

@@ -6,20 +6,23 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
+import structlog
 
 from coordinator.dispatch.failures import canceled, internal_error, killed
 from coordinator.dispatch.pages import encode_batch
 from coordinator.dispatch.ports import QueryProgress, StatementExecutor
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
-from coordinator.planner.planned_statement import PlannedStatement, ReturnRows, Work
-from shared.errors import ProcessionError
+from coordinator.planner.planned_statement import FetchRows, PlannedStatement, ReturnRows, RunOnSpark, Work
+from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Type, parse_type
 from shared.spi.session import Session
 
 _FEW_ROWS = 100
 _SHORT_TEXT = 1000
 _PLAIN = (bool, int, float)
+_LOST = (ErrorCode.REMOTE_HOST_GONE, ErrorCode.REMOTE_TASK_ERROR)
+_log = structlog.get_logger(__name__)
 
 
 class QueryExecution:
@@ -75,7 +78,7 @@ def start_execution(
         query.call_on_loop(started)
         error: ProcessionError | None = None
         try:
-            _deliver_batches(query, planned, executor, settings, _once(lambda: query.call_on_loop(first_rows)))
+            _deliver(query, planned, executor, settings, _once(lambda: query.call_on_loop(first_rows)))
         except ProcessionError as raised:
             error = raised
         except BaseException as raised:
@@ -110,6 +113,25 @@ def _once(action: Callable[[], None]) -> Callable[[], None]:
             action()
 
     return call
+
+
+def _deliver(
+    query: Query,
+    planned: PlannedStatement,
+    executor: StatementExecutor,
+    settings: DispatchSettings,
+    first_rows: Callable[[], None],
+) -> None:
+    """Run; what only reads and has delivered nothing runs again when its engine was lost."""
+    for _ in range(settings.max_run_again):
+        try:
+            return _deliver_batches(query, planned, executor, settings, first_rows)
+        except ProcessionError as error:
+            lost = error.code in _LOST and error.retriable and isinstance(planned.work, RunOnSpark | FetchRows)
+            if not lost or query.output_bytes or query.state.done:
+                raise
+            _log.warning("statement runs again", query_id=query.id, reason=error.message)
+    return _deliver_batches(query, planned, executor, settings, first_rows)
 
 
 def _deliver_batches(

@@ -22,6 +22,8 @@ class DispatchSettings:
     - ``eager_validation`` (eager-plan-validation-enabled): plan and check before queueing; otherwise after.
     - ``fresh_plan_age``: a plan that waited longer is made again if its tables have changed meanwhile.
     - ``max_run_time`` (query.max-run-time): a query that is older fails; the session may lower it.
+    - ``max_run_again`` (query.max-run-again): how often a query that only reads and has delivered nothing is run again
+      when its engine is lost.
     - ``chunk_rows``, ``chunk_size``: how finely batches are cut, hence how closely pages meet the asked size.
     - ``nested_data_serialization`` (nested-data-serialization-enabled): arrays, maps and rows as Presto's
       pretty-printed text instead of JSON.
@@ -42,4 +44,5 @@ class DispatchSettings:
     eager_validation: bool = True
     fresh_plan_age: float = 0.05
     max_run_time: float = 100 * 86400.0
+    max_run_again: int = 1
     sweep_interval: float = 1.0

@@ -20,6 +20,9 @@ class FairLine(Generic[T]):
     def __len__(self) -> int:
         return self._count
 
+    def __contains__(self, item: T) -> bool:
+        return any(item in items for items in self._waiting.values())
+
     def put(self, key: str, item: T) -> None:
         """Stand in line; whether there is room is for the caller to say, who knows ``len``."""
         self._waiting.setdefault(key, deque()).append(item)

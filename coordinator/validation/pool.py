@@ -44,6 +44,7 @@ class PoolStats:
 class _Job:
     text: str
     session: Session
+    attempts: int = 0
     planned: asyncio.Future[PlannedStatement] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
@@ -154,7 +155,8 @@ class ValidationPool:
                 answer.cancel()
                 await asyncio.wait((answer,))
                 await process.kill()
-            _fail(job, ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Server is shutting down"))
+            if job not in self._line:
+                _fail(job, ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Server is shutting down"))
 
     def _deliver(self, answer: asyncio.Future[PlannedStatement], job: _Job) -> bool:
         error = answer.exception()
@@ -169,6 +171,11 @@ class ValidationPool:
             return True
         self._count(crashed=1)
         _LOG.warning("query %s: planner process ended: %s", job.session.query_id, error)
+        if job.attempts == 0 and not job.planned.done():
+            # Planning is pure, and the process may have died of anything, before it saw the statement.
+            job.attempts += 1
+            self._line.put(job.session.user, job)
+            return False
         reason = str(error) if isinstance(error, PlannerProcessEndedError) else f"{type(error).__name__}: {error}"
         _fail(
             job,

@@ -38,7 +38,7 @@ _LOG = logging.getLogger(__name__)
 _PR_SET_PDEATHSIG = 1
 
 
-_NICENESS = 10
+_NICENESS = 2
 """Below the server's process: where cores are short, planning waits for its event loop."""
 _RECURSION_LIMIT = 6000
 """Frames of Python: a left-deep plan of a few hundred joins is walked recursively. What nests deeper is refused."""

@@ -27,14 +27,13 @@ from sidecar.messages import (
 
 _PR_SET_PDEATHSIG = 1
 _RECURSION_LIMIT = 3000
-_NICENESS = 10
-"""Below the processes that answer HTTP: where cores are short, conversions wait for them."""
+_NICENESS = 2
+"""A little below the processes that answer HTTP, which need little; at 10 a busy machine starves conversions."""
 
 
 def main(descriptor: int, parent: int) -> None:
     """Never returns."""
     _die_with(parent)
-    os.nice(_NICENESS)
     connection = socket.socket(fileno=descriptor)
     sys.setrecursionlimit(_RECURSION_LIMIT)
     try:
@@ -42,6 +41,7 @@ def main(descriptor: int, parent: int) -> None:
 
         runtime.boot()
         service.warm_up()
+        os.nice(_NICENESS)  # not before: a busy machine would keep it from starting
         _send(connection, b"ready")
         decoder = msgspec.msgpack.Decoder(Request)
         while True:

@@ -17,6 +17,11 @@ _CONDITION = re.compile(r"\[([A-Z][A-Z_.]+)\]")
 _STOPPED = re.compile(
     r"Cannot call methods on a stopped SparkContext|SparkContext (was|has been) shut ?down|SparkContext is stopped"
 )
+_LOST_TASK = re.compile(
+    r"Python worker exited unexpectedly|Python worker failed to connect|ExecutorLostFailure|TaskResultLost|"
+    r"FetchFailed|Executor heartbeat timed out|\(executor .*? lost\)|Connection reset by peer"
+)
+"""What befalls a task whatever its statement says."""
 _WORDS = {"add": "addition", "subtract": "subtraction", "multiply": "multiplication", "divide": "division"}
 _TYPES = {"INT": "integer", "LONG": "bigint", "BYTE": "tinyint", "SHORT": "smallint", "FLOAT": "real"}
 _RAISED = {
@@ -60,20 +65,31 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
     kernel = _KERNEL.search(str(error))
     if kernel is not None and kernel[1] in ErrorCode.__members__:
         return ProcessionError(ErrorCode[kernel[1]], kernel[2].strip())
-    if isinstance(error, grpc.RpcError) and getattr(error, "code", lambda: None)() in _GONE:
-        return spark_gone(_first_line(getattr(error, "details", lambda: "")() or "connection lost"))
     if session_gone(error):
         return spark_gone("it no longer knows this session")
+    if isinstance(error, grpc.RpcError) and getattr(error, "code", lambda: None)() in _GONE:
+        return spark_gone(_first_line(getattr(error, "details", lambda: "")() or "connection lost"))
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     users = None if condition is None else _users(condition.partition(".")[0], _first_line(text))
     if users is not None:
         return ProcessionError(*users)
+    if "No space left on device" in text:
+        return ProcessionError(ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk")
+    return _lost(error, text) or _failed(error, text)
+
+
+def _lost(error: Exception, text: str) -> ProcessionError | None:
+    """What sending the statement again may help with; None for anything else."""
     if "DEADLINE_EXCEEDED" in text:
         return spark_gone("it did not answer in time")
     if "UNAVAILABLE" in text or "RETRIES_EXCEEDED" in text or "RetriesExceeded" in type(error).__name__:
         return spark_gone("connection lost")
-    if "No space left on device" in text:
-        return ProcessionError(ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk")
+    if _LOST_TASK.search(text):
+        return ProcessionError(ErrorCode.REMOTE_TASK_ERROR, f"Spark lost a task: {_first_line(text)}", retriable=True)
+    return None
+
+
+def _failed(error: Exception, text: str) -> ProcessionError:
     raised = _PYTHON.findall(str(error))
     told = raised and type(error).__name__ == "PythonException"
     reason = raised[-1] if told else _first_line(text)

@@ -1,0 +1,42 @@
+"""A query that loses its Spark before the first row answers all the same."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.e2e.service import Service, start_service, write_etc
+from tests.e2e.test_faults import family, in_background, running_query, wide
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Service]:
+    running = start_service(write_etc(tmp_path / "etc"), tmp_path / "data", tmp_path / "log")
+    yield running
+    assert running.stop() == 0
+
+
+def java_of(service: Service) -> psutil.Process:
+    return next(child for child in family(service.process.pid) if child.name() == "java")
+
+
+def test_a_query_outlives_its_spark(fresh: Service) -> None:
+    fresh.execute("CALL system.clean_data_cache()")
+    fresh.create("t", [wide(0, rows=20_000)])
+    count = "SELECT count(*) FROM iceberg.db.t a CROSS JOIN iceberg.db.t b WHERE length(a.text || b.text) > 3"
+    thread, outcome = in_background(fresh, count)
+    running_query(fresh)
+    time.sleep(1)
+    first = java_of(fresh)
+    first.kill()
+    thread.join(240)
+    assert outcome == [[[400_000_000]]]
+    assert java_of(fresh).pid != first.pid
+    spark = fresh.get("/v1/status")["spark"]
+    assert (spark["state"], spark["restarts"]) == ("UP", 1)
