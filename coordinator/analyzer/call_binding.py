@@ -66,7 +66,23 @@ def bind_call(
         raise unbound(node, name, [("function" if v is None else type_of(v)) for v in values], context)
     if name == "reduce_agg" and not _is_literal(values[1]):
         raise context.error(trees[1], "REDUCE_AGG only supports non-NULL literal as the initial value")
+    state = _widened_state(values[1], bodies) if name == "reduce_agg" else None
+    if state is not None and values[1] is not None:
+        widened = [values[0], coerce(values[1], state, context.zone), *values[2:]]
+        again = registry.bind(name, [None if v is None else typed(v) for v in widened], kinds, typer)
+        if again is not None:
+            bound, values = again, widened
     return _bound_call(bound, name, values, bodies, context)
+
+
+def _widened_state(initial: RowExpression | None, bodies: dict[int, Lambda]) -> Type | None:
+    """The state of REDUCE_AGG where its lambdas give a wider type than its initial value has."""
+    if initial is None:
+        return None
+    kind: Type | None = typed(initial)
+    for body in bodies.values():
+        kind = None if kind is None else common_super_type(kind, typed(body.body))
+    return kind if kind != typed(initial) else None
 
 
 def _is_literal(value: RowExpression | None) -> bool:

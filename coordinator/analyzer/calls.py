@@ -15,6 +15,7 @@ from coordinator.analyzer.builders import (
     coerce,
     constant,
     function_call,
+    operator,
     special,
     typed,
 )
@@ -42,7 +43,7 @@ from coordinator.analyzer.types import (
     type_text,
 )
 from shared.errors import ErrorCode, ProcessionError
-from shared.plan.expressions import Call, Lambda, RowExpression, type_of
+from shared.plan.expressions import Call, Lambda, RowExpression, SpecialForm, type_of
 
 _EXTRACT = {
     "day_of_month": "day", "dow": "day_of_week", "day_of_week": "day_of_week", "doy": "day_of_year",
@@ -244,10 +245,38 @@ def _nullif(node: Any, context: Context, analyze: Analyze) -> RowExpression:
     if len(node.expressions) != 2:
         raise context.error(node, "Invalid number of arguments for 'nullif' function")
     first, second = (analyze(e, context) for e in node.expressions)
-    if common_super_type(typed(first), typed(second)) is None:
+    common = common_super_type(typed(first), typed(second))
+    if common is None:
         message = f"Types are not comparable with NULLIF: {type_of(first)} vs {type_of(second)}"
         raise context.error(node, message)
-    return special("NULL_IF", typed(first), first, second)
+    kind = typed(first)
+    if _large(first) or typed(first).base == "unknown":
+        return special("NULL_IF", kind, first, second)
+    # As Presto: workers know no NULL_IF.
+    same = operator("=", (coerce(first, common, context.zone), coerce(second, common, context.zone)), BOOLEAN)
+    return special("IF", kind, same, constant(None, kind), first)
+
+
+_MOST_TWICE = 100
+
+
+def _large(expression: RowExpression) -> bool:
+    """Whether an expression is better not written twice: NULLIFs in one another would double it each time."""
+    stack, parts = [expression], 0
+    while stack and parts <= _MOST_TWICE:
+        current, parts = stack.pop(), parts + 1
+        match current:
+            case Call():
+                if not all(s.deterministic for s in registry.registry().get(current.displayName.lower(), ())):
+                    return True
+                stack.extend(current.arguments)
+            case SpecialForm():
+                stack.extend(current.arguments)
+            case Lambda():
+                stack.append(current.body)
+            case _:
+                pass
+    return bool(stack)
 
 
 def _try(node: Any, context: Context, analyze: Analyze) -> RowExpression:

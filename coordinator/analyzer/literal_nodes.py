@@ -87,13 +87,14 @@ def interval(node: Any, context: Context) -> RowExpression:
     end = str(unit.expression).lower() if span else None
     try:
         kind, result = parse_interval(str(value.this), sign, start, end)
+        made = constant(result, Type(kind))
     except ValueError as error:
-        if " value: " not in str(error):
+        if not str(error).startswith("Cannot write") and " value: " not in str(error):
             raise context.error(node, str(error)) from error
         fields = start.upper() + (f" TO {end.upper()}" if end else "")
         message = f"Invalid INTERVAL {fields} value: {value.this}"
         raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, message) from error
-    return constant(result, Type(kind))
+    return made
 
 
 def literal_expression(value: Any) -> RowExpression:

@@ -52,6 +52,8 @@ _ORDERED = frozenset(
 )
 
 
+_SUMMED = (*INTEGERS, "real", "double", "unknown")
+"""What map_union_sum adds up: numbers, but no decimals."""
 _SKETCHES = ("qdigest_agg", "tdigest_agg", "sketch_kll", "sketch_kll_with_k")
 
 
@@ -68,6 +70,12 @@ class BoundFunction:
 
 HIDDEN = frozenset(["at_timezone", "create_hll", "max_data_size_for_stats", "sum_data_size_for_stats"])
 """Functions that can be called and that SHOW FUNCTIONS leaves out."""
+
+
+_OF_TDIGESTS = (
+    ("value_at_quantile", "double", "double"),
+    ("values_at_quantiles", "array(double)", "array(double)"),
+)
 
 
 @cache
@@ -97,7 +105,16 @@ def registry() -> Mapping[str, tuple[FunctionSignature, ...]]:
     for types in ((_read("bigint"),), (_read("bigint"), _read("double"))):
         made = FunctionSignature("create_hll", "scalar", types, _read("HyperLogLog"), True, False)
         functions.setdefault("create_hll", []).append(made)
+    for name, result, taken_type in _OF_TDIGESTS:
+        types = (_read("tdigest(double)"), _read(taken_type))
+        functions[name].append(FunctionSignature(name, "scalar", types, _read(result), True, False))
     return {name: tuple(signatures) for name, signatures in functions.items()}
+
+
+def shown(signature: FunctionSignature) -> bool:
+    """Whether SHOW FUNCTIONS tells of it."""
+    of_tdigest = signature.name in {name for name, *_ in _OF_TDIGESTS} and signature.arguments[0].base == "tdigest"
+    return signature.name not in HIDDEN and not of_tdigest
 
 
 def _read(text: str) -> Type:
@@ -182,6 +199,8 @@ def _try(
         if given is not None and not (given == expected if exact else can_coerce(given, expected)):
             return None
     if signature.name in _ORDERED and any(not is_orderable(t) for t in bindings.types.values()):
+        return None
+    if signature.name == "map_union_sum" and result.arguments[1].base not in _SUMMED:
         return None
     if signature.name.endswith("_distinct") and any(not is_comparable(t) for t in bindings.types.values()):
         return None

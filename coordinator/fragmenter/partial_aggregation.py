@@ -64,7 +64,8 @@ def _final(aggregation: Aggregation, state: Variable) -> Aggregation:
 def _state(aggregation: Aggregation) -> str | None:
     """The type of a function's intermediate state; None when it is not known or the rows of a group must meet."""
     call = aggregation.call
-    distinct = aggregation.distinct is not UNSET and bool(aggregation.distinct) and aggregation.mask is None
+    # The same value may come from several partial steps, so that none of them can tell whether it is new.
+    distinct = aggregation.distinct is not UNSET and bool(aggregation.distinct)
     if distinct or aggregation.orderBy is not None or aggregation.filter is not None:
         return None
     if not isinstance(call.functionHandle, StaticFunctionHandle):

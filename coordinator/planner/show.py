@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from coordinator.analyzer.registry import HIDDEN, registry
+from coordinator.analyzer.registry import registry, shown
 from coordinator.analyzer.types import type_text
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.column_sizes import precision_scale_length
@@ -147,8 +147,9 @@ def show_functions(statement: ShowFunctions) -> PlannedStatement:
             False,
         )
         for name, signatures in sorted(registry().items())
-        if wanted(name) and name not in HIDDEN
+        if wanted(name)
         for s in signatures
+        if shown(s)
     ]
     return rows_statement(_FUNCTION_COLUMNS, rows)
 

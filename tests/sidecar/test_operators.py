@@ -321,6 +321,15 @@ def test_values(plans: SimpleNamespace, convert: Convert) -> None:
     assert [[e["value"]["value"] for e in row] for row in made["projections"]] == [[0, None], [1, "a"], [2, "a"]]
 
 
+def test_values_of_nested_constants_and_of_calls(plans: SimpleNamespace, convert: Convert) -> None:
+    columns = [plans.var("x", "array(bigint)"), plans.var("y")]
+    total = plans.op("add", "bigint", plans.const(1), plans.const(2))
+    rows = [[plans.const((1, 2), "array(bigint)"), plans.const(1)], [plans.const((3,), "array(bigint)"), total]]
+    for count in (1, 2):
+        text = convert(plans.fragment(values(plans, columns, rows[:count]), columns))
+        assert f"Values[7][{count} rows in 1 vectors]" in text
+
+
 CONSTANTS: list[tuple[Any, str]] = [
     (1, "tinyint"),
     (1.5, "real"),
@@ -411,6 +420,8 @@ def test_buckets_of_a_connector(plans: SimpleNamespace, t: SimpleNamespace, conv
     handle = {"connectorId": "hive", "connectorHandle": {"@type": "hive", "bucketCount": 4}}
     scheme = plans.scheme(handle, [t.a], t.a, bucketToPartition=[0, 1, 0, 1])
     assert "HIVE((0) buckets: 4) with 2 partitions" in convert(plans.fragment(t.s, [t.a], scheme))
+    # Without a map of its buckets a stage writes one partition.
+    assert "[SINGLE Presto]" in convert(plans.fragment(t.s, [t.a], plans.scheme(handle, [t.a], t.a)))
 
 
 def test_sample_vanishes(plans: SimpleNamespace, t: SimpleNamespace, convert: Convert) -> None:

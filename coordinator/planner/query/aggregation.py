@@ -8,16 +8,20 @@ from dataclasses import replace as replace_context
 from itertools import product
 from typing import Any
 
+from msgspec.structs import replace as replace_node
+
 from coordinator.analyzer import expressions
-from coordinator.analyzer.builders import typed
+from coordinator.analyzer.builders import constant, typed
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.expression_text import expression_text
 from coordinator.analyzer.types import is_comparable
 from coordinator.planner.query.builder import Builder, free_variables
 from coordinator.planner.query.collector import Aggregate, Collector, grouping_value
+from coordinator.planner.query.joins import aggregate
 from coordinator.planner.query.planning import SelectItem, ordinal
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, Variable, type_of
 from shared.plan.nodes import Aggregation, AggregationNode, GroupIdNode, GroupingSets, Ordering, OrderingScheme
+from shared.plan.traversal import output_variables
 from shared.plan.types import parse_type
 
 _MAX_SETS = 2048
@@ -144,9 +148,13 @@ def group(builder: Builder, grouping: Grouping | None, collector: Collector) -> 
     assigned = dict(zip((e for e, _ in needed), variables, strict=True))
     used: dict[str, RowExpression] = {v.key: v for v in variables}
     builder.project(used)
-    if len(sets) == 1 and not collector.groupings:
+    if len(sets) == 1:
         key_variables = tuple(dict.fromkeys(assigned[k] for k in keys))
         _aggregate(builder, collector, assigned, key_variables, 1, () if key_variables else (0,), None)
+        if collector.groupings:  # every argument is a key of the one set
+            kept: dict[str, RowExpression] = {v.key: v for v in output_variables(builder.node)}
+            zeros = {v.key: constant(0, parse_type(v.type)) for v in collector.groupings.values()}
+            builder.project(kept | zeros)
         return {k: assigned[k] for k in keys}
     return _grouping_sets(builder, collector, assigned, sets, keys)
 
@@ -209,6 +217,12 @@ def _aggregate(
     group_id: Variable | None,
 ) -> None:
     aggregations = {v.key: _aggregation(s, assigned) for s, v in collector.aggregates.items()}
+    once = _values_once(aggregations) if group_id is None else None
+    if once is not None:
+        # As Presto: no worker takes DISTINCT together with an order, so the different values are grouped first.
+        apart = tuple(dict.fromkeys((*keys, *once)))
+        builder.node = aggregate(builder.ids, builder.node, apart, {})
+        aggregations = {k: replace_node(a, distinct=False) for k, a in aggregations.items()}
     builder.node = AggregationNode(
         id=builder.ids.node(),
         source=builder.node,
@@ -218,6 +232,17 @@ def _aggregate(
         step="SINGLE",
         groupIdVariable=group_id,
     )
+
+
+def _values_once(aggregations: dict[str, Aggregation]) -> tuple[Variable, ...] | None:
+    """The columns that all aggregates take the different values of, where one of them orders these; otherwise None."""
+    found = {a.arguments for a in aggregations.values()}
+    if len(found) != 1 or all(a.orderBy is None for a in aggregations.values()):
+        return None
+    (arguments,) = found
+    plain = all(a.distinct is True and a.mask is None for a in aggregations.values())
+    columns = tuple(v for v in arguments or () if isinstance(v, Variable))
+    return columns if plain and columns and len(columns) == len(arguments or ()) else None
 
 
 def _aggregation(spec: Aggregate, assigned: dict[RowExpression, Variable]) -> Aggregation:

@@ -251,8 +251,8 @@ def _connector_output(
 ) -> Relation:
     """Buckets of a connector: Hive's bucket function over the partitions that its buckets map to."""
     buckets = scheme.bucketToPartition
-    if not buckets:
-        raise unsupported("Unsupported partitioning: connector handle without bucketToPartition")
+    if not buckets:  # one partition, as for system handles
+        return _partitioned(node_id, source, columns, serde=_serde(scheme.encoding))
     scope = context.scope(source)
     keys = partition_keys(scheme.partitioning.arguments, scope)
     names = list(source.columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.plan.expressions import Constant, Variable
+from shared.plan.expressions import Call, Constant, RowExpression, SpecialForm, Variable
 from shared.plan.nodes import (
     AssignUniqueId,
     DistinctLimitNode,
@@ -17,7 +17,7 @@ from shared.plan.nodes import (
     ValuesNode,
 )
 from sidecar.velox.constants import constant, null
-from sidecar.velox.expressions import column, expression
+from sidecar.velox.expressions import Scope, column, expression
 from sidecar.velox.hoist import hoist
 from sidecar.velox.refusal import user_error
 from sidecar.velox.relation import Conversion, Relation, columns_of, fields, node, sorting
@@ -119,8 +119,8 @@ def assign_unique_id(plan: AssignUniqueId, source: Relation) -> Relation:
 def values(plan: ValuesNode, context: Conversion) -> Relation:
     """VALUES: this Velox takes no row data in JSON, so rows are constants projected over one empty row.
 
-    Zero rows: typed NULLs over no row. One: a Project. More: an Expand, or a union of Projects when a constant has
-    no literal form. The group's text is one Values line again.
+    Zero rows: typed NULLs over no row. One: a Project. More: an Expand, or a union of Projects when a constant is
+    nested or has no literal form. The group's text is one Values line again.
     """
     columns = columns_of(plan.outputVariables)
     if len(columns) != len(plan.outputVariables):
@@ -136,19 +136,27 @@ def values(plan: ValuesNode, context: Conversion) -> Relation:
         nulls = [null(t) for t in columns.values()]
         return Relation(node("ProjectNode", plan.id, [nothing], names=names, projections=nulls), columns)
     one = Relation(node("EnforceSingleRowNode", f"{plan.id}.one", [nothing]), {})
-    rows = [[_value(e) for e in row] for row in plan.rows]
+    rows = [[_value(e, context.scope(one)) for e in row] for row in plan.rows]
     _check_row_types(plan.outputVariables, rows)
     if len(rows) == 1:
         return Relation(node("ProjectNode", plan.id, [one], names=names, projections=rows[0]), columns)
-    if columns and all(e["name"] == "ConstantTypedExpr" for row in rows for e in row):
+    if columns and all(_plain(e) for row in rows for e in row):
         return Relation(node("ExpandNode", plan.id, [one], names=names, projections=rows), columns)
     return _union(plan.id, rows, columns)
 
 
-def _value(e: object) -> Json:
+def _value(e: RowExpression, scope: Scope) -> Json:
+    """A cell: a constant, or what newer workers evaluate to one."""
     if isinstance(e, Constant):
         return constant(e)
+    if isinstance(e, Call | SpecialForm):
+        return expression(e, scope)
     raise user_error(f"Unexpected expression in Values: {type(e).__name__.lower()}. Expected constant.")
+
+
+def _plain(e: Json) -> bool:
+    """Whether an Expand takes it: a literal that is no array, map or row, which compile as calls."""
+    return e["name"] == "ConstantTypedExpr" and e["value"]["type"] not in ("ARRAY", "MAP", "ROW")
 
 
 def _check_row_types(variables: tuple[Variable, ...], rows: list[list[Json]]) -> None:
