@@ -101,24 +101,24 @@ def test_statements_over_a_hive_metastore(servers: Servers) -> None:
 
 def test_tables_of_hive_beside_tables_of_iceberg(servers: Servers) -> None:
     run = servers.service.execute
-    run("CREATE SCHEMA hived.mixed")
-    run("CREATE TABLE hived.mixed.ours (id bigint)")
+    run("CREATE SCHEMA hived.beside")
+    run("CREATE TABLE hived.beside.ours (id bigint)")
     storage = StorageDescriptor([FieldSchema("a", "int")], f"file://{servers.home}/plain", serdeInfo=SerDeInfo())
     with servers.metastore.client() as client:
-        client.create_table(Table("plain", "mixed", sd=storage, parameters={}, tableType="EXTERNAL_TABLE"))
-        client.create_table(Table("seen", "mixed", sd=storage, parameters={}, tableType="VIRTUAL_VIEW"))
-    assert run("SHOW TABLES FROM hived.mixed") == [["ours"]]
-    listed = "SELECT table_name FROM hived.information_schema.{} WHERE table_schema = 'mixed'"
+        client.create_table(Table("plain", "beside", sd=storage, parameters={}, tableType="EXTERNAL_TABLE"))
+        client.create_table(Table("seen", "beside", sd=storage, parameters={}, tableType="VIRTUAL_VIEW"))
+    assert run("SHOW TABLES FROM hived.beside") == [["ours"]]
+    listed = "SELECT table_name FROM hived.information_schema.{} WHERE table_schema = 'beside'"
     assert run(listed.format("tables")) == run(listed.format("columns")) == [["ours"]]
-    of_jdbc = "SELECT table_name FROM system.jdbc.tables WHERE table_cat = 'hived' AND table_schem = 'mixed'"
+    of_jdbc = "SELECT table_name FROM system.jdbc.tables WHERE table_cat = 'hived' AND table_schem = 'beside'"
     assert run(of_jdbc) == [["ours"]]
     refused = {
-        "SELECT * FROM hived.mixed.plain": ("ICEBERG_UNKNOWN_TABLE_TYPE", "Not an Iceberg table: mixed.plain"),
-        "DROP TABLE hived.mixed.plain": ("ICEBERG_UNKNOWN_TABLE_TYPE", "Not an Iceberg table: mixed.plain"),
-        "SELECT * FROM hived.mixed.seen": ("NOT_SUPPORTED", "mixed.seen is a view, and views of Hive and Glue"),
-        "CREATE VIEW hived.mixed.v AS SELECT 1 x": ("NOT_SUPPORTED", "does not support creating views"),
-        "DROP SCHEMA hived.mixed": ("SCHEMA_NOT_EMPTY", "Schema not empty: mixed"),
-        "CREATE TABLE hived.mixed.plain (id bigint)": ("ICEBERG_UNKNOWN_TABLE_TYPE", "Not an Iceberg table"),
+        "SELECT * FROM hived.beside.plain": ("ICEBERG_UNKNOWN_TABLE_TYPE", "Not an Iceberg table: beside.plain"),
+        "DROP TABLE hived.beside.plain": ("ICEBERG_UNKNOWN_TABLE_TYPE", "Not an Iceberg table: beside.plain"),
+        "SELECT * FROM hived.beside.seen": ("NOT_SUPPORTED", "beside.seen is a view, and views of Hive and Glue"),
+        "CREATE VIEW hived.beside.v AS SELECT 1 x": ("NOT_SUPPORTED", "does not support creating views"),
+        "DROP SCHEMA hived.beside": ("SCHEMA_NOT_EMPTY", "Schema not empty: beside"),
+        "CREATE TABLE hived.beside.plain (id bigint)": ("ICEBERG_UNKNOWN_TABLE_TYPE", "Not an Iceberg table"),
     }
     for statement, (code, message) in refused.items():
         with pytest.raises(prestodb.exceptions.PrestoQueryError) as failure:

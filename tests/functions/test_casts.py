@@ -9,10 +9,10 @@ import pytest
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.engine.local import LocalEngine
+from tests.execution import FakeExecution as Execution
 from tests.functions import recorded
 from tests.functions.cast_cases import ANSWERS, TEXTS, TYPES
 from tests.functions.runner import Run, answer
-from tests.queries.test_semantics import Run as Execution
 
 
 @pytest.fixture(scope="module")

@@ -152,7 +152,7 @@ def _spark_conf(
         # The worker of a cancelled task holds its slot for this long.
         "spark.python.task.killTimeout": "100ms",
     }
-    if settings.master.startswith("local"):
+    if settings.conf.get("spark.master", settings.master).startswith("local"):
         conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         # Spark makes a secret of its own for its ports: other users of the machine can connect to them.
         conf["spark.authenticate"] = "true"
