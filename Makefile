@@ -12,7 +12,7 @@ install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-ch
 	/^Installing collected/ {print "  unpacking all of them"; fflush()}' \
 	|| { echo "procession: setup failed: $$(grep -m1 -i '^ *error' setup.log || tail -1 setup.log) (whole log: setup.log)"; exit 1; }
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-failed test-full check bless bench clean
+.PHONY: help setup demo up test test-full check check-code check-tests bless bench clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,18 +39,21 @@ up: $(STAMP) ## serve on this machine until Ctrl-C
 test: $(STAMP) ## the whole test suite, from nothing
 	$(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
 
-test-failed: $(STAMP) ## once more what failed last
-	$(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none
-
 test-full: $(STAMP) ## the suite with its slow cases at full size
 	PROCESSION_TEST_FULL=1 $(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
 
-check: $(STAMP) ## ruff, mypy, import rules and the fast tests, in some minutes
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n 4 -m 'not slow and not spark'
+check: $(STAMP) ## linters, types, import rules and the fast tests, side by side
+	@$(MAKE) --no-print-directory -j 2 check-code check-tests
+
+check-code: $(STAMP)
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/lint-imports > .import_linter.log || { cat .import_linter.log; exit 1; }
+	@$(BIN)/mypy
+
+# A worker less than cores: the type checker takes the other one.
+check-tests: $(STAMP)
+	@$(BIN)/python -m pytest -q -m 'not slow and not spark and not lake'
 
 bless: $(STAMP) ## rewrite golden files and generated pages; read the diff
 	BLESS=1 $(BIN)/python -m pytest -q tests/planner

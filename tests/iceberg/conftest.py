@@ -29,7 +29,16 @@ from shared.spi.procedure import ProcedureContext, ProcedureResult, TableTarget
 from shared.spi.session import Session
 from tests.hive_metastore import HiveMetastore
 
+SMOKE = frozenset({"test_connector.py", "test_rewrite.py", "test_recovery.py", "test_expiry.py"})
+"""Tests over tables that ``make check`` runs as well; each makes a catalog and Parquet files."""
 ARCHIVE = Path(__file__).parents[1] / "data" / "iceberg_tables" / "tables.tar.xz"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests of this folder but the smoke slice are marked ``lake``."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.path.name not in SMOKE:
+            item.add_marker(pytest.mark.lake)
 
 
 class LocalWorkers:
