@@ -446,4 +446,5 @@ def _dispatch_settings(config: CoordinatorConfig) -> DispatchSettings:
         eager_validation=settings.eager_validation,
         max_run_time=settings.max_run_time,
         max_run_again=settings.max_run_again,
+        max_replay_size=settings.max_replay_size,
     )

@@ -121,6 +121,13 @@ class CoordinatorSettings(_Settings):
         gt=0,
         description="A query that runs longer fails with EXCEEDED_TIME_LIMIT.",
     )
+    max_replay_size: Bytes = Field(
+        64 << 20,
+        alias="query.max-replay-size",
+        ge=0,
+        description="Last pages kept, over all ended queries, for clients whose answer was lost and who ask again at"
+        " once; the newest is kept whatever its size.",
+    )
     max_run_again: int = Field(
         1,
         alias="query.max-run-again",

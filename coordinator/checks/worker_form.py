@@ -5,6 +5,8 @@ Source: Presto's NativePlanChecker and 504 fragments of a real one (facts/presto
 
 from __future__ import annotations
 
+import re
+
 from msgspec.structs import replace
 
 from coordinator.checks.fetch_as_join import fetch_as_join
@@ -31,6 +33,8 @@ from shared.plan.nodes import (
 )
 from shared.plan.traversal import output_variables, rewrite_bottom_up, walk
 
+_PATH = re.compile(r"[A-Za-z0-9_:$/@|# -]+")
+"""Source: Velox's Tokenizer, isUnquotedPathCharacter."""
 _SYSTEM_CATALOGS = ("$system@", "$info_schema@")
 
 
@@ -79,12 +83,30 @@ def _runnable(node: PlanNode) -> PlanNode:
                 assignments=Assignments(assignments=assignments),
                 locality="UNKNOWN",
             )
+        case TableScanNode():
+            return _sayable(node)
         case DistributedMaintenanceNode():
             return ValuesNode(
                 sourceLocation=node.sourceLocation, id=node.id, outputVariables=node.outputVariables, rows=()
             )
         case _:
             return node
+
+
+def _sayable(scan: TableScanNode) -> TableScanNode:
+    """Without what the layout says of columns whose names Velox cannot read as a path; the filter above says it too.
+
+    Workers read such columns, and a filter in a plan node takes any name.
+    """
+    layout = scan.table.connectorTableLayout
+    domains = layout.get("domainPredicate", {}).get("columnDomains") if isinstance(layout, dict) else None
+    if layout is None or not domains or all(_PATH.fullmatch(str(entry.get("column"))) for entry in domains):
+        return scan
+    kept = [entry for entry in domains if _PATH.fullmatch(str(entry.get("column")))]
+    return replace(
+        scan,
+        table=replace(scan.table, connectorTableLayout={**layout, "domainPredicate": {"columnDomains": kept}}),
+    )
 
 
 def _dummy(variable: Variable) -> RowExpression:

@@ -17,12 +17,14 @@ from coordinator.dispatch.ports import QueryProgress
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState, check_transition
 from coordinator.dispatch.timeline import Timeline
-from coordinator.planner.planned_statement import PlannedStatement
+from coordinator.planner.planned_statement import PlannedStatement, ReturnRows
 from coordinator.resource_groups.specification import NO_LIMITS
 from coordinator.security.redaction import redacted
 from shared.errors import ProcessionError
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session
+
+_NO_WORK = ReturnRows(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +211,13 @@ class Query:
         self.buffer.close()
 
     def shrink(self, text_length: int) -> None:
-        """Free what only a recent query needs: its plan, and the end of a long text."""
+        """Free what only a recent query needs: its plan and rows that were known, and the end of a long text."""
         self.shown_text = self.shown_text[:text_length]
         if len(self.text) > text_length:
             self.text = ""
-        if self.planned is not None and self.planned.subplan is not None:
-            self.planned = replace(self.planned, initial_plan=None, logical_plan=None, subplan=None)
+        planned = self.planned
+        if planned is not None and planned.work != _NO_WORK:
+            self.planned = replace(planned, initial_plan=None, logical_plan=None, subplan=None, work=_NO_WORK)
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
         """Call back on a thread of its own if the query fails; at once if it has ended. From any thread."""

@@ -18,7 +18,8 @@ class DispatchSettings:
       waits past it.
     - ``release_size``: a query whose engine has ended gives back its slot once no more than this many bytes wait.
     - ``max_unread_size``: over all queries; past it ended ones keep their slots until they are read.
-    - ``max_replay_size``: bytes of last pages kept, over all queries, for clients that ask for one again.
+    - ``max_replay_size`` (query.max-replay-size): bytes of last pages kept, over all queries, for clients that
+      ask for one again.
     - ``eager_validation`` (eager-plan-validation-enabled): plan and check before queueing; otherwise after.
     - ``fresh_plan_age``: a plan that waited longer is made again if its tables have changed meanwhile.
     - ``max_run_time`` (query.max-run-time): a query that is older fails; the session may lower it.
@@ -37,7 +38,7 @@ class DispatchSettings:
     max_buffer_size: int = 32 << 20
     release_size: int = 1 << 20
     max_unread_size: int = 256 << 20
-    max_replay_size: int = 256 << 20
+    max_replay_size: int = 64 << 20
     chunk_rows: int = 2_000
     chunk_size: int = 256 << 10
     nested_data_serialization: bool = False

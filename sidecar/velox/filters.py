@@ -47,8 +47,11 @@ def subfield_filters(tuple_domain: dict[str, Any]) -> list[Json]:
 
 
 def _quoted(subfield: str) -> str:
-    """Velox parses subfields: names beyond letters, digits, ``_``, ``$`` and the path signs go in quotes."""
-    if all(c.isalnum() or c in "_$.[]*\"'-\\ " for c in subfield):
+    """Velox parses subfields: names beyond letters, digits, ``_:$/@|# -`` and the path signs go in quotes.
+
+    Its refusal then shows the name: the first part of a path cannot be quoted.
+    """
+    if all(c.isalnum() or c in "_:$/@|#.[]*\"'-\\ " for c in subfield):
         return subfield
     return '"' + subfield.replace('"', '\\"') + '"'
 

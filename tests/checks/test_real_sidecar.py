@@ -7,7 +7,7 @@ import json
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -19,9 +19,10 @@ from coordinator.checks.native_settings import NativeSettings
 from coordinator.checks.worker_form import why_not_checked
 from coordinator.explain.native_format import native_plans
 from shared.errors import ErrorLocation, ProcessionError
-from shared.plan.expressions import Call, Signature, SourceLocation, StaticFunctionHandle
+from shared.plan.blocks import encode_constant
+from shared.plan.expressions import Call, Signature, SourceLocation, StaticFunctionHandle, Variable
 from shared.plan.fragment import SimplePlanFragment
-from shared.plan.nodes import FilterNode, PlanNode, TableScanNode
+from shared.plan.nodes import FilterNode, PlanNode, TableHandle, TableScanNode
 from shared.plan.traversal import rewrite_bottom_up, walk
 from shared.spi.plan_converter import PlanFormat
 from shared.spi.session import Session
@@ -71,6 +72,40 @@ async def test_real_velox_takes_tpch_and_what_it_refuses_names_the_reason(
     await native.aclose()
     assert refused == {}
     assert native.stats().sent > 100
+
+
+def _filtered_scan(name: str) -> TableScanNode:
+    column = Variable(name=name, type="bigint")
+    bound = {"type": "bigint", "bound": "ABOVE"}
+    positive = {"low": bound | {"valueBlock": encode_constant(0, "bigint")}, "high": bound | {"bound": "BELOW"}}
+    domain = {"values": {"@type": "sortable", "type": "bigint", "ranges": [positive]}, "nullAllowed": False}
+    table = TableHandle(
+        connectorId="hive",
+        connectorHandle={"@type": "hive", "schemaName": "s", "tableName": "t"},
+        transaction={"@type": "hive", "uuid": "u"},
+        connectorTableLayout={
+            "@type": "hive",
+            "domainPredicate": {"columnDomains": [{"column": name, "domain": domain}]},
+        },
+    )
+    handle = {"@type": "hive", "name": name, "columnType": "REGULAR", "requiredSubfields": []}
+    return TableScanNode(id="0", table=table, outputVariables=(column,), assignments={column.key: handle})
+
+
+async def test_columns_with_odd_names_may_be_filtered(
+    sidecar_uri: str, make_fragment: Callable[..., SimplePlanFragment], session: Session
+) -> None:
+    native = NativePlanChecker(NativeSettings(sidecar_uri=sidecar_uri))
+    refused = {}
+    signs = "\"'`;\\%:?*/[]$@|#,>(){}&!~^+=é日-_9"
+    for sign in signs:
+        try:
+            await native.validate_fragment(make_fragment(_filtered_scan(f"a{sign}b")), session, print)
+        except ProcessionError as error:
+            refused[sign] = error.wire_message
+    await native.aclose()
+    assert refused == {}
+    assert native.stats().sent == len(signs)
 
 
 async def test_a_function_that_velox_does_not_have_is_located(

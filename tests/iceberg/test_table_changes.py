@@ -44,6 +44,23 @@ def test_a_table_that_was_read_is_renamed_and_dropped_under_its_new_name(lake: A
     assert lake.connector.tables("db") == []
 
 
+@pytest.mark.parametrize("name", ["a$b", "a${x}b", "t$files", "t@7"])
+def test_names_that_mean_something_else_are_refused(lake: Any, name: str) -> None:
+    lake.change(TableCreation("db", "t", (NewColumn("id", "bigint"),), {}))
+    for change in (TableCreation("db", name, (NewColumn("id", "bigint"),), {}), TableRename("db", "t", "db", name)):
+        with pytest.raises(ProcessionError, match="Invalid Iceberg table name") as refused:
+            lake.connector.validate(change)
+        assert refused.value.code is ErrorCode.NOT_SUPPORTED
+
+
+def test_a_table_that_another_program_named_so_is_found_and_dropped(lake: Any) -> None:
+    for name in ("a$b", "a${x}b"):
+        lake.other.create_table(f"db.{name}", numbers(0).schema)
+        assert lake.connector.table("db", name) is not None
+        lake.change(TableRemoval("db", name))
+        assert lake.connector.table("db", name) is None
+
+
 def test_unregister_and_register_keep_every_row(lake: Any, ids: list[int]) -> None:
     before, files = lake.rows("t"), lake.files("t")
     location = lake.table("t").metadata_location

@@ -68,7 +68,9 @@ class IcebergConnector:
         asked = special_name(name)
         if asked is not None and asked.kind is not None:
             virtual = self._metadata_table(schema, name)
-            return None if virtual is None else system_table(self.catalog, virtual)
+            if virtual is not None:
+                return system_table(self.catalog, virtual)
+            asked = None  # a table that another program named so
         if asked is not None:
             name, version = asked.table, version if asked.snapshot_id is None else asked.snapshot_id
         table = self.tables_of.load(schema, name)

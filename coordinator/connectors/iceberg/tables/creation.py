@@ -42,7 +42,8 @@ class NewTable:
 
 
 def new_table(creation: TableCreation) -> NewTable:
-    """Raises ProcessionError for types, transforms and properties that Iceberg does not have."""
+    """Raises ProcessionError for names, types, transforms and properties that Iceberg does not have."""
+    check_name(creation.table)
     given = canonical(creation.properties)
     version = format_version(given)
     schema = _schema(creation.columns)
@@ -118,6 +119,13 @@ def _location(client: Any, schema: str, name: str) -> str | None:
         return None
     plain: str = client._resolve_table_location(None, schema, name)
     return f"{plain}-{uuid.uuid4().hex}"
+
+
+def check_name(name: str) -> None:
+    """Refuses a name that would mean a metadata table or a snapshot of another table wherever it is used."""
+    if "$" in name or "@" in name:
+        message = f"Invalid Iceberg table name: {name} ('$' and '@' mean metadata tables and snapshots)"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
 
 
 def check_location(location: object) -> None:

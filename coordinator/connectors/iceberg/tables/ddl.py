@@ -23,7 +23,7 @@ from coordinator.connectors.iceberg.catalog import UNFINISHED, TableCatalog
 from coordinator.connectors.iceberg.failures import invalid_property, mapped
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from coordinator.connectors.iceberg.table_words import check_for_spark
-from coordinator.connectors.iceberg.tables.creation import already_exists, check_location, create, new_table
+from coordinator.connectors.iceberg.tables.creation import already_exists, check_location, check_name, create, new_table
 from coordinator.connectors.iceberg.tables.spark_ddl import ColumnStep, column_step, property_step
 from coordinator.connectors.iceberg.tables.table_properties import UPDATABLE, canonical, changed
 from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
@@ -71,6 +71,8 @@ def validate(catalog: TableCatalog, change: CatalogChange) -> None:
             _type_of(kind)
         case TablePropertiesChange():
             _check_updatable(change)
+        case TableRename():
+            check_name(change.new_table)
         case SchemaRename():
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, "This connector does not support renaming schemas")
         case ViewCreation():
