@@ -20,6 +20,7 @@ from coordinator.optimizer.rules import (
     reorder_joins,
     select_files_of_procedure,
     show_remote_queries,
+    simplify_empty_relations,
 )
 from coordinator.optimizer.rules.late_materialization import rewrite as late_materialization
 from coordinator.planner.identifiers import PlanNodeIds
@@ -44,6 +45,8 @@ RULES: tuple[Rule, ...] = (
     # First: what is always true or never so must not reach the connector as a domain.
     node_rule("remove_trivial_filters", remove_trivial_filters.rewrite, FilterNode),
     node_rule("evaluate_zero_limit", evaluate_zero_limit.rewrite, LimitNode, TopNNode),
+    # After what makes relations empty.
+    node_rule("simplify_empty_relations", simplify_empty_relations.rewrite, *simplify_empty_relations.KINDS),
     node_rule("constant_values", constant_values.rewrite, ValuesNode),
     # Before redundant projections, since a projection may become one when columns below it are gone.
     Rule("prune_unreferenced_outputs", prune_unreferenced_outputs.apply),

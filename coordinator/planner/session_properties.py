@@ -19,6 +19,7 @@ PropertyType = Literal["boolean", "integer", "bigint", "double", "varchar", "dur
 RULES = (
     ("remove_trivial_filters", "drop filters that are always true, and rows that are never wanted"),
     ("evaluate_zero_limit", "LIMIT 0 is no rows"),
+    ("simplify_empty_relations", "What is computed of no rows is no rows"),
     ("constant_values", "rows of VALUES are constants, as far as they can be known"),
     ("prune_unreferenced_outputs", "drop columns that nothing reads"),
     ("remove_redundant_projections", "drop projections that only pass columns on"),

@@ -131,7 +131,7 @@ def _writer(
         found = given.get(column.name)
         value: RowExpression = constant(None, kind) if found is None else coerce(found, kind, planner.context.zone)
         values.append((value, column.name))
-    written = tuple(builder.add(values))
+    written = tuple(builder.add_each(values))
     required = tuple(v for v, c in zip(written, visible, strict=True) if not c.nullable)
     return finish(planner, builder.node, written, tuple(c.name for c in visible), required)
 

@@ -27,6 +27,7 @@ STATEMENTS = [
     f"SELECT x, array_agg(DISTINCT y ORDER BY y DESC) {_T} GROUP BY x",
     "SELECT reduce_agg(x, 0, (a, b) -> a + b, (a, b) -> a + b) FROM (VALUES BIGINT '1', 2) t(x)",
     "SELECT a, cardinality(m) FROM (VALUES (ARRAY[1], MAP(ARRAY[1], ARRAY[2])), (ARRAY[2, 3], NULL)) t(a, m)",
+    "SELECT sum(x) OVER (ORDER BY y RANGE 1 PRECEDING), rank() OVER (ORDER BY x) FROM (SELECT 1 x, 2.5 y WHERE false)",
     "SELECT r FROM (VALUES ROW(ROW(1, 'a')), ROW(ROW(2, 'b'))) t(r) WHERE r[1] > 1",
 ]
 

@@ -56,6 +56,7 @@ def plan_block(planner: Planning, tree: Any, context: Context) -> RelationPlan:
     stand_ins: dict[RowExpression, RowExpression] = {}
     order = _order(tree, items, inner, planner.ids, stand_ins)
     order = [(node, _over_outputs(sort, collector, stand_ins)) for node, sort in order]
+    collector.subqueries = [_comparing(s, stand_ins) for s in collector.subqueries]
     grouping = plan_grouping(tree, items, replace(inner, sinks=NoAggregates(collector, "GROUP BY clause")))
     check_groupings(tree, grouping, collector, inner)
     mapping: dict[RowExpression, RowExpression] = {}
@@ -75,10 +76,12 @@ def plan_block(planner: Planning, tree: Any, context: Context) -> RelationPlan:
         for subquery in collector.subqueries:
             _check_read(subquery, {f.variable for f in source.fields} - set(mapping), inner)
     _compute_outputs(builder, collector, stand_ins, mapping)
-    apply_subqueries(builder, collector.subqueries, mapping)
+    late = _reading(collector.subqueries, set(collector.windows.values()))
+    apply_subqueries(builder, [s for s in collector.subqueries if s not in late], mapping)
     if having is not None:
         builder.filter(substitute(having, mapping))
     plan_windows(builder, collector.windows, mapping)
+    apply_subqueries(builder, late, mapping)
     chosen = [SelectItem(i.name, substitute(i.expression, mapping), i.node) for i in items]
     sorts = [SortItem(substitute(s.expression, mapping), s.order) for _, s in order]
     return _finish(planner, tree, builder, chosen, sorts, inner)
@@ -93,6 +96,18 @@ def _over_outputs(sort: SortItem, collector: Collector, stand_ins: dict[RowExpre
             del collector.windows[spec]
             same[variable] = collector.windows.setdefault(over, variable)
     return SortItem(substitute(sort.expression, same), sort.order)
+
+
+def _comparing(subquery: Subquery, stand_ins: dict[RowExpression, RowExpression]) -> Subquery:
+    """The subquery, where ORDER BY compares an output column with it, comparing what that stands for."""
+    if subquery.value is None or not free_variables(subquery.value) & stand_ins.keys():
+        return subquery
+    return replace(subquery, value=substitute(subquery.value, stand_ins))
+
+
+def _reading(subqueries: list[Subquery], variables: set[Variable]) -> list[Subquery]:
+    """Those that compare what reads one of the variables."""
+    return [s for s in subqueries if s.value is not None and free_variables(s.value) & variables]
 
 
 def _with_compared(read: set[Variable], subqueries: list[Subquery]) -> set[Variable]:
