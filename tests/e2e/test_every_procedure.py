@@ -154,7 +154,7 @@ def test_every_documented_call_is_well_formed(quiet: Service) -> None:
             code,
             text,
         )
-        assert "does not exist" in text, (sql, code, text)
+        assert "does not exist" in text or "outside of catalog" in text, (sql, code, text)
 
 
 def test_a_filter_is_analyzed_whatever_the_procedure(quiet: Service) -> None:
