@@ -12,7 +12,7 @@ import pytest
 
 from coordinator.app import check_exposure
 from coordinator.config import CoordinatorSettings
-from coordinator.engine.spark.server import _environment
+from coordinator.engine.spark.server import _environment, _spark_conf
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.security.child_environment import child_environment
 from shared.properties import ConfigurationError
@@ -83,7 +83,9 @@ def _environments(processes: list[int]) -> dict[str, bytes]:
 def test_spark_is_told_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LAKE_PASSWORD", "AWS_SECRET_ACCESS_KEY", "JAVA_TOOL_OPTIONS", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "x")
-    told = _environment(SparkSettings(work_dir=tmp_path), "token", tmp_path)
+    settings = SparkSettings(work_dir=tmp_path)
+    assert _spark_conf(settings, {}, 1, [])["spark.authenticate"] == "true"
+    told = _environment(settings, "token", tmp_path)
     assert {"AWS_SECRET_ACCESS_KEY", "JAVA_TOOL_OPTIONS", "HTTPS_PROXY", "PATH", "HOME"} <= told.keys()
     assert "LAKE_PASSWORD" not in told
     assert not {"AWS_SECRET_ACCESS_KEY", "LAKE_PASSWORD", "HTTPS_PROXY"} & child_environment().keys()

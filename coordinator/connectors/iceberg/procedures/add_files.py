@@ -19,7 +19,12 @@ DECLARATION = ProcedureDeclaration(
     summary="Make files that exist already part of the table, without copying them.",
     arguments=(
         *TABLE_ARGUMENTS,
-        Argument("source_table", "varchar", "A folder as `parquet`.`path` (or orc, avro).", required=True),
+        Argument(
+            "source_table",
+            "varchar",
+            "A folder as `parquet`.`path` (or orc, avro) in an allowed location.",
+            required=True,
+        ),
         Argument("partition_filter", "map(varchar,varchar)", "Only partitions with these values."),
         Argument("check_duplicate_files", "boolean", "Refuse files that the table has already; default: true."),
         Argument("parallelism", "integer", "Files that are read at the same time."),

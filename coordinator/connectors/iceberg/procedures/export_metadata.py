@@ -22,7 +22,7 @@ DECLARATION = ProcedureDeclaration(
     summary="Copy the metadata of a table, its manifest lists and its manifests into an empty folder.",
     arguments=(
         *TABLE_ARGUMENTS,
-        Argument("location", "varchar", "The folder, inside the catalog's warehouse or the table.", required=True),
+        Argument("location", "varchar", "The folder, in an allowed location.", required=True),
     ),
     output=(
         OutputColumn("location", "varchar", "The folder."),

@@ -29,7 +29,8 @@ DECLARATION = ProcedureDeclaration(
         Argument(
             "source_table",
             "varchar",
-            "A folder as `parquet`.`path`, or a table of Spark's own catalog; default: the one of the same name.",
+            "A folder as `parquet`.`path` in an allowed location, or a table of Spark's own catalog; default: the one "
+            "of the same name.",
         ),
         OPTIONS[0],
         Argument("drop_backup", "boolean", "Forget the table of Spark instead of renaming it.", default=False),

@@ -64,7 +64,7 @@ DECLARATION = ProcedureDeclaration(
     arguments=(
         *TABLE_ARGUMENTS,
         Argument("older_than", "timestamp", "Only files that are older, in the session's time zone; default: 3 days."),
-        Argument("location", "varchar", "Where to look; default: the table's location."),
+        Argument("location", "varchar", "Where to look, in an allowed location; default: the table's."),
         Argument("dry_run", "boolean", "Only list them; default: true unless older_than is given."),
         Argument("max_concurrent_deletes", "integer", "Files deleted at the same time; default: 8."),
         Argument("stream_results", "boolean", f"Show at most {_SAMPLE} of them."),

@@ -24,7 +24,10 @@ DECLARATION = ProcedureDeclaration(
     arguments=(
         *TABLE_ARGUMENTS,
         Argument(
-            "source_table", "varchar", "A folder as `parquet`.`path`, or a table of Spark's own catalog.", required=True
+            "source_table",
+            "varchar",
+            "A folder as `parquet`.`path` in an allowed location, or a table of Spark's own catalog.",
+            required=True,
         ),
         Argument("location", "varchar", "Where the new table's own files go; default: the catalog's place for it."),
         *OPTIONS,

@@ -208,6 +208,9 @@ def subscript(base: Any, index: Any) -> Any:
     return base[index - 1]
 
 
+_ANY = ".*"
+
+
 @lru_cache(maxsize=512)
 def like_regex(pattern: str, escape: str | None) -> re.Pattern[str]:
     """LIKE's pattern as a regular expression; raises INVALID_FUNCTION_ARGUMENT."""
@@ -222,9 +225,12 @@ def like_regex(pattern: str, escape: str | None) -> re.Pattern[str]:
                 raise invalid("Escape character must be followed by '%', '_' or the escape character itself")
             made += re.escape(pattern[position])
         else:
-            made += {"%": ".*", "_": "."}.get(character) or re.escape(character)
+            made += {"%": _ANY, "_": "."}.get(character) or re.escape(character)
         position += 1
-    return re.compile(made, re.DOTALL)
+    # What stands between two % is best found where it comes first: there is nothing to go back to.
+    first, *parts = re.sub(f"({re.escape(_ANY)})+", _ANY, made).split(_ANY)
+    found = "".join(f"(?>.*?{part})" for part in parts[:-1])
+    return re.compile(first + found + (f".*{parts[-1]}" if parts else ""), re.DOTALL)
 
 
 def _like(value: str, pattern: Any) -> bool:

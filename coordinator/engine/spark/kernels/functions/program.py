@@ -25,6 +25,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import KernelError
+from .bounds import watched
 from .casts import caster
 from .compare import equal
 from .failures import TRIED
@@ -219,7 +220,7 @@ def _applied(name: str, result: Kind, function: Function, steps: list[Step]) -> 
         if not nulls and None in values:
             return None
         try:
-            return call(*values)
+            return call(*watched(name, values))
         except KernelError:
             raise
         except OverflowError as error:

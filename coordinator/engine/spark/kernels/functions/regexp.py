@@ -7,7 +7,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from .bounds import check_text
 from .failures import check, invalid
+from .linear_regexp import BoundedPattern
 from .table import Table, plain
 
 _NAMED = re.compile(r"\(\?<([A-Za-z]\w*)>")
@@ -18,7 +20,7 @@ _POSIX = {
 
 
 @lru_cache(maxsize=512)
-def pattern_of(text: str) -> re.Pattern[str]:
+def pattern_of(text: str) -> BoundedPattern:
     """The compiled pattern; raises INVALID_FUNCTION_ARGUMENT."""
     made = _NAMED.sub(r"(?P<\1>", text)
     made = re.sub(r"\\p\{(\w+)\}", lambda m: f"[{_POSIX[m[1]]}]" if m[1] in _POSIX else m[0], made)
@@ -27,14 +29,14 @@ def pattern_of(text: str) -> re.Pattern[str]:
     flags = "".join(re.findall(r"\(\?([imsx]+)\)", made))
     made = re.sub(r"\(\?[imsx]+\)", "", made)
     try:
-        return re.compile((f"(?{flags})" if flags else "") + made)
+        return BoundedPattern(re.compile((f"(?{flags})" if flags else "") + made))
     except re.error as error:
         if "missing )" in str(error) or "unbalanced parenthesis" in str(error):
             raise invalid(f"{'end pattern with ' if 'missing' in str(error) else ''}unmatched parenthesis") from error
         raise invalid(f"Invalid regular expression: {text}: {error}") from error
 
 
-def _group(pattern: re.Pattern[str], group: int) -> int:
+def _group(pattern: BoundedPattern, group: int) -> int:
     check(group >= 0, "Group cannot be negative")
     check(group <= pattern.groups, f"Pattern has {pattern.groups} groups. Cannot access group {group}")
     return group
@@ -53,7 +55,7 @@ def _extract_all(text: str, source: str, group: int = 0) -> tuple[str | None, ..
     return tuple(m[group] for m in pattern.finditer(text))
 
 
-def _replacement(pattern: re.Pattern[str], text: str) -> Callable[[re.Match[str]], str]:
+def _replacement(pattern: BoundedPattern, text: str) -> Callable[[Any], str]:
     """``$1`` and ``${name}`` are groups, a backslash takes the next character as it is."""
     parts: list[str | int] = []
     position = 0
@@ -69,10 +71,19 @@ def _replacement(pattern: re.Pattern[str], text: str) -> Callable[[re.Match[str]
         else:
             parts.append(character)
             position += 1
-    return lambda match: "".join(p if isinstance(p, str) else (match[p] or "") for p in parts)
+    made = 0
+
+    def replaced(match: Any) -> str:
+        nonlocal made
+        found = "".join(p if isinstance(p, str) else (match[p] or "") for p in parts)
+        made += len(found)
+        check_text(made, "regexp_replace")
+        return found
+
+    return replaced
 
 
-def _reference(pattern: re.Pattern[str], text: str, position: int) -> tuple[int, int]:
+def _reference(pattern: BoundedPattern, text: str, position: int) -> tuple[int, int]:
     """The group named after a ``$`` and where its name ends: as many digits as still name a group."""
     found = re.compile(r"\{(\w*)\}|(\d)").match(text, position)
     if found is None:
