@@ -37,6 +37,7 @@ def _decimal(match: re.Match[str]) -> tuple[ErrorCode, str]:
 
 _PATTERNS: tuple[tuple[str, _Make], ...] = (
     (r"Overflow in (\w+) of (\w+) \((.*?)\)!", _overflow),
+    (r"Overflow in \w+ of DECIMAL\(", lambda _: (ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, "Decimal overflow")),
     (r"Could not convert string '(.*?)' to (\w+)", _cast),
     (r"with value (\S+) can't be cast because the value is out of range for the destination type (\w+)", _range),
     (r"Casting value \"(.*?)\" to type (DECIMAL\(.*?\)) failed: value is out of range", _decimal),
@@ -60,7 +61,7 @@ def presto_error(error: Exception) -> ProcessionError:
     text = str(error)
     kernel = re.search(r"KernelError: ([A-Z_]+): (.*)", text, re.DOTALL)
     if kernel is not None and kernel[1] in ErrorCode.__members__:
-        return ProcessionError(ErrorCode[kernel[1]], kernel[2].strip())
+        return ProcessionError(ErrorCode[kernel[1]], kernel[2].strip("\n"))
     if "Python exception occurred" in text:
         return ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, "The local engine failed in a function")
     if "Max expression depth limit" in text:

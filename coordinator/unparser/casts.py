@@ -36,6 +36,44 @@ def text_to_text(value: Any, source: Type, target: Type) -> Any:
     return call("rtrim", value) if target.base == "char" else value
 
 
+_DAY = r"[+-]?\d{1,6}-\d{1,2}-\d{1,2}"
+GUARDED = {
+    "boolean": r"^(?i:t|f|1|0|true|false)$",
+    "double": r"^([^iInN]*|[\x00-\x20]*[+-]?(Infinity|NaN)[\x00-\x20]*)$",
+    "real": r"^([^iInN]*|[\x00-\x20]*[+-]?(Infinity|NaN)[\x00-\x20]*)$",
+    "decimal": r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$",
+    "date": rf"^\s*{_DAY}\s*$",
+    "timestamp": rf"^\s*{_DAY}([ T]\d{{1,2}}:.*|\s*[A-Za-z+-][\w/+:-]*)?\s*$",
+}
+"""The texts that Presto casts among those that Spark casts: it takes blanks, ``yes``, ``inf``, and moments as dates."""
+
+
+def guarded(value: Any, target: Type, *, attempt: bool) -> Any:
+    """Spark's cast of a text that Presto casts too."""
+    told, ending = f"Cannot cast '{{}}' to {target.base.upper()}".split("{}")
+    result = cast(value.copy(), target, "spark", attempt=attempt)
+    if target.base in ("date", "timestamp"):
+        told, ending = f"Value cannot be cast to {target.base}: ", ""
+    if target.base == "timestamp":
+        # Presto keeps the instant of a text with a zone.
+        zoned = cast(value.copy(), Type("timestamp with time zone"), "spark", attempt=attempt)
+        result = cast(zoned, target, "spark")
+    if target.base == "decimal":
+        told, ending = "Cannot cast VARCHAR '", f"' to DECIMAL({target.numbers[0]}, {target.numbers[1]}). Value "
+        large = _refused(told, value, f"{ending}too large.", attempt)
+        result = call("coalesce", cast(value.copy(), target, "spark", attempt=True), large)
+        ending += "is not a number."
+    matches = call("regexp_like", value.copy(), text(GUARDED[target.base]))
+    return case([(is_null(value), exp.Null()), (matches, result)], _refused(told, value, ending, attempt))
+
+
+def _refused(told: str, value: Any, ending: str, attempt: bool) -> Any:
+    if attempt:
+        return exp.Null()
+    shown = call("concat", text(f"KernelError: INVALID_CAST_ARGUMENT: {told}"), value.copy(), text(ending))
+    return call("raise_error", shown)
+
+
 def names_of(kind: Type) -> tuple[Any, ...]:
     own = tuple(field_name(kind, i) for i in range(len(kind.fields)))
     return (*own, *(names_of(a) for a in kind.arguments))

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from coordinator.engine.spark.kernels.functions.moments import clock_text, shown_time
 from coordinator.unparser.trees import call, cast, field_name, number, text
 from shared.plan.types import Type
 
@@ -76,11 +77,4 @@ def _text(value: Any) -> str:
 
 def time_text(value: time) -> str:
     """``03:04:05.678``, with the offset of a time with time zone."""
-    plain = f"{value:%H:%M:%S}.{value.microsecond // 1000:03d}"
-    offset = value.utcoffset()
-    if offset is None:
-        return plain
-    minutes = offset // timedelta(minutes=1)
-    if not minutes:
-        return f"{plain} UTC"
-    return f"{plain} {'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
+    return shown_time(value) if value.tzinfo is None else clock_text(value, value.tzinfo)

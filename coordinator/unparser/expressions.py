@@ -8,17 +8,20 @@ from sqlglot import exp
 
 from coordinator.analyzer.builders import NAMESPACE, typed, value_of
 from coordinator.analyzer.folding import folded
-from coordinator.analyzer.types import INTEGERS, displayed, length_of
+from coordinator.analyzer.types import INTEGERS, VARCHAR, displayed, length_of
 from coordinator.engine.spark.kernels.functions.kinds import zone_of
-from coordinator.unparser.casts import SHOWN, names_of, renamed, shown_as_text, text_to_text
+from coordinator.unparser.casts import GUARDED, SHOWN, guarded, names_of, renamed, shown_as_text, text_to_text
 from coordinator.unparser.constants import literal, row
 from coordinator.unparser.functions import SCALARS, apply, needs_cast
 from coordinator.unparser.program_choice import (
     COMPARISON,
     OPAQUE,
+    SPARK_DIGITS,
     TEXT,
     carries_zone,
     cast_in_python,
+    decimals_in_python,
+    hours_on_date,
     needs_python,
     operator_in_python,
     wholly_in_python,
@@ -28,6 +31,7 @@ from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.session_zone import session_zone
 from coordinator.unparser.trees import binary, call, case, cast, column, field_name, is_null, name, number, text
 from shared.errors import ProcessionError
+from shared.plan.blocks import MAX_DECIMAL_SHORT_PRECISION
 from shared.plan.expressions import (
     Call,
     Constant,
@@ -185,12 +189,15 @@ def _concat(node: Call, first: str, arguments: list[Any]) -> Any:
         return result
     if first == "char":
         left = call("rpad", arguments[0], number(length_of(typed(node.arguments[0]))), text(" "))
-        return binary(exp.DPipe, left, arguments[1])
+        return call("rtrim", binary(exp.DPipe, left, arguments[1]))
     element = typed(node).arguments[0]
-    parts = [
-        exp.Array(expressions=[a]) if typed(n) == element else a for n, a in zip(node.arguments, arguments, strict=True)
-    ]
+    parts = [_list(a) if typed(n) == element else a for n, a in zip(node.arguments, arguments, strict=True)]
     return call("concat", *parts)
+
+
+def _list(element: Any) -> Any:
+    """An element as a list of one; NULL of NULL, which makes Presto's whole result NULL."""
+    return case([(is_null(element), exp.Null())], exp.Array(expressions=[element.copy()]))
 
 
 def _folded(node: Call, dialect: str) -> Any:
@@ -203,7 +210,8 @@ def _folded(node: Call, dialect: str) -> Any:
 
 def _operator(node: Call, operator: str, dialect: str) -> Any:
     kinds = [typed(a) for a in node.arguments]
-    if operator_in_python(operator, kinds, dialect):
+    in_python = operator_in_python(operator, kinds, dialect) or hours_on_date(node, kinds)
+    if in_python or decimals_in_python(operator, kinds, typed(node), dialect):
         return python_call(node, dialect, expression)
     arguments = [expression(a, dialect) for a in node.arguments]
     if operator in COMPARISON:
@@ -213,6 +221,8 @@ def _operator(node: Call, operator: str, dialect: str) -> Any:
     if operator == "between":
         return exp.Paren(this=exp.Between(this=arguments[0], low=arguments[1], high=arguments[2]))
     if operator == "negation":
+        if dialect == "spark" and kinds[0].base == "decimal" and kinds[0].numbers[0] > SPARK_DIGITS:
+            return cast(binary(exp.Sub, cast(number(0), kinds[0], dialect), arguments[0]), kinds[0], dialect)
         return exp.Paren(this=exp.Neg(this=exp.Paren(this=arguments[0])))
     if operator == "subscript":
         return _subscript(kinds[0], arguments, dialect)
@@ -221,6 +231,11 @@ def _operator(node: Call, operator: str, dialect: str) -> Any:
 
 def _arithmetic(node: Call, operator: str, kinds: list[Type], arguments: list[Any], dialect: str) -> Any:
     result = typed(node)
+    if dialect == "duckdb" and result.base == "decimal" and result.numbers[0] > MAX_DECIMAL_SHORT_PRECISION:
+        # DuckDB would multiply and add what fits into eight bytes in eight bytes.
+        arguments = [
+            cast(a, Type("decimal", (38, k.numbers[1])), dialect) for a, k in zip(arguments, kinds, strict=True)
+        ]
     if any(k.base in ("date", "time", "timestamp", "timestamp with time zone") for k in kinds):
         return _moment(operator, kinds, arguments, result, dialect)
     if operator in _ARITHMETIC:
@@ -371,6 +386,7 @@ def _cast(node: Call, attempt: bool, dialect: str) -> Any:
         return cast(exp.Null(), target, dialect)
     moments = {source.base, target.base}
     zoned = "timestamp with time zone" in moments and len(moments) > 1 and session_zone() != "UTC"
+    zoned |= source.base in TEXT and target.base == "timestamp" and session_zone() != "UTC"
     if cast_in_python(source, target, dialect) or (carries_zone(inner) and source != target) or zoned:
         return python_call(node, dialect, expression)
     value = expression(inner, dialect)
@@ -383,6 +399,11 @@ def _cast(node: Call, attempt: bool, dialect: str) -> Any:
         value = call("round", value)
     if target.base == "timestamp with time zone" and source.base in TEXT and dialect == "duckdb":
         value = call("regexp_replace", value, text(r"(\d) ([+-]\d)"), text(r"\1\2"))
+    if dialect == "spark" and source.base == "varchar" and target.base in GUARDED:
+        return guarded(value, target, attempt=attempt)
+    if dialect == "spark" and source.base == "real" and target.base == "decimal":
+        # Its shortest digits, not those of the double beside it.
+        value = cast(value, VARCHAR, dialect)
     if target.base == "varchar" and source.base in SHOWN:
         return shown_as_text(value, source, target, dialect)
     if source.base == target.base and source.base in ("row", "array", "map") and names_of(source) != names_of(target):

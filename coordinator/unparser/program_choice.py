@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from sqlglot import exp
 
-from coordinator.analyzer.builders import NAMESPACE, typed
+from coordinator.analyzer.builders import NAMESPACE, typed, value_of
 from coordinator.analyzer.types import INTEGERS, NUMERIC
 from coordinator.unparser.functions import SCALARS
 from coordinator.unparser.programs import runs_in_python
 from shared.plan.expressions import (
     Call,
+    Constant,
     Lambda,
     RowExpression,
     SpecialForm,
@@ -35,8 +38,18 @@ def wholly_in_python(node: Call, function: str, dialect: str) -> bool:
         return True
     if first in _BY_KERNELS.get(function, ()) or (dialect == "spark" and first in _NO_CLOCKS):
         return True
+    if dialect == "spark" and first == "array" and _of_elements_in_python(function, typed(node.arguments[0])):
+        return True
     lambdas = [a for a in node.arguments if isinstance(a, Lambda)]
     return dialect == "spark" and any(needs_python(a.body, dialect) for a in lambdas)
+
+
+def _of_elements_in_python(function: str, array: Type) -> bool:
+    """Spark compares elements with NULLs inside, and shows elements as text, otherwise."""
+    (element,) = array.arguments
+    if function == "array_join":
+        return element.base not in ("varchar", "boolean", *INTEGERS)
+    return function in _COMPARING and element.base in ("array", "row", "map")
 
 
 def carries_zone(node: RowExpression) -> bool:
@@ -76,11 +89,19 @@ _BY_KERNELS = {
 }  # fmt: skip
 """Overloads, by the type of the first argument, that engines lack."""
 
+_DAY = timedelta(days=1)
+_COMPARING = ("contains", "array_min", "array_max", "array_position", "array_remove", "array_sort")
+
 _NO_CLOCKS = ("time", "time with time zone", "interval day to second", "interval year to month")
 
 _BUILT = ("not", "like", "like_pattern", "array_constructor", "concat")
 
 OPAQUE = ("re2jregexp", "joniregexp", "jsonpath", "likepattern", "codepoints")
+
+MAX_DECIMAL_PRECISION = 38
+SPARK_DIGITS = 34
+"""Beyond these Spark rounds quotients and what it negates."""
+_DIGITS = {"tinyint": 3, "smallint": 5, "integer": 10, "bigint": 19}
 
 _NETWORK = ("json", "uuid", "ipaddress", "ipprefix", "time", "time with time zone")
 
@@ -97,13 +118,42 @@ def cast_in_python(source: Type, target: Type, dialect: str) -> bool:
     # What runs locally is small: exactness before speed.
     numbers = source.base in NUMERIC and target.base in NUMERIC and source.base not in ("double", "real")
     numbers &= source.base != "decimal" or target.base not in INTEGERS
+    numbers &= source.base not in INTEGERS or target.base != "decimal" or _always_fits(source, target)
     return dialect == "duckdb" and not numbers and not (source.base in TEXT and target.base in TEXT)
+
+
+def _always_fits(source: Type, target: Type) -> bool:
+    precision, scale = target.numbers
+    return precision - scale >= _DIGITS[source.base]
+
+
+def decimals_in_python(operator: str, kinds: list[Type], result: Type, dialect: str) -> bool:
+    """Arithmetic of decimals that an engine does inexactly, or refuses though the result fits."""
+    if result.base != "decimal":
+        return False
+    if dialect == "spark":
+        return operator == "divide" and result.numbers[0] > SPARK_DIGITS
+    if operator in ("divide", "modulus"):
+        return True
+    scale = result.numbers[1]
+    widened = (k.numbers[0] - k.numbers[1] + scale for k in kinds)
+    return operator in ("add", "subtract") and max(widened) > MAX_DECIMAL_PRECISION
+
+
+def hours_on_date(node: Call, kinds: list[Type]) -> bool:
+    """A date takes whole days alone; the engines cut hours off, where Presto fails."""
+    if sorted(k.base for k in kinds) != ["date", "interval day to second"]:
+        return False
+    interval = node.arguments[kinds[0].base == "date"]
+    return not isinstance(interval, Constant) or bool((value_of(interval) or _DAY) % _DAY)
 
 
 def operator_in_python(operator: str, kinds: list[Type], dialect: str) -> bool:
     """NULLs inside what is compared leave the answer open in Presto alone; times of day and intervals are no types."""
     if operator in COMPARISON or operator == "between":
         return kinds[0].base in ("array", "row", "map", "time with time zone", "ipaddress", "ipprefix")
+    if operator == "subscript" and kinds[0].base == "map":
+        return kinds[0].arguments[0].base not in ("varchar", "boolean", *INTEGERS)
     clocks = any(k.base in ("time", "time with time zone") or k.base.startswith("interval") for k in kinds)
     if operator in ("add", "subtract", "multiply", "divide", "modulus"):
         moments = any(k.base.startswith("timestamp") or k.base == "date" for k in kinds)

@@ -69,14 +69,17 @@ def alike(ours: Answer, theirs: Answer) -> bool:
         return ours.get("error") == theirs.get("error")
     if ours["columns"] != theirs["columns"] or len(ours["data"]) != len(theirs["data"]):
         return False
-    return _same(ours["data"], theirs["data"]) or _same(*(sorted(a["data"], key=repr) for a in (ours, theirs)))
+    return alike_cells(ours["data"], theirs["data"]) or alike_cells(
+        *(sorted(a["data"], key=repr) for a in (ours, theirs))
+    )
 
 
-def _same(a: Any, b: Any) -> bool:
+def alike_cells(a: Any, b: Any) -> bool:
+    """Equal, doubles to nine digits."""
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(_same, a, b))
+        return len(a) == len(b) and all(map(alike_cells, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_same(v, b[k]) for k, v in a.items())
+        return a.keys() == b.keys() and all(alike_cells(v, b[k]) for k, v in a.items())
     if isinstance(a, float) or isinstance(b, float):
         numbers = isinstance(a, float | int) and isinstance(b, float | int)
         return numbers and math.isclose(a, b, rel_tol=1e-9)

@@ -70,7 +70,9 @@ def test_a_constant_and_a_column_of_the_embedded_engine(engine: LocalEngine, loc
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_constant_and_a_column_of_spark(engine: LocalEngine, spark: Run) -> None:
-    assert _different(engine, spark, "spark", TYPES) == []
+    # Spark's own casts know no digits but ASCII's.
+    wrong = [w for w in _different(engine, spark, "spark", TYPES) if w.isascii()]
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize(("text", "kind", "cell"), ANSWERS)

@@ -15,7 +15,7 @@ from tests.functions.recorded import alike, answer, exceptions, recorded
 pytestmark = pytest.mark.slow
 
 FULL = os.environ.get("PROCESSION_TEST_FULL") == "1"
-_PART = 12
+_PART = 4
 """One statement of so many is asked when not all are."""
 
 

@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from shared.errors import ErrorCode, ProcessionError
 
 _KERNEL = re.compile(r"KernelError: ([A-Z_]+): (.*)")
+_SQLSTATE = re.compile(r"\s*SQLSTATE: \w+$")
 _PYTHON = re.compile(r"^(?:[\w.]+\.)?\w+(?:Error|Exception): (.*)$", re.MULTILINE)
 """What an exception says, without its class."""
 _GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.ABORTED)
@@ -64,7 +65,7 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
         return spark_gone("it could not run statements any more and is started again")
     kernel = _KERNEL.search(str(error))
     if kernel is not None and kernel[1] in ErrorCode.__members__:
-        return ProcessionError(ErrorCode[kernel[1]], kernel[2].strip())
+        return ProcessionError(ErrorCode[kernel[1]], _SQLSTATE.sub("", kernel[2].rstrip("\r\n")))
     if session_gone(error):
         return spark_gone("it no longer knows this session")
     if isinstance(error, grpc.RpcError) and getattr(error, "code", lambda: None)() in _GONE:
