@@ -72,6 +72,14 @@ def test_a_statement_of_a_user_does_not_pretend_that_spark_is_gone(own_engine: S
     assert own_engine.connect() is connection
 
 
+def suspend(process_id: int) -> None:
+    """Returns once every thread stands still: on a busy machine that takes a while after the signal."""
+    os.kill(process_id, signal.SIGSTOP)
+    threads = Path(f"/proc/{process_id}/task")
+    states = lambda: {(t / "stat").read_bytes().rpartition(b")")[2].split()[0] for t in threads.iterdir()}  # noqa: E731
+    eventually(lambda: states() == {b"T"})
+
+
 def test_dropping_a_session_of_a_silent_server_waits_for_nothing(own_engine: SparkEngine, executions: Any) -> None:
     seven(own_engine, executions())
     connection = own_engine.connect()
@@ -81,7 +89,7 @@ def test_dropping_a_session_of_a_silent_server_waits_for_nothing(own_engine: Spa
     for session in others:
         session.conf.set("spark.sql.shuffle.partitions", "3")
     jvm = jvm_of(connection)
-    os.kill(jvm, signal.SIGSTOP)
+    suspend(jvm)
     try:
         start = time.monotonic()
         assert ask(others[0], 1) == "silent"
@@ -112,7 +120,7 @@ def test_a_silent_server_is_replaced_and_its_statements_may_be_sent_again(
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     time.sleep(1)
-    os.kill(jvm_of(connection), signal.SIGSTOP)
+    suspend(jvm_of(connection))
     eventually(lambda: own_engine.status.given_up == 1)
     thread.join(60)
     assert outcome == [(ErrorCode.REMOTE_HOST_GONE, True)]
