@@ -38,6 +38,8 @@ _OPENS = [
     "java.base/sun.security.action",
     "java.base/sun.util.calendar",
 ]
+_WITH_OWN_SECRET = re.compile(r"local(\[(\d+|\*)(\s*,\s*\d+)?\])?")
+"""Masters for which Spark makes the secret of ``spark.authenticate`` itself."""
 _BOOTSTRAP = Path(__file__).with_name("bootstrap")
 _LOG4J = """\
 rootLogger.level = warn
@@ -154,10 +156,11 @@ def _spark_conf(
     }
     if settings.conf.get("spark.master", settings.master).startswith("local"):
         conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-        # Spark makes a secret of its own for its ports: other users of the machine can connect to them.
-        conf["spark.authenticate"] = "true"
     else:
         conf["spark.jars"] = ",".join(str(jar) for jar in jars)
+    if _WITH_OWN_SECRET.fullmatch(settings.conf.get("spark.master", settings.master)):
+        # For its ports, to which other users of the machine can connect.
+        conf["spark.authenticate"] = "true"
     if any("iceberg-spark-runtime" in jar.name for jar in jars):
         conf["spark.sql.extensions"] = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
     return conf | dict(catalog_conf) | dict(settings.conf)
