@@ -19,10 +19,10 @@ import pytest
 
 from coordinator.engine.local import LocalEngine
 from shared.errors import ProcessionError
+from tests.execution import FakeExecution as Execution
 from tests.functions.hoisting import Hoisted, hoisted
 from tests.functions.recorded import alike_cells, exceptions, recorded
 from tests.functions.runner import Run, answer
-from tests.queries.test_semantics import Run as Execution
 
 pytestmark = pytest.mark.slow
 

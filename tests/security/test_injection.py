@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.e2e.service import Service, tpch_service
+from tests.e2e.service import Service
 
 PAYLOADS = [
     "'; DROP TABLE nation; --",
@@ -27,8 +25,8 @@ PAYLOADS = [
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    yield from tpch_service(tmp_path_factory.mktemp("injection"))
+def service(quiet_service: Service) -> Service:
+    return quiet_service
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)

@@ -101,7 +101,7 @@ def _repeat(element: Any, count: int | None) -> None:
 
 def _ngrams(values: Any, size: int) -> None:
     if size > 0:
-        _check_kept(_POINTER * size * max(len(values) - size + 1, 1), "ngrams")
+        _check_kept(_POINTER * min(size, len(values)) * max(len(values) - size + 1, 1), "ngrams")
 
 
 def _levenshtein(left: str, right: str) -> None:
