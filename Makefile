@@ -51,9 +51,8 @@ check-code: $(STAMP)
 	@$(BIN)/lint-imports > .import_linter.log || { cat .import_linter.log; exit 1; }
 	@$(BIN)/mypy
 
-# A worker less than cores: the type checker takes the other one.
 check-tests: $(STAMP)
-	@$(BIN)/python -m pytest -q -m 'not slow and not spark and not lake'
+	@$(BIN)/python -m pytest -q $(SIDE_BY_SIDE) -m 'not slow and not spark and not lake'
 
 bless: $(STAMP) ## rewrite golden files and generated pages; read the diff
 	BLESS=1 $(BIN)/python -m pytest -q tests/planner

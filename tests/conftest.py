@@ -27,13 +27,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Tests of a group stay together, those of other files with their file; what takes longest comes first."""
+    """Tests of a group stay together, those of other files with their file; what takes longest comes first.
+
+    Whatever needs a shared server is slow.
+    """
     groups = {item: _group(item) for item in items}
     sizes = Counter(group for item, group in groups.items() if item.get_closest_marker("slow"))
     first = {group: -len(items) - place for place, group in enumerate(reversed(dict.fromkeys(SHARED.values())))}
     items.sort(key=lambda item: first.get(groups[item], -sizes[groups[item]]))
     for item, group in groups.items():
         item.add_marker(pytest.mark.xdist_group(group))
+        if group in SHARED.values():
+            item.add_marker(pytest.mark.slow)
     return (yield)
 
 

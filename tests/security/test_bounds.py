@@ -72,12 +72,14 @@ def planned(expressions: list[str]) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_constants_that_would_be_too_large_are_refused() -> None:
     for expression, told in zip(TOO_LARGE, planned(TOO_LARGE), strict=True):
         assert told.startswith(("INVALID_FUNCTION_ARGUMENT ", "EXCEEDED_LOCAL_MEMORY_LIMIT ")), (expression, told)
         assert "too large" in told or "memory limit of 256MB" in told, (expression, told)
 
 
+@pytest.mark.slow
 def test_patterns_do_not_take_exponential_time() -> None:
     assert planned(list(SLOW)) == list(SLOW.values())
 
@@ -147,6 +149,7 @@ def test_like(value: str, pattern: str, expected: bool) -> None:
     assert (like_regex(pattern, None).fullmatch(value) is not None) is expected
 
 
+@pytest.mark.slow
 def test_reduce_may_build_a_text_step_by_step() -> None:
     """What is thrown away does not count."""
     assert planned(["length(reduce(sequence(1, 9999), '', (s, x) -> s || '0123456789', s -> s))"]) == ["99990"]

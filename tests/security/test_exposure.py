@@ -32,6 +32,7 @@ def test_this_machine_needs_no_setting(host: str) -> None:
     check_exposure(CoordinatorSettings.model_validate({"http-server.http.host": host}))
 
 
+@pytest.mark.slow
 def test_the_command_refuses_in_one_line(tmp_path: Path) -> None:
     etc = write_etc(tmp_path / "etc", spark=False)
     with (etc / "config.properties").open("a") as config:
@@ -44,6 +45,7 @@ def test_the_command_refuses_in_one_line(tmp_path: Path) -> None:
         assert "does not authenticate" in done.stderr
 
 
+@pytest.mark.slow
 def test_files_of_a_service_are_its_owners_alone_and_its_sidecar_knows_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,8 @@ OF_CONFIGURATION = "hunter2-of-the-store"
 OF_STATEMENT = "hunter2-of-a-statement"
 ADDRESS = f"postgresql://me:{OF_STATEMENT}@host/db"
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
