@@ -143,7 +143,8 @@ def create_app(
         timeout_seconds=settings.planning_timeout,
     )
     spark = SparkEngine(_spark_settings(config, catalogs.spark_drivers()), catalogs.spark_conf())
-    converter = NativePlanConverter(NativeSettings.model_validate(defaults["native"])) if defaults else None
+    known = settings.sidecar_url is not None
+    converter = NativePlanConverter(NativeSettings.model_validate(defaults["native"])) if known else None
     explainer = NativeExplainer(converter)
     jobs = JobLog(config.node.data_dir / "jobs.db")
     executor = Executor(catalogs, LocalEngine(), spark, explainer, jobs)
@@ -230,6 +231,7 @@ def check_exposure(settings: CoordinatorSettings) -> None:
 
 def _session_defaults(settings: CoordinatorSettings) -> dict[str, str]:
     return {
+        "native_execution_enabled": str(settings.native_execution).lower(),
         "optimizer_inner_join_pushdown_enabled": str(settings.inner_join_pushdown).lower(),
         "optimizer_inequality_join_pushdown_enabled": str(settings.inequality_join_pushdown).lower(),
     }
@@ -404,7 +406,9 @@ def _overridden(config: CoordinatorConfig, overrides: Overrides) -> CoordinatorC
 
 def _checker_defaults(config: CoordinatorConfig) -> dict[str, dict[str, str]]:
     url = config.coordinator.sidecar_url
-    return {} if url is None else {"native": {"native-plan-checker.sidecar-uri": url}}
+    defaults = {} if url is None else {"native-plan-checker.sidecar-uri": url}
+    native = {"native-execution-enabled": "true"} if config.coordinator.native_execution else {}
+    return {"native": defaults | native} if defaults or native else {}
 
 
 def _spark_settings(config: CoordinatorConfig, drivers: SparkDrivers) -> SparkSettings:
@@ -431,6 +435,7 @@ def _gateway_settings(config: CoordinatorConfig) -> GatewaySettings:
         max_concurrent=settings.precheck_concurrency,
         accepted_target=settings.precheck_accepted_target,
         refused_target=settings.precheck_refused_target,
+        native_refused_target=settings.precheck_native_refused_target,
         undecided_target=settings.precheck_undecided_target,
     )
 

@@ -194,6 +194,12 @@ class CoordinatorSettings(_Settings):
     precheck_refused_target: str = Field(
         "", alias="precheck.refused-target", pattern=_TARGET, description="Where they send refused ones, if anywhere."
     )
+    precheck_native_refused_target: str = Field(
+        "",
+        alias="precheck.native-refused-target",
+        pattern=_TARGET,
+        description="Where they send accepted statements that native workers could not run, if elsewhere.",
+    )
     precheck_undecided_target: str = Field(
         "",
         alias="precheck.undecided-target",
@@ -204,6 +210,11 @@ class CoordinatorSettings(_Settings):
         None,
         alias="sidecar.uri",
         description="Base address of the sidecar; `procession up` starts one and fills this in.",
+    )
+    native_execution: bool = Field(
+        False,
+        alias="native-execution-enabled",
+        description="Statements are meant for native workers: what those cannot run is refused (docs/checks.md).",
     )
     spark_remote: str | None = Field(
         None,

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from coordinator.analyzer.argument_order import is_literal, presto_order
 from coordinator.analyzer.argument_spellings import ALIASES, other_spelling
 from coordinator.analyzer.constants import constant_type, evaluate_constant
 from coordinator.analyzer.procedure_resolution import resolve_procedure
@@ -17,8 +19,9 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.engine.spark.kernels.functions.compare import instant
 from coordinator.sql.call_argument import CallArgument
 from coordinator.sql.statements import Call
-from coordinator.sql.tokens import is_identifier, is_string, location_of, tokenize
+from coordinator.sql.tokens import is_identifier, location_of, tokenize
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.spi.connector import Connector, TableMetadata
 from shared.spi.procedure import Argument, Procedure, ProcedureDeclaration
 from shared.spi.session import Session
 
@@ -79,7 +82,7 @@ def bind_call(call: Call, text: str, session: Session, catalogs: Catalogs) -> Bo
         values,
         call.location,
         locations,
-        {name: a.tokens[0].start for name, a in written_arguments.items() if _is_literal(a)},
+        {name: a.tokens[0].start for name, a in written_arguments.items() if is_literal(a)},
     )
 
 
@@ -100,24 +103,32 @@ def _match(call: Call, declaration: ProcedureDeclaration, order: Sequence[str]) 
 def _order(
     call: Call, declaration: ProcedureDeclaration, catalog: str, session: Session, catalogs: Catalogs
 ) -> Sequence[str]:
-    """The positions of a call: as declared, or Iceberg's and Hudi's, which begin with one name of a table."""
+    """The positions of a call: as declared, Presto's, or Iceberg's and Hudi's, which begin with one name of a table."""
     names = [argument.name for argument in declaration.arguments]
     arguments = call.arguments
-    if not declaration.takes_table or not arguments or arguments[0].name is not None or not _is_literal(arguments[0]):
+    if not declaration.takes_table or not arguments or arguments[0].name is not None or not is_literal(arguments[0]):
         return names
     first, connector = str(arguments[0].tokens[0].text), catalogs.connector(catalog)
     if "." in first:
         is_table = not connector.schema_exists(first)
     else:
         required = sum(argument.required for argument in declaration.arguments)
-        may_be = len(arguments) < required or not _is_literal(arguments[1])
+        may_be = len(arguments) < required or not is_literal(arguments[1])
         inside = session.schema is not None and session.catalog == catalog
         is_table = may_be and inside and connector.table(str(session.schema), first) is not None
     if not is_table:
-        return names
+        return presto_order(declaration, arguments, partial(_named, connector, arguments))
     order = declaration.iceberg_order
     leading = order if TABLE_ALIAS in order else (TABLE_ALIAS, *order)
     return [*leading, *(name for name in names[2:] if name not in leading)]
+
+
+def _named(connector: Connector, arguments: Sequence[CallArgument]) -> TableMetadata | None:
+    """The table of a schema and a name that are written plainly."""
+    if len(arguments) < 2 or not is_literal(arguments[1]):
+        return None
+    schema, name = (str(argument.tokens[0].text) for argument in arguments[:2])
+    return connector.table(schema, name) or connector.table(schema.lower(), name.lower())
 
 
 def _match_named(named: Sequence[CallArgument], declaration: ProcedureDeclaration) -> dict[str, CallArgument | str]:
@@ -174,12 +185,8 @@ def _name_parts(text: str, written: CallArgument) -> tuple[str, ...]:
     return tuple(name.text for name in names)
 
 
-def _is_literal(written: CallArgument) -> bool:
-    return len(written.tokens) == 1 and is_string(written.tokens[0])
-
-
 def _evaluate(argument: Argument, written: CallArgument, text: str, session: Session) -> Any:
-    if argument.type == "varchar" and _is_literal(written):  # as most are: its own value
+    if argument.type == "varchar" and is_literal(written):  # as most are: its own value
         return str(written.tokens[0].text)
     try:
         value = other_spelling(

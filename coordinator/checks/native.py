@@ -8,22 +8,24 @@ from dataclasses import dataclass
 
 from coordinator.checks.canonical_form import canonical_key
 from coordinator.checks.circuit_breaker import BreakerState
-from coordinator.checks.native_settings import Mode, NativeSettings, policy
+from coordinator.checks.native_settings import NativeSettings, Policy, policy
 from coordinator.checks.refusal_location import location_of
 from coordinator.checks.settings import parse_provider_settings
 from coordinator.checks.sidecar_client import SidecarClient, SidecarUnavailableError, refusal_error
 from coordinator.checks.verdict_cache import VerdictCache
-from coordinator.checks.worker_form import why_not_checked, worker_form
+from coordinator.checks.worker_form import is_procedure, why_not_checked, worker_form
 from shared.errors import ProcessionError
 from shared.plan.fragment import SimplePlanFragment, encode_fragment
 from shared.plan.nodes import PlanNode
 from shared.protocol.sidecar import Failure
-from shared.spi.plan_checker import PlanChecker, PrestoWarning, WarningCollector
+from shared.spi.plan_checker import NativeVerdict, PlanChecker, PrestoWarning, WarningCollector
 from shared.spi.session import Session
 
 _LOG = logging.getLogger(__name__)
 WARNING_REFUSED = (0x0519_0001, "NATIVE_PLAN_CHECKER_REFUSED")
 WARNING_UNAVAILABLE = (0x0519_0000, "NATIVE_PLAN_CHECKER_UNAVAILABLE")
+_ACCEPTED = NativeVerdict("accepted")
+_NOT_CHECKED = NativeVerdict("not_checked")
 
 
 class NativePlanCheckerProvider:
@@ -67,27 +69,34 @@ class NativePlanChecker:
 
     async def validate_fragment(self, fragment: SimplePlanFragment, session: Session, warn: WarningCollector) -> None:
         """Raises the sidecar's refusal, or its absence where that is told to count, by mode and policy."""
+        judged = await self.judge_fragment(fragment, session, warn)
+        if judged.vetoes and judged.error is not None:
+            raise judged.error
+
+    async def judge_fragment(
+        self, fragment: SimplePlanFragment, session: Session, warn: WarningCollector
+    ) -> NativeVerdict:
+        """What workers make of the fragment, whatever the mode; mode and policy say what that means."""
         chosen = policy(self._settings, session)
         if not chosen.enabled:
-            return
+            return _NOT_CHECKED
         if why_not_checked(fragment) is not None:
             self._stats.skipped += 1
-            return
+            return _NOT_CHECKED
         sent = worker_form(fragment)
         key = canonical_key(sent)
         if self._cache.is_accepted(key):
             self._stats.cache_hits += 1
-            return
+            return _ACCEPTED
         try:
             failure = await self._convert(sent)
         except SidecarUnavailableError as error:
-            self._unavailable(error, chosen.unavailable == "fail-open", warn)
-            return
+            return self._unavailable(error, chosen.unavailable == "fail-open", warn)
         if failure is None:
             self._cache.accept(key)
-            return
+            return _ACCEPTED
         self._stats.refused += 1
-        _refuse(refusal_error(failure, location_of(failure, fragment)), chosen.mode, fragment, session, warn)
+        return _refused(refusal_error(failure, location_of(failure, fragment)), chosen, fragment, session, warn)
 
     def stats(self) -> NativeStats:
         """A copy of the counters."""
@@ -110,21 +119,20 @@ class NativePlanChecker:
         answer = await self._client.post(encode_fragment(fragment))
         return answer.failure
 
-    def _unavailable(self, error: SidecarUnavailableError, fail_open: bool, warn: WarningCollector) -> None:
+    def _unavailable(self, error: SidecarUnavailableError, fail_open: bool, warn: WarningCollector) -> NativeVerdict:
         self._stats.unavailable += 1
         self._cache.clear()
-        if not fail_open:
-            raise error
-        warn(PrestoWarning(*WARNING_UNAVAILABLE, f"Not checked by native plan checker: {error.message}"))
+        if fail_open:
+            warn(PrestoWarning(*WARNING_UNAVAILABLE, f"Not checked by native plan checker: {error.message}"))
+        return NativeVerdict("undecided", error, vetoes=not fail_open)
 
 
-def _refuse(
-    error: ProcessionError, mode: Mode, fragment: SimplePlanFragment, session: Session, warn: WarningCollector
-) -> None:
-    match mode:
-        case "veto":
-            raise error
-        case "warn":
-            warn(PrestoWarning(*WARNING_REFUSED, error.wire_message))
-        case "log":
-            _LOG.warning("query %s fragment %s: %s", session.query_id, fragment.id, error.wire_message)
+def _refused(
+    error: ProcessionError, chosen: Policy, fragment: SimplePlanFragment, session: Session, warn: WarningCollector
+) -> NativeVerdict:
+    vetoes = chosen.mode == "veto" or (chosen.mode == "auto" and (chosen.native_workers or is_procedure(fragment.root)))
+    if chosen.mode == "log":
+        _LOG.warning("query %s fragment %s: %s", session.query_id, fragment.id, error.wire_message)
+    elif not vetoes:
+        warn(PrestoWarning(*WARNING_REFUSED, error.wire_message))
+    return NativeVerdict("refused", error, vetoes)

@@ -11,11 +11,12 @@ from coordinator.checks.settings import ProviderSettings, Seconds
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 
-Mode = Literal["veto", "warn", "log"]
+Mode = Literal["auto", "veto", "warn", "log"]
 Unavailable = Literal["fail-open", "fail-closed"]
 
 ENABLED_PROPERTY = "native_plan_checker_enabled"
 MODE_PROPERTY = "native_plan_checker_mode"
+NATIVE_WORKERS_PROPERTY = "native_execution_enabled"
 UNAVAILABLE_PROPERTY = "native_plan_checker_unavailable"
 
 
@@ -24,7 +25,7 @@ class NativeSettings(ProviderSettings):
 
     enabled: bool = Field(True, alias="native-plan-checker.plan-validation-enabled")
     sidecar_uri: str = Field(alias="native-plan-checker.sidecar-uri", pattern=r"https?://.+")
-    mode: Mode = Field("veto", alias="native-plan-checker.mode")
+    mode: Mode = Field("auto", alias="native-plan-checker.mode")
     unavailable: Unavailable = Field("fail-closed", alias="native-plan-checker.unavailable")
     request_timeout: Seconds = Field(10.0, alias="native-plan-checker.request-timeout", gt=0)
     connect_timeout: Seconds = Field(1.0, alias="native-plan-checker.connect-timeout", gt=0)
@@ -33,24 +34,30 @@ class NativeSettings(ProviderSettings):
     breaker_threshold: int = Field(5, alias="native-plan-checker.circuit-breaker.failures", ge=1)
     breaker_reset: Seconds = Field(5.0, alias="native-plan-checker.circuit-breaker.reset-interval", gt=0)
     cache_size: int = Field(10_000, alias="native-plan-checker.verdict-cache.max-entries", ge=0)
+    native_workers: bool = Field(False, alias="native-execution-enabled")
     cache_ttl: Seconds = Field(600.0, alias="native-plan-checker.verdict-cache.ttl", gt=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What holds for one statement: the file's settings under the session's."""
+    """What holds for one statement: the file's settings under the session's.
+
+    ``native_workers``: the statement's fragments go to native workers, and not to Spark.
+    """
 
     enabled: bool
     mode: Mode
+    native_workers: bool
     unavailable: Unavailable
 
 
 def policy(settings: NativeSettings, session: Session) -> Policy:
     """Raises INVALID_SESSION_PROPERTY for a value that is none of the allowed ones."""
     enabled = _chosen(session, ENABLED_PROPERTY, ("true", "false"), str(settings.enabled).lower())
-    mode = _chosen(session, MODE_PROPERTY, ("veto", "warn", "log"), settings.mode)
+    mode = _chosen(session, MODE_PROPERTY, ("auto", "veto", "warn", "log"), settings.mode)
     unavailable = _chosen(session, UNAVAILABLE_PROPERTY, ("fail-open", "fail-closed"), settings.unavailable)
-    return Policy(enabled == "true", mode, unavailable)  # type: ignore[arg-type]  # _chosen gives one of the allowed
+    native = _chosen(session, NATIVE_WORKERS_PROPERTY, ("true", "false"), str(settings.native_workers).lower())
+    return Policy(enabled == "true", mode, native == "true", unavailable)  # type: ignore[arg-type]  # _chosen gives one of the allowed
 
 
 def _chosen(session: Session, name: str, allowed: tuple[str, ...], default: str) -> str:

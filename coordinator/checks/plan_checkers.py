@@ -28,10 +28,11 @@ from coordinator.checks.built_in import (
     verify_projection_locality,
 )
 from coordinator.planner.planned_statement import PlannedStatement
+from coordinator.planner.session_properties import session_flag
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.fragment import SimplePlanFragment, SubPlan
 from shared.plan.nodes import PlanNode
-from shared.spi.plan_checker import PlanChecker, PrestoWarning, WarningCollector
+from shared.spi.plan_checker import NativeJudge, NativeVerdict, PlanChecker, PrestoWarning, WarningCollector
 from shared.spi.session import Session
 
 BuiltIn = tuple[str, Callable[[PlanNode], None]]
@@ -89,11 +90,15 @@ def _observe_nothing(_phase: str, _name: str, _seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FragmentVerdict:
-    """What the providers' checkers made of one fragment; ``error`` is None for an accepted one."""
+    """What the providers' checkers made of one fragment; ``error`` is None for an accepted one.
+
+    ``native``: whether native workers could run it, also where that is no reason to refuse it; None: nobody looked.
+    """
 
     fragment: SimplePlanFragment
     warnings: tuple[PrestoWarning, ...]
     error: ProcessionError | None
+    native: NativeVerdict | None = None
 
 
 class PlanCheckers:
@@ -110,7 +115,7 @@ class PlanCheckers:
 
     def validate_intermediate(self, plan: PlanNode, session: Session, warn: WarningCollector) -> None:
         """After planning, before optimization; raises the first checker's ProcessionError."""
-        native = session.properties.get("native_execution_enabled", "").lower() == "true"
+        native = session_flag(session, "native_execution_enabled")
         for name, check in _NATIVE_INTERMEDIATE if native else _INTERMEDIATE:
             self._run("INTERMEDIATE", name, partial(check, plan))
         for provider in self._providers:
@@ -134,14 +139,17 @@ class PlanCheckers:
     async def validate_fragments(
         self, subplan: SubPlan, session: Session, warn: WarningCollector, *, verified: bool = False
     ) -> None:
-        """All fragments at the same time; warnings and the error come in the order of the fragments.
+        """All fragments at the same time; warnings and the error come in the order of the fragments, equal ones once.
 
         Raises ProcessionError: the failure of the first fragment that failed, after which the rest is cancelled.
         """
+        told: set[PrestoWarning] = set()
         async with aclosing(self.fragment_verdicts(subplan, session, verified=verified)) as verdicts:
             async for verdict in verdicts:
                 for warning in verdict.warnings:
-                    warn(warning)
+                    if warning not in told:
+                        told.add(warning)
+                        warn(warning)
                 if verdict.error is not None:
                     raise verdict.error
 
@@ -184,10 +192,15 @@ class PlanCheckers:
     async def _validate_fragment(self, fragment: SimplePlanFragment, session: Session) -> FragmentVerdict:
         warnings: list[PrestoWarning] = []
         failure: ProcessionError | None = None
+        native: NativeVerdict | None = None
         for provider in self._providers:
             start = perf_counter()
             try:
-                await provider.validate_fragment(fragment, session, warnings.append)
+                if isinstance(provider, NativeJudge):
+                    native = await provider.judge_fragment(fragment, session, warnings.append)
+                    failure = native.error if native.vetoes else None
+                else:
+                    await provider.validate_fragment(fragment, session, warnings.append)
             except ProcessionError as error:
                 failure = error
             except Exception as error:  # a third party's checker may raise anything
@@ -196,7 +209,7 @@ class PlanCheckers:
                 self._observe("FRAGMENT", provider.name, perf_counter() - start)
             if failure is not None:
                 break
-        return FragmentVerdict(fragment, tuple(warnings), failure)
+        return FragmentVerdict(fragment, tuple(warnings), failure, native)
 
     def _run(self, phase: str, name: str, check: Callable[[], None]) -> None:
         start = perf_counter()

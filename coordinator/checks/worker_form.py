@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from coordinator.checks.fetch_as_join import fetch_as_join
 from coordinator.checks.offset_as_row_number import offset_as_row_number
+from coordinator.checks.storage_form import rewrites_stored_data, storage_form, stored_variable
 from shared.plan.blocks import encode_constant
 from shared.plan.expressions import Constant, RowExpression, Variable
 from shared.plan.fragment import SimplePlanFragment
@@ -51,12 +52,21 @@ def why_not_checked(fragment: SimplePlanFragment) -> str | None:
     return None
 
 
+def is_procedure(root: PlanNode) -> bool:
+    """Whether workers run a part of a CALL here."""
+    return any(isinstance(node, CallDistributedProcedureNode | DistributedMaintenanceNode) for node in walk(root))
+
+
 def worker_form(fragment: SimplePlanFragment) -> SimplePlanFragment:
     """The fragment with every writer as a projection of dummy constants, Fetch and OFFSET as what workers know.
 
     What a writer writes to is known only when it is scheduled, so no worker plan can be made of it; what it reads is
-    checked all the same. The coordinator starts look-ups, but what they read is checked as any scan is.
+    checked all the same. The coordinator starts look-ups, but what they read is checked as any scan is. What a
+    distributed procedure copies has the types of its storage.
     """
+    if rewrites_stored_data(fragment.root):
+        variables = tuple(map(stored_variable, fragment.variables))
+        fragment = replace(fragment, root=storage_form(fragment.root), variables=variables)
     root = rewrite_bottom_up(fragment.root, _runnable)
     return fragment if root is fragment.root else replace(fragment, root=root)
 

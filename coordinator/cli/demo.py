@@ -34,7 +34,7 @@ _ETC = {
     "config.properties": "spark.warm-up=true\nspark.driver-memory=1g\n",
     "node.properties": "node.environment=demo\nnode.id=demo\n",
     f"catalog/{CATALOG}.properties": "connector.name=iceberg\n",
-    "plan-checker-providers/native.properties": "plan-checker-provider.name=native\nnative-plan-checker.mode=veto\n",
+    "plan-checker-providers/native.properties": "plan-checker-provider.name=native\nnative-plan-checker.mode=auto\n",
 }
 
 

@@ -10,7 +10,7 @@ class GatewaySettings:
     """``rate`` pre-checks a second with a ``burst`` above it, ``max_concurrent`` at the same time.
 
     The targets name a place for a gateway: where accepted, refused and undecided statements go; an empty one leaves
-    the decision to the gateway.
+    the decision to the gateway. ``native_refused_target`` is for accepted ones that native workers could not run.
     """
 
     max_statement_length: int = 1_000_000
@@ -22,4 +22,5 @@ class GatewaySettings:
     batch_concurrency: int = 8
     accepted_target: str = ""
     refused_target: str = ""
+    native_refused_target: str = ""
     undecided_target: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from time import perf_counter
@@ -19,6 +19,9 @@ from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session
 
 Verdict = Literal["accepted", "refused", "not_checked"]
+
+NativeWord = Literal["accepted", "refused", "not_checked", "undecided"]
+_WORST_FIRST: tuple[NativeWord, ...] = ("refused", "undecided", "accepted", "not_checked")
 
 _UNDECIDED = frozenset(
     {
@@ -38,7 +41,10 @@ class Planner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CheckedFragment:
-    """One fragment's verdict; ``reason`` says why a fragment was not checked natively."""
+    """One fragment's verdict; ``reason`` says why a fragment was not checked natively.
+
+    It is refused also where only native workers could not run it, and the statement may run all the same.
+    """
 
     fragment_id: str
     verdict: Verdict
@@ -65,6 +71,8 @@ class StatementVerdict:
     error: ProcessionError | None = None
     resource_group: tuple[str, ...] = ()
     resource_group_state: str | None = None
+    native: NativeWord | None = None
+    """Whether native workers could run it, whatever the mode of the checker; None: there is none, or no plan."""
 
     @property
     def undecided(self) -> bool:
@@ -117,8 +125,9 @@ class StatementValidator:
             query_type=planned.query_type,
             inputs=planned.inputs,
             fragments=tuple(_checked(verdict) for verdict in verdicts),
-            warnings=planned.warnings + tuple(w for v in verdicts for w in v.warnings),
+            warnings=planned.warnings + tuple(dict.fromkeys(w for v in verdicts for w in v.warnings)),
             error=error,
+            native=_native(verdicts),
         )
 
     def _admission(
@@ -142,7 +151,16 @@ class StatementValidator:
 
 def _checked(verdict: FragmentVerdict) -> CheckedFragment:
     fragment_id = verdict.fragment.id
-    if verdict.error is not None:
-        return CheckedFragment(fragment_id, "refused", error=verdict.error)
+    error = verdict.error
+    if error is None and verdict.native is not None and verdict.native.verdict == "refused":
+        error = verdict.native.error
+    if error is not None:
+        return CheckedFragment(fragment_id, "refused", error=error)
     reason = why_not_checked(verdict.fragment)
     return CheckedFragment(fragment_id, "accepted" if reason is None else "not_checked", reason)
+
+
+def _native(verdicts: Sequence[FragmentVerdict]) -> NativeWord | None:
+    """The worst of the fragments' native verdicts."""
+    found = {verdict.native.verdict for verdict in verdicts if verdict.native is not None}
+    return next((word for word in _WORST_FIRST if word in found), None)

@@ -11,6 +11,7 @@ from coordinator.gateway.validator import CheckedFragment, StatementVerdict
 from shared.protocol.statement import Failure, WarningCode, WireWarning
 
 VERDICT_HEADER = "X-Procession-Verdict"
+NATIVE_HEADER = "X-Procession-Native-Verdict"
 ERROR_HEADER = "X-Procession-Error"
 TARGET_HEADER = "X-Procession-Target"
 GROUP_HEADER = "X-Procession-Resource-Group"
@@ -38,6 +39,7 @@ class WireVerdict(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     resourceGroupId: tuple[str, ...] | None = None
     resourceGroupState: str | None = None
     target: str | None = None
+    nativeVerdict: str | None = None
     fragments: tuple[WireFragment, ...] | msgspec.UnsetType = msgspec.UNSET
     warnings: tuple[WireWarning, ...] | msgspec.UnsetType = msgspec.UNSET
     error: Failure | None = None
@@ -55,6 +57,8 @@ def target(verdict: StatementVerdict, settings: GatewaySettings) -> str | None:
         "refused": settings.refused_target,
         "undecided": settings.undecided_target,
     }
+    if verdict.ok and verdict.native == "refused" and settings.native_refused_target:
+        return settings.native_refused_target
     return targets[word(verdict)] or None
 
 
@@ -63,6 +67,8 @@ def headers(verdict: StatementVerdict, settings: GatewaySettings) -> dict[str, s
     found = {VERDICT_HEADER: word(verdict), "Cache-Control": "no-store"}
     if verdict.error is not None:
         found[ERROR_HEADER] = verdict.error.code.name
+    if verdict.native is not None:
+        found[NATIVE_HEADER] = verdict.native
     if verdict.undecided:
         found["Retry-After"] = RETRY_AFTER_SECONDS
     where = target(verdict, settings)
@@ -95,6 +101,7 @@ def wire_verdict(
         resourceGroupId=verdict.resource_group or None,
         resourceGroupState=verdict.resource_group_state,
         target=target(verdict, settings),
+        nativeVerdict=verdict.native,
         fragments=tuple(_wire_fragment(f) for f in verdict.fragments) if planned else msgspec.UNSET,
         warnings=warnings if planned else msgspec.UNSET,
         error=wire_failure(verdict.error) if verdict.error is not None else None,

@@ -119,9 +119,10 @@ DECLARED: tuple[SessionProperty, ...] = (
     SessionProperty(
         "native_plan_checker_mode",
         "varchar",
-        "veto",
-        "What a refused fragment does: veto the query, warn, or log. The default is the checker's configuration",
-        ("VETO", "WARN", "LOG"),
+        "auto",
+        "What a refused fragment does: veto the statement, warn, log, or auto: veto procedures, and queries where "
+        "native workers run them. The default is the checker's configuration",
+        ("AUTO", "VETO", "WARN", "LOG"),
     ),
     SessionProperty(
         "native_plan_checker_unavailable",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol, runtime_checkable
 
+from shared.errors import ProcessionError
 from shared.plan.fragment import SimplePlanFragment
 from shared.plan.nodes import PlanNode
 from shared.spi.session import Session
@@ -38,6 +39,29 @@ class PlanChecker(Protocol):
 
     async def validate_fragment(self, fragment: SimplePlanFragment, session: Session, warn: WarningCollector) -> None:
         """For each fragment; fragments of one plan are checked concurrently."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NativeVerdict:
+    """Whether native workers could run a fragment, which is not whether the statement may run.
+
+    ``error`` says why not, for a refusal and where nobody could say (undecided); ``vetoes``: the statement ends by it.
+    """
+
+    verdict: Literal["accepted", "refused", "not_checked", "undecided"]
+    error: ProcessionError | None = None
+    vetoes: bool = False
+
+
+@runtime_checkable
+class NativeJudge(Protocol):
+    """A checker that knows what native workers can run; asked instead of ``validate_fragment``, which vetoes alike."""
+
+    async def judge_fragment(
+        self, fragment: SimplePlanFragment, session: Session, warn: WarningCollector
+    ) -> NativeVerdict:
+        """The verdict on one fragment; raises ProcessionError for what is no verdict, such as a wrong setting."""
         ...
 
 

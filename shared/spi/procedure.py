@@ -29,13 +29,17 @@ class ProcedureKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One declared argument; ``type`` is Presto type text, ``default`` the bound Python value when it is left out."""
+    """One declared argument; ``type`` is Presto type text, ``default`` the bound Python value when it is left out.
+
+    ``choices``: the texts that it may be, in small letters, where positions depend on that.
+    """
 
     name: str
     type: str
     doc: str
     required: bool = False
     default: Any = None
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,10 @@ class ProcedureDeclaration:
     iceberg_order: tuple[str, ...] = ()
     """The first arguments behind Iceberg's one dotted table name, where its procedure has another order; ``table`` is
     among them where that name does not come first."""
+
+    presto_order: tuple[str, ...] = ()
+    """The arguments behind schema and table_name in Presto's order, which counts where the third is a text that is
+    none of the choices of the argument declared there."""
 
     def output_of(self, arguments: Mapping[str, Any]) -> tuple[OutputColumn, ...]:
         """The result columns of a call with these bound arguments."""

@@ -47,7 +47,7 @@ def refusal(message: str | None = "no such thing", **fields: Any) -> tuple[int, 
 
 
 def checker(url: str, **options: Any) -> NativePlanChecker:
-    return NativePlanChecker(NativeSettings(sidecar_uri=url, **options))
+    return NativePlanChecker(NativeSettings(sidecar_uri=url, **({"mode": "veto"} | options)))
 
 
 async def check(native: NativePlanChecker, fragment: SimplePlanFragment, session: Session) -> list[PrestoWarning]:
@@ -257,7 +257,7 @@ async def test_wrong_session_value(fragment: SimplePlanFragment) -> None:
     with pytest.raises(ProcessionError) as caught:
         await check(checker(REFUSED_PORT), fragment, session)
     assert caught.value.code is ErrorCode.INVALID_SESSION_PROPERTY
-    assert caught.value.message == "native_plan_checker_mode must be one of veto, warn, log, got: loud"
+    assert caught.value.message == "native_plan_checker_mode must be one of auto, veto, warn, log, got: loud"
 
 
 async def test_unknown_error_codes_pass_through(sidecar: Any, fragment: SimplePlanFragment, session: Session) -> None:

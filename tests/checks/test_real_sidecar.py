@@ -60,7 +60,7 @@ async def sidecar_uri(anyio_backend: str) -> AsyncIterator[str]:
 async def test_real_velox_takes_tpch_and_what_it_refuses_names_the_reason(
     sidecar_uri: str, captured: list[dict[str, Any]], session: Session
 ) -> None:
-    native = NativePlanChecker(NativeSettings(sidecar_uri=sidecar_uri))
+    native = NativePlanChecker(NativeSettings(sidecar_uri=sidecar_uri, mode="veto"))
     refused: dict[str, str] = {}
     for entry in captured:
         if entry["mode"] != "native" or not re.fullmatch(r"q\d\d", entry["query"]):
@@ -95,7 +95,7 @@ def _filtered_scan(name: str) -> TableScanNode:
 async def test_columns_with_odd_names_may_be_filtered(
     sidecar_uri: str, make_fragment: Callable[..., SimplePlanFragment], session: Session
 ) -> None:
-    native = NativePlanChecker(NativeSettings(sidecar_uri=sidecar_uri))
+    native = NativePlanChecker(NativeSettings(sidecar_uri=sidecar_uri, mode="veto"))
     refused = {}
     signs = "\"'`;\\%:?*/[]$@|#,>(){}&!~^+=é日-_9"
     for sign in signs:
@@ -117,7 +117,7 @@ async def test_a_function_that_velox_does_not_have_is_located(
 
     spoiled = replace(fragment, root=rewrite_bottom_up(fragment.root, _spoil))
     assert spoiled.root is not fragment.root
-    native = NativePlanChecker(NativeSettings(sidecar_uri=sidecar_uri))
+    native = NativePlanChecker(NativeSettings(sidecar_uri=sidecar_uri, mode="veto"))
     with pytest.raises(ProcessionError) as caught:
         await native.validate_fragment(spoiled, session, print)
     await native.aclose()

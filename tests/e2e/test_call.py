@@ -71,6 +71,15 @@ def test_a_second_run_makes_no_snapshot(service: Service) -> None:
     assert table.refresh().metadata.current_snapshot_id == snapshot
 
 
+def test_a_filter_in_the_third_place(service: Service) -> None:
+    """The example of Presto's RFC: (schema, table, filter) by position."""
+    table = service.create("sample", [numbers(i * 100) for i in range(6)])
+    before = checksum(table)
+    assert service.execute("CALL iceberg.system.rewrite_data_files('db', 'sample', 'p = 5')")[0][0] == 0
+    assert service.execute("CALL iceberg.system.rewrite_data_files('db', 'sample', 'p = 1')")[0][:2] == [6, 1]
+    assert checksum(table) == before
+
+
 def test_explain_shows_the_shape_of_the_seed(service: Service) -> None:
     service.create("explained", [numbers(0)])
     call = "CALL iceberg.system.rewrite_data_files(schema => 'db', table_name => 'explained', filter => 'p = 1')"

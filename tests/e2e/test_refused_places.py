@@ -7,7 +7,12 @@ import pytest
 
 from tests.e2e.service import Service
 
-HEADERS = {"X-Presto-User": "tester", "X-Presto-Catalog": "tpch", "X-Presto-Schema": "tiny"}
+HEADERS = {
+    "X-Presto-User": "tester",
+    "X-Presto-Catalog": "tpch",
+    "X-Presto-Schema": "tiny",
+    "X-Presto-Session": "native_plan_checker_mode=veto",
+}
 
 # A @ stands before the part that is refused.
 BY_VELOX = {

@@ -2,7 +2,8 @@
 
 Source: ``PlanCheckerRouterPluginPrestoClient`` and the ``StatementClientV1`` that it uses (Presto, Apache 2.0). The
 router sends the statement behind ``EXPLAIN (TYPE …)`` with the session of the client's headers, reads all pages, and
-chooses the cluster of native workers when the last page has no error.
+chooses the cluster of native workers when the last page has no error. As docs/gateways.md says, the checker's mode is
+veto, here by the session.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ CLIENT = {
     "X-Presto-Client-Info": "a dashboard",
     "X-Presto-Language": "en-US",
     "X-Presto-Time-Zone": "Europe/Warsaw",
+    "X-Presto-Session": "native_plan_checker_mode=veto",
 }
 
 

@@ -36,7 +36,7 @@ REWRITE = ProcedureDeclaration(
     arguments=(
         Argument("schema", "varchar", "Schema of the table.", required=True),
         Argument("table_name", "varchar", "Name of the table.", required=True),
-        Argument("strategy", "varchar", "How.", default="binpack"),
+        Argument("strategy", "varchar", "How.", default="binpack", choices=("binpack", "sort")),
         Argument("sorted_by", "array(varchar)", "Order."),
         Argument("options", "map(varchar,varchar)", "Options.", default={}),
         Argument("filter", "varchar", "Which files."),
@@ -46,6 +46,7 @@ REWRITE = ProcedureDeclaration(
         OutputColumn("added_data_files_count", "integer", "Files written."),
     ),
     example="CALL iceberg.system.rewrite_data_files('db', 't')",
+    presto_order=("filter", "sorted_by", "options"),
 )
 ROLLBACK = ProcedureDeclaration(
     name="rollback_to_snapshot",

@@ -71,6 +71,30 @@ def test_a_dry_run_may_have_columns_of_its_own(plan: Plan, value: str, column: s
     assert plan(f"CALL {ROLLBACK}('db', 't', 1, {value})").columns == (Column(column, "bigint"),)
 
 
+@pytest.mark.parametrize(
+    ("written", "strategy", "filter_text", "sorted_by"),
+    [
+        ("'orderkey = 1'", "binpack", "orderkey = 1", None),
+        ("'orderkey = 1', ARRAY['orderkey']", "binpack", "orderkey = 1", ("orderkey",)),
+        ("'TRUE'", "binpack", "TRUE", None),
+        ("'sort', ARRAY['orderkey']", "sort", None, ("orderkey",)),
+        ("'sort', ARRAY['orderkey'], map(), 'orderkey = 1'", "sort", "orderkey = 1", ("orderkey",)),
+    ],
+)
+def test_a_third_text_that_is_no_strategy_is_a_filter(
+    plan: Plan, written: str, strategy: str, filter_text: str | None, sorted_by: tuple[str, ...] | None
+) -> None:
+    """As in Presto, whose order is schema, table_name, filter, sorted_by, options."""
+    arguments = bound(plan, f"CALL {REWRITE}('db', 'orders', {written})").arguments
+    assert (arguments["strategy"], arguments["filter"], arguments["sorted_by"]) == (strategy, filter_text, sorted_by)
+
+
+def test_a_wrong_filter_in_the_third_place_is_located(plan: Plan) -> None:
+    with pytest.raises(ProcessionError) as caught:
+        plan(f"CALL {REWRITE}('db', 'orders', 'orderkey = 1 AND nope = 2')")
+    assert caught.value.wire_message == "line 1:74: Column 'nope' cannot be resolved"
+
+
 def test_named_arguments_in_any_order_and_case(plan: Plan) -> None:
     text = (
         f"CALL {ROLLBACK}(SNAPSHOT_ID => CAST('7' AS bigint), \"Table_Name\" => 'T' || 'x', schema => 'db', "

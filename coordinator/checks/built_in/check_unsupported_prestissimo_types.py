@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coordinator.checks.built_in.failure import located
+from coordinator.checks.storage_form import rewrites_stored_data, storage_form
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import PlanNode
 from shared.plan.traversal import output_variables, walk
@@ -17,7 +18,12 @@ _UNSUPPORTED = {
 
 
 def check(plan: PlanNode) -> None:
-    """Raises NOT_SUPPORTED at the first variable of such a type, nested ones included."""
+    """Raises NOT_SUPPORTED at the first variable of such a type, nested ones included.
+
+    A distributed procedure copies stored values, which are of none.
+    """
+    if rewrites_stored_data(plan):
+        plan = storage_form(plan)
     for node in walk(plan):
         for variable in output_variables(node):
             problem = _problem(parse_type(variable.type))

@@ -71,6 +71,7 @@ DECLARATION = ProcedureDeclaration(
             "varchar",
             "How rows are laid out: binpack keeps their order, sort sorts them.",
             default="binpack",
+            choices=("binpack", "sort"),
         ),
         Argument(
             "sorted_by",
@@ -101,7 +102,9 @@ DECLARATION = ProcedureDeclaration(
     "max-output-size; copy-row-groups=false always decodes. Iceberg's own procedure does the rewrite through Spark, "
     "with the same columns, for columns of types that our kernels do not write (variant), and "
     "Avro and ORC files. Sorting by columns must keep the table's own sort order. "
-    "A call with nothing to do makes no snapshot.",
+    "A call with nothing to do makes no snapshot. By position, a third text that is no strategy is taken as in Presto: "
+    "(schema, table_name, filter, sorted_by, options).",
+    presto_order=("filter", "sorted_by", "options"),
     dry_run_output=dry_run.COLUMNS,
 )
 
