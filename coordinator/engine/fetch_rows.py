@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from coordinator.engine.row_lists import RowList, gather, row_list
 from coordinator.engine.spark.kernels import lookup
 from coordinator.engine.spark.kernels.errors import KernelError
 from coordinator.engine.spark.kernels.ranges import Traffic
+from coordinator.engine.wide_rows import MOST_HELD, KeptRows, TooLargeError, keep_rows, piece_of, pieces
 from coordinator.planner.planned_statement import ComputeColumns, FetchRows, RunOnSpark
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import LookUpNode
@@ -113,27 +114,56 @@ def _rows(work: RunOnSpark, most: int, execution: _Progress, spark: SparkReads, 
     return pa.Table.from_batches(batches) if count else pa.table({})
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What one look-up gave: its rows, as a table or, where that would be large, on disk."""
+
+    node: LookUpNode
+    rows: RowList
+    table: Any
+
+
 def _second_pass(
     work: FetchRows, first: Any, execution: _Progress, spark: SparkReads, catalogs: Catalogs
 ) -> Iterator[pa.RecordBatch]:
-    """The result's rows; a list of them is complete before the first is given out."""
+    """The result's rows; all have been read before the first is given out."""
     if first.num_rows == 0:
         return
     columns = dict(zip(work.columns, first.columns, strict=True))
-    found: dict[str, list[tuple[RowList, Any]]] = {}
+    found: list[_Found] = []
     traffic = Traffic()
     for node in work.look_ups:
         execution.check_cancelled()
         position = node.rowPosition
         rows = row_list(columns[position.rowSource.name], columns[position.refColumns[0].name])
-        table = _look_up(node, rows, execution, spark, catalogs, traffic)
-        for variable in node.outputVariables:
-            found.setdefault(variable.name, []).append((rows, table.column(_column_id(node, variable.key))))
+        found.append(_Found(node, rows, _look_up(node, rows, execution, spark, catalogs, traffic)))
     execution.fetched(traffic, first.num_rows)
-    for name, parts in found.items():
-        columns[name] = gather(parts, columns.get(name))
+    kept = [one.table for one in found if isinstance(one.table, KeptRows)]
+    for start, length in pieces(first.num_rows, kept):
+        execution.check_cancelled()
+        early = {name: column.slice(start, length) for name, column in columns.items()}
+        yield from _piece(work, early, found, (start, length), execution, spark)
+
+
+def _piece(
+    work: FetchRows,
+    early: dict[str, Any],
+    found: Sequence[_Found],
+    at: tuple[int, int],
+    execution: _Progress,
+    spark: SparkReads,
+) -> Iterator[pa.RecordBatch]:
+    """Some rows of the result, ``at`` a row for a number of rows, whose columns of the first pass are ``early``."""
+    late: dict[str, list[tuple[RowList, Any]]] = {}
+    for one in found:
+        rows, table = piece_of(one.rows, one.table, *at)
+        for variable in one.node.outputVariables:
+            late.setdefault(variable.name, []).append((rows, table.column(_column_id(one.node, variable.key))))
+    columns = dict(early)
+    for name, parts in late.items():
+        columns[name] = gather(parts, early.get(name))
     if work.computed is not None:
-        columns |= _compute(work.computed, columns, first.num_rows, execution, spark)
+        columns |= _compute(work.computed, columns, at[1], execution, spark)
     result = pa.table([columns[name] for name in work.output], names=[str(i) for i in range(len(work.output))])
     yield from result.to_batches(max_chunksize=_BATCH_ROWS)
 
@@ -169,15 +199,27 @@ def _look_up(
     rows = replace(rows, files=[(template.paths[source], positions) for source, positions in rows.files])
     try:
         if rows.count <= _COORDINATOR_ROWS:
-            return _here(template.common, rows, traffic)
+            return _held_or_kept(template.common, rows, execution, traffic)
+        found = lookup.portions(lookup.task_of(lookup.payload(template.common, rows.files, 0)), traffic)
+        if sum(portion.size for portion in found) > MOST_HELD * 4:
+            return keep_rows(template.common, rows, traffic, execution.check_cancelled)
         few = sum(len(positions) for _, positions in rows.files if len(positions) <= _SCANNED_ROWS)
         long = _SCANNED_ROWS if few <= _COORDINATOR_ROWS else 0
         execution.scanned += sum(len(positions) > long for _, positions in rows.files)
         return _by_file(template.common, rows, long, spark.workers(execution), traffic)
+    except TooLargeError as error:
+        raise PositionsUnusableError(str(error)) from error
     except KernelError as error:
         raise _failure(error.name, error.message, template.snapshot_id) from error
     except ProcessionError as error:
         raise _failure(error.code.name, error.message, template.snapshot_id, error) from error
+
+
+def _held_or_kept(common: Any, rows: RowList, execution: _Progress, traffic: Traffic) -> Any:
+    try:
+        return lookup.read_rows(lookup.task_of(lookup.payload(common, rows.files, 0)), traffic, MOST_HELD)
+    except lookup.TooWideError:
+        return keep_rows(common, rows, traffic, execution.check_cancelled)
 
 
 def _here(common: Any, rows: RowList, traffic: Traffic) -> Any:

@@ -7,7 +7,7 @@ Iceberg: the data file and the row's number in it, in the pinned snapshot. A sou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -21,7 +21,8 @@ class RowPositionDescriptor:
 
     ``row_source`` says where a row is, ``ref_columns`` which row it is there; both are columns that the engine's
     reader knows. ``deferrable`` are the columns (by the scan's column handles' names) that a look-up can read.
-    ``row_count`` and ``size_bytes`` are the table's, None when unknown.
+    ``row_count`` and ``size_bytes`` (as stored) are the table's, None when unknown. ``decoded_bytes`` tells what some
+    columns of ``deferrable`` are once they are read, None when unknown; asking may read a few footers.
     """
 
     row_source: ColumnMetadata
@@ -29,6 +30,7 @@ class RowPositionDescriptor:
     deferrable: frozenset[str]
     row_count: int | None = None
     size_bytes: int | None = None
+    decoded_bytes: Callable[[Collection[str]], int | None] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from coordinator.connectors.iceberg.snapshots.time_travel import snapshot_of
 from coordinator.connectors.iceberg.statistics.analysis import ANALYZE_PROPERTIES, analyze
 from coordinator.connectors.iceberg.statistics.column_ranges import ColumnRanges
 from coordinator.connectors.iceberg.statistics.columns import table_statistics
+from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables import ddl, writing
 from coordinator.connectors.iceberg.tables.definitions import schema_definition, table_definition
@@ -48,6 +49,7 @@ class IcebergConnector:
         self.tables_of = TableCatalog(self.settings)
         self.journal = Journal(self.settings.journal_file)
         self._bounds = ColumnRanges(self.tables_of)
+        self._decoded = DecodedSizes()
         self._descriptions = Descriptions(catalog)
         self._procedures: tuple[Procedure, ...] | None = None
 
@@ -152,7 +154,7 @@ class IcebergConnector:
         return writing.write(self.tables_of, write, context)
 
     def row_position(self, scan: TableScanNode) -> RowPositionDescriptor | str:
-        return row_position(self.tables_of, scan)
+        return row_position(self.tables_of, self._decoded, scan)
 
     def look_up(
         self, table: TableHandle, columns: Sequence[Mapping[str, Any]], sources: Sequence[int | str]

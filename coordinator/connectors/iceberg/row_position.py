@@ -38,6 +38,7 @@ from pyiceberg.types import (
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.manifests.live_files import read_live
+from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.connector import ColumnMetadata
@@ -90,7 +91,7 @@ def row_lineage(table: Table) -> tuple[ColumnMetadata, ...]:
     return tuple(c for c in _LINEAGE if c.name not in own) if table.format_version >= 3 else ()
 
 
-def row_position(catalog: TableCatalog, scan: TableScanNode) -> RowPositionDescriptor | str:
+def row_position(catalog: TableCatalog, decoded: DecodedSizes, scan: TableScanNode) -> RowPositionDescriptor | str:
     """The position of a scan's rows, or why there is none."""
     handle = scan.table.connectorHandle
     inner = handle.get("icebergTableName", {"tableName": handle.get("tableName"), "tableType": "SYSTEM"})
@@ -121,6 +122,7 @@ def row_position(catalog: TableCatalog, scan: TableScanNode) -> RowPositionDescr
         deferrable=frozenset(deferrable),
         row_count=_number(totals.get("total-records")),
         size_bytes=_number(totals.get("total-files-size")),
+        decoded_bytes=lambda names: decoded.of(table, snapshot, [f["id"] for f in fields if f["name"] in names]),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import grpc
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PythonException
 
 from shared.errors import ErrorCode, ProcessionError
 
@@ -41,15 +41,27 @@ def spark_gone(detail: str) -> ProcessionError:
 
 
 def session_gone(error: Exception) -> bool:
-    """Whether the server has closed or forgotten the session; what users raise may hold the same words further on."""
-    first = _CONDITION.search(str(error))
-    return first is not None and first[1].startswith(("INVALID_HANDLE.SESSION", "NO_ACTIVE_SESSION"))
+    """Whether the server has closed or forgotten the session."""
+    return _condition(error).startswith(("INVALID_HANDLE.SESSION", "NO_ACTIVE_SESSION"))
 
 
 def is_useless(error: Exception) -> bool:
     """Whether ``error`` says that the server's engine has stopped while the server itself lives on."""
-    users = isinstance(error, PySparkException) and error.getCondition() == "USER_RAISED_EXCEPTION"
-    return not users and _STOPPED.search(str(error)) is not None
+    return not _quotes_users(error) and _STOPPED.search(str(error)) is not None
+
+
+def _condition(error: Exception) -> str:
+    """What Spark calls the failure, empty where it does not say. Texts of users may hold other names further on."""
+    declared = error.getCondition() if isinstance(error, PySparkException) else None
+    if declared is not None or isinstance(error, PythonException):
+        return declared or ""
+    first = _CONDITION.search(str(error))
+    return "" if first is None else first[1]
+
+
+def _quotes_users(error: Exception) -> bool:
+    """Whether the text repeats what a statement or its data say: nothing may be concluded from its words."""
+    return _users(_condition(error).partition(".")[0], "") is not None
 
 
 def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
@@ -57,7 +69,11 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
     if isinstance(error, ProcessionError):
         return error
     text = _without_stack(str(error))
-    if "OPERATION_CANCELED" in text:
+    condition = _condition(error)
+    users = _users(condition.partition(".")[0], _first_line(text))
+    if users is not None:
+        return ProcessionError(*users)
+    if condition == "OPERATION_CANCELED":
         return ProcessionError(ErrorCode.USER_CANCELED, "Query was canceled")
     if not server_alive:
         return spark_gone("it ended while the statement ran")
@@ -70,10 +86,6 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
         return spark_gone("it no longer knows this session")
     if isinstance(error, grpc.RpcError) and getattr(error, "code", lambda: None)() in _GONE:
         return spark_gone(_first_line(getattr(error, "details", lambda: "")() or "connection lost"))
-    condition = error.getCondition() if isinstance(error, PySparkException) else None
-    users = None if condition is None else _users(condition.partition(".")[0], _first_line(text))
-    if users is not None:
-        return ProcessionError(*users)
     if "No space left on device" in text:
         return ProcessionError(ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk")
     return _lost(error, text) or _failed(error, text)

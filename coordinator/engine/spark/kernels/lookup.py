@@ -8,15 +8,17 @@ from __future__ import annotations
 import base64
 import json
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from .decoded import Decoded, chunk_bytes, of_group
 from .errors import KernelError, reading
 from .footer import read_footer
 from .mapping import with_ids
@@ -79,8 +81,76 @@ def look_up(raw: bytes) -> bytes:
     return bytes(sink.getvalue())
 
 
-def read_rows(task: LookUpTask, traffic: Traffic) -> Any:
-    """The rows of a task as an Arrow table with one column a field, in the task's order. Raises KernelError."""
+class TooWideError(Exception):
+    """Rows that are more bytes than the caller takes at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Neighbouring rows of one file: bytes of the rows themselves, and of the pages that are decoded for them."""
+
+    path: str
+    rows: Rows
+    size: int
+    pages: int
+
+
+def portions(task: LookUpTask, traffic: Traffic) -> list[Portion]:
+    """The rows of a task, in its order, by the pages that hold them, as far as footers tell. Raises KernelError."""
+    with ThreadPoolExecutor(_THREADS) as files, ThreadPoolExecutor(_THREADS) as requests:
+
+        def of_file(file: tuple[str, Rows]) -> list[Portion]:
+            path, rows = file
+            with RangeReader(path, task.storage, requests, traffic) as source, reading(path):
+                index = _open(source, path)
+                return [p for found in _wanted_groups(index, task, path, rows, source) for p in _by_page(path, *found)]
+
+        return [portion for found in files.map(of_file, task.files) for portion in found]
+
+
+def _wanted_groups(
+    index: FileIndex, task: LookUpTask, path: str, rows: Rows, source: RangeReader
+) -> Iterator[tuple[Decoded, Rows, int]]:
+    """The decoded size of each row group with wanted rows, these rows, and the number of its first row."""
+    found = _columns_by_id(index, task, path)
+    leaves = [leaf for field in task.fields if field["id"] in found for leaf in found[field["id"]].leaves]
+    groups = np.searchsorted(index.starts, rows, side="right") - 1
+    for group in np.unique(groups).tolist():
+        decoded = of_group(index.groups[group], leaves)
+        if not source.seeks and any(index_range(index.groups[group][1][1][1][leaf]) is None for leaf in leaves):
+            decoded = replace(decoded, page=decoded.size)  # nothing tells where its pages are
+        yield decoded, rows[groups == group], int(index.starts[group])
+
+
+def _by_page(path: str, decoded: Decoded, rows: Rows, start: int) -> list[Portion]:
+    of_page = max(1, round(decoded.rows * decoded.page / max(1, decoded.size)))
+    cuts = np.flatnonzero(np.diff((rows - start) // of_page)) + 1
+    width = decoded.size / max(1, decoded.rows)
+    return [Portion(path, part, round(width * len(part)), decoded.page) for part in np.split(rows, cuts)]
+
+
+class _Budget:
+    """Bytes that may still be decoded for one caller; files are opened side by side."""
+
+    def __init__(self, most: int) -> None:
+        self._most = self._left = most
+        self._lock = threading.Lock()
+
+    def take(self, groups: Iterator[tuple[Decoded, Rows, int]]) -> None:
+        """Raises TooWideError."""
+        found = [(d, len(rows)) for d, rows, _ in groups]
+        with self._lock:
+            self._left -= sum(d.size * count // max(1, d.rows) for d, count in found)
+            if self._left < 0 or any(d.page > self._most for d, _ in found):
+                raise TooWideError
+
+
+def read_rows(task: LookUpTask, traffic: Traffic, most_bytes: int | None = None) -> Any:
+    """The rows of a task as an Arrow table with one column a field, in the task's order.
+
+    Raises KernelError, and TooWideError when footers tell of more than ``most_bytes``.
+    """
+    budget = None if most_bytes is None else _Budget(most_bytes)
     with (
         ThreadPoolExecutor(_THREADS) as files,
         ThreadPoolExecutor(_THREADS) as requests,
@@ -88,7 +158,7 @@ def read_rows(task: LookUpTask, traffic: Traffic) -> Any:
     ):
 
         def read(file: tuple[str, Rows]) -> list[list[Any]]:
-            return list(_read_file(task, file[0], file[1], _Pools(requests, decoders), traffic))
+            return list(_read_file(task, file[0], file[1], _Pools(requests, decoders), traffic, budget))
 
         batches = [arrays for file in files.map(read, task.files) for arrays in file]
     if not batches:
@@ -109,12 +179,16 @@ class _Pools:
     decoders: ThreadPoolExecutor
 
 
-def _read_file(task: LookUpTask, path: str, rows: Rows, pools: _Pools, traffic: Traffic) -> Iterator[list[Any]]:
+def _read_file(
+    task: LookUpTask, path: str, rows: Rows, pools: _Pools, traffic: Traffic, budget: _Budget | None
+) -> Iterator[list[Any]]:
     """One list of arrays, one a field, for each run of row groups."""
     with RangeReader(path, task.storage, pools.requests, traffic) as source, reading(path):
         index = _open(source, path)
         if len(rows) and int(rows[-1]) >= int(index.starts[-1]):
             raise KernelError("ICEBERG_BAD_DATA", f"File has no row {rows[-1]}: {path}")
+        if budget is not None:
+            budget.take(_wanted_groups(index, task, path, rows, source))
         found = _columns_by_id(index, task, path)
         wanted = [found.get(field["id"]) for field in task.fields]
         for groups in _runs(index, rows, [column for column in wanted if column is not None]):
@@ -202,7 +276,8 @@ def _read_indexes(
     found = dict(zip(ranges, source.read(list(ranges.values())), strict=True))
     for g, leaf, column in missing:
         key, chunk, pages = (g, leaf), chunks[g, leaf], None
-        if key not in found and source.seeks and counts[g] <= _WALKED_ROWS and not any(column.repeated):
+        few = counts[g] <= _WALKED_ROWS or chunk_bytes(chunk) > _BYTES_AT_ONCE
+        if key not in found and source.seeks and few and not any(column.repeated):
             pages = walked(source, chunk, int(index.groups[g][3][1]))
         index.pages[key] = pages or pages_of(chunk, found.get(key))
 

@@ -19,7 +19,7 @@ _HEADER = 512
 """Bytes read for a header at first; the statistics in it may make it longer."""
 _LONGEST_HEADER = 64 << 10
 LEAST_CHUNK = 64 << 10
-"""Smaller chunks are read and decoded sooner than walked."""
+"""Smaller chunks, once decompressed, are read and decoded sooner than walked."""
 
 
 class Source(Protocol):
@@ -29,7 +29,7 @@ class Source(Protocol):
 def walked(source: Source, chunk: Struct, rows: int) -> Pages | None:
     """The pages of a flat column's chunk of ``rows`` rows; None when its headers do not add up."""
     start, end = chunk_range(chunk)
-    if end - start < LEAST_CHUNK:
+    if max(end - start, column_meta(chunk)[6][1]) < LEAST_CHUNK:
         return None
     dictionary: Range | None = None
     ranges: list[Range] = []

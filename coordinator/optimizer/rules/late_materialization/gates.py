@@ -13,7 +13,7 @@ from coordinator.optimizer.rules.late_materialization.rewriter import Deferral
 from coordinator.planner.session_properties import session_flag, session_value
 from shared.plan import nodes
 from shared.plan.nodes import PlanNode
-from shared.plan.traversal import sources, walk
+from shared.plan.traversal import sources, variable_of_key, walk
 from shared.plan.types import parse_type
 from shared.spi.session import Session
 from shared.units import format_data_size, parse_data_size
@@ -25,6 +25,8 @@ SWITCH = "enable_global_late_materialization"
 _MOST_SHARE = 0.5
 """Of the scanned rows, where no LIMIT says how many are left: the engine itself stops when it finds too many."""
 _MOST_SHARE_OF_SMALL = 0.2
+_USUAL_COMPRESSION = 4
+"""Bytes of columns for each that is stored: sizes of tables are judged as they are stored."""
 _LARGE = 8
 """Times the smallest table: a first pass in vain takes no noticeable part of reading a large table."""
 
@@ -75,7 +77,7 @@ def reason_against(
     if not settings.cost_based:
         return None
     least = settings.min_table_size
-    if all((d.descriptor.size_bytes or least) < least for d in deferrals):
+    if all(_to_read(d, least) < least for d in deferrals):
         return f"no table has {format_data_size(least)} to read"
     chains, most = [_chain(root, deferral.scan) for deferral in deferrals], most_rows(root)
     if most is not None and any(_limit_pays(chain) for chain in chains):
@@ -85,8 +87,27 @@ def reason_against(
         if any(selective(node.predicate, known) for chain in chains for node in chain if _is_filter(node)):
             return None
         return "the scan stops at the LIMIT by itself"
-    large = any((d.descriptor.size_bytes or _LARGE * least) >= _LARGE * least for d in deferrals)
+    large = any(_to_read(d, _LARGE * least) >= _LARGE * least for d in deferrals)
     return _against_unlimited(chains, known, _MOST_SHARE if large else _MOST_SHARE_OF_SMALL)
+
+
+def _to_read(deferral: Deferral, enough: int) -> int:
+    """Bytes that reading at once would take, as if stored in the usual way; ``enough`` when nothing is known.
+
+    What compresses far better than usual is judged by what it is once it is read.
+    """
+    stored, asked = deferral.descriptor.size_bytes or enough, deferral.descriptor.decoded_bytes
+    if stored >= enough or asked is None:
+        return stored
+    columns = _columns(deferral.scan)
+    decoded = asked({columns[name] for name in deferral.names}) or 0
+    return max(stored, decoded // _USUAL_COMPRESSION)
+
+
+def _columns(scan: nodes.TableScanNode) -> dict[str, str]:
+    """Names of the table's columns by variable."""
+    handles = {variable_of_key(key).name: handle for key, handle in scan.assignments.items()}
+    return {name: str(handle.get("columnIdentity", {}).get("name", name)) for name, handle in handles.items()}
 
 
 _REDUCING = (nodes.TopNNode, nodes.LimitNode, nodes.FilterNode, nodes.JoinNode, nodes.SemiJoinNode, nodes.SampleNode)

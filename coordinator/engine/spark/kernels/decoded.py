@@ -1,0 +1,53 @@
+"""How many bytes columns are once decoded, from Parquet footers: text of a megabyte may be stored in a hundred bytes.
+
+Source: parquet.thrift, ColumnMetaData and SizeStatistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .footer import column_meta
+from .thrift import Struct
+
+_DATA_PAGES = (0, 3)
+_BYTE_ARRAY = 6
+_WIDTHS = {1: 4, 2: 8, 3: 12, 4: 4, 5: 8}
+"""Of physical types: INT32, INT64, INT96, FLOAT, DOUBLE."""
+_OFFSET = 4
+"""Of a text in an Arrow array."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Of some column chunks of one row group: all bytes, and those of one page of each of them, on average."""
+
+    rows: int
+    size: int
+    page: int
+
+
+def chunk_bytes(chunk: Struct) -> int:
+    """A column chunk decoded. Texts of a dictionary count as often as they occur only where the writer says so."""
+    meta = column_meta(chunk)
+    physical, values, stored = meta[1][1], meta[5][1], meta[6][1]
+    if physical != _BYTE_ARRAY:
+        return int(values * _WIDTHS.get(physical, 0)) or int(stored)
+    told = meta[16][1] if 16 in meta else {}
+    return int(max(told[1][1], 0) + values * _OFFSET) if 1 in told else int(max(stored, meta[7][1]))
+
+
+def of_group(group: Struct, leaves: Sequence[int]) -> Decoded:
+    """The chunks ``leaves`` of a row group together."""
+    chunks = [group[1][1][1][leaf] for leaf in leaves]
+    sizes = [chunk_bytes(chunk) for chunk in chunks]
+    pages = sum(-(-size // _pages(chunk)) for size, chunk in zip(sizes, chunks, strict=True))
+    return Decoded(int(group[3][1]), sum(sizes), pages)
+
+
+def _pages(chunk: Struct) -> int:
+    """Data pages of a chunk; 1 where the footer does not tell."""
+    meta = column_meta(chunk)
+    told = [s for s in meta[13][1][1] if s[1][1] in _DATA_PAGES] if 13 in meta else []
+    return max(1, sum(int(s[3][1]) for s in told))

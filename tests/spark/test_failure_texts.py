@@ -1,0 +1,93 @@
+"""Failures of Spark are told apart by what Spark calls them, never by words that a statement put there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.errors.exceptions.connect import PythonException, SparkConnectGrpcException, UnknownException
+
+from coordinator.engine.spark.engine import SparkEngine
+from coordinator.engine.spark.failures import is_useless, map_failure, session_gone
+from shared.errors import ErrorCode, ProcessionError
+
+WORDS = [
+    "OPERATION_CANCELED",
+    "[OPERATION_CANCELED] Operation has been canceled.",
+    "[INVALID_HANDLE.SESSION_CLOSED] The handle is invalid.",
+    "Cannot call methods on a stopped SparkContext",
+    "KernelError: DIVISION_BY_ZERO: no",
+    "UNAVAILABLE",
+    "DEADLINE_EXCEEDED",
+    "Connection reset by peer",
+    "No space left on device",
+]
+
+
+def of_spark(condition: str, text: str) -> Exception:
+    told = f"[{condition}] {text} SQLSTATE: P0001"
+    return SparkConnectGrpcException(told, errorClass=condition, messageParameters={})
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_what_users_raise_is_their_own(words: str) -> None:
+    error = of_spark("USER_RAISED_EXCEPTION", words)
+    failure = map_failure(error, server_alive=True)
+    assert (failure.code.name, failure.message, failure.retriable) == ("GENERIC_USER_ERROR", words, False)
+    assert not is_useless(error)
+    assert not session_gone(error)
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_what_users_cast_is_their_own(words: str) -> None:
+    quoted = f'The value \'{words}\' of the type "STRING" cannot be cast to "BIGINT" because it is malformed.'
+    error = of_spark("CAST_INVALID_INPUT", quoted)
+    failure = map_failure(error, server_alive=True)
+    assert (failure.code.name, failure.retriable) == ("INVALID_CAST_ARGUMENT", False)
+    assert words in failure.message
+    assert not is_useless(error)
+
+
+def test_what_python_raises_names_no_condition() -> None:
+    error = PythonException(
+        "\n  An exception was thrown from the Python worker.\nValueError: [OPERATION_CANCELED] mine"
+    )
+    failure = map_failure(error, server_alive=True)
+    assert (failure.code.name, failure.message) == ("REMOTE_TASK_ERROR", "Spark failed: [OPERATION_CANCELED] mine")
+    assert not session_gone(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        of_spark("OPERATION_CANCELED", "Operation has been canceled."),
+        UnknownException(
+            "[OPERATION_CANCELED] Operation has been canceled.", reason="org.apache.spark.SparkSQLException"
+        ),
+    ],
+)
+def test_a_cancelled_operation_is_one(error: Exception) -> None:
+    assert map_failure(error, server_alive=True).code.name == "USER_CANCELED"
+
+
+def test_a_session_that_is_gone_is_one() -> None:
+    error = of_spark("INVALID_HANDLE.SESSION_CLOSED", "The handle 1 is invalid. Session was closed.")
+    assert session_gone(error)
+    assert map_failure(error, server_alive=True).retriable
+
+
+def test_a_stopped_engine_is_one() -> None:
+    error = UnknownException("Cannot call methods on a stopped SparkContext.", reason="java.lang.IllegalStateException")
+    assert is_useless(error)
+    assert map_failure(error, server_alive=True).code.name == "REMOTE_HOST_GONE"
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["OPERATION_CANCELED", "Cannot call methods on a stopped SparkContext"])
+def test_a_real_statement_that_raises_such_words(words: str, engine: SparkEngine, execution: Any) -> None:
+    with pytest.raises(ProcessionError, match=f"^{words}$") as caught:
+        list(engine.run(f"SELECT raise_error('{words}') FROM range(3)", execution))
+    assert caught.value.code is ErrorCode.GENERIC_USER_ERROR
+    assert not caught.value.retriable
+    assert engine.alive
