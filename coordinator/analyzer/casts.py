@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coordinator.analyzer.types import INTEGERS, NUMERIC
+from coordinator.analyzer.types import DOUBLE, INTEGERS, NUMERIC
 from shared.plan.types import Type
 
 _TEXT = ("varchar", "char")
@@ -31,10 +31,12 @@ _CASTS: dict[str, tuple[str, ...]] = {
     "varbinary": ("hyperloglog", "uuid", "ipaddress", "tdigest", "qdigest", "khyperloglog", "setdigest"),
     "interval day to second": ("varchar",),
     "interval year to month": ("varchar",),
-    "hyperloglog": ("varbinary",),
+    "hyperloglog": ("varbinary", "p4hyperloglog"),
+    "p4hyperloglog": ("hyperloglog",),
     "tdigest": ("varbinary",),
     "qdigest": ("varbinary",),
 }
+_DOUBLES = Type("tdigest", (DOUBLE,))
 
 
 def can_cast(source: Type, target: Type) -> bool:
@@ -47,6 +49,8 @@ def can_cast(source: Type, target: Type) -> bool:
         return all(can_cast(s, t) for s, t in zip(source.arguments, target.arguments, strict=True))
     if source.base == target.base:
         return True
+    if "tdigest" in (source.base, target.base) and _DOUBLES not in (source, target):
+        return False
     if source.base in ("uuid", "ipaddress", "ipprefix") and target.base == "varchar":
         return not target.numbers
     return target.base in _CASTS.get(source.base, ())

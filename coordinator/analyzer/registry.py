@@ -54,7 +54,7 @@ _ORDERED = frozenset(
 
 _SUMMED = (*INTEGERS, "real", "double", "unknown")
 """What map_union_sum adds up: numbers, but no decimals."""
-_SKETCHES = ("qdigest_agg", "tdigest_agg", "sketch_kll", "sketch_kll_with_k")
+_SKETCHES = ("sketch_kll", "sketch_kll_with_k")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,25 @@ HIDDEN = frozenset(["at_timezone", "create_hll", "max_data_size_for_stats", "sum
 """Functions that can be called and that SHOW FUNCTIONS leaves out."""
 
 
-_OF_TDIGESTS = (
-    ("value_at_quantile", "double", "double"),
-    ("values_at_quantiles", "array(double)", "array(double)"),
+_TDIGEST = "tdigest(double)"
+_PARTS = (
+    "row(centroid_means array(double), centroid_weights array(integer), compression double, min double, max double, "
+    "sum double, count bigint)"
 )
+_OF_TDIGESTS = (
+    ("value_at_quantile", "scalar", "double", (_TDIGEST, "double")),
+    ("values_at_quantiles", "scalar", "array(double)", (_TDIGEST, "array(double)")),
+    ("quantile_at_value", "scalar", "double", (_TDIGEST, "double")),
+    ("quantiles_at_values", "scalar", "array(double)", (_TDIGEST, "array(double)")),
+    ("scale_tdigest", "scalar", _TDIGEST, (_TDIGEST, "double")),
+    ("trimmed_mean", "scalar", "double", (_TDIGEST, "double", "double")),
+    ("merge_tdigest", "scalar", _TDIGEST, (f"array({_TDIGEST})",)),
+    ("destructure_tdigest", "scalar", _PARTS, (_TDIGEST,)),
+    ("construct_tdigest", "scalar", _TDIGEST,
+     ("array(double)", "array(double)", "double", "double", "double", "double", "bigint")),
+    ("merge", "aggregate", _TDIGEST, (_TDIGEST,)),
+)  # fmt: skip
+"""What SHOW FUNCTIONS leaves out, as Presto does."""
 
 
 @cache
@@ -105,16 +120,16 @@ def registry() -> Mapping[str, tuple[FunctionSignature, ...]]:
     for types in ((_read("bigint"),), (_read("bigint"), _read("double"))):
         made = FunctionSignature("create_hll", "scalar", types, _read("HyperLogLog"), True, False)
         functions.setdefault("create_hll", []).append(made)
-    for name, result, taken_type in _OF_TDIGESTS:
-        types = (_read("tdigest(double)"), _read(taken_type))
-        functions[name].append(FunctionSignature(name, "scalar", types, _read(result), True, False))
+    for name, kind, result, parameters in _OF_TDIGESTS:
+        arguments = tuple(_read(parameter) for parameter in parameters)
+        functions.setdefault(name, []).append(FunctionSignature(name, kind, arguments, _read(result), True, False))
     return {name: tuple(signatures) for name, signatures in functions.items()}
 
 
 def shown(signature: FunctionSignature) -> bool:
     """Whether SHOW FUNCTIONS tells of it."""
-    of_tdigest = signature.name in {name for name, *_ in _OF_TDIGESTS} and signature.arguments[0].base == "tdigest"
-    return signature.name not in HIDDEN and not of_tdigest
+    hidden = {(name, parameters) for name, _, _, parameters in _OF_TDIGESTS}
+    return signature.name not in HIDDEN and (signature.name, tuple(map(str, signature.arguments))) not in hidden
 
 
 def _read(text: str) -> Type:

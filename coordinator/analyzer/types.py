@@ -32,12 +32,22 @@ _WIDENING = {
     "decimal": ("real", "double"),
     "real": ("double",),
     "date": ("timestamp", "timestamp with time zone"),
+    "p4hyperloglog": ("hyperloglog",),
     "time": ("time with time zone",),
     "timestamp": ("timestamp with time zone",),
     "varchar": ("char", "joniregexp", "re2jregexp", "likepattern", "jsonpath", "codepoints"),
     "char": ("varchar", "joniregexp", "re2jregexp", "likepattern", "jsonpath", "codepoints"),
 }
-_NOT_COMPARABLE = {"hyperloglog", "qdigest", "tdigest", "khyperloglog", "setdigest", "geometry", "color"}
+_NOT_COMPARABLE = {
+    "hyperloglog",
+    "p4hyperloglog",
+    "qdigest",
+    "tdigest",
+    "khyperloglog",
+    "setdigest",
+    "geometry",
+    "color",
+}
 _NOT_ORDERABLE = {*_NOT_COMPARABLE, "json", "map", "unknown_"}
 
 _CANONICAL = {

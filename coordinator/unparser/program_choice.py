@@ -83,7 +83,7 @@ def needs_python(node: RowExpression, dialect: str) -> bool:
 
 
 _BY_KERNELS = {
-    "cardinality": ("hyperloglog", "khyperloglog", "setdigest"),
+    "cardinality": ("hyperloglog", "p4hyperloglog", "khyperloglog", "setdigest"),
     **dict.fromkeys(("reverse", "lpad", "rpad", "substr"), ("varbinary",)), "truncate": ("decimal", "real"),
     "sign": ("decimal",), "abs": ("tinyint", "smallint"), "round": ("tinyint", "smallint", "integer", "bigint"),
 }  # fmt: skip
@@ -111,6 +111,8 @@ def cast_in_python(source: Type, target: Type, dialect: str) -> bool:
     if source == target or source.base == "unknown" or target.base in OPAQUE:
         return False
     if source.base in _NETWORK or target.base in _NETWORK or source.base.startswith("interval"):
+        return True
+    if target.base == "p4hyperloglog":
         return True
     if source.arguments:
         pairs = zip(source.arguments, target.arguments, strict=True)

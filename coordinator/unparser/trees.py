@@ -13,6 +13,7 @@ from shared.plan.types import Type
 DIALECTS = ("duckdb", "spark")
 _BYTES = (
     "hyperloglog",
+    "p4hyperloglog",
     "tdigest",
     "qdigest",
     "setdigest",

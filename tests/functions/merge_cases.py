@@ -6,7 +6,8 @@ from typing import Any
 
 MERGES: tuple[tuple[str, str, Any], ...] = (
     ("cardinality(merge(s))", "approx_set(v) AS s", 4),
-    ("value_at_quantile(merge(s), 1e0)", "qdigest_agg(v) AS s", 9),
+    ("value_at_quantile(merge(s), 1e0)", "qdigest_agg(CAST(v AS bigint)) AS s", 9),
+    ("value_at_quantile(merge(s), 1e0)", "tdigest_agg(CAST(v AS double)) AS s", 9.0),
     ("cardinality(merge(s))", "khyperloglog_agg(v, k) AS s", 4),
     ("cardinality(merge_set_digest(s))", "make_set_digest(v) AS s", 4),
 )

@@ -39,9 +39,9 @@ _DATA = Path(__file__).parents[1] / "data"
 class Procession:
     """Plans and runs statements as the coordinator does, without HTTP and without Spark."""
 
-    def __init__(self, etc: Path) -> None:
+    def __init__(self, etc: Path, properties: str = "") -> None:
         (etc / "catalog").mkdir()
-        (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n", encoding="utf-8")
+        (etc / "catalog" / "tpch.properties").write_text(f"connector.name=tpch\n{properties}", encoding="utf-8")
         self._catalogs = Catalogs(read_catalogs(etc / "catalog"))
         self._local = LocalEngine()
         self._executor = Executor(self._catalogs, self._local, None, lambda _: "")  # type: ignore[arg-type]

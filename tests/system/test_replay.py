@@ -35,7 +35,6 @@ LAKE = (
     "iceberg_system_table",
 )
 EXCEPTIONS = {
-    "types_14": "sketches of integers are made here, where Presto has those of bigint alone",
     "pages_target_size": "the order of rows without ORDER BY",
     "replay_and_bad_tokens": "asks the same page several times; tests/protocol/test_conversation.py does",
     "binary_results": "pages are binary; tests/protocol/test_binary_results.py compares them",

@@ -10,10 +10,11 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .column_folds import ColumnFold, of_rows
 from .compare import ascending, compare, distinct, key
 from .failures import check
 from .kinds import Kind, single
-from .sketches import SKETCH_AGGREGATES
+from .sketches import SKETCH_AGGREGATES, SKETCH_FOLDS
 from .table import Function, Signature, Table
 from .type_hashes import type_hash, value_size
 
@@ -210,30 +211,6 @@ def _reservoir(rows: Rows) -> Any:
     return (seen, tuple(sample))
 
 
-def _percentile(signature: Signature, rows: Rows) -> Any:
-    """The value that has the share of the weight below it."""
-    kinds = _kinds(signature)
-    weighted = len(kinds) > 2 and kinds[1].base == "bigint"
-    shares = next((r[2 if weighted else 1] for r in rows), None)
-    pairs = sorted(((r[0], r[1] if weighted else 1) for r in rows if r[0] is not None), key=lambda p: ascending(p[0]))
-    if not pairs or shares is None:
-        return None
-    total = sum(w for _, w in pairs)
-    return (
-        tuple(_ranked(pairs, s, total) for s in shares) if isinstance(shares, tuple) else _ranked(pairs, shares, total)
-    )
-
-
-def _ranked(pairs: list[tuple[Any, int]], share: float, total: int) -> Any:
-    check(0 <= share <= 1, "Percentile must be between 0 and 1")
-    target, below = min(math.floor(share * total) + 1, total), 0
-    for value, weight in pairs:
-        below += weight
-        if below >= target:
-            return value
-    return pairs[-1][0]
-
-
 def _extreme_by(sign: int) -> Fold:
     def fold(rows: Rows) -> Any:
         known = [r for r in rows if r[1] is not None]
@@ -351,7 +328,7 @@ _PLAIN: dict[str, Fold] = {
 }  # fmt: skip
 _TYPED: dict[str, Fold] = {
     "checksum": _checksum, "max_data_size_for_stats": _data_size(max), "sum_data_size_for_stats": _data_size(sum),
-    "approx_percentile": _percentile, "numeric_histogram": _real_map,
+    "numeric_histogram": _real_map,
     "noisy_count_gaussian": _noisy(lambda values, _: sum(v is not None for v in values), whole=True),
     "noisy_count_if_gaussian": _noisy(lambda values, _: sum(v is True for v in values), whole=True),
     "noisy_sum_gaussian": _noisy(_noisy_sum, whole=False), "noisy_avg_gaussian": _noisy(_noisy_avg, whole=False),
@@ -368,10 +345,13 @@ def _over(fold: Fold, *, typed: bool) -> Fold:
     return call
 
 
+COLUMN_FOLDS: dict[str, ColumnFold] = {PREFIX + n: f for n, f in SKETCH_FOLDS.items()}
+"""Those that take columns instead of rows."""
 AGGREGATES: Table = {
     **{PREFIX + n: Function(_over(f, typed=False), nulls=True) for n, f in _PLAIN.items()},
     **{
         PREFIX + n: Function(_over(f, typed=True), nulls=True, typed=True)
         for n, f in (_TYPED | SKETCH_AGGREGATES).items()
     },
+    **{n: Function(of_rows(f), nulls=True, typed=True) for n, f in COLUMN_FOLDS.items()},
 }

@@ -31,6 +31,7 @@ from .moments import (
     shown_time,
 )
 from .numbers import BLANKS, java_double, java_float, parse_double
+from .sketches.hyperloglog import densified
 
 _BITS = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64}
 _NAMES = {"integer": "INT"}
@@ -383,10 +384,17 @@ def _varbinary(source: Kind, target: Kind, zone: Any) -> Convert:
     return convert
 
 
+def _sketch(source: Kind, target: Kind, zone: Any) -> Convert:
+    if (source.base, target.base) == ("hyperloglog", "p4hyperloglog"):
+        return densified
+    return lambda value: value
+
+
+_SKETCHES = ("hyperloglog", "p4hyperloglog", "tdigest", "qdigest", "khyperloglog", "setdigest")
 _BUILD: dict[str, Callable[[Kind, Kind, Any], Convert]] = {
     **dict.fromkeys(_BITS, _integer),
     "double": _double, "real": _double, "decimal": _decimal, "boolean": _boolean, "varchar": _varchar, "char": _char,
     "date": _date, "timestamp": _timestamp, "timestamp with time zone": _timestamp_tz, "time": _time,
     "time with time zone": _time_tz, "uuid": _uuid, "ipaddress": _ipaddress, "ipprefix": _ipprefix,
-    "varbinary": _varbinary,
+    "varbinary": _varbinary, **dict.fromkeys(_SKETCHES, _sketch),
 }  # fmt: skip

@@ -50,9 +50,9 @@ _PLAIN: dict[str, pa.DataType] = {
     "time": pa.time64("us"), "timestamp": pa.timestamp("us"), "timestamp with time zone": pa.timestamp("us", "UTC"),
     "interval day to second": pa.int64(), "interval year to month": pa.int32(), "unknown": pa.int32(),
     "bingtile": pa.int64(),
-    "hyperloglog": pa.binary(), "tdigest": pa.binary(), "qdigest": pa.binary(), "setdigest": pa.binary(),
-    "khyperloglog": pa.binary(), "kllsketch": pa.binary(), "sfmsketch": pa.binary(), "kdbtree": pa.string(),
-    "color": pa.int64(),
+    "hyperloglog": pa.binary(), "p4hyperloglog": pa.binary(), "tdigest": pa.binary(), "qdigest": pa.binary(),
+    "setdigest": pa.binary(), "khyperloglog": pa.binary(), "kllsketch": pa.binary(), "sfmsketch": pa.binary(),
+    "kdbtree": pa.string(), "color": pa.int64(),
 }  # fmt: skip
 
 

@@ -25,8 +25,10 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import KernelError
+from .aggregates import COLUMN_FOLDS
 from .bounds import watched
 from .casts import caster
+from .column_folds import ColumnFold, of_groups
 from .compare import equal
 from .failures import TRIED
 from .kinds import Kind, arrow_type, decoded, kind_of, reader, writer, zone_of
@@ -63,9 +65,13 @@ class Program:
         compiler = _Compiler(len(self._readers), zone_of(source["zone"]))
         self._step = compiler.step(source["expression"])
         self._width = compiler.width
+        self._fold = _column_fold(source["expression"])
 
     def run(self, columns: Iterable[pa.Array], count: int) -> pa.Array:
         """The result of each row."""
+        if self._fold is not None:
+            (groups,) = columns
+            return self._array([None if v is None else self._write(v) for v in of_groups(*self._fold, groups)])
         values = [
             [None if v is None else read(v) for v in column.to_pylist()]
             for read, column in zip(self._readers, columns, strict=True)
@@ -81,6 +87,9 @@ class Program:
             for row in zip(*values, strict=True):
                 frame[:width] = row
                 results.append(self._row(frame))
+        return self._array(results)
+
+    def _array(self, results: list[Any]) -> pa.Array:
         try:
             return pa.array(results, self._type)
         except (pa.ArrowException, OverflowError) as error:
@@ -94,6 +103,14 @@ class Program:
     def _row(self, frame: Frame) -> Any:
         value = self._step(frame)
         return None if value is None else self._write(value)
+
+
+def _column_fold(expression: list[Any]) -> tuple[ColumnFold, tuple[Kind, ...]] | None:
+    """Of an aggregate over the only column, when whole columns are enough for it."""
+    match expression:
+        case ["call", str(name), _, [kind], [["column", 0]]] if name in COLUMN_FOLDS:
+            return COLUMN_FOLDS[name], kind_of(kind).arguments[0].arguments
+    return None
 
 
 def evaluated(expression: list[Any], zone: Any) -> Any:

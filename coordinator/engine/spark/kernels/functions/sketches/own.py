@@ -15,10 +15,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .failures import check, invalid
-from .hashes import murmur3_x64_128
-from .kinds import single
-from .table import Signature, Table, plain, typed
+from ..failures import check, invalid
+from ..hashes import murmur3_x64_128
+from ..table import Signature, Table, plain, typed
+from .hyperloglog import from_bytes
 
 _MOST = 4096
 _SPACE = 1 << 64
@@ -196,43 +196,6 @@ def _pairs(data: bytes) -> Pairs:
     return found
 
 
-def _pairs_joined(parts: Iterable[bytes | None]) -> bytes | None:
-    known = [p for p in parts if p is not None]
-    return _pack({"pairs": _compressed([pair for p in known for pair in _pairs(p)])}) if known else None
-
-
-def _at(data: bytes, share: float) -> Any:
-    check(0 <= share <= 1, "Quantile should be within bounds [0, 1], was: " + str(share))
-    pairs = _pairs(data)
-    target, below = share * sum(w for _, w in pairs), 0
-    for value, weight in pairs:
-        below += weight
-        if below > target:
-            return value
-    return pairs[-1][0]
-
-
-def _value_at(signature: Signature, data: bytes, share: float) -> Any:
-    value = _at(data, share)
-    return single(value) if signature.result.base == "real" else value
-
-
-def _values_at(_: Signature, data: bytes, shares: tuple[float, ...]) -> tuple[Any, ...]:
-    return tuple(_at(data, s) for s in shares)
-
-
-def _quantile_of(data: bytes, value: Any) -> float | None:
-    pairs = _pairs(data)
-    if not pairs or value < pairs[0][0] or value > pairs[-1][0]:
-        return None
-    return float(sum(w for v, w in pairs if v < value) / sum(w for _, w in pairs))
-
-
-def _scaled(data: bytes, factor: float) -> bytes:
-    check(factor > 0, "Scale factor should be positive.")
-    return _pack({"pairs": [[v, w * factor] for v, w in _pairs(data)]})
-
-
 def _kll_quantile(data: bytes, rank: float, inclusive: bool = True) -> Any:
     check(0 <= rank <= 1, "rank must be between 0 and 1")
     pairs = _pairs(data)
@@ -263,8 +226,10 @@ def _cardinality(signature: Signature, value: Any) -> int:
     match signature.arguments[0].base:
         case "khyperloglog":
             return round(_estimate(_khll(value)))
-        case "hyperloglog" | "setdigest":
+        case "setdigest":
             return round(_estimate(_counts(value)))
+        case "hyperloglog" | "p4hyperloglog":
+            return from_bytes(value).cardinality()
         case _:
             return len(value)
 
@@ -278,35 +243,31 @@ def _of_kind(for_khll: Callable[..., Any], otherwise: Callable[..., Any]) -> Cal
     return call
 
 
-def _merge(signature: Signature, rows: Any) -> bytes | None:
+def merge_own(signature: Signature, rows: Any) -> bytes | None:
     parts = [row[0] for row in rows]
     match signature.result.base:
         case "khyperloglog":
             return _khll_joined(parts)
-        case "qdigest" | "tdigest":
-            return _pairs_joined(parts)
         case _:
             return _joined(parts)
 
 
-SKETCH_AGGREGATES: dict[str, Callable[..., Any]] = {
-    "approx_set": _digest, "make_set_digest": _digest, "sketch_theta": _digest, "khyperloglog_agg": _khll_agg,
-    "merge": _merge, "merge_set_digest": _merge, "qdigest_agg": lambda _, rows: _quantiles(rows, weighted=True),
-    "tdigest_agg": lambda _, rows: _quantiles(rows, weighted=True),
+OWN_AGGREGATES: dict[str, Callable[..., Any]] = {
+    "make_set_digest": _digest, "sketch_theta": _digest, "khyperloglog_agg": _khll_agg,
+    "merge_set_digest": merge_own,
     "sketch_kll": lambda _, rows: _quantiles(rows, weighted=False),
     "sketch_kll_with_k": lambda _, rows: _quantiles(rows, weighted=False),
 }  # fmt: skip
-SKETCHES: Table = {
+OWN: Table = {
     **plain(
-        create_hll=lambda value, _error=None: _set_bytes({hashed(value): 1}),
-        empty_approx_set=lambda _error=None: _set_bytes({}), hash_counts=_hash_counts, merge_hll=_joined,
+        hash_counts=_hash_counts,
         merge_khll=_khll_joined, uniqueness_distribution=_uniqueness, reidentification_potential=_reidentification,
-        quantile_at_value=_quantile_of, scale_qdigest=_scaled, sketch_kll_quantile=_kll_quantile,
+        sketch_kll_quantile=_kll_quantile,
         sketch_kll_rank=_kll_rank, sketch_theta_estimate=lambda data: _theta_summary(data)[0],
         sketch_theta_summary=_theta_summary,
     ),
     **typed(
         cardinality=_cardinality, intersection_cardinality=_of_kind(_intersection, _intersection),
-        jaccard_index=_of_kind(_jaccard, _jaccard), value_at_quantile=_value_at, values_at_quantiles=_values_at,
+        jaccard_index=_of_kind(_jaccard, _jaccard),
     ),
 }  # fmt: skip

@@ -1,0 +1,62 @@
+"""Aggregates that take whole Arrow columns of a group at once, and so never see its rows one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .kinds import Kind, arrow_type, writer
+from .table import Signature
+
+ColumnFold = Callable[[tuple[Kind, ...], list[Any]], Any]
+"""The kinds of the arguments and their columns to the group's value, None for NULL."""
+
+
+def row_kinds(signature: Signature) -> tuple[Kind, ...]:
+    """The types of an aggregate's arguments."""
+    return signature.arguments[0].arguments[0].arguments
+
+
+def of_rows(fold: ColumnFold) -> Callable[[Signature, Any], Any]:
+    """The same over rows of Python forms."""
+
+    def call(signature: Signature, rows: Sequence[tuple[Any, ...]] | None) -> Any:
+        kinds = row_kinds(signature)
+        columns = []
+        for i, kind in enumerate(kinds):
+            write = writer(kind)
+            values = [None if r[i] is None else write(r[i]) for r in rows or ()]
+            columns.append(pa.array(values, arrow_type(kind)))
+        return fold(kinds, columns)
+
+    return call
+
+
+def of_groups(fold: ColumnFold, kinds: tuple[Kind, ...], groups: Any) -> list[Any]:
+    """The value of each group: of an Arrow array with a list of structs a group."""
+    inside = groups.values
+    columns = [_column(inside, i, kind) for i, kind in enumerate(kinds)]
+    bounds = groups.offsets.to_pylist()
+    made = []
+    for i, known in enumerate(groups.is_valid().to_pylist()):
+        start, count = bounds[i], bounds[i + 1] - bounds[i] if known else 0
+        made.append(fold(kinds, [column.slice(start, count) for column in columns]))
+    return made
+
+
+def _column(structs: Any, index: int, kind: Kind) -> Any:
+    column, wanted = structs.field(index), arrow_type(kind)
+    return column if column.type == wanted else column.cast(wanted)
+
+
+def known_rows(columns: list[Any]) -> list[Any]:
+    """The columns without the rows where any value is NULL."""
+    for column in columns:
+        if column.null_count:
+            keep = pc.is_valid(column)
+            columns = [other.filter(keep) for other in columns]
+            return known_rows(columns)
+    return columns

@@ -1,0 +1,86 @@
+"""Presto's functions of HyperLogLog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from ...errors import KernelError
+from ..column_folds import ColumnFold, known_rows
+from ..kinds import Kind
+from ..table import Table, plain
+from .hyperloglog import (
+    APPROX_DISTINCT_ERROR,
+    APPROX_SET_ERROR,
+    HyperLogLog,
+    bits_of,
+    from_bytes,
+    merged,
+    of_hashes,
+)
+from .value_hashes import Hashes, murmur_hashes, murmur_of_longs, xx_hashes
+
+_NO_OPERATOR = ("interval day to second", "interval year to month", "json")
+_NESTED = ("array", "map", "row")
+
+
+def _bits(columns: list[Any], standard: float) -> int:
+    """Of the first row's error; later ones are ignored."""
+    return bits_of(columns[1][0].as_py() if len(columns) > 1 else standard)
+
+
+def _sketch(columns: list[Any], kind: Kind, hashes: Callable[[Any, Kind], Hashes], standard: float) -> HyperLogLog:
+    return of_hashes(hashes(columns[0], kind), _bits(columns, standard))
+
+
+def _approx_set(kinds: tuple[Kind, ...], columns: list[Any]) -> bytes | None:
+    columns = known_rows(columns)
+    return _sketch(columns, kinds[0], murmur_hashes, APPROX_SET_ERROR).to_bytes() if len(columns[0]) else None
+
+
+def _approx_distinct(kinds: tuple[Kind, ...], columns: list[Any]) -> int:
+    kind = kinds[0]
+    if kind.base in _NO_OPERATOR:
+        raise KernelError("OPERATOR_NOT_FOUND", f"'XX HASH 64' cannot be applied to {kind}")
+    if kind.base in _NESTED:
+        bound = f"BoundVariables{{typeVariables={{T={kind.text}}}, longVariables={{}}}}"
+        told = f"Unsupported type parameters ({bound}) for presto.default.approx_distinct<T>(T):bigint"
+        raise KernelError("FUNCTION_IMPLEMENTATION_MISSING", told)
+    columns = known_rows(columns)
+    if not len(columns[0]):
+        return 0
+    if kind.base == "boolean":
+        return len(pc.unique(columns[0]))
+    return _sketch(columns, kind, xx_hashes, APPROX_DISTINCT_ERROR).cardinality()
+
+
+def merge_hyperloglogs(_: tuple[Kind, ...], columns: list[Any]) -> bytes | None:
+    """The aggregate ``merge`` of HyperLogLog."""
+    return _merged((data for data in columns[0].to_pylist() if data is not None), "INVALID_FUNCTION_ARGUMENT")
+
+
+def _merged(parts: Iterable[bytes], mismatch: str) -> bytes | None:
+    made: HyperLogLog | None = None
+    for data in parts:
+        sketch = from_bytes(data)
+        made = sketch if made is None else merged(made, sketch, mismatch)
+    return None if made is None else made.to_bytes()
+
+
+def _merge_hll(parts: tuple[bytes | None, ...]) -> bytes | None:
+    return _merged((data for data in parts if data is not None), "GENERIC_INTERNAL_ERROR")
+
+
+def _empty(error: float = APPROX_SET_ERROR) -> bytes:
+    return of_hashes(np.empty(0, np.uint64), bits_of(error)).to_bytes()
+
+
+def _create(value: Any, error: float = APPROX_SET_ERROR) -> bytes:
+    return of_hashes(murmur_of_longs([value]), bits_of(error)).to_bytes()
+
+
+HYPERLOGLOG_FOLDS: dict[str, ColumnFold] = {"approx_set": _approx_set, "approx_distinct": _approx_distinct}
+HYPERLOGLOG: Table = plain(create_hll=_create, empty_approx_set=_empty, merge_hll=_merge_hll)

@@ -1,0 +1,149 @@
+"""Presto's functions of quantile digests, and ``approx_percentile``, which makes one."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..column_folds import ColumnFold, known_rows
+from ..failures import check, invalid
+from ..kinds import Kind
+from ..shown import shown
+from ..table import Signature, Table, plain, typed
+from . import tdigest_functions
+from .qdigest import DEFAULT_ACCURACY, QuantileDigest, from_bytes
+from .value_hashes import long_values
+
+
+def _keys(values: Any, kind: Kind) -> list[int]:
+    """Numbers in whose order the values stand; NaN above all."""
+    longs = long_values(values, kind)
+    mask = np.int64((1 << 31) - 1 if kind.base == "real" else (1 << 63) - 1)
+    found: list[int] = (longs if kind.base == "bigint" else np.where(longs < 0, longs ^ mask, longs)).tolist()
+    return found
+
+
+def _key(value: Any, base: str) -> int:
+    if base == "bigint":
+        return int(value)
+    code, mask = (("<f", "<i"), (1 << 31) - 1) if base == "real" else (("<d", "<q"), (1 << 63) - 1)
+    (bits,) = struct.unpack(code[1], struct.pack(code[0], float("nan") if value != value else value))
+    return int(bits ^ mask if bits < 0 else bits)
+
+
+def _value(key: int, base: str) -> Any:
+    if base == "bigint":
+        return key
+    if base == "real":
+        bits = key ^ ((1 << 31) - 1) if key < 0 else key
+        return struct.unpack("<f", struct.pack("<i", bits))[0]
+    return struct.unpack("<d", struct.pack("<q", key ^ ((1 << 63) - 1) if key < 0 else key))[0]
+
+
+def _digest(values: Any, kind: Kind, weights: Sequence[int] | None, accuracy: float) -> QuantileDigest:
+    keys = _keys(values, kind)
+    made = QuantileDigest(accuracy)
+    made.add(keys, [1] * len(keys) if weights is None else weights)
+    # Presto's workers hand their part over as bytes.
+    return from_bytes(made.to_bytes())
+
+
+def _agg(kinds: tuple[Kind, ...], columns: list[Any]) -> bytes | None:
+    if kinds[0].base not in ("bigint", "double", "real"):
+        raise invalid(f"Unsupported type {kinds[0].text} supplied")
+    columns = known_rows(columns)
+    if not len(columns[0]):
+        return None
+    weights = columns[1].to_pylist() if len(columns) > 1 else None
+    for weight in weights or ():
+        check(weight > 0, f"Percentile weight must be > 0, was {weight}")
+    accuracy = columns[2][0].as_py() if len(columns) > 2 else DEFAULT_ACCURACY
+    told = f"Percentile accuracy must be exclusively between 0 and 1, was {shown(accuracy)}"
+    check(0 < accuracy < 1, told)
+    return _digest(columns[0], kinds[0], weights, accuracy).to_bytes()
+
+
+def merge_qdigests(_: tuple[Kind, ...], columns: list[Any]) -> bytes | None:
+    """The aggregate ``merge`` of quantile digests."""
+    made: QuantileDigest | None = None
+    for data in columns[0].to_pylist():
+        if data is not None:
+            digest = from_bytes(data)
+            if made is None:
+                made = digest
+            else:
+                made.merge(digest)
+    return None if made is None else from_bytes(made.to_bytes()).to_bytes()
+
+
+def _percentile(kinds: tuple[Kind, ...], columns: list[Any]) -> Any:
+    """Of the values with their weights, if any, the percentile or percentiles, and the accuracy, if any."""
+    columns = known_rows(columns)
+    if not len(columns[0]):
+        return None
+    weighted = len(kinds) > 2 and (kinds[1].base == "bigint")
+    place = 2 if weighted else 1
+    weights = columns[1].to_pylist() if weighted else None
+    for weight in weights or ():
+        check(weight > 0, "percentile weight must be > 0")
+    accuracy = columns[place + 1][0].as_py() if len(kinds) > place + 1 else DEFAULT_ACCURACY
+    check(0 < accuracy < 1, "Percentile accuracy must be strictly between 0 and 1")
+    many = kinds[place].base == "array"
+    shares: list[float] = columns[place][0].as_py() if many else [_only(columns[place])]
+    for share in shares:
+        check(share is not None, "Percentile cannot be null")
+        check(0 <= share <= 1, "Percentile must be between 0 and 1")
+    digest = _digest(columns[0], kinds[0], weights, accuracy)
+    found = [_value(key, kinds[0].base) for key in digest.quantiles(shares)]
+    return tuple(found) if many else found[0]
+
+
+def _only(shares: Any) -> float:
+    """The percentile of all rows."""
+    first: float = shares[0].as_py()
+    for other in shares.unique().to_pylist():
+        check(0 <= other <= 1, "Percentile must be between 0 and 1")
+        differ = f"{shown(other)} vs. {shown(first)}"
+        check(other == first, f"Percentile argument must be constant for all input rows: {differ}")
+    return first
+
+
+def _element(kind: Kind) -> str:
+    return kind.arguments[0].base
+
+
+def _values_at(signature: Signature, data: bytes, shares: tuple[float | None, ...]) -> tuple[Any, ...]:
+    if signature.arguments[0].base == "tdigest":
+        return tdigest_functions.values_at(data, shares)  # type: ignore[arg-type]
+    for share in shares:
+        check(share is not None, "All quantiles should be non-null.")
+        check(0 <= share <= 1, f"Quantile should be within bounds [0, 1], was: {shown(share)}")  # type: ignore[operator]
+    keys = from_bytes(data).quantiles(shares)  # type: ignore[arg-type]
+    return tuple(_value(key, _element(signature.arguments[0])) for key in keys)
+
+
+def _value_at(signature: Signature, data: bytes, share: float) -> Any:
+    return _values_at(signature, data, (share,))[0]
+
+
+def _share_of(signature: Signature, data: bytes, value: Any) -> float | None:
+    if signature.arguments[0].base == "tdigest":
+        return tdigest_functions.share_of(data, value)
+    return from_bytes(data).share_below(_key(value, _element(signature.arguments[0])))
+
+
+def _scaled(data: bytes, factor: float) -> bytes:
+    check(factor > 0, "Scale factor should be positive.")
+    digest = from_bytes(data)
+    digest.scale(factor)
+    return digest.to_bytes()
+
+
+QDIGEST_FOLDS: dict[str, ColumnFold] = {"qdigest_agg": _agg, "approx_percentile": _percentile}
+QDIGESTS: Table = {
+    **plain(scale_qdigest=_scaled),
+    **typed(value_at_quantile=_value_at, values_at_quantiles=_values_at, quantile_at_value=_share_of),
+}

@@ -1,0 +1,142 @@
+"""The 64-bit hashes of a column of values, as Presto's sketches hash them: Murmur3 for most, xxHash64 for others.
+
+Source: facts replayed against a real Presto 0.296; a number is hashed as its eight little-endian bytes, text as UTF-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from ipaddress import ip_address
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...theta import murmur3
+from ..kinds import Kind
+from ..moments import clock_instant
+from .xxhash import xxhash64_rows
+
+Hashes = npt.NDArray[np.uint64]
+HashRows = Callable[[Any], Hashes]
+_SHORT_DECIMAL = 18
+_SIGN = np.uint64(1 << 63)
+
+
+def murmur_hashes(values: Any, kind: Kind) -> Hashes:
+    """The first word of Murmur3 x64 128 of each value of an Arrow array without nulls."""
+    return _hashed(values, kind, lambda rows: murmur3(rows, seed=0))
+
+
+def xx_hashes(values: Any, kind: Kind) -> Hashes:
+    """Presto's XX_HASH_64 of each value of an Arrow array without nulls."""
+    return _hashed(values, kind, xxhash64_rows)
+
+
+def murmur_of_longs(values: Any) -> Hashes:
+    """Murmur3 of numbers."""
+    return _longs(np.asarray(values).astype(np.int64), lambda rows: murmur3(rows, seed=0))
+
+
+def _hashed(values: Any, kind: Kind, rows: HashRows) -> Hashes:
+    match kind.base:
+        case "varchar" | "varbinary":
+            return _bytes(values, rows)
+        case "char":
+            return _bytes(pc.utf8_rtrim(values, " "), rows)
+        case "uuid":
+            return _bytes(_converted(values, lambda text: UUID(text).bytes), rows)
+        case "ipaddress":
+            return _bytes(_converted(values, _address), rows)
+        case "decimal" if kind.numbers[0] > _SHORT_DECIMAL:
+            return rows(_magnitudes(values))
+        case _:
+            return _longs(long_values(values, kind), rows)
+
+
+def long_values(values: Any, kind: Kind) -> Any:
+    """The long that Presto keeps each value as."""
+    match kind.base:
+        case "double":
+            return _bits(values, np.float64, np.int64)
+        case "real":
+            return _bits(values, np.float32, np.int32)
+        case "decimal":
+            return _words(values)[:, 0].view(np.int64)
+        case "timestamp" | "timestamp with time zone":
+            return _plain(values, pa.int64()) // 1000
+        case "time" if pa.types.is_time64(values.type):
+            return _plain(values, pa.int64()) // 1000
+        case "time" | "clock" | "time with time zone":
+            return np.array([clock_instant(_with_zone(v)) for v in values.to_pylist()], np.int64)
+        case "date":
+            return _plain(values, pa.int32()).astype(np.int64)
+        case _:
+            return values.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _with_zone(text: str) -> str:
+    return text if "+" in text or "-" in text or text[-1:].isalpha() or " " in text else f"{text} UTC"
+
+
+def _plain(values: Any, kind: Any) -> Any:
+    return values.cast(kind).to_numpy(zero_copy_only=False)
+
+
+def _bits(values: Any, number: Any, integer: Any) -> Any:
+    found = values.to_numpy(zero_copy_only=False).astype(number)
+    # Java knows one NaN.
+    return np.where(np.isnan(found), number(np.nan), found).view(integer).astype(np.int64)
+
+
+def _words(values: Any) -> npt.NDArray[np.uint64]:
+    data = np.frombuffer(values.buffers()[1] or b"", "<u8")
+    return data[values.offset * 2 : (values.offset + len(values)) * 2].reshape(-1, 2)
+
+
+def _magnitudes(values: Any) -> Any:
+    words = _words(values).copy()
+    negative = words[:, 1] >= _SIGN
+    low, high = ~words[negative, 0] + np.uint64(1), ~words[negative, 1]
+    high += low == 0
+    words[negative, 0], words[negative, 1] = low, high | _SIGN
+    return words.view(np.uint8).reshape(-1, 16)
+
+
+def _address(text: str) -> bytes:
+    address = ip_address(text)
+    return address.packed if address.version == 6 else b"\0" * 10 + b"\xff\xff" + address.packed
+
+
+def _converted(values: Any, convert: Callable[[str], bytes]) -> Any:
+    return pa.array([convert(v) for v in values.to_pylist()], pa.binary())
+
+
+def _longs(values: Any, rows: HashRows) -> Hashes:
+    return rows(np.ascontiguousarray(values.astype("<i8")).view(np.uint8).reshape(-1, 8))
+
+
+def _bytes(values: Any, rows: HashRows) -> Hashes:
+    found = np.empty(len(values), np.uint64)
+    for places, data in _by_length(values):
+        found[places] = rows(data)
+    return found
+
+
+def _by_length(values: Any) -> Iterator[tuple[Any, Any]]:
+    """Where the values of each length stand, and their bytes as a matrix."""
+    if len(values) == 0:
+        return
+    large = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
+    _, offset_buffer, data_buffer = values.buffers()
+    whole = np.frombuffer(offset_buffer, "<i8" if large else "<i4")
+    offsets = whole[values.offset : values.offset + len(values) + 1].astype(np.int64)
+    data = np.frombuffer(data_buffer or b"", np.uint8)
+    lengths = np.diff(offsets)
+    order = np.argsort(lengths, kind="stable")
+    for same in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1):
+        length = int(lengths[same[0]])
+        yield same, data[offsets[same][:, None] + np.arange(length)].reshape(len(same), length)
