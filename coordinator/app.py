@@ -30,8 +30,7 @@ import uvicorn
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
-from coordinator.checks.native_converter import NativePlanConverter
-from coordinator.checks.native_settings import NativeSettings
+from coordinator.checks.native_converter import native_converter
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.checks.providers import load_plan_checkers
 from coordinator.config import CoordinatorConfig, CoordinatorSettings, read_config
@@ -143,9 +142,7 @@ def create_app(
         timeout_seconds=settings.planning_timeout,
     )
     spark = SparkEngine(_spark_settings(config, catalogs.spark_drivers()), catalogs.spark_conf())
-    known = settings.sidecar_url is not None
-    converter = NativePlanConverter(NativeSettings.model_validate(defaults["native"])) if known else None
-    explainer = NativeExplainer(converter)
+    explainer = NativeExplainer(native_converter(checkers.providers, settings.sidecar_url))
     jobs = JobLog(config.node.data_dir / "jobs.db")
     executor = Executor(catalogs, LocalEngine(), spark, explainer, jobs)
     groups_file = _groups_file(config)

@@ -61,6 +61,11 @@ class NativePlanChecker:
         self._cache = VerdictCache(settings.cache_size, settings.cache_ttl)
         self._stats = NativeStats()
 
+    @property
+    def settings(self) -> NativeSettings:
+        """Where the sidecar is, and how long it may take."""
+        return self._settings
+
     def validate_intermediate(self, plan: PlanNode, session: Session, warn: WarningCollector) -> None:
         """Nothing: what workers run is known only of fragments."""
 

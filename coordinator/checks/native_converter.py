@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from coordinator.checks.native import NativePlanChecker
 from coordinator.checks.native_settings import NativeSettings
 from coordinator.checks.refusal_location import location_of
 from coordinator.checks.sidecar_client import SidecarClient, refusal_error
 from coordinator.checks.worker_form import why_not_checked, worker_form
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.fragment import SimplePlanFragment, encode_fragment
+from shared.spi.plan_checker import PlanChecker
 from shared.spi.plan_converter import ConvertedPlan, PlanFormat
+
+
+def native_converter(checkers: Sequence[PlanChecker], sidecar_uri: str | None) -> NativePlanConverter | None:
+    """Of the sidecar that the native checker asks, with its timeouts; without checker, of the service's own."""
+    found = next((checker.settings for checker in checkers if isinstance(checker, NativePlanChecker)), None)
+    if found is None and sidecar_uri is not None:
+        found = NativeSettings.model_validate({"native-plan-checker.sidecar-uri": sidecar_uri})
+    return None if found is None else NativePlanConverter(found)
 
 
 class NativePlanConverter:

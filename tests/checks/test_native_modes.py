@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from coordinator.checks.native import NativePlanChecker
+from coordinator.checks.native_converter import native_converter
 from coordinator.checks.native_settings import NativeSettings
 from coordinator.checks.plan_checkers import FragmentVerdict, PlanCheckers
 from shared.errors import ProcessionError
 from shared.plan.expressions import Variable
 from shared.plan.fragment import SimplePlanFragment, SubPlan
 from shared.plan.nodes import CallDistributedProcedureNode, TableHandle, TableScanNode
+from shared.spi.plan_converter import PlanFormat
 from shared.spi.session import Session
 
 pytestmark = pytest.mark.anyio
@@ -141,3 +143,19 @@ async def test_without_sidecar_nobody_knows(query: SimplePlanFragment) -> None:
     assert verdict.native is not None
     assert (verdict.native.verdict, verdict.error) == ("undecided", None)
     assert [warning.name for warning in verdict.warnings] == ["NATIVE_PLAN_CHECKER_UNAVAILABLE"]
+
+
+async def test_explain_native_asks_the_sidecar_of_the_checker(sidecar: Any, query: SimplePlanFragment) -> None:
+    """Also where only the checker's own file names one."""
+    sidecar.answers = [(200, "text/plain", b"-- TableScan")]
+    checker = NativePlanChecker(NativeSettings(sidecar_uri=sidecar.url))
+    for found in (native_converter([checker], "http://127.0.0.1:1"), native_converter([checker], None)):
+        assert found is not None
+        assert (await found.convert(query, PlanFormat.TEXT)).text == "-- TableScan"
+        await found.aclose()
+    without_checker = native_converter([], sidecar.url)
+    assert without_checker is not None
+    assert (await without_checker.convert(query, PlanFormat.TEXT)).text == "-- TableScan"
+    await without_checker.aclose()
+    await checker.aclose()
+    assert native_converter([], None) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import uuid
 
+import prestodb
 import pyarrow as pa
 import pytest
 from pyiceberg.schema import Schema
@@ -92,3 +93,23 @@ def test_stored_values_are_copied_whatever_their_type(
     counts = service.execute(call)[0]
     assert counts[0] == rewritten or (rewritten is None and counts[0] > 0)
     assert content(table) == before
+
+
+def failure(service: Service, statement: str) -> str:
+    with pytest.raises(prestodb.exceptions.PrestoUserError) as caught:
+        service.execute(statement)
+    return f"{caught.value.error_name}: {caught.value.message}"
+
+
+def test_row_changes_are_no_matter_of_the_checker(service: Service) -> None:
+    """What Spark cannot write is told by the engine; what needs no engine is done."""
+    table = create(service, "stored_changed", 1)
+    cannot = "Table db.stored_changed has a column of type time, which Spark cannot write"
+    for statement in (
+        "UPDATE iceberg.db.stored_changed SET id = 0 WHERE id = 3",
+        "INSERT INTO iceberg.db.stored_changed (id) VALUES 7",
+    ):
+        assert cannot in failure(service, statement)
+    assert len(content(table)) == 10
+    service.execute("DELETE FROM iceberg.db.stored_changed")
+    assert list(table.refresh().scan().plan_files()) == []
