@@ -10,6 +10,7 @@ import errno
 import itertools
 import mmap
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,10 +24,12 @@ from coordinator.engine.spark.kernels.ranges import Traffic
 
 MOST_HELD = 64 << 20
 """Bytes of fetched columns: more are kept on disk."""
-_MOST_PAGE = 512 << 20
-"""Of pages that are decoded at once; whoever wrote larger ones has to read them."""
+_MOST_PAGE = 256 << 20
+"""Of pages that are decoded at once, which takes more than twice as much; who wrote larger ones has to read them."""
 _MOST_KEPT = 4 << 30
 _PIECE = 16 << 20
+_READING = threading.Semaphore(2)
+"""Portions that are decoded at one time, of all queries."""
 
 
 class TooLargeError(Exception):
@@ -108,12 +111,13 @@ def _write(
     counts, writer = [], None
     for files in work:
         check_cancelled()
-        table = lookup.read_rows(lookup.task_of(lookup.payload(common, files, 0)), traffic).combine_chunks()
-        writer = writer or pa.ipc.new_file(file, table.schema)
-        for batch in table.to_batches():
-            writer.write_batch(batch)
-            counts.append(batch.num_rows)
-        table = batch = None
+        with _READING:
+            table = lookup.read_rows(lookup.task_of(lookup.payload(common, files, 0)), traffic).combine_chunks()
+            writer = writer or pa.ipc.new_file(file, table.schema)
+            for batch in table.to_batches():
+                writer.write_batch(batch)
+                counts.append(batch.num_rows)
+            table = batch = None
     assert writer is not None, "a list without rows is not kept"
     writer.close()
     file.flush()

@@ -9,6 +9,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from pyiceberg.io import FileIO
@@ -61,7 +62,9 @@ class DecodedSizes:
             return 0, {}
         files = [f for f in read_live(table, snapshot, statistics=False).data if f.is_parquet and f.file.record_count]
         chosen = _chosen(files)
-        found = [(f.file.record_count, self._widths(table.io, f.path)) for f in chosen]
+        with ThreadPoolExecutor(_FILES) as side_by_side:
+            widths_of_files = list(side_by_side.map(lambda f: self._widths(table.io, f.path), chosen))
+        found = [(f.file.record_count, widths) for f, widths in zip(chosen, widths_of_files, strict=True)]
         counted = sum(count for count, _ in found)
         ids = {field for _, widths in found for field in widths}
         widths = {field: sum(count * w.get(field, 0.0) for count, w in found) / counted for field in ids}

@@ -44,6 +44,8 @@ _WALKED_ROWS = 100
 """Of one row group: more are likely to be on every page of a file without offset indexes."""
 _BYTES_AT_ONCE = 64 << 20
 """What is read before it is decoded; row groups beyond it come next."""
+_DECODED_AT_ONCE = 4 * _BYTES_AT_ONCE
+"""The same of what compresses better than usual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,21 +219,23 @@ def _runs(index: FileIndex, rows: Rows, wanted: Sequence[Column]) -> Iterator[li
     """Row groups with their rows, as many together as may be read before they are decoded."""
     groups = np.searchsorted(index.starts, rows, side="right") - 1
     run: list[tuple[int, Rows]] = []
-    size = 0
+    size = decoded = 0
     for group in np.unique(groups).tolist():
-        most = _most_bytes(index.groups[group], wanted)
-        if run and size + most > _BYTES_AT_ONCE:
+        most, made = _most_bytes(index.groups[group], wanted)
+        if run and (size + most > _BYTES_AT_ONCE or decoded + made > _DECODED_AT_ONCE):
             yield run
-            run, size = [], 0
+            run, size, decoded = [], 0, 0
         run.append((group, rows[groups == group] - index.starts[group]))
         size += most
+        decoded += made
     if run:
         yield run
 
 
-def _most_bytes(group: Struct, wanted: Sequence[Column]) -> int:
-    chunks = group[1][1][1]
-    return sum(chunks[leaf][3][1][7][1] for column in wanted for leaf in column.leaves)
+def _most_bytes(group: Struct, wanted: Sequence[Column]) -> tuple[int, int]:
+    """Bytes of the wanted columns of a row group, stored and decoded."""
+    chunks = [group[1][1][1][leaf] for column in wanted for leaf in column.leaves]
+    return sum(chunk[3][1][7][1] for chunk in chunks), sum(chunk_bytes(chunk) for chunk in chunks)
 
 
 def _read_groups(
