@@ -114,7 +114,7 @@ def cast_in_python(source: Type, target: Type, dialect: str) -> bool:
         return True
     if target.base == "p4hyperloglog":
         return True
-    if source.arguments:
+    if source.arguments and source.base == target.base:
         pairs = zip(source.arguments, target.arguments, strict=True)
         return source.base == "map" or any(cast_in_python(s, t, dialect) for s, t in pairs)
     # What runs locally is small: exactness before speed.

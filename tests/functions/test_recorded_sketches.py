@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from tests.execution import FakeExecution
 from tests.functions.recorded_sketches import alike, exceptions, recorded
+from tests.functions.runner import answer
 from tests.sql.test_recorded_statements import Procession
 
 pytestmark = pytest.mark.slow
@@ -50,3 +53,18 @@ def test_what_is_excepted_still_differs(procession: Procession) -> None:
 def test_there_are_enough() -> None:
     assert len(recorded()) > 1000
     assert len(exceptions()) < 150
+
+
+@pytest.mark.spark
+def test_sketches_on_spark_have_the_same_bytes(spark_engine: Any) -> None:
+    """A few of each kind; a collected group is in order there while one task makes it."""
+    made = ("approx_set(", "qdigest_agg(", "tdigest_agg(")
+    asked = [t for name in made for t in recorded() if name in t["sql"] and "100)) t(x)" in t["sql"] and t["stable"]]
+    asked = [t for t in asked if "error" not in t and "merge" not in t["sql"]][::8]
+    assert len(asked) > 5
+    wrong = []
+    for theirs in asked:
+        rows = answer(theirs["sql"], "spark", lambda sql: spark_engine.run(sql, FakeExecution()))
+        if not alike({"columns": theirs["columns"], "data": rows}, theirs):
+            wrong.append((theirs["sql"], rows))
+    assert wrong == []
