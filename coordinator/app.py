@@ -38,27 +38,32 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.runtime import NodeState
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.runtime_state import DispatcherState
-from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.executor import Executor
 from coordinator.engine.jobs import JobLog
 from coordinator.engine.local import LocalEngine
 from coordinator.engine.native import NativeExplainer
 from coordinator.engine.spark.engine import SparkEngine
-from coordinator.engine.spark.settings import SparkSettings
 from coordinator.gateway.precheck import create_precheck_router
 from coordinator.gateway.requests import session_from_headers
-from coordinator.gateway.settings import GatewaySettings
 from coordinator.gateway.validator import StatementValidator
 from coordinator.logs import configure_logging
 from coordinator.planner_factory import PlannerFactory
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.reload import SpecificationFile
 from coordinator.resource_groups.specification import ManagerSpec, global_group
+from coordinator.room_settings import (
+    checker_defaults,
+    dispatch_settings,
+    gateway_settings,
+    request_limits,
+    session_defaults,
+    spark_settings,
+)
 from coordinator.security.private_files import keep_files_private
 from coordinator.security.redaction import Redactor, secrets_of
 from coordinator.server.app import create_server
 from coordinator.server.browser_guard import is_loopback
-from coordinator.server.request_limits import LimitedProtocol, RequestLimits
+from coordinator.server.request_limits import LimitedProtocol
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.telemetry.collectors import NativeCheckerCollector, PlannerPoolCollector, SparkCollector
@@ -67,7 +72,6 @@ from coordinator.validation.metadata_versions import MetadataVersions
 from coordinator.validation.pool import ValidationPool
 from shared.errors import ProcessionError
 from shared.properties import ConfigurationError
-from shared.spi.connector import SparkDrivers
 from shared.units import parse_data_size
 
 _log = structlog.get_logger("coordinator")
@@ -131,9 +135,9 @@ def create_app(
     """
     settings = config.coordinator
     catalogs = Catalogs(config.catalogs)
-    defaults = _checker_defaults(config)
+    defaults = checker_defaults(config)
     checkers = PlanCheckers(load_plan_checkers(config.etc / "plan-checker-providers", defaults))
-    properties = _session_defaults(settings)
+    properties = session_defaults(settings)
     factory = PlannerFactory(config.catalogs, config.etc / "plan-checker-providers", defaults, properties)
     pool = ValidationPool(
         factory,
@@ -141,7 +145,7 @@ def create_app(
         max_queued=settings.validation_queue_size,
         timeout_seconds=settings.planning_timeout,
     )
-    spark = SparkEngine(_spark_settings(config, catalogs.spark_drivers()), catalogs.spark_conf())
+    spark = SparkEngine(spark_settings(config, catalogs.spark_drivers()), catalogs.spark_conf())
     explainer = NativeExplainer(native_converter(checkers.providers, settings.sidecar_url))
     jobs = JobLog(config.node.data_dir / "jobs.db")
     executor = Executor(catalogs, LocalEngine(), spark, explainer, jobs)
@@ -152,7 +156,7 @@ def create_app(
         checkers,
         executor,
         groups,
-        _dispatch_settings(config),
+        dispatch_settings(config),
         freshness=MetadataVersions(catalogs),
         redact=Redactor(_secrets(config)),
     )
@@ -181,7 +185,7 @@ def create_app(
     app.include_router(
         create_precheck_router(
             StatementValidator(pool, checkers, groups, lambda: dispatcher.refusal),
-            _gateway_settings(config),
+            gateway_settings(config),
             partial(
                 session_from_headers,
                 principal_header=settings.principal_header,
@@ -224,14 +228,6 @@ def check_exposure(settings: CoordinatorSettings) -> None:
             "http-server.authentication.allow-unauthenticated=true"
         )
     _log.warning("nobody is authenticated: whoever reaches this address can do everything", host=settings.http_host)
-
-
-def _session_defaults(settings: CoordinatorSettings) -> dict[str, str]:
-    return {
-        "native_execution_enabled": str(settings.native_execution).lower(),
-        "optimizer_inner_join_pushdown_enabled": str(settings.inner_join_pushdown).lower(),
-        "optimizer_inequality_join_pushdown_enabled": str(settings.inequality_join_pushdown).lower(),
-    }
 
 
 def _node(info: NodeInfo, address: str, dispatcher: Dispatcher) -> NodeState:
@@ -335,7 +331,7 @@ class _HttpServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http=partial(LimitedProtocol, _request_limits(config)),  # type: ignore[arg-type]
+                http=partial(LimitedProtocol, request_limits(config)),  # type: ignore[arg-type]
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -373,10 +369,6 @@ class _HttpServer(uvicorn.Server):
         logging.getLogger("uvicorn.error").disabled = True
 
 
-def _request_limits(config: CoordinatorConfig) -> RequestLimits:
-    return RequestLimits(config.coordinator.max_header_size, config.coordinator.receive_timeout)
-
-
 def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), backlog=2048)
@@ -398,55 +390,4 @@ def _overridden(config: CoordinatorConfig, overrides: Overrides) -> CoordinatorC
             "node": config.node.model_copy(update={"data_dir": data_dir}),
             "catalogs": tuple(replace(catalog, data_dir=data_dir) for catalog in config.catalogs),
         }
-    )
-
-
-def _checker_defaults(config: CoordinatorConfig) -> dict[str, dict[str, str]]:
-    url = config.coordinator.sidecar_url
-    defaults = {} if url is None else {"native-plan-checker.sidecar-uri": url}
-    native = {"native-execution-enabled": "true"} if config.coordinator.native_execution else {}
-    return {"native": defaults | native} if defaults or native else {}
-
-
-def _spark_settings(config: CoordinatorConfig, drivers: SparkDrivers) -> SparkSettings:
-    settings = config.coordinator
-    return SparkSettings(
-        work_dir=config.node.data_dir / "spark",
-        remote=settings.spark_remote,
-        warm_up=settings.spark_warm_up,
-        watchdog_interval=settings.spark_watchdog_interval,
-        watchdog_timeout=settings.spark_watchdog_timeout,
-        driver_memory=settings.spark_driver_memory,
-        master=settings.spark_master,
-        packages=tuple(dict.fromkeys((*settings.spark_packages, *drivers.packages))),
-        jars=tuple(Path(jar) for jar in (*settings.spark_jars, *drivers.jars)),
-    )
-
-
-def _gateway_settings(config: CoordinatorConfig) -> GatewaySettings:
-    settings = config.coordinator
-    return GatewaySettings(
-        max_statement_length=settings.max_query_length,
-        rate=settings.precheck_rate,
-        burst=max(1, math.ceil(2 * settings.precheck_rate)),
-        max_concurrent=settings.precheck_concurrency,
-        accepted_target=settings.precheck_accepted_target,
-        refused_target=settings.precheck_refused_target,
-        native_refused_target=settings.precheck_native_refused_target,
-        undecided_target=settings.precheck_undecided_target,
-    )
-
-
-def _dispatch_settings(config: CoordinatorConfig) -> DispatchSettings:
-    settings = config.coordinator
-    return DispatchSettings(
-        max_query_length=settings.max_query_length,
-        client_timeout=settings.client_timeout,
-        min_expire_age=settings.min_expire_age,
-        max_history=settings.max_history,
-        nested_data_serialization=settings.nested_data_serialization,
-        eager_validation=settings.eager_validation,
-        max_run_time=settings.max_run_time,
-        max_run_again=settings.max_run_again,
-        max_replay_size=settings.max_replay_size,
     )
