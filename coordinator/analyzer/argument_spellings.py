@@ -14,8 +14,8 @@ from typing import Any
 
 from sqlglot.tokens import Token, TokenType
 
-from coordinator.engine.spark.kernels.functions.compare import instant
-from coordinator.engine.spark.kernels.functions.moments import parse_timestamp
+from coordinator.kernels.functions.compare import instant
+from coordinator.kernels.functions.moments import parse_timestamp
 from coordinator.sql.tokens import is_string
 
 ALIASES: Mapping[str, str] = {"where": "filter", "sort_order": "sorted_by"}

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from coordinator.analyzer.locations import Places
 from coordinator.analyzer.scope import Scope
-from coordinator.engine.spark.kernels.functions.kinds import zone_of
+from coordinator.kernels.functions.kinds import zone_of
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import Call, RowExpression, SourceLocation, Variable
 from shared.spi.session import Session

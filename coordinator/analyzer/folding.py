@@ -9,8 +9,8 @@ from coordinator.analyzer.builders import constant, typed, value_of
 from coordinator.analyzer.kernel_values import from_kernel, raised
 from coordinator.analyzer.moments import note_clock
 from coordinator.analyzer.programs import ProgramBuilder
-from coordinator.engine.spark.kernels.errors import KernelError
-from coordinator.engine.spark.kernels.functions.program import evaluated
+from coordinator.kernels.errors import KernelError
+from coordinator.kernels.functions.program import evaluated
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, Variable
 

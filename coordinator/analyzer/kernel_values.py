@@ -9,10 +9,10 @@ from typing import Any
 from uuid import UUID
 
 from coordinator.analyzer.moments import note_clock
-from coordinator.engine.spark.kernels.errors import KernelError
-from coordinator.engine.spark.kernels.functions.casts import caster
-from coordinator.engine.spark.kernels.functions.kinds import Kind, kind_of
-from coordinator.engine.spark.kernels.functions.moments import clock_of, clock_text
+from coordinator.kernels.errors import KernelError
+from coordinator.kernels.functions.casts import caster
+from coordinator.kernels.functions.kinds import Kind, kind_of
+from coordinator.kernels.functions.moments import clock_of, clock_text
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import UNBOUNDED_LENGTH, Type
 

@@ -16,7 +16,7 @@ from coordinator.analyzer.constants import constant_type, evaluate_constant
 from coordinator.analyzer.procedure_resolution import resolve_procedure
 from coordinator.analyzer.syntax import parse_query
 from coordinator.connectors.registry import Catalogs
-from coordinator.engine.spark.kernels.functions.compare import instant
+from coordinator.kernels.functions.compare import instant
 from coordinator.sql.call_argument import CallArgument
 from coordinator.sql.statements import Call
 from coordinator.sql.tokens import is_identifier, location_of, tokenize

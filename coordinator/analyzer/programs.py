@@ -1,6 +1,6 @@
 """Expressions as programs of the Python kernels, which alone know what Presto's expressions mean.
 
-The language is that of ``coordinator.engine.spark.kernels.functions.program``.
+The language is that of ``coordinator.kernels.functions.program``.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 from coordinator.analyzer.builders import NAMESPACE, typed, value_of
 from coordinator.analyzer.kernel_values import encoded_type, to_kernel
 from coordinator.analyzer.types import displayed
-from coordinator.engine.spark.kernels.functions.library import LIBRARY
-from coordinator.engine.spark.kernels.functions.moments import zone_name
+from coordinator.kernels.functions.library import LIBRARY
+from coordinator.kernels.functions.moments import zone_name
 from shared.errors import ProcessionError
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
 from shared.plan.types import Type

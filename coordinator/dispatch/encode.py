@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coordinator.engine.spark.kernels.functions.numbers import java_double
+from coordinator.kernels.functions.numbers import java_double
 from shared.plan.types import Type
 
 _encode_json = msgspec.json.Encoder().encode

@@ -22,10 +22,10 @@ from coordinator.dispatch.ports import Execution, QueryProgress
 from coordinator.engine.inputs import ArrowInput, SparkInput, spark_inputs
 from coordinator.engine.measured import Operator
 from coordinator.engine.row_lists import RowList, gather, row_list
-from coordinator.engine.spark.kernels import lookup
-from coordinator.engine.spark.kernels.errors import KernelError
-from coordinator.engine.spark.kernels.ranges import Traffic
 from coordinator.engine.wide_rows import MOST_HELD, KeptRows, TooLargeError, keep_rows, piece_of, pieces
+from coordinator.kernels import lookup
+from coordinator.kernels.errors import KernelError
+from coordinator.kernels.ranges import Traffic
 from coordinator.planner.planned_statement import ComputeColumns, FetchRows, RunOnSpark
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import LookUpNode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coordinator.engine.python_functions import PythonFunction, python_functions
-from coordinator.engine.spark.kernels.functions.program import evaluate
+from coordinator.kernels.functions.program import evaluate
 from coordinator.unparser.trees import type_name
 
 

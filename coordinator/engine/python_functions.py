@@ -2,7 +2,7 @@
 
 The name says the result's Presto type in hexadecimal, so that an engine knows from the text alone what to register, and
 ``eval`` or ``vary``: whether equal arguments give equal results. The program is
-``coordinator.engine.spark.kernels.functions.program``'s.
+``coordinator.kernels.functions.program``'s.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator.dispatch.ports import Execution
-from coordinator.engine.spark.kernels.errors import KernelError
-from coordinator.engine.spark.kernels.functions.program import compiled
+from coordinator.kernels.errors import KernelError
+from coordinator.kernels.functions.program import compiled
 from coordinator.planner.planned_statement import CutRows, KeepRows, NameRows, OrderRows, RowStep
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.relation import ArrowStream

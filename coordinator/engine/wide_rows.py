@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from coordinator.engine.row_lists import RowList, Rows
-from coordinator.engine.spark.kernels import lookup
-from coordinator.engine.spark.kernels.ranges import Traffic
+from coordinator.kernels import lookup
+from coordinator.kernels.ranges import Traffic
 
 MOST_HELD = 64 << 20
 """Bytes of fetched columns: more are kept on disk."""

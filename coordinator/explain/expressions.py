@@ -6,7 +6,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, assert_never
 
-from coordinator.engine.spark.kernels.functions.numbers import java_double
+from coordinator.kernels.functions.numbers import java_double
 from shared.plan.blocks import decode_constant
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, SqlFunctionHandle, Variable
 from shared.plan.types import Field, Type, parse_type

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from coordinator.engine.spark.kernels.functions.moments import clock_text, shown_time
+from coordinator.kernels.functions.moments import clock_text, shown_time
 from coordinator.unparser.trees import call, cast, field_name, number, text
 from shared.plan.types import Type
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from coordinator.analyzer.registry import registry
-from coordinator.engine.spark.kernels.functions.aggregates import PREFIX
+from coordinator.kernels.functions.aggregates import PREFIX
 from coordinator.unparser.functions import AGGREGATES, SCALARS, WINDOWS
 from coordinator.unparser.programs import runs_in_python
 

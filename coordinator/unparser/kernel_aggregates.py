@@ -8,7 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from coordinator.analyzer.builders import typed
-from coordinator.engine.spark.kernels.functions.aggregates import PREFIX
+from coordinator.kernels.functions.aggregates import PREFIX
 from coordinator.unparser.collected import collect
 from coordinator.unparser.constants import row
 from coordinator.unparser.expressions import expression

@@ -20,7 +20,7 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.connector import IcebergConnector
 from coordinator.connectors.system.procedures.clean_data_cache import CleanDataCache
 from coordinator.engine.procedures import run_procedure
-from coordinator.engine.spark.kernels.errors import KernelError
+from coordinator.kernels.errors import KernelError
 from coordinator.planner.planned_statement import CallProcedure
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import Property
@@ -69,9 +69,7 @@ class LocalWorkers:
 def _run(kernel: str, payload: bytes) -> bytes:
     module, function = kernel.split(":")
     try:
-        result: bytes = getattr(importlib.import_module(f"coordinator.engine.spark.kernels.{module}"), function)(
-            payload
-        )
+        result: bytes = getattr(importlib.import_module(f"coordinator.kernels.{module}"), function)(payload)
     except KernelError as error:
         raise ProcessionError(ErrorCode[error.name], error.message) from error
     return result

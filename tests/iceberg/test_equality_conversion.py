@@ -14,7 +14,7 @@ from pyiceberg.manifest import DataFileContent
 from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
 from pyiceberg.table.puffin import PuffinFile
 
-from coordinator.engine.spark.kernels.vector_blob import puffin_with
+from coordinator.kernels.vector_blob import puffin_with
 from shared.errors import ErrorCode, ProcessionError
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from coordinator.engine.spark.kernels import equality
+from coordinator.kernels import equality
 
 ROUNDS, ROWS = 6, 40
 
@@ -50,7 +50,7 @@ def test_files_that_need_unlike_deletes(lake: Any, foreign: Any, monkeypatch: An
 
 
 def _task(needs: list[frozenset[int]]) -> Any:
-    from coordinator.engine.spark.kernels.tasks import DeleteFile, Input, Output, WriteTask
+    from coordinator.kernels.tasks import DeleteFile, Input, Output, WriteTask
 
     field = {"id": 1, "name": "id", "required": False, "type": "long"}
     inputs = [Input(f"/{i}", 1, equality=sorted(need)) for i, need in enumerate(needs)]

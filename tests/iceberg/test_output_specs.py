@@ -14,7 +14,7 @@ from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import parse_transform
 
 from coordinator.connectors.iceberg.rewrite import dry_run, sorted_writes
-from coordinator.engine.spark.kernels import scratch, sorting
+from coordinator.kernels import scratch, sorting
 from shared.errors import ErrorCode, ProcessionError
 
 ROWS = 30

@@ -163,7 +163,7 @@ def test_damaged_file_is_named(lake: Any, table: str) -> None:
 
 
 def test_full_disk_is_named_and_nothing_is_written(lake: Any, table: str, monkeypatch: Any) -> None:
-    from coordinator.engine.spark.kernels import rewrite
+    from coordinator.kernels import rewrite
 
     class FullDisk:
         def __init__(self, sink: Any) -> None:

@@ -19,7 +19,7 @@ from pyiceberg.expressions import And, GreaterThanOrEqual, LessThan
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 
 from coordinator.connectors.iceberg.rewrite import copying, sorted_writes
-from coordinator.engine.spark.kernels import scratch, sorting
+from coordinator.kernels import scratch, sorting
 from tests.iceberg.racing import rewrite_beside
 
 EXAMPLES = 60 if os.environ.get("PROCESSION_TEST_FULL") == "1" else 8

@@ -15,7 +15,7 @@ from pyiceberg.table.sorting import NullOrder
 from pyiceberg.transforms import DayTransform, IdentityTransform, TruncateTransform
 
 from coordinator.connectors.iceberg.rewrite import sorted_writes
-from coordinator.engine.spark.kernels import scratch, sorting
+from coordinator.kernels import scratch, sorting
 from shared.errors import ErrorCode, ProcessionError
 
 

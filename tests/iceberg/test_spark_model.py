@@ -24,7 +24,7 @@ from pyiceberg.expressions import And, GreaterThanOrEqual, LessThan
 
 from coordinator.connectors.iceberg.properties import spark_properties
 from coordinator.connectors.iceberg.rewrite import copying, sorted_writes
-from coordinator.engine.spark.kernels import scratch, sorting
+from coordinator.kernels import scratch, sorting
 from shared.errors import ProcessionError
 from tests.execution import FakeExecution
 from tests.iceberg.racing import rewrite_beside

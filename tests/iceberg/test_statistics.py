@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyiceberg.table.puffin import PuffinFile
 
-from coordinator.engine.spark.kernels.theta import NOMINAL, Theta, murmur3, seed_hash, single_values
+from coordinator.kernels.theta import NOMINAL, Theta, murmur3, seed_hash, single_values
 from shared.errors import ErrorCode, ProcessionError
 
 

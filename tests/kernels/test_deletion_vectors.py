@@ -9,7 +9,7 @@ import zlib
 import pytest
 from pyroaring import BitMap
 
-from coordinator.engine.spark.kernels.deletion_vectors import decoded
+from coordinator.kernels.deletion_vectors import decoded
 
 MAGIC = 0x6439D3D1
 

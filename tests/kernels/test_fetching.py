@@ -11,9 +11,9 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
 
-from coordinator.engine.spark.kernels import fetching, join, rewrite
-from coordinator.engine.spark.kernels.errors import KernelError
-from coordinator.engine.spark.kernels.tasks import Input
+from coordinator.kernels import fetching, join, rewrite
+from coordinator.kernels.errors import KernelError
+from coordinator.kernels.tasks import Input
 from tests.kernels.object_store import bucket
 
 pytestmark = pytest.mark.slow

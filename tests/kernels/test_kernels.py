@@ -21,8 +21,8 @@ from pyiceberg.io.pyarrow import (
     pyarrow_to_schema,
 )
 
-from coordinator.engine.spark.kernels import cache, join, rewrite
-from coordinator.engine.spark.kernels.errors import KernelError
+from coordinator.kernels import cache, join, rewrite
+from coordinator.kernels.errors import KernelError
 
 
 def field(number: int, name: str, kind: Any, *, required: bool = False) -> dict[str, Any]:
@@ -323,7 +323,7 @@ def test_footer_cache_is_bounded_and_cleared() -> None:
 
 BOUNDED = """
 import json, re, sys
-from coordinator.engine.spark.kernels import rewrite
+from coordinator.kernels import rewrite
 fragment = json.loads(rewrite.run(sys.stdin.buffer.read()))
 peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 print(json.dumps([peak, fragment["rows"]]))

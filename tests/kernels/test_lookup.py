@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coordinator.engine.spark.kernels import lookup, ranges
-from coordinator.engine.spark.kernels.errors import KernelError
-from coordinator.engine.spark.kernels.ranges import Traffic
-from coordinator.engine.spark.kernels.schema import arrow_field
-from coordinator.engine.spark.kernels.thrift import Reader, encode
+from coordinator.kernels import lookup, ranges
+from coordinator.kernels.errors import KernelError
+from coordinator.kernels.ranges import Traffic
+from coordinator.kernels.schema import arrow_field
+from coordinator.kernels.thrift import Reader, encode
 from tests.kernels.object_store import bucket
 
 ROWS = 9_000

@@ -22,7 +22,7 @@ FULL = bool(os.environ.get("PROCESSION_TEST_FULL"))
 CHILD = """
 import sys
 from pathlib import Path
-from coordinator.engine.spark.kernels import rewrite
+from coordinator.kernels import rewrite
 sys.stdout.write(rewrite.run(sys.stdin.buffer.read()).decode() + Path("/proc/self/status").read_text())
 """
 

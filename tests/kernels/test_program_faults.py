@@ -7,8 +7,8 @@ import json
 import pyarrow as pa
 import pytest
 
-from coordinator.engine.spark.kernels.errors import KernelError
-from coordinator.engine.spark.kernels.functions.program import evaluate
+from coordinator.kernels.errors import KernelError
+from coordinator.kernels.functions.program import evaluate
 
 
 def test_the_text_of_a_fault_stays_inside() -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.engine.spark.kernels.errors import KernelError
-from coordinator.engine.spark.kernels.functions.linear_regexp import BoundedPattern
-from coordinator.engine.spark.kernels.functions.operators import like_regex
-from coordinator.engine.spark.kernels.functions.regexp import pattern_of
+from coordinator.kernels.errors import KernelError
+from coordinator.kernels.functions.linear_regexp import BoundedPattern
+from coordinator.kernels.functions.operators import like_regex
+from coordinator.kernels.functions.regexp import pattern_of
 
 ROOT = Path(__file__).parents[2]
 MEMORY = 3 << 30

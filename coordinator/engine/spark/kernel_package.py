@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 PACKAGE = "procession_kernels"
-_SOURCES = Path(__file__).with_name("kernels")
+_SOURCES = Path(__file__).parents[2] / "kernels"
 
 
 def kernel_files() -> dict[str, bytes]:

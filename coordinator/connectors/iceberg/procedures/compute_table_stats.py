@@ -25,7 +25,7 @@ from coordinator.connectors.iceberg.rewrite.groups import Candidate
 from coordinator.connectors.iceberg.rewrite.payloads import OutputPlan, Slice, TaskFactory
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.statistics.puffin import Blob, puffin
-from coordinator.engine.spark.kernels.theta import Theta
+from coordinator.kernels.theta import Theta
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
     Argument,

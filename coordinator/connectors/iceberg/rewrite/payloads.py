@@ -1,4 +1,4 @@
-"""File groups as tasks of the rewrite kernels (``engine/spark/kernels/tasks.py`` describes the JSON)."""
+"""File groups as tasks of the rewrite kernels (``kernels/tasks.py`` describes the JSON)."""
 
 from __future__ import annotations
 

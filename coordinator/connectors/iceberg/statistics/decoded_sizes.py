@@ -17,10 +17,10 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
-from coordinator.engine.spark.kernels.decoded import chunk_bytes
-from coordinator.engine.spark.kernels.errors import KernelError
-from coordinator.engine.spark.kernels.footer import columns, read_footer, row_groups
-from coordinator.engine.spark.kernels.pages import schema_columns
+from coordinator.kernels.decoded import chunk_bytes
+from coordinator.kernels.errors import KernelError
+from coordinator.kernels.footer import columns, read_footer, row_groups
+from coordinator.kernels.pages import schema_columns
 
 _LOG = logging.getLogger(__name__)
 _FILES = 3
