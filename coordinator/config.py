@@ -216,6 +216,29 @@ class CoordinatorSettings(_Settings):
         alias="native-execution-enabled",
         description="Statements are meant for native workers: what those cannot run is refused (docs/checks.md).",
     )
+    query_engine: Literal["auto", "embedded", "spark"] = Field(
+        "auto",
+        alias="query.engine",
+        description="What answers queries over tables of lakes: the embedded engine where it reads little, or one of"
+        " the two always; session property engine.",
+    )
+    embedded_max_scan_size: Bytes = Field(
+        32 << 20,
+        alias="embedded-engine.max-scan-size",
+        description="The most bytes of lakes that the embedded engine reads for a query, of its columns as stored.",
+    )
+    embedded_max_scan_rows: int = Field(
+        5_000_000,
+        alias="embedded-engine.max-scan-rows",
+        ge=0,
+        description="The most rows of lakes that it reads for a query.",
+    )
+    embedded_max_program_rows: int = Field(
+        100_000,
+        alias="embedded-engine.max-program-rows",
+        ge=0,
+        description="The most rows of lakes for which it runs functions row by row, some microseconds each.",
+    )
     spark_remote: str | None = Field(
         None,
         alias="spark.remote",

@@ -16,6 +16,10 @@ from shared.spi.connector import SparkDrivers
 def session_defaults(settings: CoordinatorSettings) -> dict[str, str]:
     """Session properties whose default an operator sets."""
     return {
+        "engine": settings.query_engine.upper(),
+        "embedded_engine_max_program_rows": str(settings.embedded_max_program_rows),
+        "embedded_engine_max_scan_rows": str(settings.embedded_max_scan_rows),
+        "embedded_engine_max_scan_size": f"{settings.embedded_max_scan_size}B",
         "native_execution_enabled": str(settings.native_execution).lower(),
         "optimizer_inner_join_pushdown_enabled": str(settings.inner_join_pushdown).lower(),
         "optimizer_inequality_join_pushdown_enabled": str(settings.inequality_join_pushdown).lower(),

@@ -35,12 +35,16 @@ from coordinator.planner.planned_statement import (
     SelectRows,
     WriteRows,
 )
+from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import EditableCatalog
 from shared.spi.jobs import Job
 from shared.spi.procedure import ProcedureContext, ProcedureProgress
 from shared.spi.relation import RowSource
 from shared.spi.table_statistics import AnalyzableCatalog
 from shared.spi.table_writes import WritableCatalog, WriteContext
+
+_TOO_MUCH = frozenset({ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT})
+"""What the embedded engine fails with where Spark may not."""
 
 
 class LocalSql(Protocol):
@@ -77,15 +81,13 @@ class Executor:
         match planned.work:
             case ReturnRows(rows):
                 yield rows_to_batch(planned.columns, rows)
-            case RunLocally(sql, inputs):
-                with arrow_inputs(inputs, self._catalogs, execution) as opened:
-                    yield from self._local.run(sql, execution, opened)
+            case RunLocally() as work:
+                yield from self._locally(work, execution)
             case SelectRows(relation, steps):
                 source = cast(RowSource, self._catalogs.connector(relation.catalog))
                 yield from select_rows(source.read(relation), steps, execution)
-            case RunOnSpark(sql, inputs):
-                with spark_inputs(inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as opened:
-                    yield from self._spark.run(sql, execution, opened)
+            case RunOnSpark() as work:
+                yield from self._on_spark(work, execution)
             case FetchRows() as work:
                 yield from fetch_rows(work, execution, self._spark, self._catalogs)
             case ExplainNative() as work:
@@ -109,6 +111,24 @@ class Executor:
                 yield rows_to_batch(planned.columns, [[self._write(work, execution)]])
             case _:
                 assert_never(planned.work)
+
+    def _locally(self, work: RunLocally, execution: Execution) -> Iterator[pa.RecordBatch]:
+        delivered = False
+        try:
+            with arrow_inputs(work.inputs, self._catalogs, execution) as opened:
+                for batch in self._local.run(work.sql, execution, opened):
+                    delivered = delivered or batch.num_rows > 0
+                    yield batch
+            return
+        except ProcessionError as error:
+            if work.otherwise is None or delivered or error.code not in _TOO_MUCH:
+                raise
+            execution.check_cancelled()
+        yield from self._on_spark(work.otherwise, execution)
+
+    def _on_spark(self, work: RunOnSpark, execution: Execution) -> Iterator[pa.RecordBatch]:
+        with spark_inputs(work.inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as opened:
+            yield from self._spark.run(work.sql, execution, opened)
 
     def _measured(
         self, planned: PlannedStatement, explained: ExplainAnalyze, execution: Execution, operators: list[Operator]

@@ -3,26 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never
+from dataclasses import dataclass
+from typing import Literal, assert_never
 
 from coordinator.unparser.scans import RelationOf
 from shared.plan.nodes import PlanNode, TableScanNode
 from shared.plan.traversal import sources
-from shared.spi.relation import CatalogTable, JdbcRelation, ParquetRelation, Relation, RowsRelation
+from shared.spi.relation import CatalogTable, JdbcRelation, ParquetRelation, ReadHere, RowsRelation
+from shared.units import format_data_size
 
 LOCAL_BYTES = 64 << 20
-"""What one query may read in the coordinator: a second of one core, and no more memory than the local engine has."""
+"""What one query may read of databases and of tpch in the coordinator: a second of one core."""
+Engine = Literal["auto", "embedded", "spark"]
 
 
-def runs_locally(root: PlanNode, relation_of: RelationOf) -> bool:
-    """Whether the embedded engine should answer; true for a plan without tables."""
-    total = 0
+@dataclass(frozen=True, slots=True)
+class EngineLimits:
+    """What the embedded engine takes of tables of lakes; ``engine`` is what the session asks for.
+
+    ``program_rows`` are the most rows for which it runs programs of the kernels, which take microseconds a row.
+    """
+
+    engine: Engine = "auto"
+    scan_bytes: int = 32 << 20
+    scan_rows: int = 5_000_000
+    program_rows: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """``why`` is for people; ``rows`` are those that the embedded engine would read of tables of lakes."""
+
+    embedded: bool
+    why: str
+    rows: int = 0
+
+
+def choose_engine(root: PlanNode, relation_of: RelationOf, limits: EngineLimits) -> EngineChoice:
+    """What should answer a plan; one without tables is the embedded engine's."""
+    others = size = rows = files = 0
+    lakes = False
     for scan in scans(root):
-        size = _local_bytes(relation_of(scan))
-        if size is None:
-            return False
-        total += size
-    return total <= LOCAL_BYTES
+        relation = relation_of(scan)
+        match relation:
+            case CatalogTable(here=ReadHere() as here):
+                lakes = True
+                size, rows, files = size + here.size_bytes, rows + here.rows, files + here.files
+            case CatalogTable(here=str(why)):
+                return EngineChoice(False, f"{'.'.join(relation.parts)} is read by Spark alone: {why}")
+            case ParquetRelation() | JdbcRelation():
+                if relation.size_bytes is None:
+                    return EngineChoice(False, "the size of what a database sends is not known")
+                others += relation.size_bytes
+            case RowsRelation():
+                pass
+            case _:
+                assert_never(relation)
+    if lakes and limits.engine == "spark":
+        return EngineChoice(False, "the session asks for it")
+    read = f"{format_data_size(size)} in {rows} rows of {files} files"
+    if lakes and limits.engine == "embedded":
+        return EngineChoice(True, f"the session asks for it; it reads {read}", rows)
+    if others > LOCAL_BYTES:
+        return EngineChoice(False, f"it reads {format_data_size(others)} of databases")
+    if size > limits.scan_bytes or rows > limits.scan_rows:
+        most = f"{format_data_size(limits.scan_bytes)} and {limits.scan_rows} rows"
+        return EngineChoice(False, f"it reads {read}, of at most {most}")
+    return EngineChoice(True, f"it reads {read}" if lakes else "it reads no table of a lake", rows)
+
+
+def engine_note(root: PlanNode, relation_of: RelationOf, limits: EngineLimits, *, fetches: bool) -> str | None:
+    """What EXPLAIN says of the engine of a query over tables of lakes; ``fetches``: it has a plan in two passes."""
+    if not any(isinstance(relation_of(scan), CatalogTable) for scan in scans(root)):
+        return None
+    choice = choose_engine(root, relation_of, limits)
+    if not choice.embedded:
+        return f"Spark runs it: {choice.why}"
+    return f"the embedded engine runs it{', in one pass' if fetches else ''}: {choice.why}"
 
 
 def scans(root: PlanNode) -> Iterator[TableScanNode]:
@@ -33,16 +90,3 @@ def scans(root: PlanNode) -> Iterator[TableScanNode]:
         if isinstance(node, TableScanNode):
             yield node
         stack.extend(sources(node))
-
-
-def _local_bytes(relation: Relation) -> int | None:
-    """Bytes to read, None for what only Spark should read."""
-    match relation:
-        case CatalogTable():
-            return None
-        case RowsRelation():
-            return 0
-        case ParquetRelation() | JdbcRelation():
-            return relation.size_bytes
-        case _:
-            assert_never(relation)

@@ -53,6 +53,8 @@ from coordinator.sql.parse_statement import parse_statement
 from coordinator.sql.tokens import tokenize, too_large
 from coordinator.unparser import work_of
 from coordinator.unparser.constant_query import constant_rows
+from coordinator.unparser.engine_choice import engine_note
+from coordinator.unparser.engine_limits import engine_limits
 from coordinator.unparser.fetch import fetch_of, fetch_work
 from coordinator.unparser.session_zone import in_session_zone
 from coordinator.unparser.writes import write_work
@@ -256,14 +258,17 @@ class _Line:
             if likely is not None:
                 where = f"where {likely.told}, everywhere if too few are there"
                 self._notes.append(f"the first rows are looked for {where}")
+            whole = logical if fetch is None else self._before_late_materialization()
+            note = engine_note(whole, self._catalogs.relation, engine_limits(self._session), fetches=fetch is not None)
+            self._notes += [] if note is None else [note]
             return ReturnRows(())
         if fetch is not None:
             before = self._before_late_materialization()
             max_rows = int(session_value(self._session, "global_late_materialization_max_rows"))
             found = None if likely is None else (likely.plan, likely.rows)
-            of_plan = partial(work_of, relation_of=self._catalogs.relation)
+            of_plan = partial(work_of, relation_of=self._catalogs.relation, limits=engine_limits(self._session))
             return fetch_work(logical, before, of_plan, max_rows, found)
-        return constant_rows(logical) or work_of(logical, self._catalogs.relation)
+        return constant_rows(logical) or work_of(logical, self._catalogs.relation, engine_limits(self._session))
 
     def _likely_rows(self, fetch: FetchNode) -> LikelyRows | None:
         if not session_flag(self._session, "global_late_materialization_guess_first_rows"):

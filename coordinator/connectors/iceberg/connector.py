@@ -13,10 +13,13 @@ from coordinator.connectors.iceberg.metadata_tables.names import special_name
 from coordinator.connectors.iceberg.metadata_tables.tables import metadata_table
 from coordinator.connectors.iceberg.procedures import iceberg_procedures
 from coordinator.connectors.iceberg.properties import read_settings, spark_packages, spark_properties
-from coordinator.connectors.iceberg.relations import catalog_table
+from coordinator.connectors.iceberg.relations import catalog_table, read_here
 from coordinator.connectors.iceberg.rewrite.journal import Journal
 from coordinator.connectors.iceberg.rewrite.recovery import Recovered, recover
 from coordinator.connectors.iceberg.row_position import look_up_template, row_position
+from coordinator.connectors.iceberg.scans.rows import stream_of
+from coordinator.connectors.iceberg.scans.scan import scan_of
+from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
 from coordinator.connectors.iceberg.snapshots.time_travel import snapshot_of
 from coordinator.connectors.iceberg.statistics.analysis import ANALYZE_PROPERTIES, analyze
 from coordinator.connectors.iceberg.statistics.column_ranges import ColumnRanges
@@ -50,6 +53,7 @@ class IcebergConnector:
         self.journal = Journal(self.settings.journal_file)
         self._bounds = ColumnRanges(self.tables_of)
         self._decoded = DecodedSizes()
+        self._files = SnapshotFiles()
         self._descriptions = Descriptions(catalog)
         self._procedures: tuple[Procedure, ...] | None = None
 
@@ -88,16 +92,31 @@ class IcebergConnector:
         handle = scan.table.connectorHandle
         if handle["@type"] != "system":
             table = self.tables_of.load(str(handle["schemaName"]), str(handle["icebergTableName"]["tableName"]))
-            if table is not None:
-                check_for_spark(table)
-            return catalog_table(scan)
+            if table is None:
+                return catalog_table(scan)
+            check_for_spark(table)
+            return catalog_table(scan, read_here(scan, table, self._files))
         return rows_relation(scan, self._known_metadata_table(scan.table))
 
     def read(self, relation: RowsRelation | JdbcRelation) -> ArrowStream:
-        """Rows of a metadata table. Raises ProcessionError."""
+        """Rows of a table's files or of a metadata table. Raises ProcessionError."""
         assert isinstance(relation, RowsRelation)
+        if relation.handle.connectorHandle["@type"] != "system":
+            return self._read_files(relation)
         with mapped(str(relation.handle.connectorHandle["tableName"])):
             return read_rows(self._known_metadata_table(relation.handle), relation)
+
+    def _read_files(self, relation: RowsRelation) -> ArrowStream:
+        handle = relation.handle.connectorHandle
+        name = _table_name(self.catalog, handle)
+        table = self.tables_of.load(str(handle["schemaName"]), str(handle["icebergTableName"]["tableName"]))
+        if table is None:
+            raise ProcessionError(ErrorCode.NOT_FOUND, f"Table {name} does not exist")
+        scan = scan_of(table, self._files, relation.handle, relation.columns)
+        if isinstance(scan, str):
+            message = f"{name} cannot be read any more as it was planned: {scan}; running the query again helps"
+            raise ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, message, retriable=True)
+        return stream_of(scan, self.settings.storage)
 
     def _metadata_table(self, schema: str, name: str) -> VirtualTable | None:
         asked = special_name(name)
@@ -166,6 +185,10 @@ class IcebergConnector:
             # Looking among the installed packages takes milliseconds, and never gives another answer.
             self._procedures = iceberg_procedures(self.tables_of, self.journal)
         return self._procedures
+
+
+def _table_name(catalog: str, handle: Mapping[str, Any]) -> str:
+    return f"{catalog}.{handle['schemaName']}.{handle['icebergTableName']['tableName']}"
 
 
 class IcebergConnectorFactory:

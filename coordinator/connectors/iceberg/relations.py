@@ -1,15 +1,38 @@
-"""What engines read for a scan of an Iceberg table: Spark knows it by name, at the snapshot of the handle."""
+"""What engines read for a scan of an Iceberg table: Spark knows it by name, the connector reads its files.
+
+Both are at the snapshot of the handle.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
+from pyiceberg.table import Table
+
+from coordinator.connectors.iceberg.scans.scan import scan_of
+from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
 from shared.plan.nodes import TableScanNode
-from shared.spi.relation import CatalogTable
+from shared.spi.relation import CatalogTable, ReadHere, RowsRelation
 
 
-def catalog_table(scan: TableScanNode) -> CatalogTable:
+def catalog_table(scan: TableScanNode, here: ReadHere | str = "it is a table of Spark's alone") -> CatalogTable:
     """The table that the scan's handle names, at the snapshot that planning pinned."""
     handle = scan.table.connectorHandle
     inner = handle["icebergTableName"]
     snapshot = inner.get("snapshotId")
     parts = (scan.table.connectorId, str(handle["schemaName"]), str(inner["tableName"]))
-    return CatalogTable(parts, None if snapshot is None else int(snapshot))
+    return CatalogTable(parts, None if snapshot is None else int(snapshot), here)
+
+
+def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles) -> ReadHere | str:
+    """How the scan is read without Spark, or why it is not. Raises ProcessionError."""
+    names = dict.fromkeys(_name(handle) for handle in scan.assignments.values())
+    found = scan_of(table, known, scan.table, tuple(names))
+    if isinstance(found, str):
+        return found
+    relation = RowsRelation(scan.table.connectorId, scan.table, tuple(names))
+    return ReadHere(relation, found.size_bytes, found.rows, len(found.files))
+
+
+def _name(handle: dict[str, Any]) -> str:
+    return str(handle["columnIdentity"]["name"])
