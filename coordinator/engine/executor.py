@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -43,8 +44,15 @@ from shared.spi.relation import RowSource
 from shared.spi.table_statistics import AnalyzableCatalog
 from shared.spi.table_writes import WritableCatalog, WriteContext
 
-_TOO_MUCH = frozenset({ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT})
-"""What the embedded engine fails with where Spark may not."""
+_LOG = logging.getLogger(__name__)
+_SPARK_MAY = frozenset(
+    {
+        ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT,
+        ErrorCode.ICEBERG_CANNOT_OPEN_SPLIT,
+        ErrorCode.GENERIC_INTERNAL_ERROR,
+    }
+)
+"""What the embedded engine fails with where Spark may not: it has more memory, and perhaps other keys to the files."""
 
 
 class LocalSql(Protocol):
@@ -121,9 +129,10 @@ class Executor:
                     yield batch
             return
         except ProcessionError as error:
-            if work.otherwise is None or delivered or error.code not in _TOO_MUCH:
+            if work.otherwise is None or delivered or error.code not in _SPARK_MAY:
                 raise
             execution.check_cancelled()
+            _LOG.info("%s: the embedded engine gave up, Spark runs it: %s", execution.query_id, error)
         yield from self._on_spark(work.otherwise, execution)
 
     def _on_spark(self, work: RunOnSpark, execution: Execution) -> Iterator[pa.RecordBatch]:

@@ -101,6 +101,7 @@ class _Line:
         self._explaining = False
         self._initial: PlanNode | None = None
         self._notes: list[str] = []
+        self._engine_note: str | None = None
 
     def plan(self, text: str) -> PlannedStatement:
         try:
@@ -144,7 +145,7 @@ class _Line:
                 refuse_to_analyze(statement)
                 self._explaining = not statement.analyze
                 planned = self._plan(statement.statement, text)
-                return plan_explain(statement, planned, self._fired, self._notes)
+                return plan_explain(statement, planned, self._fired, self._told())
             case sql.Execute():
                 prepared = session_statements.prepared_text(statement.name, self._session)
                 return self._execute(prepared, statement.parameters, statement.location)
@@ -260,7 +261,7 @@ class _Line:
                 self._notes.append(f"the first rows are looked for {where}")
             whole = logical if fetch is None else self._before_late_materialization()
             note = engine_note(whole, self._catalogs.relation, engine_limits(self._session), fetches=fetch is not None)
-            self._notes += [] if note is None else [note]
+            self._engine_note = note
             return ReturnRows(())
         if fetch is not None:
             before = self._before_late_materialization()
@@ -269,6 +270,11 @@ class _Line:
             of_plan = partial(work_of, relation_of=self._catalogs.relation, limits=engine_limits(self._session))
             return fetch_work(logical, before, of_plan, max_rows, found)
         return constant_rows(logical) or work_of(logical, self._catalogs.relation, engine_limits(self._session))
+
+    def _told(self) -> list[str]:
+        """What EXPLAIN says beside the plan."""
+        engine = [] if self._engine_note is None else [f"Engine: {self._engine_note}"]
+        return [*(f"Late materialization: {note}" for note in self._notes), *engine]
 
     def _likely_rows(self, fetch: FetchNode) -> LikelyRows | None:
         if not session_flag(self._session, "global_late_materialization_guess_first_rows"):
