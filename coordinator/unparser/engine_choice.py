@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from coordinator.unparser.scans import RelationOf
-from shared.plan.nodes import PlanNode, TableScanNode
+from shared.plan.nodes import JoinNode, PlanNode, TableScanNode
 from shared.plan.traversal import sources
-from shared.spi.relation import CatalogTable, JdbcRelation, ParquetRelation, ReadHere, RowsRelation
+from shared.spi.relation import CatalogTable, JdbcRelation, ParquetRelation, ReadHere, Relation, RowsRelation
 from shared.units import format_data_size
 
 LOCAL_BYTES = 64 << 20
 """What one query may read of databases and of tpch in the coordinator: a second of one core."""
+_DECODED = 16
+"""How much larger columns may be once decoded than ``scan_bytes``: what is sorted or joined has to be held."""
+_MOST_PAIRS = 50_000_000
+"""Rows that a join without equalities may compare on one core."""
 Engine = Literal["auto", "embedded", "spark"]
 
 
@@ -41,7 +45,7 @@ class EngineChoice:
 
 def choose_engine(root: PlanNode, relation_of: RelationOf, limits: EngineLimits) -> EngineChoice:
     """What should answer a plan; one without tables is the embedded engine's."""
-    others = size = rows = files = 0
+    others = size = rows = files = decoded = 0
     lakes = False
     for scan in scans(root):
         relation = relation_of(scan)
@@ -49,8 +53,9 @@ def choose_engine(root: PlanNode, relation_of: RelationOf, limits: EngineLimits)
             case CatalogTable(here=ReadHere() as here):
                 lakes = True
                 size, rows, files = size + here.size_bytes, rows + here.rows, files + here.files
-            case CatalogTable(here=str(why)):
-                return EngineChoice(False, f"{'.'.join(relation.parts)} is read by Spark alone: {why}")
+                decoded += here.decoded_bytes or 0
+            case CatalogTable():
+                return EngineChoice(False, f"{'.'.join(relation.parts)} is read by Spark alone: {relation.here}")
             case ParquetRelation() | JdbcRelation():
                 if relation.size_bytes is None:
                     return EngineChoice(False, "the size of what a database sends is not known")
@@ -69,7 +74,31 @@ def choose_engine(root: PlanNode, relation_of: RelationOf, limits: EngineLimits)
     if size > limits.scan_bytes or rows > limits.scan_rows:
         most = f"{format_data_size(limits.scan_bytes)} and {limits.scan_rows} rows"
         return EngineChoice(False, f"it reads {read}, of at most {most}")
+    if lakes and decoded > _DECODED * limits.scan_bytes:
+        return EngineChoice(False, f"it reads {format_data_size(decoded)} once decoded")
+    if lakes and (pairs := _pairs(root, relation_of)) > _MOST_PAIRS:
+        return EngineChoice(False, f"it compares {pairs} pairs of rows")
     return EngineChoice(True, f"it reads {read}" if lakes else "it reads no table of a lake", rows)
+
+
+def _pairs(root: PlanNode, relation_of: RelationOf) -> int:
+    """The most pairs of rows that a join without equalities compares, of the tables below it."""
+    found = 0
+    for node in _nodes(root):
+        if isinstance(node, JoinNode) and not node.criteria:
+            left, right = (sum(_rows(relation_of(s)) for s in scans(side)) for side in (node.left, node.right))
+            found = max(found, left * right)
+    return found
+
+
+def _rows(relation: Relation) -> int:
+    match relation:
+        case CatalogTable(here=ReadHere() as here):
+            return here.rows
+        case JdbcRelation():
+            return relation.row_count or 1
+        case _:
+            return 1
 
 
 def engine_note(root: PlanNode, relation_of: RelationOf, limits: EngineLimits, *, fetches: bool) -> str | None:
@@ -84,9 +113,12 @@ def engine_note(root: PlanNode, relation_of: RelationOf, limits: EngineLimits, *
 
 def scans(root: PlanNode) -> Iterator[TableScanNode]:
     """Every scan of a plan."""
+    return (node for node in _nodes(root) if isinstance(node, TableScanNode))
+
+
+def _nodes(root: PlanNode) -> Iterator[PlanNode]:
     stack = [root]
     while stack:
         node = stack.pop()
-        if isinstance(node, TableScanNode):
-            yield node
+        yield node
         stack.extend(sources(node))

@@ -47,6 +47,8 @@ class ReadHere:
     size_bytes: int
     rows: int
     files: int
+    decoded_bytes: int | None = None
+    """An estimate; None where the footers do not tell."""
 
 
 @dataclass(frozen=True, slots=True)

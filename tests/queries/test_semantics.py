@@ -58,7 +58,7 @@ def locally(text: str, engine: LocalEngine) -> Answer:
 def over_http(service: Service, text: str) -> Answer:
     """Without the native checker: the question is what Spark answers, also where Velox lacks a type or a function."""
     headers = {"X-Presto-User": "tester", "X-Presto-Catalog": "iceberg", "X-Presto-Schema": "tpch"}
-    headers["X-Presto-Session"] = "native_plan_checker_enabled=false"
+    headers["X-Presto-Session"] = "native_plan_checker_enabled=false,engine=SPARK"
     with httpx.Client(headers=headers, timeout=60) as client:
         page = client.post(f"{service.url}/v1/statement", content=text.encode()).json()
         rows = page.get("data") or []

@@ -10,8 +10,10 @@ from typing import Any
 
 from pyiceberg.table import Table
 
-from coordinator.connectors.iceberg.scans.scan import scan_of
+from coordinator.connectors.iceberg.scans.columns import leaf_ids
+from coordinator.connectors.iceberg.scans.scan import Scan, scan_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
+from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from shared.plan.nodes import TableScanNode
 from shared.spi.relation import CatalogTable, ReadHere, RowsRelation
 
@@ -28,7 +30,9 @@ def catalog_table(scan: TableScanNode, here: ReadHere | str = "it is a table of 
     return CatalogTable(parts, None if snapshot is None else int(snapshot), here)
 
 
-def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, storage: Mapping[str, str]) -> ReadHere | str:
+def read_here(
+    scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: DecodedSizes, storage: Mapping[str, str]
+) -> ReadHere | str:
     """How the scan is read without Spark, or why it is not. Raises ProcessionError."""
     if any(key.startswith(_VENDED) for key in table.io.properties if key not in storage):
         return "its catalog vends keys for it"
@@ -37,7 +41,16 @@ def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, storage: 
     if isinstance(found, str):
         return found
     relation = RowsRelation(scan.table.connectorId, scan.table, tuple(names))
-    return ReadHere(relation, found.size_bytes, found.rows, len(found.files))
+    return ReadHere(relation, found.size_bytes, found.rows, len(found.files), _decoded(found, scan, decoded))
+
+
+def _decoded(found: Scan, scan: TableScanNode, decoded: DecodedSizes) -> int | None:
+    """Of the share of the snapshot's rows that is read."""
+    snapshot_id = scan.table.connectorHandle["icebergTableName"].get("snapshotId")
+    snapshot = None if snapshot_id is None else found.table.snapshot_by_id(int(snapshot_id))
+    size = None if snapshot is None else decoded.of(found.table, snapshot, leaf_ids(found.columns))
+    total = 0 if snapshot is None or snapshot.summary is None else int(snapshot.summary.get("total-records") or 0)
+    return size if size is None or not total else size * found.rows // max(total, found.rows)
 
 
 def _name(handle: dict[str, Any]) -> str:

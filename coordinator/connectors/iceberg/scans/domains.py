@@ -26,13 +26,19 @@ from pyiceberg.schema import Schema
 from shared.plan.blocks import decode_constant
 
 _FLOATING = ("real", "double")
+_MAKE: Mapping[str, Any] = {
+    "=": EqualTo, ">=": GreaterThanOrEqual, ">": GreaterThan, "<=": LessThanOrEqual, "<": LessThan,
+    "null": IsNull, "not null": NotNull,
+}  # fmt: skip
+"""Whose types do not tell that a column's name is taken for the column."""
 
 
 def predicate_of(layout: Mapping[str, Any] | None, schema: Schema) -> BooleanExpression:
     """What ``push_predicate_into_table_layout`` wrote; domains that the table's types cannot hold let all through."""
     entries = ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
     terms = [_of_column(schema, str(entry["column"]), entry["domain"]) for entry in entries]
-    return reduce(And, terms, AlwaysTrue())
+    everything: BooleanExpression = AlwaysTrue()
+    return reduce(lambda a, b: And(a, b), terms, everything)
 
 
 def _of_column(schema: Schema, name: str, domain: Mapping[str, Any]) -> BooleanExpression:
@@ -42,8 +48,9 @@ def _of_column(schema: Schema, name: str, domain: Mapping[str, Any]) -> BooleanE
         return AlwaysTrue()  # NaN is above all numbers, and no bound of a file tells of it
     parts = [_of_range(name, each) for each in ranges]
     if domain.get("nullAllowed"):
-        parts.append(IsNull(name))
-    predicate = reduce(Or, parts, AlwaysFalse())
+        parts.append(_MAKE["null"](name))
+    nothing: BooleanExpression = AlwaysFalse()
+    predicate = reduce(lambda a, b: Or(a, b), parts, nothing)
     try:
         bind(schema, predicate, case_sensitive=True)
     except (ValueError, TypeError, NotImplementedError):
@@ -54,18 +61,23 @@ def _of_column(schema: Schema, name: str, domain: Mapping[str, Any]) -> BooleanE
 def _of_range(name: str, found: Mapping[str, Any]) -> BooleanExpression:
     low, high = found["low"], found["high"]
     if "valueBlock" not in low and "valueBlock" not in high:
-        return NotNull(name)
+        return _null_free(name)
     if low.get("valueBlock") == high.get("valueBlock"):
-        return EqualTo(name, _value(low))
+        return _made("=", name, low)
     parts: list[BooleanExpression] = []
     if "valueBlock" in low:
-        operator = GreaterThanOrEqual if low["bound"] == "EXACTLY" else GreaterThan
-        parts.append(operator(name, _value(low)))
+        parts.append(_made(">=" if low["bound"] == "EXACTLY" else ">", name, low))
     if "valueBlock" in high:
-        below = LessThanOrEqual if high["bound"] == "EXACTLY" else LessThan
-        parts.append(below(name, _value(high)))
-    return reduce(And, parts)
+        parts.append(_made("<=" if high["bound"] == "EXACTLY" else "<", name, high))
+    return reduce(lambda a, b: And(a, b), parts)
 
 
-def _value(marker: Mapping[str, Any]) -> Any:
-    return decode_constant(str(marker["valueBlock"]), str(marker["type"]))
+def _null_free(name: str) -> BooleanExpression:
+    made: BooleanExpression = _MAKE["not null"](name)
+    return made
+
+
+def _made(symbol: str, name: str, marker: Mapping[str, Any]) -> BooleanExpression:
+    value = decode_constant(str(marker["valueBlock"]), str(marker["type"]))
+    made: BooleanExpression = _MAKE[symbol](name, value)
+    return made

@@ -66,7 +66,7 @@ def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequ
     elif table.current_snapshot() is not None:
         return "its columns were changed after its last snapshot"
     if files is None:
-        return "its manifests are large"
+        return "it has many files"
     may_match = filter_of(predicate_of(handle.connectorTableLayout, schema), schema, table.specs())
     chosen = tuple(candidate for candidate in files if may_match(candidate.data))
     if (other := _other_format(chosen)) is not None:

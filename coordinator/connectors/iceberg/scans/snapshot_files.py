@@ -14,9 +14,10 @@ from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.rewrite.groups import Candidate
 
-MOST_MANIFEST_BYTES = 2 << 20
-"""Of one snapshot: reading more takes planning longer than Spark would take."""
-_REMEMBERED_BYTES = 16 << 20
+_MOST_FILES = 1000
+_MOST_MANIFEST_BYTES = 2 << 20
+"""Of one snapshot: reading more, and asking each file whether it is needed, takes planning as long as Spark saves."""
+_REMEMBERED_BYTES = 4 << 20
 """Of manifests; what is read of them takes some twenty times as much."""
 
 
@@ -34,7 +35,7 @@ class SnapshotFiles:
         self._lock = threading.Lock()
 
     def of(self, table: Table, snapshot: Snapshot) -> tuple[Candidate, ...] | None:
-        """None where the manifests are too large to be read in passing. Raises ProcessionError."""
+        """None where there are too many to be looked at in passing. Raises ProcessionError."""
         key = (str(table.metadata.table_uuid), snapshot.snapshot_id)
         with self._lock:
             if key in self._known:
@@ -42,7 +43,7 @@ class SnapshotFiles:
                 return self._known[key].files
         with mapped(table.name()[-1]):
             size = sum(manifest.manifest_length for manifest in snapshot.manifests(table.io))
-            if size > MOST_MANIFEST_BYTES:
+            if size > _MOST_MANIFEST_BYTES or _files(snapshot) > _MOST_FILES:
                 return None
             live = read_live(table, snapshot)
             index = DeleteIndex(live.deletes, table.specs())
@@ -52,3 +53,10 @@ class SnapshotFiles:
             while sum(known.manifest_bytes for known in self._known.values()) > _REMEMBERED_BYTES:
                 self._known.popitem(last=False)
         return files
+
+
+def _files(snapshot: Snapshot) -> int:
+    """Data and delete files as the snapshot's summary counts them; 0 where it does not."""
+    told = {} if snapshot.summary is None else snapshot.summary.additional_properties
+    counts = (told.get(name) or "" for name in ("total-data-files", "total-delete-files"))
+    return sum(int(count) for count in counts if count.isdigit())
