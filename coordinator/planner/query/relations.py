@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import assert_never
 
 from coordinator.analyzer import expressions
 from coordinator.analyzer.builders import coerce, conjunction, conjuncts, special, typed
@@ -23,6 +24,21 @@ from coordinator.planner.query.pushdown import deterministic, push_filter
 from coordinator.planner.query.samples import sampled
 from coordinator.planner.query.subqueries import apply_subqueries
 from coordinator.planner.query.table_version import table_version
+from coordinator.sql.tree.expressions import Expression, Identifier, SubqueryExpression
+from coordinator.sql.tree.node import walk
+from coordinator.sql.tree.queries import (
+    AliasedRelation,
+    Join,
+    JoinOn,
+    JoinUsing,
+    Lateral,
+    NaturalJoin,
+    Relation,
+    SampledRelation,
+    Table,
+    TableSubquery,
+    Unnest,
+)
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import RowExpression, SourceLocation, Variable
 from shared.plan.nodes import EquiJoinClause, JoinNode, TableScanNode, UnnestNode
@@ -30,120 +46,88 @@ from shared.plan.traversal import output_variables
 from shared.spi.connector import TableMetadata, ViewMetadata
 
 
-def plan_from(planner: Planning, node: Any, joins: list[Any], context: Context) -> RelationPlan:
-    """The relation of a FROM item and the joins that follow it."""
-    refuse_natural(node, joins, context)
-    left = plan_relation(planner, node, context, None)
-    for join in joins:
-        left = _join(planner, left, join, context)
-    return left
-
-
-def refuse_natural(node: Any, joins: list[Any], context: Context) -> None:
-    """Presto looks at the kind of a join before it looks at what is joined."""
-    if any(str(join.args.get("method") or "").upper() == "NATURAL" for join in joins):
-        raise context.error(node, "Natural join not supported")
-
-
-def plan_relation(planner: Planning, node: Any, context: Context, left: RelationPlan | None) -> RelationPlan:
-    """One relation; ``left`` is what UNNEST may refer to."""
-    match type(node).__name__:
-        case "Table":
+def plan_relation(planner: Planning, node: Relation, context: Context) -> RelationPlan:
+    """One item of FROM, by itself."""
+    match node:
+        case Table():
             return _table(planner, node, context)
-        case "Subquery":
-            context.only(node, "this", "alias", "joins", "with_")
-            refuse_natural(node, node.args.get("joins") or [], context)
-            if node.args.get("with_"):
-                raise context.unsupported(node, "WITH before a parenthesis")
-            if _is_relation(node.this):
-                inner = plan_relation(planner, node.this, context, None)
-            else:
-                inner = planner.plan_nested(node.this, context)
-            joined = _alias(planner, inner, node, context)
-            for join in node.args.get("joins") or []:
-                joined = _join(planner, joined, join, context)
-            return joined
-        case "Values":
-            context.only(node, "expressions", "alias")
-            return _alias(planner, planner.plan_values(node, context), node, context)
-        case "Unnest":
-            return _unnest(planner, node, context, left)
-        case "Lateral":
-            return _lateral(planner, node, context)
-        case "Paren":
-            return plan_relation(planner, node.this, context, left)
-        case name:
-            raise context.unsupported(node, f"{name.upper()} in FROM")
+        case TableSubquery():
+            return with_own_variables(planner.ids, planner.plan_nested(node.query, context))
+        case AliasedRelation():
+            return _aliased(planner, plan_relation(planner, node.relation, context), node, context)
+        case SampledRelation():
+            return sampled(planner.ids, plan_relation(planner, node.relation, context), node, context)
+        case Join():
+            return _joins(planner, node, context)
+        case Unnest():
+            return _unnest(planner, node, None, context)
+        case Lateral():
+            return with_own_variables(planner.ids, planner.plan_nested(node.query, context))
+        case _:
+            assert_never(node)
 
 
-def _is_relation(node: Any) -> bool:
-    """Whether parentheses hold a relation, and not a query: a table, or a query that has an alias or is joined."""
-    if type(node).__name__ == "Subquery":
-        return bool(node.args.get("alias") or node.args.get("joins"))
-    return type(node).__name__ == "Table"
+def _joins(planner: Planning, node: Join, context: Context) -> RelationPlan:
+    """Chains of joins are walked, not recursed."""
+    spine: list[Join] = []
+    first: Relation = node
+    while isinstance(first, Join):
+        # Presto looks at the kind of a join before it looks at what is joined.
+        if isinstance(first.criteria, NaturalJoin):
+            raise context.error(first, "Natural join not supported")
+        spine.append(first)
+        first = first.left
+    plan = plan_relation(planner, first, context)
+    for join in reversed(spine):
+        plan = _join(planner, plan, join, context)
+    return plan
 
 
-def _lateral(planner: Planning, node: Any, context: Context, left: RelationPlan | None = None) -> RelationPlan:
-    """LATERAL (query) beside ``left``, whose columns it may read; without ``left``, the query alone."""
-    context.only(node, "this", "alias")
-    if type(node.this).__name__ != "Subquery":
-        raise context.unsupported(node, "LATERAL without a subquery")
-    if left is None:
-        return _alias(planner, planner.plan_nested(node.this.this, context), node, context)
+def _aliased(planner: Planning, plan: RelationPlan, node: AliasedRelation, context: Context) -> RelationPlan:
+    plan = with_own_variables(planner.ids, plan)
+    name = node.alias.value.lower()
+    visible = plan.visible
+    if node.columns is not None and len(node.columns) != len(visible):
+        count = len(node.columns)
+        message = f"Column alias list has {count} entries but '{name}' has {len(visible)} columns available"
+        raise context.error(node, message)
+    names = [f.name for f in visible] if node.columns is None else [c.value for c in node.columns]
+    shown = (ScopeField(n, f.variable, (name,)) for n, f in zip(names, visible, strict=True))
+    hidden = (ScopeField(f.name, f.variable, (name,), True) for f in plan.fields if f.hidden)
+    return RelationPlan(plan.node, (*shown, *hidden))
+
+
+def _lateral(planner: Planning, node: Relation, lateral: Lateral, left: RelationPlan, context: Context) -> RelationPlan:
+    """LATERAL (query), which is ``node`` where it has an alias, beside ``left``, whose columns it may read."""
     scope = Scope(left.fields, context.scope.parent)
-    plan = _alias(planner, planner.plan_subquery(node.this.this, replace(context, scope=scope)), node, context)
+    plan = planner.plan_subquery(lateral.query, replace(context, scope=scope))
+    plan = with_own_variables(planner.ids, plan)
+    if isinstance(node, AliasedRelation):
+        plan = _aliased(planner, plan, node, context)
     try:
         joined = lateral_join(planner.ids, left.node, plan.node, set(output_variables(left.node)))
     except NotDecorrelatedError as error:
         message = "Given correlated subquery is not supported"
-        raise context.planning_error(node.this.this, message, ErrorCode.UNSUPPORTED_SUBQUERY) from error
+        raise context.planning_error(lateral.query, message, ErrorCode.UNSUPPORTED_SUBQUERY) from error
     return RelationPlan(joined, (*left.fields, *plan.visible))
 
 
-def _alias(planner: Planning, plan: RelationPlan, node: Any, context: Context) -> RelationPlan:
-    plan = with_own_variables(planner.ids, plan)
-    alias = node.args.get("alias")
-    if alias is None:
-        fields = tuple(ScopeField(f.name, f.variable, (), f.hidden) for f in plan.fields)
-        return RelationPlan(plan.node, fields) if type(node).__name__ == "Values" else plan
-    context.only(alias, "this", "columns")
-    name = str(alias.name).lower()
-    columns = alias.args.get("columns") or []
-    visible = plan.visible
-    if columns and len(columns) != len(visible):
-        message = f"Column alias list has {len(columns)} entries but '{name}' has {len(visible)} columns available"
-        raise context.error(node, message)
-    names: list[str | None] = [str(c.name) for c in columns] or [f.name for f in visible]
-    relation = (name,) if name else ()
-    shown = (ScopeField(n, f.variable, relation) for n, f in zip(names, visible, strict=True))
-    hidden = (ScopeField(f.name, f.variable, relation, True) for f in plan.fields if f.hidden)
-    return RelationPlan(plan.node, (*shown, *hidden))
+def _table(planner: Planning, node: Table, context: Context) -> RelationPlan:
+    parts = [part.value for part in node.name]
+    name = parts[0].lower()
+    if len(parts) > 1 or name not in planner.named:
+        return _scan(planner, node, parts, context)
+    named = planner.plan_cte(name, context)
+    fields = tuple(ScopeField(f.name, f.variable, (name,)) for f in named.visible)
+    return with_own_variables(planner.ids, RelationPlan(named.node, fields))
 
 
-def _table(planner: Planning, node: Any, context: Context) -> RelationPlan:
-    context.only(node, "this", "db", "catalog", "alias", "version", "sample", "joins")
-    parts = [str(node.args[k].name) for k in ("catalog", "db", "this") if node.args.get(k)]
-    if len(parts) == 1 and parts[0].lower() in planner.ctes:
-        named = planner.plan_cte(parts[0].lower(), context)
-        fields = tuple(ScopeField(f.name, f.variable, (parts[0].lower(),)) for f in named.visible)
-        plan = _alias(planner, RelationPlan(named.node, fields), node, context)
-    else:
-        plan = _alias(planner, _scan(planner, node, parts, context), node, context)
-    if node.args.get("sample") is not None:
-        plan = sampled(planner.ids, plan, node.args["sample"], context)
-    if node.args.get("joins"):
-        refuse_natural(node, node.args["joins"], context)
-        for join in node.args["joins"]:
-            plan = _join(planner, plan, join, context)
-    return plan
-
-
-def _scan(planner: Planning, node: Any, parts: list[str], context: Context) -> RelationPlan:
+def _scan(planner: Planning, node: Table, parts: list[str], context: Context) -> RelationPlan:
     table = find_relation(planner, node, parts, context)
     if isinstance(table, ViewMetadata):
         return planner.plan_view(table, node, context)
     # Hidden columns belong to the scan only where the statement names one.
-    columns = [*table.columns, *(c for c in table.hidden_columns if c.name in context.text.lower())]
+    columns = [*table.columns, *(c for c in table.hidden_columns if planner.is_named(c.name))]
     relation = (table.catalog.lower(), table.schema.lower(), table.name.lower())
     fields, assignments = [], {}
     place = context.place(node)
@@ -162,12 +146,14 @@ def _scan(planner: Planning, node: Any, parts: list[str], context: Context) -> R
         assignments=assignments,
     )
     planner.scans[scan.id] = table
-    if context.places is not None:
-        context.places.columns.update(v.name for v in shown)
+    if context.columns is not None:
+        context.columns.update(v.name for v in shown)
     return RelationPlan(scan, tuple(fields))
 
 
-def find_relation(planner: Planning, node: Any, parts: list[str], context: Context) -> TableMetadata | ViewMetadata:
+def find_relation(
+    planner: Planning, node: Table, parts: Sequence[str], context: Context
+) -> TableMetadata | ViewMetadata:
     """The table or view that a name means; raises Presto's errors, which carry no location."""
     session = planner.session
     name = parts[-1].lower()
@@ -181,7 +167,7 @@ def find_relation(planner: Planning, node: Any, parts: list[str], context: Conte
         if not part:
             raise context.error(node, f"{what} name is empty")
     planner.catalogs.connector(catalog)  # raises when there is no such catalog, before anything else is looked at
-    version = table_version(node.args.get("version"), f"{catalog}.{schema}.{name}", context)
+    version = table_version(node.version, f"{catalog}.{schema}.{name}", context)
     table = planner.catalogs.table(catalog, schema, name, version)
     if table is not None:
         return table
@@ -195,12 +181,12 @@ def find_relation(planner: Planning, node: Any, parts: list[str], context: Conte
     raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Table {catalog}.{schema}.{name} does not exist")
 
 
-def _unnest(planner: Planning, node: Any, context: Context, left: RelationPlan | None) -> RelationPlan:
-    context.only(node, "expressions", "alias", "offset")
+def _unnest(planner: Planning, node: Unnest, left: RelationPlan | None, context: Context) -> RelationPlan:
+    """The columns that UNNEST makes, over the plan of all columns of ``left``, which it may read."""
     source = left if left is not None else planner.no_rows_source()
     scope = Scope(source.fields, context.scope.parent)
-    inner = replace(context, scope=scope, sinks=None, clause="UNNEST")
-    if any(type(part).__name__ in ("Subquery", "Select") for e in node.expressions for part in e.walk()):
+    inner = replace(context, scope=scope, collector=None, clause="UNNEST")
+    if any(isinstance(part, SubqueryExpression) for e in node.expressions for part in walk(e)):
         raise context.error(node, "Scalar subqueries in UNNEST are not supported")
     values = [expressions.analyze_expression(e, inner) for e in node.expressions]
     builder = Builder(planner.ids, source.node)
@@ -213,7 +199,7 @@ def _unnest(planner: Planning, node: Any, context: Context, left: RelationPlan |
         made[variable.key] = tuple(f.variable for f in produced)
         fields += produced
     ordinality = None
-    if node.args.get("offset"):
+    if node.with_ordinality:
         ordinality = planner.ids.variable("ordinality", "bigint", context.place(node))
         fields.append(ScopeField("ordinality", ordinality))
     unnest = UnnestNode(
@@ -224,11 +210,10 @@ def _unnest(planner: Planning, node: Any, context: Context, left: RelationPlan |
         unnestVariables=made,
         ordinalityVariable=ordinality,
     )
-    named = _unnest_alias(node, fields, context)
-    return RelationPlan(unnest, (*(source.fields if left is not None else ()), *named))
+    return RelationPlan(unnest, tuple(fields))
 
 
-def _unnested(planner: Planning, tree: Any, variable: Variable, context: Context) -> list[ScopeField]:
+def _unnested(planner: Planning, tree: Expression, variable: Variable, context: Context) -> list[ScopeField]:
     kind, place = typed(variable), context.place(tree)
     if kind.base == "map":
         return [ScopeField(None, planner.ids.variable("field", type_text(t), place)) for t in kind.arguments]
@@ -241,52 +226,28 @@ def _unnested(planner: Planning, tree: Any, variable: Variable, context: Context
     return [ScopeField(None, planner.ids.variable("field", type_text(element), place))]
 
 
-def _unnest_alias(node: Any, fields: list[ScopeField], context: Context) -> list[ScopeField]:
-    alias = node.args.get("alias")
-    if alias is None:
-        return fields
-    relation = (str(alias.name).lower(),) if alias.name else ()
-    columns = [str(c.name) for c in alias.args.get("columns") or []]
-    offset = node.args.get("offset")
-    # sqlglot takes the last column alias for the ordinality.
-    if columns and offset and type(offset).__name__ == "Identifier":
-        columns.append(str(offset.name))
-    if columns and len(columns) != len(fields):
-        message = f"Column alias list has {len(columns)} entries but '{alias.name}' has {len(fields)} columns available"
-        raise context.error(node, message)
-    names: list[str | None] = [*columns] or [f.name for f in fields]
-    return [ScopeField(n, f.variable, relation) for n, f in zip(names, fields, strict=True)]
-
-
-def _join(planner: Planning, left: RelationPlan, join: Any, context: Context) -> RelationPlan:
-    context.only(join, "this", "side", "kind", "on", "using", "method")
-    if join.args.get("method"):
-        message = f"{str(join.args['method']).capitalize()} join not supported"
-        raise context.error(join.this, message)
-    side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
-    condition, using = join.args.get("on"), join.args.get("using")
-    if kind not in ("", "CROSS", "INNER", "OUTER"):
-        raise context.unsupported(join.this, f"{kind} JOIN")
-    relation = join.this
-    if type(relation).__name__ == "Unnest":
-        if side or condition is not None or using:
-            raise context.error(relation, "UNNEST on other than the right side of CROSS JOIN is not supported")
-        return plan_relation(planner, relation, context, left)
-    if type(relation).__name__ == "Lateral":
-        if side or condition is not None or using:
-            message = "LATERAL on other than the right side of CROSS JOIN is not supported"
-            raise context.error(relation, message)
-        return _lateral(planner, relation, context, left)
-    right = plan_relation(planner, relation, context, None)
-    explicit = side or kind == "INNER" or condition is not None or using
-    if (side or kind == "INNER") and condition is None and not using:
-        raise context.error(relation, "mismatched input. Expecting: 'ON', 'USING'")
-    if not explicit:
-        # Presto's place of a comma join is that of the whole query block.
-        return _joined(planner, "INNER", left, right, (), None, context.place(join.parent) if join.parent else None)
-    if using:
-        return _using(planner, side or "INNER", left, right, using, context)
-    return _on(planner, side or "INNER", left, right, condition, context)
+def _join(planner: Planning, left: RelationPlan, join: Join, context: Context) -> RelationPlan:
+    crossed = join.kind in ("IMPLICIT", "CROSS")
+    relation = join.right
+    while isinstance(relation, AliasedRelation):
+        relation = relation.relation
+    if isinstance(relation, Unnest | Lateral) and not crossed:
+        what = "UNNEST" if isinstance(relation, Unnest) else "LATERAL"
+        raise context.error(relation, f"{what} on other than the right side of CROSS JOIN is not supported")
+    if isinstance(relation, Unnest):
+        plan = _unnest(planner, relation, left, context)
+        named = _aliased(planner, plan, join.right, context) if isinstance(join.right, AliasedRelation) else plan
+        return RelationPlan(named.node, (*left.fields, *named.fields))
+    if isinstance(relation, Lateral):
+        return _lateral(planner, join.right, relation, left, context)
+    right = plan_relation(planner, join.right, context)
+    match join.criteria:
+        case JoinOn():
+            return _on(planner, join.kind, left, right, join.criteria.expression, context)
+        case JoinUsing():
+            return _using(planner, join.kind, left, right, join.criteria.columns, context)
+        case _:
+            return _joined(planner, "INNER", left, right, (), None, context.place(join))
 
 
 def _joined(
@@ -313,11 +274,12 @@ def _joined(
 
 
 def _on(
-    planner: Planning, kind: str, left: RelationPlan, right: RelationPlan, tree: Any, context: Context
+    planner: Planning, kind: str, left: RelationPlan, right: RelationPlan, tree: Expression, context: Context
 ) -> RelationPlan:
-    collector = Collector(planner.ids, planner, allow_aggregates=False)
+    collector = Collector(planner.ids, planner)
     scope = Scope((*left.fields, *right.fields), context.scope.parent)
-    inner = replace(context, scope=scope, sinks=NoAggregates(collector, "JOIN clause", tree), clause="JOIN clause")
+    refusing = NoAggregates(collector, "JOIN clause", tree)
+    inner = replace(context, scope=scope, collector=refusing, clause="JOIN clause")
     condition = expressions.analyze_condition(tree, inner, "JOIN ON clause")
     if collector.subqueries and kind != "INNER":
         left, right = _with_subqueries(planner, left, right, collector.subqueries)
@@ -378,11 +340,11 @@ def join_on(
 
 
 def _using(
-    planner: Planning, kind: str, left: RelationPlan, right: RelationPlan, names: list[Any], context: Context
+    planner: Planning, kind: str, left: RelationPlan, right: RelationPlan, names: Sequence[Identifier], context: Context
 ) -> RelationPlan:
     terms, shared_fields, used = [], [], set()
     for identifier in names:
-        name = str(identifier.name).lower()
+        name = identifier.value.lower()
         found = [[f for f in p.visible if f.matches(name, ())] for p in (left, right)]
         for side, matches in zip(("left", "right"), found, strict=True):
             if not matches:
@@ -393,7 +355,7 @@ def _using(
         terms.append(comparison(identifier, "=", a, b, context))
         common = common_super_type(typed(a), typed(b))
         assert common is not None
-        shared_fields.append((str(identifier.name), a, b, common))
+        shared_fields.append((identifier.value, a, b, common))
         used |= {a, b}
     joined = join_on(planner, kind, left, right, conjunction(terms))
     builder = Builder(planner.ids, joined.node)
