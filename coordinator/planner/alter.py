@@ -78,9 +78,7 @@ def plan_drop_column(statement: sql.DropColumn, session: Session, catalogs: Cata
     return _planned(name, change, "DROP COLUMN", catalogs, "dropping columns")
 
 
-def plan_rename_column(
-    statement: sql.RenameColumn, session: Session, catalogs: Catalogs
-) -> PlannedStatement:
+def plan_rename_column(statement: sql.RenameColumn, session: Session, catalogs: Catalogs) -> PlannedStatement:
     name, table = _table(statement.table, statement.location, session, catalogs, optional=statement.if_table_exists)
     if table is None:
         return nothing_to_do("RENAME COLUMN")
@@ -113,9 +111,7 @@ def plan_alter_column(statement: sql.AlterColumn, session: Session, catalogs: Ca
     return _planned(name, change, "ALTER COLUMN", catalogs, "altering columns")
 
 
-def plan_set_properties(
-    statement: sql.SetTableProperties, session: Session, catalogs: Catalogs
-) -> PlannedStatement:
+def plan_set_properties(statement: sql.SetTableProperties, session: Session, catalogs: Catalogs) -> PlannedStatement:
     name, table = _table(statement.table, statement.location, session, catalogs, optional=statement.if_table_exists)
     if table is None:
         return nothing_to_do("SET PROPERTIES")

@@ -46,9 +46,7 @@ def nothing_to_do(update_type: str) -> PlannedStatement:
     return PlannedStatement("DATA_DEFINITION", RESULT, ReturnRows(((True,),)), update_type=update_type)
 
 
-def plan_create_schema(
-    statement: sql.CreateSchema, session: Session, catalogs: Catalogs
-) -> PlannedStatement:
+def plan_create_schema(statement: sql.CreateSchema, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Raises ProcessionError when the schema exists already or a property is wrong."""
     catalog, schema = schema_name(statement.name, statement.location, session)
     connector = connector_of(catalog, statement.location, catalogs)
@@ -57,9 +55,7 @@ def plan_create_schema(
             return nothing_to_do("CREATE SCHEMA")
         raise _exists(f"Schema '{catalog}.{schema}' already exists", statement.location)
     catalog_editor = editable(connector, "creating schemas")
-    given = evaluate_properties(
-        statement.properties, catalog_editor.schema_properties(), "schema", catalog, session
-    )
+    given = evaluate_properties(statement.properties, catalog_editor.schema_properties(), "schema", catalog, session)
     return change_statement(catalog, SchemaCreation(schema, given, statement.if_not_exists), "CREATE SCHEMA")
 
 
@@ -78,9 +74,7 @@ def plan_drop_schema(statement: sql.DropSchema, session: Session, catalogs: Cata
     return change_statement(catalog, SchemaRemoval(schema, statement.cascade, statement.if_exists), "DROP SCHEMA")
 
 
-def plan_rename_schema(
-    statement: sql.RenameSchema, session: Session, catalogs: Catalogs
-) -> PlannedStatement:
+def plan_rename_schema(statement: sql.RenameSchema, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Iceberg catalogs have no such step; the connector says so."""
     catalog, schema = schema_name(statement.name, statement.location, session)
     connector = connector_of(catalog, statement.location, catalogs)
@@ -163,9 +157,7 @@ def _like(
     return list(definition.columns), kept if clause.including_properties else {}
 
 
-def new_column(
-    definition: sql.ColumnDefinition, editor: EditableCatalog, catalog: str, session: Session
-) -> NewColumn:
+def new_column(definition: sql.ColumnDefinition, editor: EditableCatalog, catalog: str, session: Session) -> NewColumn:
     """A column with its type read and its properties evaluated; raises ProcessionError, located."""
     try:
         kind = type_text(read_type(definition.type))

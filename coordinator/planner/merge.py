@@ -74,9 +74,7 @@ def _clause(number: int, case: MergeCase, target: Target, source: RelationPlan, 
             return RowClause(False, "INSERT", condition, _inserted(number, case, target, context))
 
 
-def _inserted(
-    number: int, case: MergeCase, target: Target, context: Context
-) -> tuple[tuple[str, RowExpression], ...]:
+def _inserted(number: int, case: MergeCase, target: Target, context: Context) -> tuple[tuple[str, RowExpression], ...]:
     columns = case.columns or tuple(f.name or "" for f in target.fields)
     for position, column in enumerate(columns):
         if target.variable(column) is None:

@@ -65,9 +65,7 @@ def _column(column: NewColumn) -> str:
     return f'"{escaped}" {column.type}{null}{comment}'
 
 
-def show_create_schema(
-    statement: ShowCreateSchema, session: Session, catalogs: Catalogs
-) -> PlannedStatement:
+def show_create_schema(statement: ShowCreateSchema, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Raises ProcessionError when there is no such schema."""
     catalog, schema = schema_name(statement.name, statement.location, session)
     connector = connector_of(catalog, statement.location, catalogs)

@@ -84,9 +84,7 @@ def _insert_columns(statement: Insert, table: TableMetadata) -> list[ColumnMetad
     return [visible[name] for name in statement.columns]
 
 
-def _check_types(
-    source: RelationPlan, columns: Sequence[ColumnMetadata], tree: Query, location: ErrorLocation
-) -> None:
+def _check_types(source: RelationPlan, columns: Sequence[ColumnMetadata], tree: Query, location: ErrorLocation) -> None:
     fields = source.visible
     counts = ""
     if len(fields) != len(columns):

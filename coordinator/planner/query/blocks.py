@@ -30,6 +30,7 @@ from coordinator.sql.tree.queries import AllColumns, QuerySpecification
 from shared.plan.expressions import RowExpression, Variable, type_of
 from shared.plan.traversal import output_variables
 
+
 def plan_block(planner: Planning, tree: QuerySpecification, context: Context) -> RelationPlan:
     """The plan of one SELECT."""
     source = planner.no_rows_source() if tree.from_ is None else plan_relation(planner, tree.from_, context)

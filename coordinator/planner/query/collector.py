@@ -168,9 +168,7 @@ class Collector:
             raise context.error(node, message)
         return self._subquery("in", plan, "boolean", context, node, coerce(value, common, context.zone))
 
-    def quantified(
-        self, node: QuantifiedComparisonExpression, value: RowExpression, context: Context
-    ) -> RowExpression:
+    def quantified(self, node: QuantifiedComparisonExpression, value: RowExpression, context: Context) -> RowExpression:
         symbol, every = node.operator, node.quantifier == "ALL"
         if (symbol, every) in (("=", False), ("<>", True)):
             if not is_comparable(typed(value)):

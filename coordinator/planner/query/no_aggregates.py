@@ -58,7 +58,5 @@ class NoAggregates:
     ) -> RowExpression:
         return self.collector.in_subquery(node, value, query, context)
 
-    def quantified(
-        self, node: QuantifiedComparisonExpression, value: RowExpression, context: Context
-    ) -> RowExpression:
+    def quantified(self, node: QuantifiedComparisonExpression, value: RowExpression, context: Context) -> RowExpression:
         return self.collector.quantified(node, value, context)

@@ -59,9 +59,7 @@ def _run(spine: Sequence[SetOperation]) -> list[SetOperation]:
     return list(spine)
 
 
-def _combined(
-    planner: Planning, plans: list[RelationPlan], run: list[SetOperation], context: Context
-) -> RelationPlan:
+def _combined(planner: Planning, plans: list[RelationPlan], run: list[SetOperation], context: Context) -> RelationPlan:
     if run[0].kind != "UNION":
         return _marked(planner, plans, run, context)
     plan = _union(planner, plans, run, context)
@@ -70,9 +68,7 @@ def _combined(
     return plan
 
 
-def _marked(
-    planner: Planning, plans: list[RelationPlan], run: list[SetOperation], context: Context
-) -> RelationPlan:
+def _marked(planner: Planning, plans: list[RelationPlan], run: list[SetOperation], context: Context) -> RelationPlan:
     """One union in which each side marks its rows; a group belongs to the result by its counts of marks."""
     width = len(plans[0].visible)
     sides = []
@@ -129,9 +125,7 @@ def _common_types(plans: list[RelationPlan], run: list[SetOperation], context: C
     return types
 
 
-def _union(
-    planner: Planning, plans: list[RelationPlan], run: list[SetOperation], context: Context
-) -> RelationPlan:
+def _union(planner: Planning, plans: list[RelationPlan], run: list[SetOperation], context: Context) -> RelationPlan:
     first = plans[0].visible
     types = _common_types(plans, run, context)
     inputs, sources = [], []
