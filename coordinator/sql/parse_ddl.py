@@ -20,7 +20,7 @@ from coordinator.sql.ddl_statements import (
     LikeClause,
     TruncateTable,
 )
-from coordinator.sql.grammar.queries import check_query
+from coordinator.sql.old_grammar.queries import check_query
 from coordinator.sql.parse_parts import (
     column_definition,
     if_exists,

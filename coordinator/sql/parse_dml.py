@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coordinator.sql.dml_statements import ColumnValue, Delete, Insert, Merge, MergeCase, Tokens, Update
-from coordinator.sql.grammar.queries import check_relation
+from coordinator.sql.old_grammar.queries import check_relation
 from coordinator.sql.parse_parts import expression_tokens, object_name, query_to_end, run_of_tokens
 from coordinator.sql.tokens import Cursor
 from shared.errors import ErrorLocation

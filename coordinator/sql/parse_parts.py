@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot.tokens import Token, TokenType
 
 from coordinator.sql.ddl_statements import ColumnDefinition, Name, PropertyAssignment
-from coordinator.sql.grammar.queries import check_query
+from coordinator.sql.old_grammar.queries import check_query
 from coordinator.sql.queries import parse_expression
 from coordinator.sql.tokens import Cursor
 from shared.errors import ErrorCode, ProcessionError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coordinator.sql.ddl_statements import ShowCreateSchema, ShowCreateView, ShowStats
-from coordinator.sql.grammar.queries import check_query
+from coordinator.sql.old_grammar.queries import check_query
 from coordinator.sql.parse_parts import object_name, run_of_tokens
 from coordinator.sql.statements import (
     DescribeInput,

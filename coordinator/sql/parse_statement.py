@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from coordinator.sql.grammar.queries import check_query
+from coordinator.sql.old_grammar.queries import check_query
 from coordinator.sql.parse_alter import parse_alter
 from coordinator.sql.parse_call import parse_call
 from coordinator.sql.parse_ddl import parse_analyze, parse_comment, parse_create, parse_drop, parse_truncate
