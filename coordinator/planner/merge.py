@@ -14,7 +14,6 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.planner.object_names import object_name
 from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.planner import QueryPlanner
-from coordinator.planner.query.relations import plan_relation
 from coordinator.planner.row_changes import ROW_ID, RowChange, RowClause, Target, assigned_values, coerced, scan_target
 from coordinator.planner.writes import PlannedWrite, rows_output
 from coordinator.sql.dml_statements import Merge, MergeCase
@@ -32,7 +31,7 @@ def plan_merge(statement: Merge, session: Session, catalogs: Catalogs) -> Planne
     name = object_name(statement.name, statement.location, session)
     planner = QueryPlanner(session, catalogs, _nodes(statement))
     target = scan_target(planner, name, statement.location, statement.alias, "merges")
-    source = plan_relation(planner, statement.source, planner.context)
+    source = planner.plan_relation(statement.source, planner.context)
     both = _context(planner, (*target.fields, *source.visible))
     condition = analyze_condition(statement.on, both, "MERGE ON clause")
     clauses = tuple(_clause(n, case, target, source, both) for n, case in enumerate(statement.cases, start=1))

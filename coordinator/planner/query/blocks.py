@@ -19,7 +19,6 @@ from coordinator.planner.query.named_windows import window_definitions
 from coordinator.planner.query.no_aggregates import NoAggregates
 from coordinator.planner.query.planning import Planning, SelectItem, ordinal
 from coordinator.planner.query.pushdown import push_filter
-from coordinator.planner.query.relations import plan_relation
 from coordinator.planner.query.subqueries import apply_subqueries
 from coordinator.planner.query.window_calls import substituted
 from coordinator.planner.query.windows import plan_windows
@@ -33,7 +32,7 @@ from shared.plan.traversal import output_variables
 
 def plan_block(planner: Planning, tree: QuerySpecification, context: Context) -> RelationPlan:
     """The plan of one SELECT."""
-    source = planner.no_rows_source() if tree.from_ is None else plan_relation(planner, tree.from_, context)
+    source = planner.no_rows_source() if tree.from_ is None else planner.plan_relation(tree.from_, context)
     scope = Scope(source.fields, context.scope.parent)
     builder = Builder(planner.ids, source.node)
     _where(planner, tree, builder, replace(context, scope=scope))

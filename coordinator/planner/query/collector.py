@@ -152,14 +152,13 @@ class Collector:
         return plan
 
     def in_subquery(
-        self, node: InPredicate, value: RowExpression, query: SubqueryExpression, context: Context
+        self,
+        node: InPredicate | QuantifiedComparisonExpression,
+        value: RowExpression,
+        query: SubqueryExpression,
+        context: Context,
     ) -> RowExpression:
-        return self._in(node, value, query, context)
-
-    def _in(
-        self, node: SubqueryNode, value: RowExpression, subquery: SubqueryExpression, context: Context
-    ) -> RowExpression:
-        plan = self._single_column(node, subquery, context)
+        plan = self._single_column(node, query, context)
         column = plan.visible[0].variable
         common = common_super_type(typed(value), typed(column))
         if common is None:
@@ -173,7 +172,7 @@ class Collector:
         if (symbol, every) in (("=", False), ("<>", True)):
             if not is_comparable(typed(value)):
                 raise context.error(node, _QUANTIFIED.format(type_of(value), "comparable"))
-            found = self._in(node, value, node.subquery, context)
+            found = self.in_subquery(node, value, node.subquery, context)
             return not_(found) if every else found
         plan = self._single_column(node, node.subquery, context)
         common = self._comparable(node, value, plan, context)

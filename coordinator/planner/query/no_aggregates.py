@@ -24,7 +24,7 @@ class NoAggregates:
     def __init__(self, collector: Collector, clause: str, tree: Expression | None = None) -> None:
         self.collector, self.clause, self.tree = collector, clause, tree
 
-    def _refuse(self, node: Expression) -> ProcessionError:
+    def _refuse(self, node: FunctionCall | GroupingOperation) -> ProcessionError:
         around = self.collector.planner.context
         refusal = misplaced(node, self.clause, around)
         place = around.locate(node if self.tree is None else self.tree)
@@ -54,7 +54,11 @@ class NoAggregates:
         return self.collector.exists(node, context)
 
     def in_subquery(
-        self, node: InPredicate, value: RowExpression, query: SubqueryExpression, context: Context
+        self,
+        node: InPredicate | QuantifiedComparisonExpression,
+        value: RowExpression,
+        query: SubqueryExpression,
+        context: Context,
     ) -> RowExpression:
         return self.collector.in_subquery(node, value, query, context)
 

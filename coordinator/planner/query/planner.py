@@ -34,6 +34,7 @@ from coordinator.sql.tree.queries import (
     Query,
     QueryBody,
     QuerySpecification,
+    Relation,
     SetOperation,
     Table,
     TableQuery,
@@ -106,6 +107,10 @@ class QueryPlanner:
             parts = (node for root in self.roots for node in walk(root))
             self.names = frozenset(part.value.lower() for part in parts if isinstance(part, Identifier))
         return column in self.names
+
+    def plan_relation(self, tree: Relation, context: Context) -> RelationPlan:
+        """An item of FROM."""
+        return plan_relation(self, tree, context)
 
     def plan_subquery(self, tree: Query, context: Context) -> RelationPlan:
         """A subquery of an expression; the expression's scope is around it."""

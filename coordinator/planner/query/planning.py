@@ -11,8 +11,7 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.planner.query.builder import Builder, Ids, RelationPlan
 from coordinator.sql.tree.expressions import Expression, LongLiteral
 from coordinator.sql.tree.node import Node
-from coordinator.sql.tree.queries import AllColumns, Query, QuerySpecification, Table
-from coordinator.sql.tree.queries import QueryBody as Body
+from coordinator.sql.tree.queries import AllColumns, Query, QueryBody, QuerySpecification, Relation, Table
 from shared.plan.expressions import RowExpression
 from shared.plan.nodes import AggregationNode, PlanNode
 from shared.spi.connector import TableMetadata, ViewMetadata
@@ -49,7 +48,9 @@ class Planning(Protocol):
 
     def plan_query(self, tree: Query, context: Context) -> RelationPlan: ...
 
-    def plan_body(self, tree: Body, context: Context) -> RelationPlan: ...
+    def plan_body(self, tree: QueryBody, context: Context) -> RelationPlan: ...
+
+    def plan_relation(self, tree: Relation, context: Context) -> RelationPlan: ...
 
     def plan_subquery(self, tree: Query, context: Context) -> RelationPlan: ...
 
