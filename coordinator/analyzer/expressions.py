@@ -68,6 +68,8 @@ def _placed(expression: RowExpression, node: Expression, context: Context) -> Ro
     """``expression`` at the place of ``node``; parts that have a place, and plain literals, stay as they are."""
     if expression.sourceLocation is not None or context.columns is None:
         return expression
+    while isinstance(node, tree.ArithmeticUnaryExpression) and node.sign == "+":
+        node = node.value
     if isinstance(expression, Variable) or isinstance(node, PlainLiteral | tree.Parameter):
         return expression
     return replace(expression, sourceLocation=node.location)
@@ -220,7 +222,7 @@ def _at_time_zone(node: tree.AtTimeZone, context: Context) -> RowExpression:
     kind = typed(value)
     if kind.base not in ("timestamp", "timestamp with time zone", "time", "time with time zone"):
         what = "Type of value must be a time or timestamp with or without time zone"
-        raise context.error(node, f"{what} (actual {type_text(kind)})")
+        raise context.error(node.value, f"{what} (actual {type_text(kind)})")
     if kind.base in ("timestamp", "time"):
         value = coerce(value, TIME_TZ if kind.base == "time" else TIMESTAMP_TZ, context.zone)
     return call_binding.call(node, "at_timezone", (value, zone), context)

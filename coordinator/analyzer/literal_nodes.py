@@ -92,7 +92,8 @@ def _typed(node: GenericLiteral, context: Context) -> RowExpression:
     except ValueError as error:
         raise context.error(node, f"Unknown type: {node.type}") from error
     if kind.base != "json" and not can_cast(VARCHAR, kind):
-        raise context.error(node, f"No literal form for type {type_text(kind)}")
+        message = f"CAST to {type_text(kind)} cannot be applied to varchar"
+        raise ProcessionError(ErrorCode.OPERATOR_NOT_FOUND, message)
     try:
         return typed_literal(name, node.value, context)
     except ProcessionError as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from coordinator.analyzer.builders import typed
 from coordinator.analyzer.context import Analyze, Context
 from coordinator.analyzer.operators import dereference
@@ -68,5 +70,5 @@ def _fields(node: Node, base: RowExpression, names: Sequence[str], shown: str, c
             raise context.error(node, f"Column '{whole}' cannot be resolved")
         if len(positions) > 1:
             raise context.error(node, f"Column '{whole}' is ambiguous")
-        base = dereference(base, positions[0], node, context)
+        base = replace(dereference(base, positions[0], node, context), sourceLocation=context.place(node))
     return base
