@@ -15,6 +15,7 @@ from coordinator.sql.tree.expressions import (
     Concatenation,
     DereferenceExpression,
     Expression,
+    FunctionCall,
     Identifier,
     LambdaExpression,
     LogicalExpression,
@@ -27,6 +28,8 @@ from shared.plan.expressions import SourceLocation
 
 _PRECEDENCE = {"*": 3, "/": 3, "%": 3, "+": 2, "-": 2, "||": 1}
 _CALLED = frozenset(("EXTRACT", "NORMALIZE", "GROUPING"))
+_SESSION_NAMES = frozenset(("CURRENT_CATALOG", "CURRENT_SCHEMA"))
+"""Called without parentheses; no words of Presto's grammar."""
 _BEGINNING = calls.NILADIC | _CALLED | {"NULL", "TRUE", "FALSE", "CASE", "CAST", "EXISTS", "NOT"}
 NO_EXPRESSION = (RESERVED - _BEGINNING) | {",", ")", ";", "@", "="}
 """What can begin no expression."""
@@ -215,6 +218,9 @@ def _name(words: Words) -> Expression:
             return literals.typed(words, 2)
         case "->":
             return _lambda(words)
+        case _ if words.word in _SESSION_NAMES:
+            place = words.place()
+            return FunctionCall(location=place, name=(words.identifier(),))
         case _:
             return words.identifier()
 
