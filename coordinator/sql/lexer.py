@@ -127,6 +127,11 @@ class Tokens:
         return line + 1, offset - (ends[line - 1] if line else -1)
 
 
+def location_of(text: str, offset: int) -> ErrorLocation:
+    """The 1-based line and column of a character offset; only a line feed ends a line, as in ANTLR."""
+    return ErrorLocation(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+
+
 def matching(words: Sequence[str]) -> dict[int, int]:
     """The index of the parenthesis that closes each opening one; none for those left open."""
     found: dict[int, int] = {}

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from coordinator.sql.grammar.expressions import expression, value
+from coordinator.sql.cursor import RULES
+from coordinator.sql.grammar.expressions import expression
 from coordinator.sql.grammar.queries import END, query
-from coordinator.sql.grammar.words import Rules, Words
+from coordinator.sql.grammar.words import Words
 from coordinator.sql.lexer import too_large
 from coordinator.sql.tree.expressions import Expression
 from coordinator.sql.tree.queries import Query
 from shared.errors import ErrorLocation
 
 Tree = TypeVar("Tree")
-
-_RULES = Rules(expression=expression, value=value, query=query)
 
 
 def parse_expression(text: str) -> Expression:
@@ -28,13 +27,8 @@ def parse_query(text: str) -> Query:
     return _parse(text, query)
 
 
-def words_of(text: str) -> Words:
-    """The words of a text, at their beginning."""
-    return Words(text, _RULES)
-
-
 def _parse(text: str, rule: Callable[[Words], Tree]) -> Tree:
-    words = words_of(text)
+    words = Words(text, RULES)
     try:
         made = rule(words)
     except RecursionError as error:
