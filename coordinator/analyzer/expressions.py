@@ -19,8 +19,8 @@ from coordinator.analyzer.predicates import analyze_logic
 from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.analyzer.session_values import analyze_current
 from coordinator.analyzer.types import BIGINT, TIME_TZ, TIMESTAMP_TZ, array, row, type_text
+from coordinator.sql.lexer import too_large
 from coordinator.sql.parser import parse_expression
-from coordinator.sql.tokens import too_large
 from coordinator.sql.tree import expressions as tree
 from coordinator.sql.tree.expressions import Expression
 from shared.errors import ErrorCode, ErrorLocation

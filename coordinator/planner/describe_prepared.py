@@ -14,7 +14,6 @@ from coordinator.planner.query import plan_query
 from coordinator.planner.show import rows_statement
 from coordinator.sql.parameters import placeholders
 from coordinator.sql.statements import Call, Statement
-from coordinator.sql.tokens import tokenize
 from coordinator.sql.tree.expressions import Parameter
 from coordinator.sql.tree.queries import Query, QuerySpecification, SingleColumn
 from shared.plan.expressions import Constant, SourceLocation, Variable
@@ -39,7 +38,7 @@ def describe_input(statement: Statement, prepared: str, session: Session, catalo
 
     For a CALL that is the type of the argument. Raises what analyzing the statement raises.
     """
-    count = len(placeholders(tokenize(prepared)))
+    count = len(placeholders(prepared))
     types = dict.fromkeys(range(count), "unknown")
     if isinstance(statement, Call):
         types |= _of_arguments(statement, session, catalogs)
