@@ -1,1 +1,1 @@
-"""Text to statements: our own statement layer over sqlglot's tokenizer and its query parser."""
+"""Text to statements of typed nodes: Presto's grammar, read once, each node with its place."""
