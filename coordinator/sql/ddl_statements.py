@@ -172,6 +172,7 @@ class ExecuteTableProcedure:
     where: Expression | None
     where_text: str
     location: ErrorLocation
+    where_location: ErrorLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,5 +124,8 @@ def _execute(cursor: Cursor, table: Name, location: ErrorLocation) -> ExecuteTab
         arguments.append(read_argument(cursor))
         while cursor.require(",", ")") == ",":
             arguments.append(read_argument(cursor))
-    where, text = cursor.expression_with_text() if cursor.optional("WHERE") else (None, "")
-    return ExecuteTableProcedure(table, procedure, tuple(arguments), where, text, location)
+    if not cursor.optional("WHERE"):
+        return ExecuteTableProcedure(table, procedure, tuple(arguments), None, "", location)
+    begin = cursor.location
+    where, text = cursor.expression_with_text()
+    return ExecuteTableProcedure(table, procedure, tuple(arguments), where, text, location, begin)
