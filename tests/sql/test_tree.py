@@ -30,7 +30,7 @@ def parse(text: str) -> Node:
 def golden() -> dict[str, str]:
     blocks = _GOLDEN.read_text(encoding="utf-8").strip().split("\n\n")
     parts = (block.split("\n=>\n") for block in blocks)
-    return {text: tree for text, tree in parts}
+    return {part[0]: part[1] for part in parts}
 
 
 @pytest.mark.parametrize("text", golden())
