@@ -1,1 +1,1 @@
-"""Text to statements of typed nodes: Presto's grammar, read once, each node with its place."""
+"""Text to statements: a lexer, the grammar that builds the syntax tree, and the statements around it."""

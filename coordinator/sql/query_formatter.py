@@ -63,7 +63,7 @@ class _Formatter:
                 rows = f"\n{_INDENT * indent}, ".join(self._text(row) for row in node.rows)
                 first = f" VALUES \n{_INDENT * indent}  {rows}\n"
             case tree.TableQuery():
-                first = f"{_INDENT * indent}TABLE {_name(node.table.name)}\n"
+                first = f"{_INDENT * indent}TABLE {self._name(node.table.name)}\n"
             case tree.TableSubquery():
                 first = self._in_parentheses(node.query, indent)
             case _:
@@ -96,7 +96,7 @@ class _Formatter:
 
     def _item(self, node: tree.SingleColumn | tree.AllColumns) -> str:
         if isinstance(node, tree.AllColumns):
-            return f"{_name(node.prefix)}.*" if node.prefix else "*"
+            return f"{self._name(node.prefix)}.*" if node.prefix else "*"
         return self._text(node.expression) + ("" if node.alias is None else f" {self._text(node.alias)}")
 
     def _element(self, node: tree.GroupingElement) -> str:
@@ -118,7 +118,7 @@ class _Formatter:
     def _relation(self, node: tree.Relation, indent: int) -> str:
         match node:
             case tree.Table():
-                return _name(node.name)
+                return self._name(node.name)
             case tree.AliasedRelation():
                 return f"{self._relation(node.relation, indent)} {self._text(node.alias)}{self._columns(node.columns)}"
             case tree.SampledRelation():
@@ -152,6 +152,5 @@ class _Formatter:
                 natural = "NATURAL "
         return f"({left}\n{space}{natural}{node.kind} JOIN {right}{criteria})"
 
-
-def _name(parts: Iterable[Identifier]) -> str:
-    return ".".join(part.value.lower() for part in parts)
+    def _name(self, parts: Iterable[Identifier]) -> str:
+        return ".".join(map(self._text, parts))
