@@ -49,7 +49,7 @@ from coordinator.sql import statements as sql
 from coordinator.sql.ddl_statements import ExecuteTableProcedure
 from coordinator.sql.parameters import placeholders, substitute
 from coordinator.sql.parse_statement import parse_statement
-from coordinator.sql.tokens import tokenize, too_large
+from coordinator.sql.tokens import too_large
 from coordinator.sql.tree.queries import Query
 from coordinator.unparser import work_of
 from coordinator.unparser.constant_query import constant_rows
@@ -217,7 +217,7 @@ class _Line:
         if isinstance(statement, sql.Call):
             declaration = resolve_procedure(statement, self._session, self._catalogs).procedure.declaration
             return describe_output([Column(column.name, column.type) for column in declaration.output])
-        marks = placeholders(tokenize(prepared))
+        marks = placeholders(prepared)
         if isinstance(statement, Query):
             unknown = (constant(None, UNKNOWN),) * len(marks)
             planned = plan_query(statement, self._session, self._catalogs, unknown)
@@ -372,7 +372,7 @@ def _reads_system_tables(work: Work, seen: Sequence[TableVersion]) -> bool:
 
 
 def _refuse_parameters(text: str) -> None:
-    marks = placeholders(tokenize(text)) if "?" in text else ()
+    marks = placeholders(text) if "?" in text else ()
     if marks:
         message = f"Incorrect number of parameters: expected {len(marks)} but found 0"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=ErrorLocation(1, 1))
