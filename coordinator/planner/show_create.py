@@ -16,8 +16,8 @@ from coordinator.planner.object_names import (
 )
 from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows
 from coordinator.sql.ddl_statements import ShowCreateSchema
+from coordinator.sql.reserved_words import RESERVED
 from coordinator.sql.statements import ShowCreateTable
-from coordinator.sql.tokens import RESERVED
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import NewColumn, TableDefinition
 from shared.spi.session import Session

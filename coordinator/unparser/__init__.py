@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coordinator.planner.planned_statement import RunLocally, RunOnSpark, SelectRows
-from coordinator.sql.tokens import too_large
+from coordinator.sql.lexer import too_large
 from coordinator.unparser.engine_choice import runs_locally
 from coordinator.unparser.kept_zones import with_zones_as_text
 from coordinator.unparser.relations import Relations

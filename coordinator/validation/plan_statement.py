@@ -47,9 +47,9 @@ from coordinator.planner.table_execute import procedure_call
 from coordinator.planner.writes import ROWS
 from coordinator.sql import statements as sql
 from coordinator.sql.ddl_statements import ExecuteTableProcedure
+from coordinator.sql.lexer import too_large
 from coordinator.sql.parameters import placeholders, substitute
 from coordinator.sql.parse_statement import parse_statement
-from coordinator.sql.tokens import too_large
 from coordinator.sql.tree.queries import Query
 from coordinator.unparser import work_of
 from coordinator.unparser.constant_query import constant_rows

@@ -210,7 +210,7 @@ def test_queries(text: str) -> None:
         ("SELECT a FROM b ORDER", "line 1:22: mismatched input '<EOF>'. Expecting: 'BY'"),
         (
             "SELECT (1",
-            "line 1:10: mismatched input '<EOF>'. Expecting: ')', <expression>",
+            "line 1:10: mismatched input '<EOF>'. Expecting: <expression>",
         ),
     ],
 )

@@ -9,7 +9,7 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.planner.planned_statement import Column
 from coordinator.planner.query.planner import QueryPlanner
 from coordinator.planner.source_locations import inherit_locations
-from coordinator.sql.tokens import too_large
+from coordinator.sql.lexer import too_large
 from coordinator.sql.tree.queries import Query
 from shared.errors import ErrorLocation
 from shared.plan.expressions import Constant

@@ -27,9 +27,10 @@ from coordinator.planner.query.view_expansion import (
     refuse_recursion,
 )
 from coordinator.planner.source_locations import located_at
-from coordinator.sql.tree.expressions import Expression, Identifier, Parameter
+from coordinator.sql.tree.expressions import Expression, Parameter
 from coordinator.sql.tree.expressions import SortItem as SortItemNode
-from coordinator.sql.tree.node import Node, walk
+from coordinator.sql.tree.names import written_names
+from coordinator.sql.tree.node import Node
 from coordinator.sql.tree.queries import (
     Query,
     QueryBody,
@@ -104,8 +105,7 @@ class QueryPlanner:
     def is_named(self, column: str) -> bool:
         """Whether the statement, or the view that is planned, has a name like this one in it."""
         if self.names is None:
-            parts = (node for root in self.roots for node in walk(root))
-            self.names = frozenset(part.value.lower() for part in parts if isinstance(part, Identifier))
+            self.names = written_names(self.roots)
         return column in self.names
 
     def plan_relation(self, tree: Relation, context: Context) -> RelationPlan:

@@ -239,12 +239,20 @@ def window_in_parentheses(words: Words, place: SourceLocation) -> Window:
     order: tuple[SortItem, ...] = ()
     if words.accept("PARTITION", "BY"):
         partition = expressions(words)
+    ordered = words.place()
     if words.accept("ORDER", "BY"):
         order = sort_items(words)
         words.expected = _AFTER_ORDER
     frame = _frame(words) if words.word in _FRAMES else None
     words.expect(")")
-    return Window(location=place, name=name, partition_by=partition, order_by=order, frame=frame)
+    return Window(
+        location=place,
+        name=name,
+        partition_by=partition,
+        order_by=order,
+        order_by_location=ordered if order else None,
+        frame=frame,
+    )
 
 
 def _frame(words: Words) -> WindowFrame:

@@ -15,6 +15,7 @@ from coordinator.sql.tree.expressions import (
     Concatenation,
     DereferenceExpression,
     Expression,
+    FunctionCall,
     Identifier,
     LambdaExpression,
     LogicalExpression,
@@ -26,7 +27,10 @@ from coordinator.sql.tree.expressions import (
 from shared.plan.expressions import SourceLocation
 
 _PRECEDENCE = {"*": 3, "/": 3, "%": 3, "+": 2, "-": 2, "||": 1}
+_SIGNS = frozenset(("-", "+"))
 _CALLED = frozenset(("EXTRACT", "NORMALIZE", "GROUPING"))
+_SESSION_NAMES = frozenset(("CURRENT_CATALOG", "CURRENT_SCHEMA"))
+"""Called without parentheses; no words of Presto's grammar."""
 _BEGINNING = calls.NILADIC | _CALLED | {"NULL", "TRUE", "FALSE", "CASE", "CAST", "EXISTS", "NOT"}
 NO_EXPRESSION = (RESERVED - _BEGINNING) | {",", ")", ";", "@", "="}
 """What can begin no expression."""
@@ -81,7 +85,7 @@ def condition(words: Words, follow: Expected) -> Expression:
 
 def value(words: Words) -> Expression:
     """Without predicates and logic: what stands on the sides of a comparison."""
-    left = _signed(words)
+    left = _signed(words) if words.words[words.position] in _SIGNS else _postfix(words)
     precedence = _PRECEDENCE.get(words.words[words.position])
     if precedence is None:
         words.expected = AFTER_EXPRESSION
@@ -115,10 +119,8 @@ def _reduce(operands: list[Expression], operators: list[tuple[int, str, SourceLo
 
 def _signed(words: Words) -> Expression:
     word = words.words[words.position]
-    if word != "-" and word != "+":
-        return _postfix(words)
     signs = []
-    while word in ("-", "+"):
+    while word in _SIGNS:
         signs.append((word, words.place()))
         words.position += 1
         word = words.words[words.position]
@@ -176,8 +178,10 @@ def _primary(words: Words) -> Expression:
             return literals.text_literal(words)
         case "word":
             return _reserved(words)
-        case "sign":
-            return _sign(words)
+        case "sign" if words.word == "(":
+            return forms.parenthesized(words)
+        case "sign" if words.word == "?":
+            return _parameter(words)
         case "quoted":
             return _quoted(words)
         case "binary":
@@ -188,15 +192,11 @@ def _primary(words: Words) -> Expression:
             raise words.mismatch(EXPRESSION)
 
 
-def _sign(words: Words) -> Expression:
-    if words.word == "?":
-        made = Parameter(location=words.place(), position=words.parameters)
-        words.parameters += 1
-        words.position += 1
-        return made
-    if words.word != "(":
-        raise words.mismatch(EXPRESSION)
-    return forms.parenthesized(words)
+def _parameter(words: Words) -> Parameter:
+    made = Parameter(location=words.place(), position=words.parameters)
+    words.parameters += 1
+    words.position += 1
+    return made
 
 
 def _name(words: Words) -> Expression:
@@ -215,6 +215,9 @@ def _name(words: Words) -> Expression:
             return literals.typed(words, 2)
         case "->":
             return _lambda(words)
+        case _ if words.word in _SESSION_NAMES:
+            place = words.place()
+            return FunctionCall(location=place, name=(words.identifier(),))
         case _:
             return words.identifier()
 

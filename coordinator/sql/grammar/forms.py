@@ -118,9 +118,10 @@ def parenthesized(words: Words) -> Expression:
     if starts_query(words):
         made = SubqueryExpression(location=words.place(begin), query=words.rules.query(words))
     else:
-        items = expressions(words)
+        made = words.rules.expression(words)
+        if words.accept(","):
+            made = Row(location=words.place(begin), items=(made, *expressions(words)))
         words.expected = EXPRESSION
-        made = items[0] if len(items) == 1 else Row(location=words.place(begin), items=items)
     words.follow = outside
     words.expect(")")
     return made

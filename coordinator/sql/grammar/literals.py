@@ -19,6 +19,8 @@ from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 
 _FIELDS = frozenset(("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"))
 _UNITS = ("'DAY'", "'HOUR'", "'MINUTE'", "'MONTH'", "'SECOND'", "'YEAR'")
+_MOST_DIGITS = 19
+_LARGEST = (1 << 63) - 1
 _BLANKS = re.compile(r"[ \r\n\t]")
 _HEXADECIMAL = re.compile(r"[0-9A-Fa-f]*")
 _NO_ESCAPE = frozenset("+'\" \t\r\n0123456789abcdefABCDEF")
@@ -29,10 +31,19 @@ def number(words: Words) -> Expression:
     place, text = words.place(), words.word
     words.position += 1
     if text.isdigit():
-        return LongLiteral(location=place, value=int(text))
+        return LongLiteral(location=place, value=_integer(text))
     if "e" in text or "E" in text:
         return DoubleLiteral(location=place, value=text)
     return DecimalLiteral(location=place, value=text)
+
+
+def _integer(text: str) -> int:
+    """One more than the largest bigint is left to the analyzer: a minus may stand before it."""
+    digits = text.lstrip("0")
+    if len(digits) > _MOST_DIGITS or (value := int(digits or "0")) > _LARGEST + 1:
+        # Presto's parser locates it nowhere.
+        raise _refused(f"Invalid numeric literal: {text}", ErrorLocation(1, 1))
+    return value
 
 
 def text_literal(words: Words) -> StringLiteral:

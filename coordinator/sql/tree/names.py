@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from coordinator.sql.tree.expressions import (
     DereferenceExpression,
@@ -74,3 +74,18 @@ def _collect(value: object, found: list[Node]) -> None:
     elif isinstance(value, tuple):
         for item in value:
             _collect(item, found)
+
+
+def written_names(roots: Iterable[Node]) -> frozenset[str]:
+    """All names at the nodes and below them, lower case."""
+    found: set[str] = set()
+    stack: list[object] = list(roots)
+    while stack:
+        current = stack.pop()
+        if isinstance(current, Identifier):
+            found.add(current.value.lower())
+        elif isinstance(current, Node):
+            stack += [getattr(current, name) for name in current.__struct_fields__]
+        elif isinstance(current, tuple):
+            stack += current
+    return frozenset(found)
