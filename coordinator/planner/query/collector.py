@@ -14,7 +14,8 @@ from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, is_co
 from coordinator.planner.query.builder import Ids, RelationPlan, free_variables
 from coordinator.planner.query.named_windows import resolved
 from coordinator.planner.query.planning import Planning
-from coordinator.planner.query.window_calls import WindowCall, shown, window_call
+from coordinator.planner.query.window_calls import WindowCall, window_call
+from coordinator.sql.formatter import format_expression
 from coordinator.sql.tree.expressions import (
     ExistsPredicate,
     FunctionCall,
@@ -112,7 +113,7 @@ class Collector:
         read = {v for e in (*spec.call.arguments, *spec.partition) for v in free_variables(e)}
         read |= {v for item in spec.order for v in free_variables(item.expression)}
         if read & set(self.windows.values()):
-            text = shown(node)
+            text = format_expression(node)
             message = f"Cannot nest window functions inside window function '{text}': [{text}]"
             raise context.error(block, message)
         if spec not in self.windows:

@@ -81,7 +81,8 @@ def window_call(node: FunctionCall, window: Window, block: Node, context: Contex
     if node.order_by:
         raise context.error(node, "Window function with ORDER BY is not supported")
     if node.distinct:
-        raise context.error(block, f"DISTINCT in window function parameters not yet supported: {shown(node)}")
+        message = f"DISTINCT in window function parameters not yet supported: {format_expression(node)}"
+        raise context.error(block, message)
     name = calls.function_name(node, context)
     if not {s.kind for s in registry.registry().get(name, ())} & {"window", "aggregate"} and registry.exists(name):
         raise context.error(block, f"Not a window function: {name}")
@@ -105,11 +106,6 @@ def _refuse_offset(name: str, call: Call) -> None:
     value = value_of(offset) if isinstance(offset, Constant) else None
     if isinstance(value, int) and value < least:
         raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, f"Offset must be at least {least}")
-
-
-def shown(node: Expression) -> str:
-    """As messages and plans have it."""
-    return format_expression(node).lower().replace('"', "")
 
 
 def _specification(
@@ -194,7 +190,7 @@ def _offset(value: Expression, direction: str, end: str, around: _Around, contex
         message = f"Window frame {kind} {end} value type must be INTEGER or BIGINT (actual {type_of(offset)})"
         raise context.error(around.call, message)
     _not_negative(offset)
-    return Bound(direction, coerce(offset, BIGINT), None, shown(value))
+    return Bound(direction, coerce(offset, BIGINT), None, format_expression(value))
 
 
 def _range(value: Expression, direction: str, around: _Around, context: Context) -> Bound:
@@ -222,7 +218,7 @@ def _range(value: Expression, direction: str, around: _Around, context: Context)
     except ProcessionError as error:
         raise context.error(value, _incompatible(offset, key)) from error
     unknown = None if isinstance(offset, Constant) else offset
-    return Bound(direction, bound, coerce(key, typed(bound)), shown(value), unknown)
+    return Bound(direction, bound, coerce(key, typed(bound)), format_expression(value), unknown)
 
 
 def _incompatible(offset: RowExpression, key: RowExpression) -> str:
