@@ -16,7 +16,7 @@ def _lines(node: Node, label: str, depth: int) -> Iterator[str]:
     plain, below = [], []
     for name in node.__struct_fields__:
         value = getattr(node, name)
-        if name == "location" or value in (None, (), False):
+        if name.endswith("location") or value in (None, (), False):
             continue
         if isinstance(value, Node):
             below.append((f"{name}: ", value))

@@ -239,7 +239,7 @@ def window_in_parentheses(words: Words, place: SourceLocation) -> Window:
     order: tuple[SortItem, ...] = ()
     if words.accept("PARTITION", "BY"):
         partition = expressions(words)
-    ordered = words.place()
+    order_place = words.place()
     if words.accept("ORDER", "BY"):
         order = sort_items(words)
         words.expected = _AFTER_ORDER
@@ -250,7 +250,7 @@ def window_in_parentheses(words: Words, place: SourceLocation) -> Window:
         name=name,
         partition_by=partition,
         order_by=order,
-        order_by_location=ordered if order else None,
+        order_by_location=order_place if order else None,
         frame=frame,
     )
 
