@@ -1,11 +1,11 @@
 """Small queries over Iceberg tables: the embedded engine, the same on Spark, and DuckDB over the same files, by turns.
 
 ``python -m benchmarks.interactive [SCALE] [ROUNDS]`` (scale 0.1, 7 rounds by default) loads TPC-H into Iceberg and
-asks, warm and over HTTP with one client: a point look-up, ``count(*)``, a filtered aggregate, the first ten of an order, a
-join with a dimension, and TPC-H's 22 queries. A JSON line a query: milliseconds (medians) of the embedded engine, of
-Spark through the same service (``engine=spark``) and of DuckDB in this process over the tables' files. The last line is
-the summary: ``ratio_wall_min`` is the least of Spark / embedded, ``ratio_duckdb_max`` the largest of embedded / DuckDB
-over TPC-H, with their geometric means. Aims of issue 19: at least 10, and at most 2.
+asks, warm and over HTTP with one client: a point look-up, ``count(*)``, a filtered aggregate, the first ten of an
+order, a join with a dimension, and TPC-H's 22 queries. A JSON line a query: milliseconds (medians) of the embedded
+engine, of Spark through the same service (``engine=spark``) and of DuckDB in this process over the tables' files. The
+last line is the summary: ``ratio_wall_min`` is the least of Spark / embedded, ``ratio_duckdb_max`` the largest of
+embedded / DuckDB over TPC-H, with their geometric means. Aims of issue 19: at least 10, and at most 2.
 """
 
 from __future__ import annotations

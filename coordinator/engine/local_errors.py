@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from coordinator.sql.tokens import too_large
+from coordinator.sql.lexer import too_large
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 
 _TYPES = {

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from coordinator.engine.python_functions import python_functions
 from coordinator.planner.planned_statement import RunLocally, RunOnSpark, SelectRows
-from coordinator.sql.tokens import too_large
+from coordinator.sql.lexer import too_large
 from coordinator.unparser.engine_choice import EngineChoice, EngineLimits, choose_engine
 from coordinator.unparser.kept_zones import with_zones_as_text
 from coordinator.unparser.relations import Relations

@@ -43,42 +43,67 @@ class EngineChoice:
     rows: int = 0
 
 
-def choose_engine(root: PlanNode, relation_of: RelationOf, limits: EngineLimits) -> EngineChoice:
-    """What should answer a plan; one without tables is the embedded engine's."""
-    others = size = rows = files = decoded = 0
-    lakes = False
-    for scan in scans(root):
-        relation = relation_of(scan)
+@dataclass(slots=True)
+class _Read:
+    """What a plan reads: of tables of lakes, and bytes of databases and of tpch."""
+
+    lakes: bool = False
+    size: int = 0
+    rows: int = 0
+    files: int = 0
+    decoded: int = 0
+    others: int = 0
+
+    def add(self, relation: Relation) -> str | None:
+        """Why only Spark can read it."""
         match relation:
             case CatalogTable(here=ReadHere() as here):
-                lakes = True
-                size, rows, files = size + here.size_bytes, rows + here.rows, files + here.files
-                decoded += here.decoded_bytes or 0
+                self.lakes = True
+                self.size += here.size_bytes
+                self.rows += here.rows
+                self.files += here.files
+                self.decoded += here.decoded_bytes or 0
             case CatalogTable():
-                return EngineChoice(False, f"{'.'.join(relation.parts)} is read by Spark alone: {relation.here}")
+                return f"{'.'.join(relation.parts)} is read by Spark alone: {relation.here}"
             case ParquetRelation() | JdbcRelation():
                 if relation.size_bytes is None:
-                    return EngineChoice(False, "the size of what a database sends is not known")
-                others += relation.size_bytes
+                    return "the size of what a database sends is not known"
+                self.others += relation.size_bytes
             case RowsRelation():
                 pass
             case _:
                 assert_never(relation)
-    if lakes and limits.engine == "spark":
+        return None
+
+    def __str__(self) -> str:
+        return f"{format_data_size(self.size)} in {self.rows} rows of {self.files} files"
+
+
+def choose_engine(root: PlanNode, relation_of: RelationOf, limits: EngineLimits) -> EngineChoice:
+    """What should answer a plan; one without tables is the embedded engine's."""
+    read = _Read()
+    for scan in scans(root):
+        if (only_spark := read.add(relation_of(scan))) is not None:
+            return EngineChoice(False, only_spark)
+    if read.lakes and limits.engine == "spark":
         return EngineChoice(False, "the session asks for it")
-    read = f"{format_data_size(size)} in {rows} rows of {files} files"
-    if lakes and limits.engine == "embedded":
-        return EngineChoice(True, f"the session asks for it; it reads {read}", rows)
-    if others > LOCAL_BYTES:
-        return EngineChoice(False, f"it reads {format_data_size(others)} of databases")
-    if size > limits.scan_bytes or rows > limits.scan_rows:
-        most = f"{format_data_size(limits.scan_bytes)} and {limits.scan_rows} rows"
-        return EngineChoice(False, f"it reads {read}, of at most {most}")
-    if lakes and decoded > _DECODED * limits.scan_bytes:
-        return EngineChoice(False, f"it reads {format_data_size(decoded)} once decoded")
-    if lakes and (pairs := _pairs(root, relation_of)) > _MOST_PAIRS:
+    if read.lakes and limits.engine == "embedded":
+        return EngineChoice(True, f"the session asks for it; it reads {read}", read.rows)
+    if (too_much := _too_much(read, limits)) is not None:
+        return EngineChoice(False, too_much)
+    if read.lakes and (pairs := _pairs(root, relation_of)) > _MOST_PAIRS:
         return EngineChoice(False, f"it compares {pairs} pairs of rows")
-    return EngineChoice(True, f"it reads {read}" if lakes else "it reads no table of a lake", rows)
+    return EngineChoice(True, f"it reads {read}" if read.lakes else "it reads no table of a lake", read.rows)
+
+
+def _too_much(read: _Read, limits: EngineLimits) -> str | None:
+    if read.others > LOCAL_BYTES:
+        return f"it reads {format_data_size(read.others)} of databases"
+    if read.size > limits.scan_bytes or read.rows > limits.scan_rows:
+        return f"it reads {read}, of at most {format_data_size(limits.scan_bytes)} and {limits.scan_rows} rows"
+    if read.decoded > _DECODED * limits.scan_bytes:
+        return f"it reads {format_data_size(read.decoded)} once decoded"
+    return None
 
 
 def _pairs(root: PlanNode, relation_of: RelationOf) -> int:

@@ -38,7 +38,7 @@ def predicate_of(layout: Mapping[str, Any] | None, schema: Schema) -> BooleanExp
     entries = ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
     terms = [_of_column(schema, str(entry["column"]), entry["domain"]) for entry in entries]
     everything: BooleanExpression = AlwaysTrue()
-    return reduce(lambda a, b: And(a, b), terms, everything)
+    return reduce(_and, terms, everything)
 
 
 def _of_column(schema: Schema, name: str, domain: Mapping[str, Any]) -> BooleanExpression:
@@ -50,7 +50,7 @@ def _of_column(schema: Schema, name: str, domain: Mapping[str, Any]) -> BooleanE
     if domain.get("nullAllowed"):
         parts.append(_MAKE["null"](name))
     nothing: BooleanExpression = AlwaysFalse()
-    predicate = reduce(lambda a, b: Or(a, b), parts, nothing)
+    predicate = reduce(_or, parts, nothing)
     try:
         bind(schema, predicate, case_sensitive=True)
     except (ValueError, TypeError, NotImplementedError):
@@ -69,7 +69,15 @@ def _of_range(name: str, found: Mapping[str, Any]) -> BooleanExpression:
         parts.append(_made(">=" if low["bound"] == "EXACTLY" else ">", name, low))
     if "valueBlock" in high:
         parts.append(_made("<=" if high["bound"] == "EXACTLY" else "<", name, high))
-    return reduce(lambda a, b: And(a, b), parts)
+    return reduce(_and, parts)
+
+
+def _and(left: BooleanExpression, right: BooleanExpression) -> BooleanExpression:
+    return And(left, right)
+
+
+def _or(left: BooleanExpression, right: BooleanExpression) -> BooleanExpression:
+    return Or(left, right)
 
 
 def _null_free(name: str) -> BooleanExpression:
