@@ -38,6 +38,7 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.runtime import NodeState
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.runtime_state import DispatcherState
+from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.executor import Executor
 from coordinator.engine.jobs import JobLog
 from coordinator.engine.local import LocalEngine
@@ -54,6 +55,7 @@ from coordinator.resource_groups.specification import ManagerSpec, global_group
 from coordinator.room_settings import (
     checker_defaults,
     dispatch_settings,
+    embedded_settings,
     gateway_settings,
     request_limits,
     session_defaults,
@@ -148,7 +150,8 @@ def create_app(
     spark = SparkEngine(spark_settings(config, catalogs.spark_drivers()), catalogs.spark_conf())
     explainer = NativeExplainer(native_converter(checkers.providers, settings.sidecar_url))
     jobs = JobLog(config.node.data_dir / "jobs.db")
-    executor = Executor(catalogs, LocalEngine(), spark, explainer, jobs)
+    embedded = EmbeddedEngine(embedded_settings(config), settings.embedded_processes)
+    executor = Executor(catalogs, LocalEngine(), spark, explainer, jobs, embedded if embedded.processes else None)
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = Dispatcher(
@@ -178,7 +181,7 @@ def create_app(
         metrics=_metrics(pool, checkers, spark),
         engines=lambda: {"spark": _spark_state(spark)},
         around=lambda: _telling(
-            _running(catalogs, pool, checkers, spark, explainer, partial(_follow, groups_file, groups), jobs),
+            _running(catalogs, pool, checkers, spark, embedded, explainer, partial(_follow, groups_file, groups), jobs),
             start_failed,
         ),
     )
@@ -285,6 +288,7 @@ async def _running(
     pool: ValidationPool,
     checkers: PlanCheckers,
     spark: SparkEngine,
+    embedded: EmbeddedEngine,
     explainer: NativeExplainer,
     following: Callable[[], AbstractAsyncContextManager[None]],
     jobs: JobLog,
@@ -298,6 +302,7 @@ async def _running(
         await asyncio.to_thread(_open, catalogs)
         stack.push_async_callback(asyncio.to_thread, spark.stop)
         spark.start()
+        stack.push_async_callback(asyncio.to_thread, embedded.close)
         stack.push_async_callback(pool.aclose)
         await pool.start()
         await stack.enter_async_context(following())

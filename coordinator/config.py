@@ -239,6 +239,27 @@ class CoordinatorSettings(_Settings):
         ge=0,
         description="The most rows of lakes for which it runs functions row by row, some microseconds each.",
     )
+    embedded_processes: int = Field(
+        2,
+        alias="embedded-engine.processes",
+        ge=0,
+        description="Processes of the embedded engine that read tables of lakes, one query each at a time; started when"
+        " needed. With 0, the coordinator reads them itself.",
+    )
+    embedded_memory: Bytes = Field(
+        1 << 30, alias="embedded-engine.memory", ge=64 << 20, description="Memory of each; beyond it, queries spill."
+    )
+    embedded_threads: int = Field(
+        0,
+        alias="embedded-engine.threads",
+        ge=0,
+        description="Threads of each; 0 is as many as the machine has cores, at most 4.",
+    )
+    embedded_max_spill_size: Bytes = Field(
+        8 << 30,
+        alias="embedded-engine.max-spill-size",
+        description="Disk that each may spill to, under the data directory.",
+    )
     spark_remote: str | None = Field(
         None,
         alias="spark.remote",

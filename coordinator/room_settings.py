@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 from coordinator.config import CoordinatorConfig, CoordinatorSettings
 from coordinator.dispatch.settings import DispatchSettings
+from coordinator.engine.embedded.messages import EngineSettings
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.server.request_limits import RequestLimits
@@ -37,6 +39,17 @@ def checker_defaults(config: CoordinatorConfig) -> dict[str, dict[str, str]]:
     defaults = {} if url is None else {"native-plan-checker.sidecar-uri": url}
     native = {"native-execution-enabled": "true"} if config.coordinator.native_execution else {}
     return {"native": defaults | native} if defaults or native else {}
+
+
+def embedded_settings(config: CoordinatorConfig) -> EngineSettings:
+    """Each process of the embedded engine."""
+    settings = config.coordinator
+    return EngineSettings(
+        scratch=str((config.node.data_dir / "embedded").resolve()),
+        memory_bytes=settings.embedded_memory,
+        threads=settings.embedded_threads or min(4, os.cpu_count() or 1),
+        spill_bytes=settings.embedded_max_spill_size,
+    )
 
 
 def spark_settings(config: CoordinatorConfig, drivers: SparkDrivers) -> SparkSettings:

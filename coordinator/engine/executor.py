@@ -17,11 +17,12 @@ from coordinator.connectors.system.registered import find_procedure
 from coordinator.dispatch.ports import Execution, QueryProgress
 from coordinator.engine.arrow_types import rows_to_batch
 from coordinator.engine.fetch_rows import SparkReads, fetch_rows
-from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, spark_inputs
+from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, file_scans, spark_inputs
 from coordinator.engine.jobs import JobLog
 from coordinator.engine.measured import Operator, explain_analyze
 from coordinator.engine.procedures import run_procedure
 from coordinator.engine.row_steps import select_rows
+from coordinator.kernels.file_scan import FileScan
 from coordinator.planner.planned_statement import (
     AnalyzeTable,
     CallProcedure,
@@ -61,6 +62,12 @@ class LocalSql(Protocol):
     def run(self, sql: str, execution: Execution, inputs: Sequence[ArrowInput] = ()) -> Iterator[pa.RecordBatch]: ...
 
 
+class EmbeddedSql(Protocol):
+    """The processes behind ``coordinator.engine.embedded``."""
+
+    def run(self, sql: str, scans: Mapping[str, FileScan], execution: Execution) -> Iterator[pa.RecordBatch]: ...
+
+
 class SparkSql(SparkReads, Protocol):
     """Spark behind ``coordinator.engine.spark``."""
 
@@ -77,12 +84,14 @@ class Executor:
         spark: SparkSql,
         explain_native: Callable[[ExplainNative], str],
         jobs: JobLog | None = None,
+        embedded: EmbeddedSql | None = None,
     ) -> None:
         self._catalogs = catalogs
         self._local = local
         self._spark = spark
         self._explain_native = explain_native
         self._jobs = jobs or JobLog()
+        self._embedded = embedded
 
     def execute(self, planned: PlannedStatement, execution: Execution) -> Iterator[pa.RecordBatch]:
         """The statement's result; blocks. Raises ProcessionError."""
@@ -123,10 +132,9 @@ class Executor:
     def _locally(self, work: RunLocally, execution: Execution) -> Iterator[pa.RecordBatch]:
         delivered = False
         try:
-            with arrow_inputs(work.inputs, self._catalogs, execution) as opened:
-                for batch in self._local.run(work.sql, execution, opened):
-                    delivered = delivered or batch.num_rows > 0
-                    yield batch
+            for batch in self._run_locally(work, execution):
+                delivered = delivered or batch.num_rows > 0
+                yield batch
             return
         except ProcessionError as error:
             if work.otherwise is None or delivered or error.code not in _SPARK_MAY:
@@ -134,6 +142,14 @@ class Executor:
             execution.check_cancelled()
             _LOG.info("%s: the embedded engine gave up, Spark runs it: %s", execution.query_id, error)
         yield from self._on_spark(work.otherwise, execution)
+
+    def _run_locally(self, work: RunLocally, execution: Execution) -> Iterator[pa.RecordBatch]:
+        scans = None if self._embedded is None else file_scans(work.inputs, self._catalogs)
+        if scans and self._embedded is not None:
+            yield from self._embedded.run(work.sql, scans, execution)
+            return
+        with arrow_inputs(work.inputs, self._catalogs, execution) as opened:
+            yield from self._local.run(work.sql, execution, opened)
 
     def _on_spark(self, work: RunOnSpark, execution: Execution) -> Iterator[pa.RecordBatch]:
         with spark_inputs(work.inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as opened:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import pyarrow.dataset as ds
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.dispatch.ports import Execution
+from coordinator.kernels.file_scan import FileScan
 from shared.errors import ProcessionError
 from shared.spi.relation import (
     ArrowStream,
@@ -46,6 +47,15 @@ class FormatInput:
         return f"FormatInput(name={self.name!r}, format={self.format!r})"
 
 
+@runtime_checkable
+class ScannedFiles(Protocol):
+    """A connector whose tables are files that the kernels read."""
+
+    def file_scan(self, relation: RowsRelation) -> FileScan | None:
+        """None for what is no table of files. Raises ProcessionError."""
+        ...
+
+
 SparkInput = ArrowInput | FormatInput
 MAX_SENT_BYTES = 64 << 20
 """Of Parquet: files up to here are sent to a Spark on another machine, larger ones must be on a disk of both."""
@@ -70,6 +80,24 @@ def spark_inputs(
     _make_files(inputs, catalogs, execution.check_cancelled)
     with _remote_reads(inputs, catalogs, execution) as remote:
         yield tuple(_for_spark(made, catalogs, remote, shares_disk=shares_disk) for made in inputs)
+
+
+def file_scans(inputs: Sequence[Input], catalogs: Catalogs) -> Mapping[str, FileScan] | None:
+    """The inputs as files of tables; None where one of them is something else. Raises ProcessionError."""
+    found: dict[str, FileScan] = {}
+    for made in inputs:
+        relation = made.relation
+        scan = (
+            _file_scan(relation, catalogs.connector(relation.catalog)) if isinstance(relation, RowsRelation) else None
+        )
+        if scan is None:
+            return None
+        found[made.name] = scan
+    return found
+
+
+def _file_scan(relation: RowsRelation, connector: object) -> FileScan | None:
+    return connector.file_scan(relation) if isinstance(connector, ScannedFiles) else None
 
 
 def _make_files(inputs: Sequence[Input], catalogs: Catalogs, check_cancelled: Callable[[], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from pyiceberg.types import LongType
 
 from coordinator.connectors.registry import CatalogConfig, Catalogs
-from coordinator.engine.inputs import arrow_inputs
+from coordinator.engine.embedded.engine import EmbeddedEngine
+from coordinator.engine.embedded.messages import EngineSettings
+from coordinator.engine.inputs import arrow_inputs, file_scans
 from coordinator.engine.local import LocalEngine
 from coordinator.planner.planned_statement import RunLocally, RunOnSpark
 from coordinator.validation.plan_statement import plan_statement
@@ -35,7 +38,8 @@ class NoCheckers:
 class Reader:
     """Statements over the catalog of one lake."""
 
-    def __init__(self, uri: str, warehouse: str, name: str, home: Path) -> None:
+    def __init__(self, uri: str, warehouse: str, name: str, home: Path, engine: EmbeddedEngine) -> None:
+        self.engine = engine
         values = {"iceberg.catalog.uri": uri, "iceberg.catalog.warehouse": warehouse}
         properties = {k: Property(k, v, Path("lab.properties"), i) for i, (k, v) in enumerate(values.items(), start=2)}
         self.catalogs = Catalogs([CatalogConfig(name, "iceberg", properties, home)])
@@ -46,22 +50,40 @@ class Reader:
         return plan_statement(query, session, self.catalogs, NoCheckers()).work
 
     def rows(self, query: str, **given: str) -> pa.Table:
+        """From a process of the embedded engine, which are those of the coordinator's own database too."""
         work = self.work(query, **{"engine": "embedded", **given})
         assert isinstance(work, RunLocally), work
-        engine, execution = LocalEngine(), FakeExecution()
+        scans = file_scans(work.inputs, self.catalogs)
+        assert scans
+        found = pa.Table.from_batches(self.engine.run(work.sql, scans, FakeExecution()))
+        local, execution = LocalEngine(), FakeExecution()
         try:
             with arrow_inputs(work.inputs, self.catalogs, execution) as inputs:
-                return pa.Table.from_batches(engine.run(work.sql, execution, inputs))
+                inside = pa.Table.from_batches(local.run(work.sql, execution, inputs))
         finally:
-            engine.close()
+            local.close()
+        assert shown(found) == shown(inside)
+        return found
+
+
+def shown(table: pa.Table) -> list[str]:
+    """Rows in no order; DuckDB has two names for one zone."""
+    return sorted(str(row).replace("Etc/UTC", "UTC") for row in table.to_pylist())
 
 
 @pytest.fixture(scope="module")
-def java(tmp_path_factory: pytest.TempPathFactory, java_lake: Any) -> Any:
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]:
+    made = EmbeddedEngine(EngineSettings(str(tmp_path_factory.mktemp("engine") / "scratch")), processes=1)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def java(tmp_path_factory: pytest.TempPathFactory, java_lake: Any, engine: EmbeddedEngine) -> Any:
     home = tmp_path_factory.mktemp("java")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
-        yield Reader(java_lake(home).uri, "wh", "fx", home), home
+        yield Reader(java_lake(home).uri, "wh", "fx", home, engine), home
 
 
 @pytest.mark.parametrize("name", READ)
@@ -75,8 +97,8 @@ def test_rows_are_those_that_iceberg_java_read(java: Any, java_rows: Any, name: 
 
 
 @pytest.fixture
-def reader(lake: Any) -> Reader:
-    return Reader(lake.uri, f"file://{lake.home}/wh", "lab", lake.home)
+def reader(lake: Any, engine: EmbeddedEngine) -> Reader:
+    return Reader(lake.uri, f"file://{lake.home}/wh", "lab", lake.home, engine)
 
 
 def numbered(start: int, count: int) -> pa.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.descriptions import Descriptions
@@ -17,7 +17,7 @@ from coordinator.connectors.iceberg.relations import catalog_table, read_here
 from coordinator.connectors.iceberg.rewrite.journal import Journal
 from coordinator.connectors.iceberg.rewrite.recovery import Recovered, recover
 from coordinator.connectors.iceberg.row_position import look_up_template, row_position
-from coordinator.connectors.iceberg.scans.rows import stream_of
+from coordinator.connectors.iceberg.scans.rows import file_scan
 from coordinator.connectors.iceberg.scans.scan import scan_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
 from coordinator.connectors.iceberg.snapshots.time_travel import snapshot_of
@@ -31,6 +31,7 @@ from coordinator.connectors.iceberg.tables.definitions import schema_definition,
 from coordinator.connectors.iceberg.tables.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
 from coordinator.connectors.iceberg.views.catalog_views import load_view, view_names
 from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, system_table
+from coordinator.kernels.file_scan import FileScan, scan_reader
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.properties import Property
@@ -102,11 +103,16 @@ class IcebergConnector:
         """Rows of a table's files or of a metadata table. Raises ProcessionError."""
         assert isinstance(relation, RowsRelation)
         if relation.handle.connectorHandle["@type"] != "system":
-            return self._read_files(relation)
+            return cast(ArrowStream, scan_reader(self._table_scan(relation)))
         with mapped(str(relation.handle.connectorHandle["tableName"])):
             return read_rows(self._known_metadata_table(relation.handle), relation)
 
-    def _read_files(self, relation: RowsRelation) -> ArrowStream:
+    def file_scan(self, relation: RowsRelation) -> FileScan | None:
+        """What the kernels read for a scan of a table; None for metadata tables. Raises ProcessionError."""
+        system = relation.handle.connectorHandle["@type"] == "system"
+        return None if system else self._table_scan(relation)
+
+    def _table_scan(self, relation: RowsRelation) -> FileScan:
         handle = relation.handle.connectorHandle
         name = _table_name(self.catalog, handle)
         table = self.tables_of.load(str(handle["schemaName"]), str(handle["icebergTableName"]["tableName"]))
@@ -116,7 +122,7 @@ class IcebergConnector:
         if isinstance(scan, str):
             message = f"{name} cannot be read any more as it was planned: {scan}; running the query again helps"
             raise ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, message, retriable=True)
-        return stream_of(scan, self.settings.storage)
+        return file_scan(scan, self.settings.storage)
 
     def _metadata_table(self, schema: str, name: str) -> VirtualTable | None:
         asked = special_name(name)
