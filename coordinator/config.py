@@ -223,15 +223,16 @@ class CoordinatorSettings(_Settings):
         " the two always; session property engine.",
     )
     embedded_max_scan_size: Bytes = Field(
-        32 << 20,
+        256 << 20,
         alias="embedded-engine.max-scan-size",
-        description="The most bytes of lakes that the embedded engine reads for a query, of its columns as stored.",
+        description="The most bytes of lakes that the embedded engine reads for a query, of its columns as stored; files"
+        " with deletes or nested columns, and those of object stores, count 8 times.",
     )
     embedded_max_scan_rows: int = Field(
-        5_000_000,
+        50_000_000,
         alias="embedded-engine.max-scan-rows",
         ge=0,
-        description="The most rows of lakes that it reads for a query.",
+        description="The most rows of lakes that it reads for a query, counted likewise.",
     )
     embedded_max_program_rows: int = Field(
         100_000,

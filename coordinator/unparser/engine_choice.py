@@ -14,6 +14,8 @@ from shared.units import format_data_size
 
 LOCAL_BYTES = 64 << 20
 """What one query may read of databases and of tpch in the coordinator: a second of one core."""
+_INDIRECT = 8
+"""How many times as much it costs to read files through the kernels."""
 _DECODED = 16
 """How much larger columns may be once decoded than ``scan_bytes``: what is sorted or joined has to be held."""
 _MOST_PAIRS = 50_000_000
@@ -29,8 +31,8 @@ class EngineLimits:
     """
 
     engine: Engine = "auto"
-    scan_bytes: int = 32 << 20
-    scan_rows: int = 5_000_000
+    scan_bytes: int = 256 << 20
+    scan_rows: int = 50_000_000
     program_rows: int = 100_000
 
 
@@ -51,6 +53,8 @@ class _Read:
     size: int = 0
     rows: int = 0
     files: int = 0
+    cost: int = 0
+    cost_rows: int = 0
     decoded: int = 0
     others: int = 0
 
@@ -59,6 +63,8 @@ class _Read:
         match relation:
             case CatalogTable(here=ReadHere() as here):
                 self.lakes = True
+                weight = 1 if here.direct else _INDIRECT
+                self.cost, self.cost_rows = self.cost + weight * here.size_bytes, self.cost_rows + weight * here.rows
                 self.size += here.size_bytes
                 self.rows += here.rows
                 self.files += here.files
@@ -99,8 +105,14 @@ def choose_engine(root: PlanNode, relation_of: RelationOf, limits: EngineLimits)
 def _too_much(read: _Read, limits: EngineLimits) -> str | None:
     if read.others > LOCAL_BYTES:
         return f"it reads {format_data_size(read.others)} of databases"
-    if read.size > limits.scan_bytes or read.rows > limits.scan_rows:
-        return f"it reads {read}, of at most {format_data_size(limits.scan_bytes)} and {limits.scan_rows} rows"
+    if read.cost > limits.scan_bytes or read.cost_rows > limits.scan_rows:
+        most = f"at most {format_data_size(limits.scan_bytes)} and {limits.scan_rows} rows"
+        weighed = (
+            ""
+            if read.cost == read.size
+            else f", which counts as {format_data_size(read.cost)} and {read.cost_rows} rows"
+        )
+        return f"it reads {read}{weighed}, of {most}"
     if read.decoded > _DECODED * limits.scan_bytes:
         return f"it reads {format_data_size(read.decoded)} once decoded"
     return None

@@ -49,6 +49,8 @@ class ReadHere:
     files: int
     decoded_bytes: int | None = None
     """An estimate; None where the footers do not tell."""
+    direct: bool = False
+    """Whether an engine can read the files by itself: nothing is deleted, and they are on this machine's disks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,9 @@ def test_a_statement_opens_its_own_files_alone(engine: EmbeddedEngine, tmp_path:
 
 
 def test_a_sort_beyond_memory_spills(engine: EmbeddedEngine, tmp_path: Path) -> None:
-    texts = pa.table({"k": pa.array(range(400_000), pa.int64()), "v": [f"{i * 7919 % 400_000:0900d}" for i in range(400_000)]})
+    texts = pa.table(
+        {"k": pa.array(range(400_000), pa.int64()), "v": [f"{i * 7919 % 400_000:0900d}" for i in range(400_000)]}
+    )
     scan = scan_of(tmp_path / "t.parquet", texts)
     sql = "SELECT k FROM (SELECT k, v, row_number() OVER (ORDER BY v, k) AS n FROM t) WHERE n = 400000"
     assert rows(engine, sql, t=scan) == [{"k": max(range(400_000), key=lambda i: i * 7919 % 400_000)}]
@@ -117,7 +119,12 @@ def test_a_process_that_dies_costs_one_statement(engine: EmbeddedEngine) -> None
 
 def test_who_finds_no_process_free_is_told_soon(engine: EmbeddedEngine) -> None:
     first = FakeExecution()
-    thread = threading.Thread(target=lambda: pytest.raises(ProcessionError, rows, engine, SLOW, first))
+
+    def cancelled() -> None:
+        with pytest.raises(ProcessionError):
+            rows(engine, SLOW, first)
+
+    thread = threading.Thread(target=cancelled)
     thread.start()
     time.sleep(1)
     with pytest.raises(ProcessionError, match="All processes of the embedded engine are busy"):

@@ -14,6 +14,7 @@ from coordinator.connectors.iceberg.scans.columns import leaf_ids
 from coordinator.connectors.iceberg.scans.scan import Scan, scan_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
+from coordinator.kernels.storage import is_local
 from shared.plan.nodes import TableScanNode
 from shared.spi.relation import CatalogTable, ReadHere, RowsRelation
 
@@ -41,7 +42,13 @@ def read_here(
     if isinstance(found, str):
         return found
     relation = RowsRelation(scan.table.connectorId, scan.table, tuple(names))
-    return ReadHere(relation, found.size_bytes, found.rows, len(found.files), _decoded(found, scan, decoded))
+    estimate = _decoded(found, scan, decoded)
+    return ReadHere(relation, found.size_bytes, found.rows, len(found.files), estimate, _is_direct(found))
+
+
+def _is_direct(found: Scan) -> bool:
+    plain = all(isinstance(column.field["type"], str) for column in found.columns)
+    return plain and all(is_local(c.data.path) and not c.deletes for c in found.files)
 
 
 def _decoded(found: Scan, scan: TableScanNode, decoded: DecodedSizes) -> int | None:
