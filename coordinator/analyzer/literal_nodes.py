@@ -39,9 +39,20 @@ from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import RowExpression
 from shared.plan.types import Type
 
-PlainLiteral = NullLiteral | BooleanLiteral | LongLiteral | DecimalLiteral | DoubleLiteral | StringLiteral
+PLAIN_LITERALS = (NullLiteral, BooleanLiteral, LongLiteral, DecimalLiteral, DoubleLiteral, StringLiteral)
 """Literals whose constants have no place in a plan."""
-Literal = PlainLiteral | BinaryLiteral | GenericLiteral | IntervalLiteral
+
+Literal = (
+    NullLiteral
+    | BooleanLiteral
+    | LongLiteral
+    | DecimalLiteral
+    | DoubleLiteral
+    | StringLiteral
+    | BinaryLiteral
+    | GenericLiteral
+    | IntervalLiteral
+)
 
 
 def analyze_literal(node: Literal, context: Context) -> RowExpression:
