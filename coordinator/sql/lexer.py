@@ -26,7 +26,6 @@ _TOKEN = re.compile(
     r"""(?:[ \t\r\n]+|--[^\r\n]*|/\*.*?\*/)*+
     (?:
     ([A-Za-z_][A-Za-z0-9_@:]*+(?!'|&'))
-    |(/\*)
     |((?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-][0-9]+|[0-9]+(?:[eE][0-9]+)?(?![A-Za-z0-9_@:]))
     |(<>|!=|<=|>=|->|=>|\|\||[(),.=<>+\-*/%?\[\];])
     |('[^']*(?:''[^']*)*')
@@ -41,10 +40,10 @@ _TOKEN = re.compile(
     )""",
     re.DOTALL | re.VERBOSE,
 )
-_WORD, _OPEN, _NUMBER, _SIGN = 1, 2, 3, 4
-_WORD_BEFORE_STRING, _UNKNOWN, _END = 9, 12, 13
+_WORD, _NUMBER, _SIGN = 1, 2, 3
+_WORD_BEFORE_STRING, _UNKNOWN, _END = 8, 11, 12
 _KINDS: tuple[Kind, ...] = (
-    "end", "name", "sign", "number", "sign", "string", "quoted", "unicode", "binary", "name", "digits", "backquoted",
+    "end", "name", "number", "sign", "string", "quoted", "unicode", "binary", "name", "digits", "backquoted",
     "sign", "end",
 )  # fmt: skip
 
@@ -53,6 +52,7 @@ class Tokens:
     """The tokens of a text, as lists of one length; the last is the end, behind the last character.
 
     ``words`` are upper case for words and as written for signs and numbers; empty for quoted names, texts and the end.
+    A quote that nothing closes is a sign, which no rule of the grammar takes.
     """
 
     __slots__ = ("_line_ends", "ends", "kinds", "starts", "text", "words")
@@ -80,8 +80,6 @@ class Tokens:
                 word = word.upper()
                 if word in RESERVED:
                     kind = "word"
-            elif group == _OPEN or (group == _UNKNOWN and word in "'\""):
-                raise self._left_open(match.start(group), word)
             elif group not in (_SIGN, _NUMBER, _UNKNOWN):
                 word = ""
             words.append(word)
@@ -90,11 +88,6 @@ class Tokens:
             ends.append(match.end(group))
             if group == _END:
                 return
-
-    def _left_open(self, offset: int, opening: str) -> ProcessionError:
-        closing = "'*/'" if opening == "/*" else "a closing " + opening
-        message = f"mismatched input '{opening}'. Expecting: {closing}"
-        return ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=self.location(offset))
 
     def _check_nesting(self) -> None:
         text, words = self.text, self.words

@@ -98,7 +98,7 @@ def _query_before_with_data(cursor: Cursor) -> Query:
 
 def _aliases_follow(cursor: Cursor) -> bool:
     """Whether the parenthesis holds nothing but names: ``(a, b) AS SELECT …``."""
-    ahead = 2
+    ahead = 2 if cursor.is_identifier(1) else 0
     while cursor.ahead(ahead) == ",":
         ahead += 2
     return cursor.ahead(ahead) == ")" and cursor.ahead(1) != "LIKE"
@@ -114,6 +114,8 @@ def _aliases(cursor: Cursor) -> tuple[str, ...]:
 
 def _table_of_columns(cursor: Cursor, name: tuple[str, ...], missing: bool, location: ErrorLocation) -> CreateTable:
     cursor.require("(")
+    if not cursor.is_identifier() and cursor.word != "LIKE":
+        raise cursor.refuse(*(f"'{word}'" for word in _CREATED))  # ANTLR names what could follow CREATE
     elements = [_element(cursor)]
     while cursor.require(",", ")") == ",":
         elements.append(_element(cursor))

@@ -19,6 +19,7 @@ from coordinator.sql.tree.expressions import (
     Window,
     WindowFrame,
 )
+from shared.errors import ProcessionError
 from shared.plan.expressions import SourceLocation
 
 _AFTER_DIRECTION = ("','", "'FETCH'", "'LIMIT'", "'NULLS'", "'OFFSET'", "<EOF>")
@@ -116,6 +117,7 @@ def call(words: Words, name: tuple[Identifier, ...], place: SourceLocation) -> F
     """A call from its opening parenthesis on."""
     special = _SPECIAL.get(words.ahead(-1))
     words.position += 1
+    outside, words.after_alias = words.after_alias, ()
     distinct = star = False
     arguments: list[Expression] = []
     order: tuple[SortItem, ...] = ()
@@ -133,6 +135,7 @@ def call(words: Words, name: tuple[Identifier, ...], place: SourceLocation) -> F
         else:
             order = _more_arguments(words, arguments)
     _close(words)
+    words.after_alias = outside
     return _after_call(words, name, tuple(arguments), place, star, distinct, order)
 
 
@@ -223,9 +226,23 @@ def _after_call(
 def _over(words: Words) -> Window:
     place = words.place()
     words.position += 1
-    if words.word == "(":
+    if words.word != "(":
+        return Window(location=place, name=words.identifier())
+    begin = words.position
+    try:
         return window_in_parentheses(words, place)
-    return Window(location=place, name=words.identifier())
+    except ProcessionError:
+        if not words.after_alias or not _is_list_of_names(words, begin + 1):
+            raise
+    # ANTLR then takes OVER for an alias, behind which no parenthesis can stand.
+    words.position = begin
+    raise words.mismatch(words.after_alias)
+
+
+def _is_list_of_names(words: Words, begin: int) -> bool:
+    """Whether up to here nothing but names and commas was read."""
+    inside = range(begin, words.position)
+    return all(words.is_identifier_at(i) if (i - begin) % 2 == 0 else words.words[i] == "," for i in inside)
 
 
 def window_in_parentheses(words: Words, place: SourceLocation) -> Window:

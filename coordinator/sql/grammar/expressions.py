@@ -32,8 +32,14 @@ _CALLED = frozenset(("EXTRACT", "NORMALIZE", "GROUPING"))
 _SESSION_NAMES = frozenset(("CURRENT_CATALOG", "CURRENT_SCHEMA"))
 """Called without parentheses; no words of Presto's grammar."""
 _BEGINNING = calls.NILADIC | _CALLED | {"NULL", "TRUE", "FALSE", "CASE", "CAST", "EXISTS", "NOT"}
-NO_EXPRESSION = (RESERVED - _BEGINNING) | {",", ")", ";", "@", "="}
-"""What can begin no expression."""
+_NO_EXPRESSION = RESERVED - _BEGINNING
+
+
+def begins_expression(words: Words) -> bool:
+    """Whether the next word may be the first of one."""
+    if words.kind == "word":
+        return words.word not in _NO_EXPRESSION
+    return words.kind != "end" and (words.kind != "sign" or words.word in ("(", "?", "+", "-"))
 
 
 def expression(words: Words) -> Expression:

@@ -74,6 +74,8 @@ def _type_to_parenthesis(words: Words) -> str:
     while words.kind != "end" and (depth or words.word != ")"):
         depth += {"(": 1, ")": -1}.get(words.word, 0)
         words.position += 1
+        if words.word == ")" and words.ahead(-1) == "(":
+            raise words.mismatch(("<integer>", "<type>"))
     if words.position == start or words.kinds[start] not in ("name", "word", "quoted"):
         words.position = start
         raise words.mismatch(("<type>",))
@@ -113,7 +115,8 @@ def parenthesized(words: Words) -> Expression:
     if _starts_lambda(words):
         return _lambda(words)
     words.position += 1
-    outside, words.follow = words.follow, ()
+    outside = words.follow, words.after_alias
+    words.follow = words.after_alias = ()
     made: Expression
     if starts_query(words):
         made = SubqueryExpression(location=words.place(begin), query=words.rules.query(words))
@@ -122,7 +125,7 @@ def parenthesized(words: Words) -> Expression:
         if words.accept(","):
             made = Row(location=words.place(begin), items=(made, *expressions(words)))
         words.expected = EXPRESSION
-    words.follow = outside
+    words.follow, words.after_alias = outside
     words.expect(")")
     return made
 

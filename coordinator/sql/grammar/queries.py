@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from coordinator.sql.grammar.calls import expressions, sort_items, window_in_parentheses
 from coordinator.sql.grammar.clauses import AFTER_ALIAS, TAIL, begins_clause, listed, names, qualified_name
-from coordinator.sql.grammar.expressions import NO_EXPRESSION, condition, expression
+from coordinator.sql.grammar.expressions import begins_expression, condition, expression
 from coordinator.sql.grammar.grouping import group_by
 from coordinator.sql.grammar.relations import relation
 from coordinator.sql.grammar.subqueries import QUERY_WORDS
@@ -215,7 +215,7 @@ def _select_item(words: Words, expected: Expected) -> SingleColumn | AllColumns:
     if words.accept("*"):
         words.expected = AFTER_ALIAS
         return AllColumns(location=place)
-    if words.kind == "end" or (words.word in NO_EXPRESSION and words.kind in ("word", "sign")):
+    if not begins_expression(words):
         raise words.mismatch(expected)
     if words.is_identifier() and words.ahead(1) == ".":
         if words.kind_ahead(2) == "end":
@@ -224,7 +224,9 @@ def _select_item(words: Words, expected: Expected) -> SingleColumn | AllColumns:
         star = _star_of_relation(words)
         if star is not None:
             return star
+    outside, words.after_alias = words.after_alias, AFTER_ALIAS
     made = expression(words)
+    words.after_alias = outside
     alias = None
     if words.accept("AS") or (words.is_identifier() and not begins_clause(words)):
         alias = words.identifier()

@@ -40,7 +40,8 @@ class Words:
     """A place among the tokens of a text.
 
     ``expected`` is what could follow the construct that was read last, ``follow`` what may stand behind the condition
-    that is read now. ``parameters`` counts the question marks so far.
+    that is read now, ``after_alias`` what may stand behind an alias of the expression that is read now, where it may
+    have one. ``parameters`` counts the question marks so far.
     """
 
     def __init__(self, text: str, rules: Rules) -> None:
@@ -53,6 +54,7 @@ class Words:
         self.parameters = 0
         self.expected: Expected = ()
         self.follow: Expected = ()
+        self.after_alias: Expected = ()
         self._closing: dict[int, int] | None = None
 
     @property
@@ -127,6 +129,10 @@ class Words:
     def is_identifier(self, count: int = 0) -> bool:
         """Whether a name may stand there: quoted, or a word that is not reserved."""
         return self.kind_ahead(count) in _NAMES
+
+    def is_identifier_at(self, index: int) -> bool:
+        """The same for the token at an index."""
+        return self.kinds[index] in _NAMES
 
     def identifier(self, expected: Expected = IDENTIFIER) -> Identifier:
         """The name that comes next; refuses what Presto's lexer takes for one and its parser does not."""
