@@ -11,7 +11,7 @@ from coordinator.sql.tree.expressions import (
     LambdaExpression,
     Window,
 )
-from coordinator.sql.tree.node import Node
+from coordinator.sql.tree.node import Node, fields_with_nodes
 from coordinator.sql.tree.queries import (
     AliasedRelation,
     AllColumns,
@@ -62,7 +62,7 @@ def columns(node: Node) -> Iterator[tuple[Node, tuple[Identifier, ...]]]:
         if isinstance(current, DereferenceExpression):
             skipped = ("field",)
         below: list[Node] = []
-        for name in current.__struct_fields__:
+        for name in fields_with_nodes(type(current)):
             if name not in skipped:
                 _collect(getattr(current, name), below)
         stack.extend(reversed(below))
@@ -85,7 +85,7 @@ def written_names(roots: Iterable[Node]) -> frozenset[str]:
         if isinstance(current, Identifier):
             found.add(current.value.lower())
         elif isinstance(current, Node):
-            stack += [getattr(current, name) for name in current.__struct_fields__]
+            stack += [getattr(current, name) for name in fields_with_nodes(type(current))]
         elif isinstance(current, tuple):
             stack += current
     return frozenset(found)
