@@ -225,8 +225,8 @@ class CoordinatorSettings(_Settings):
     embedded_max_scan_size: Bytes = Field(
         256 << 20,
         alias="embedded-engine.max-scan-size",
-        description="The most bytes of lakes that the embedded engine reads for a query, of its columns as stored; files"
-        " with deletes or nested columns, and those of object stores, count 8 times.",
+        description="The most bytes of lakes that the embedded engine reads for a query, of its columns as stored;"
+        " files with deletes or nested columns, and those of object stores, count 8 times.",
     )
     embedded_max_scan_rows: int = Field(
         50_000_000,
