@@ -68,7 +68,12 @@ from coordinator.server.browser_guard import is_loopback
 from coordinator.server.request_limits import LimitedProtocol
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.sql.parse_statement import parse_statement
-from coordinator.telemetry.collectors import NativeCheckerCollector, PlannerPoolCollector, SparkCollector
+from coordinator.telemetry.collectors import (
+    EmbeddedEngineCollector,
+    NativeCheckerCollector,
+    PlannerPoolCollector,
+    SparkCollector,
+)
 from coordinator.validation.kept_plans import KeptPlans
 from coordinator.validation.metadata_versions import MetadataVersions
 from coordinator.validation.pool import ValidationPool
@@ -178,7 +183,7 @@ def create_app(
         info,
         parse_statement=parse_statement,
         stop=stop,
-        metrics=_metrics(pool, checkers, spark),
+        metrics=_metrics(pool, checkers, spark, embedded),
         engines=lambda: {"spark": _spark_state(spark)},
         around=lambda: _telling(
             _running(catalogs, pool, checkers, spark, embedded, explainer, partial(_follow, groups_file, groups), jobs),
@@ -259,9 +264,12 @@ def _follow(file: SpecificationFile | None, groups: ResourceGroups) -> AbstractA
     return nullcontext() if file is None else file.following(groups)
 
 
-def _metrics(pool: ValidationPool, checkers: PlanCheckers, spark: SparkEngine) -> CollectorRegistry:
+def _metrics(
+    pool: ValidationPool, checkers: PlanCheckers, spark: SparkEngine, embedded: EmbeddedEngine
+) -> CollectorRegistry:
     registry = CollectorRegistry()
     registry.register(PlannerPoolCollector(pool.stats))
+    registry.register(EmbeddedEngineCollector(embedded.stats))
     registry.register(NativeCheckerCollector(checkers.providers))
     registry.register(SparkCollector(lambda: spark.status))
     return registry

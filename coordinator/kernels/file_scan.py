@@ -26,6 +26,8 @@ class FileScan:
     task: WriteTask
     schema: Any
     rows: int
+    size: int = 0
+    """Bytes of the columns, as stored."""
 
 
 def scan_batches(scan: FileScan) -> Iterator[Any]:

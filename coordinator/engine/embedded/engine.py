@@ -8,11 +8,12 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from coordinator.dispatch.ports import Execution
+from coordinator.dispatch.ports import Execution, QueryProgress
 from coordinator.engine.embedded.messages import Answered, EngineSettings, Failed, Statement
 from coordinator.engine.embedded.process import EngineProcess, ProcessEndedError
 from coordinator.kernels.file_scan import FileScan
@@ -20,6 +21,19 @@ from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStats:
+    """``size`` processes at most, ``alive`` and ``busy`` ones; the rest counts statements up."""
+
+    size: int
+    alive: int = 0
+    busy: int = 0
+    answered: int = 0
+    failed: int = 0
+    died: int = 0
+    busy_refused: int = 0
 
 
 class EmbeddedEngine:
@@ -34,6 +48,7 @@ class EmbeddedEngine:
         self._starting = 0
         self._closed = False
         self._prepared = False
+        self._stats = EngineStats(size=processes)
 
     def run(self, sql: str, scans: Mapping[str, FileScan], execution: Execution) -> Iterator[pa.RecordBatch]:
         """The result of one statement; blocks until it is complete, since it is read from a file.
@@ -41,6 +56,8 @@ class EmbeddedEngine:
         Raises ProcessionError with Presto's texts; EXCEEDED_LOCAL_MEMORY_LIMIT when the process died of it or none
         came free: Spark may do it then. Cancelling the execution ends the process.
         """
+        progress = QueryProgress(total_splits=1, running_splits=1, phase="running on the embedded engine")
+        execution.report_progress(progress)
         process = self._take(execution)
         killer = _Killer(process)
         execution.on_cancel(killer.kill)
@@ -50,6 +67,7 @@ class EmbeddedEngine:
         except ProcessEndedError as error:
             self._gone(process)
             execution.check_cancelled()
+            self._count(died=1)
             message = "The embedded engine's process ended while the statement ran"
             raise ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message) from error
         except BaseException:
@@ -59,9 +77,22 @@ class EmbeddedEngine:
         match answer:
             case Failed():
                 execution.check_cancelled()
+                self._count(failed=1)
                 raise ProcessionError(ErrorCode[answer.code], answer.message, retriable=answer.retriable)
             case Answered():
+                self._count(answered=1)
+                rows, size = (sum(getattr(scan, what) for scan in scans.values()) for what in ("rows", "size"))
+                done = replace(
+                    progress, completed_splits=1, running_splits=0, processed_rows=rows, processed_bytes=size
+                )
+                execution.report_progress(replace(done, cpu_seconds=answer.cpu_seconds))
                 yield from _batches(answer.path, execution)
+
+    def stats(self) -> EngineStats:
+        """Now."""
+        with self._changed:
+            busy = len(self._running)
+            return replace(self._stats, alive=busy + len(self._idle), busy=busy)
 
     def close(self) -> None:
         """Ends all processes; statements that run fail."""
@@ -91,6 +122,7 @@ class EmbeddedEngine:
                 self._changed.wait(_POLL_SECONDS)
             execution.check_cancelled()
             if time.monotonic() > until:
+                self._count(busy_refused=1)
                 message = "All processes of the embedded engine are busy"
                 raise ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
         return self._start()
@@ -119,6 +151,11 @@ class EmbeddedEngine:
             Path(self._settings.scratch).mkdir(parents=True, mode=0o700)
             self._prepared = True
 
+    def _count(self, **more: int) -> None:
+        with self._changed:
+            counted = {name: getattr(self._stats, name) + count for name, count in more.items()}
+            self._stats = replace(self._stats, **counted)
+
     def _give_back(self, process: EngineProcess) -> None:
         with self._changed:
             self._running.discard(process)
@@ -133,6 +170,17 @@ class EmbeddedEngine:
             self._changed.notify()
         for left in Path(self._settings.scratch).glob(f"spill-{process.pid}*"):
             shutil.rmtree(left, ignore_errors=True)
+
+
+def _done(progress: QueryProgress, scans: Mapping[str, FileScan], answer: Answered) -> QueryProgress:
+    return replace(
+        progress,
+        completed_splits=1,
+        running_splits=0,
+        processed_rows=sum(scan.rows for scan in scans.values()),
+        processed_bytes=sum(scan.size for scan in scans.values()),
+        cpu_seconds=answer.cpu_seconds,
+    )
 
 
 class _Killer:

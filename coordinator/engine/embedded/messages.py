@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
-from typing import Any
 
 from coordinator.kernels.file_scan import FileScan
 
@@ -38,7 +37,7 @@ class Answered:
     """The result is an Arrow stream in the file ``path``, which is the reader's from now on."""
 
     path: str
-    read: dict[str, Any] = field(default_factory=dict)
+    cpu_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

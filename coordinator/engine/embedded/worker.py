@@ -13,6 +13,7 @@ import signal
 import socket
 import tempfile
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -81,6 +82,7 @@ def answered(database: Any, statement: Statement, settings: EngineSettings) -> A
 
 
 def _answer(database: Any, statement: Statement, settings: EngineSettings) -> Answered:
+    began = time.process_time()
     _open_scans(database, statement.scans)
     register_functions(database, statement.sql, set())
     database.execute("SET python_enable_replacements = false")
@@ -95,7 +97,7 @@ def _answer(database: Any, statement: Statement, settings: EngineSettings) -> An
     except BaseException:
         Path(path).unlink()
         raise
-    return Answered(path)
+    return Answered(path, time.process_time() - began)
 
 
 def _check_size(written: int, settings: EngineSettings) -> None:

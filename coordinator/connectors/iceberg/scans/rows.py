@@ -15,7 +15,7 @@ from shared.plan.types import Type
 def file_scan(scan: Scan, storage: Mapping[str, str]) -> FileScan:
     """``storage`` holds the keys of the catalog's file: for readers alone, never logged."""
     schema = pa.schema([(column.name, _arrow_type(column.type)) for column in scan.columns])
-    return FileScan(task_of(scan, storage), schema, scan.rows)
+    return FileScan(task_of(scan, storage), schema, scan.rows, scan.size_bytes)
 
 
 def _arrow_type(kind: Type) -> pa.DataType:
