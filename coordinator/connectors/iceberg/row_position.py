@@ -146,11 +146,9 @@ def look_up_template(
     fields = json.loads(handle.connectorHandle["tableSchemaJson"])["fields"]
     mapping = table.name_mapping()
     return LookUpTemplate(
-        common={
-            "fields": [{**field, "required": False} for field in fields if field["id"] in wanted],
-            "storage": dict(catalog.settings.storage),
-            "name_mapping": None if mapping is None else json.loads(mapping.model_dump_json()),
-        },
+        fields=[{**field, "required": False} for field in fields if field["id"] in wanted],
+        storage=catalog.settings.storage,
+        name_mapping=None if mapping is None else json.loads(mapping.model_dump_json()),
         paths=_paths(table, snapshot, sources),
         snapshot_id=snapshot_id,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from collections.abc import Sequence
@@ -14,7 +13,6 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
 from coordinator.connectors.iceberg.rewrite import dry_run
-from coordinator.connectors.iceberg.rewrite.all_writes import write_files
 from coordinator.connectors.iceberg.rewrite.commit import commit_rewrite
 from coordinator.connectors.iceberg.rewrite.copying import Way, choose_ways
 from coordinator.connectors.iceberg.rewrite.delegated import (
@@ -28,9 +26,9 @@ from coordinator.connectors.iceberg.rewrite.journal import Journal, JournalEntry
 from coordinator.connectors.iceberg.rewrite.options import NO_LIMIT, RewriteOptions, Rewriter, parse_options
 from coordinator.connectors.iceberg.rewrite.ordering import Ordering, row_order
 from coordinator.connectors.iceberg.rewrite.output_specs import with_output_spec
-from coordinator.connectors.iceberg.rewrite.packed_writes import write_packed
+from coordinator.connectors.iceberg.rewrite.packing import write_packed
 from coordinator.connectors.iceberg.rewrite.partial_progress import Row, run_steps
-from coordinator.connectors.iceberg.rewrite.payloads import TaskFactory
+from coordinator.connectors.iceberg.rewrite.range_sorting import write_sorted
 from coordinator.connectors.iceberg.rewrite.recovery import landed_snapshot, sweep
 from coordinator.connectors.iceberg.rewrite.rewrite import (
     NotOurs,
@@ -41,8 +39,10 @@ from coordinator.connectors.iceberg.rewrite.rewrite import (
     plan_rewrite,
     reason_of_work,
 )
-from coordinator.connectors.iceberg.rewrite.sorted_writes import write_sorted
-from coordinator.connectors.iceberg.rewrite.sorting import SortedBy, parse_sorted_by
+from coordinator.connectors.iceberg.rewrite.sorted_by import SortedBy, parse_sorted_by
+from coordinator.connectors.iceberg.rewrite.tasks import TaskFactory
+from coordinator.connectors.iceberg.rewrite.writing import write_files
+from coordinator.kernels.tasks import Fragment
 from shared.errors import ErrorCode
 from shared.spi.procedure import (
     Argument,
@@ -202,15 +202,15 @@ class RewriteDataFiles:
             methods = [("copy" if way.copies else "rewrite", way) for way in ways]
         return dry_run.dry_run_rows(table, looked.survey, methods, context.workers.parallelism)
 
-    def write(self, context: ProcedureContext, handle: Call) -> Sequence[bytes]:
+    def write(self, context: ProcedureContext, handle: Call) -> Sequence[Any]:
         """Run the kernels, or Iceberg's procedure, which commits on its own; raises ProcessionError."""
         if handle.delegated is not None:
-            return [json.dumps(dict(run(handle.delegated, context))).encode()]
+            return [run(handle.delegated, context)]
         if handle.steps:
-            return [json.dumps(self._in_steps(context, handle)).encode()]
+            return [self._in_steps(context, handle)]
         return [] if handle.rewrite is None else self._write(context, handle, handle.rewrite)
 
-    def _write(self, context: ProcedureContext, handle: Call, rewrite: Rewrite) -> Sequence[bytes]:
+    def _write(self, context: ProcedureContext, handle: Call, rewrite: Rewrite) -> list[Fragment]:
         handle.writing = True
         fragments = write_files(rewrite, context, write_packed if rewrite.ordering is None else write_sorted)
         handle.writing = False
@@ -230,21 +230,21 @@ class RewriteDataFiles:
 
         return run_steps(handle.steps, step, undo, context.check_cancelled)
 
-    def finish(self, context: ProcedureContext, handle: Call, fragments: Sequence[bytes]) -> ProcedureResult:
+    def finish(self, context: ProcedureContext, handle: Call, fragments: Sequence[Any]) -> ProcedureResult:
         """Commit one REPLACE snapshot; raises ProcessionError."""
         if handle.shown is not None:
             return ProcedureResult(rows=handle.shown)
         if handle.delegated is not None:
-            return result(handle.delegated, json.loads(fragments[0]), self._catalog)
+            return result(handle.delegated, fragments[0], self._catalog)
         if handle.steps:
-            row = json.loads(fragments[0])
+            row = fragments[0]
             return ProcedureResult(rows=[row], update_count=row[-1])
         if handle.rewrite is None:
             return ProcedureResult(rows=[(0, 0, 0, 0, 0, 0)], update_count=0)
         row = self._commit(context, handle, handle.rewrite, fragments)
         return ProcedureResult(rows=[row], update_count=row[-1])
 
-    def _commit(self, context: ProcedureContext, handle: Call, rewrite: Rewrite, fragments: Sequence[bytes]) -> Row:
+    def _commit(self, context: ProcedureContext, handle: Call, rewrite: Rewrite, fragments: Sequence[Fragment]) -> Row:
         added = new_data_files(rewrite, fragments)
         self._journal.committing(rewrite.call_id, [file.file_path for file in added])
         try:

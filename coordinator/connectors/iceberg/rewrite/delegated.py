@@ -21,7 +21,7 @@ from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
 from coordinator.connectors.iceberg.filters import iceberg_predicate
 from coordinator.connectors.iceberg.rewrite.bloom_filters import unsupported_column
 from coordinator.connectors.iceberg.rewrite.options import RewriteOptions, option_texts
-from coordinator.connectors.iceberg.rewrite.sorting import SortedBy, resolved, sort_order_text
+from coordinator.connectors.iceberg.rewrite.sorted_by import SortedBy, resolved, sort_order_text
 from coordinator.connectors.iceberg.rewrite.stored_columns import unwritable_column
 from coordinator.connectors.iceberg.snapshots.producer import CALL_ID
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map, where_clause

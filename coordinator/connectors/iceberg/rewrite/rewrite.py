@@ -20,19 +20,14 @@ from coordinator.connectors.iceberg.manifests.live_files import LiveFile, Partit
 from coordinator.connectors.iceberg.manifests.reader import unhurried_garbage
 from coordinator.connectors.iceberg.rewrite.copying import choose_ways
 from coordinator.connectors.iceberg.rewrite.delegated import reason_of_properties
-from coordinator.connectors.iceberg.rewrite.fragments import Written, parse_fragment
 from coordinator.connectors.iceberg.rewrite.groups import Candidate, FileGroup, Skipped, Survey, survey
 from coordinator.connectors.iceberg.rewrite.journal import Journal, JournalEntry
 from coordinator.connectors.iceberg.rewrite.options import RewriteOptions
 from coordinator.connectors.iceberg.rewrite.ordering import Ordering
 from coordinator.connectors.iceberg.rewrite.output_specs import data_directory, reason_of_spec, scatters
-from coordinator.connectors.iceberg.rewrite.payloads import (
-    OutputPlan,
-    TaskFactory,
-    equality_fields,
-    plan_outputs,
-    plan_sorted_outputs,
-)
+from coordinator.connectors.iceberg.rewrite.outputs import OutputPlan, plan_outputs, plan_sorted_outputs
+from coordinator.connectors.iceberg.rewrite.tasks import TaskFactory, equality_fields
+from coordinator.kernels.tasks import Fragment
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import TableTarget
 from shared.spi.workers import WorkerRuntime
@@ -210,9 +205,8 @@ def journal_directories(rewrite: Rewrite, directories: Sequence[str]) -> None:
     rewrite.journal.extended(rewrite.call_id, known)
 
 
-def new_data_files(rewrite: Rewrite, fragments: Sequence[bytes]) -> list[DataFile]:
+def new_data_files(rewrite: Rewrite, written: Sequence[Fragment]) -> list[DataFile]:
     """The files to commit; raises ProcessionError unless the tasks read every row that the manifests promise."""
-    written = [parse_fragment(raw) for raw in fragments]
     expected = sum(file.file.record_count for file in rewrite.replaced)
     found = sum(w.read_rows for w in written)
     outputs = {w.output for w in written}
@@ -224,7 +218,7 @@ def new_data_files(rewrite: Rewrite, fragments: Sequence[bytes]) -> list[DataFil
     return [_data_file(rewrite, w) for w in written if w.path is not None]
 
 
-def _data_file(rewrite: Rewrite, written: Written) -> DataFile:
+def _data_file(rewrite: Rewrite, written: Fragment) -> DataFile:
     plan = rewrite.outputs[written.output]
     group = rewrite.groups[plan.group]
     values = plan.partition or group.partition[1] or (None,) * len(rewrite.spec.fields)
@@ -237,14 +231,14 @@ def _data_file(rewrite: Rewrite, written: Written) -> DataFile:
         partition=Record(*values),
         record_count=written.rows,
         file_size_in_bytes=written.size,
-        column_sizes=_by_id(metrics["column_sizes"]),
-        value_counts=_by_id(metrics["value_counts"]),
-        null_value_counts=_by_id(metrics["null_counts"]),
-        nan_value_counts=_by_id(metrics["nan_counts"]),
-        lower_bounds={int(k): bytes.fromhex(v) for k, v in metrics["lower_bounds"].items()},
-        upper_bounds={int(k): bytes.fromhex(v) for k, v in metrics["upper_bounds"].items()},
+        column_sizes=_by_id(metrics.column_sizes),
+        value_counts=_by_id(metrics.value_counts),
+        null_value_counts=_by_id(metrics.null_counts),
+        nan_value_counts=_by_id(metrics.nan_counts),
+        lower_bounds={int(k): bytes.fromhex(v) for k, v in metrics.lower_bounds.items()},
+        upper_bounds={int(k): bytes.fromhex(v) for k, v in metrics.upper_bounds.items()},
         key_metadata=None,
-        split_offsets=metrics["split_offsets"],
+        split_offsets=metrics.split_offsets,
         equality_ids=None,
         sort_order_id=None if rewrite.ordering is None else rewrite.ordering.sort_order_id,
     )
