@@ -25,17 +25,17 @@ _COPIED = "row groups are large and alike, and no row is deleted"
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Method:
     """How a group is rewritten, and why so, in plain words."""
 
     copies: bool
     reason: str
 
 
-def choose_ways(
+def choose_methods(
     table: Table, groups: Sequence[FileGroup], options: RewriteOptions, factory: TaskFactory, workers: WorkerRuntime
-) -> list[Way]:
-    """One way a group. Manifests rule most out; the footers of the rest are read on the workers."""
+) -> list[Method]:
+    """One for each group. Manifests rule most out; the footers of the rest are read on the workers."""
     reasons = [_reason_of_manifests(group, options) for group in groups]
     for number, group in enumerate(groups):
         if scatters(table, group):
@@ -46,9 +46,7 @@ def choose_ways(
     for number, reason in _probed(table, groups, open_groups, factory, workers).items():
         reasons[number] = reason
     return [
-        Way(copies=True, reason="row groups are large and alike, and no row is deleted")
-        if reason is None
-        else Way(copies=False, reason=reason)
+        Method(copies=True, reason=_COPIED) if reason is None else Method(copies=False, reason=reason)
         for reason in reasons
     ]
 

@@ -39,7 +39,7 @@ def join_parts(rewrite: Rewrite, context: ProcedureContext, parts: dict[int, lis
         read[number] = sum(w.read_rows for w in written)
         nan_groups[number] = [group for w in written for group in w.nan_groups]
         paths = [w.path for w in written if w.path is not None]
-        rewrite.parts += paths
+        rewrite.parts.extend(paths)
         if paths:
             inputs = [Input(path, 0) for path in paths]
             tasks.append(rewrite.factory.join(number, rewrite.outputs[number], inputs, _nan_counts(written)))

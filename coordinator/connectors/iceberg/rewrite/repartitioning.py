@@ -15,7 +15,7 @@ from coordinator.connectors.iceberg.rewrite.kernel_calls import run_kernel
 from coordinator.connectors.iceberg.rewrite.output_specs import data_directory, partition_columns, partition_record
 from coordinator.connectors.iceberg.rewrite.outputs import OutputPlan
 from coordinator.connectors.iceberg.rewrite.range_sorting import Sorting, gather_task, sample_keys, spread_tasks
-from coordinator.connectors.iceberg.rewrite.rewrite import Rewrite, journal_directories
+from coordinator.connectors.iceberg.rewrite.rewrite import Rewrite
 from coordinator.connectors.iceberg.storage import delete_files
 from coordinator.kernels.sort_tasks import GATHER, SPREAD_BY_PARTITION, Piece, SortedRange
 from coordinator.kernels.tasks import Fragment, Tag
@@ -59,7 +59,7 @@ def _scatter(rewrite: Rewrite, context: ProcedureContext, moving: Sequence[_Movi
 
 def _gather(rewrite: Rewrite, context: ProcedureContext, moving: Sequence[_Moving]) -> list[Fragment]:
     planned = [(found, list(_plan(rewrite, found))) for found in moving]
-    journal_directories(rewrite, [rewrite.outputs[n].directory for _, outputs in planned for n, _ in outputs])
+    rewrite.call.extend([rewrite.outputs[n].directory for _, outputs in planned for n, _ in outputs])
     tasks = [
         gather_task(rewrite, found.sorting, output, 0, [part], final=True)
         for found, outputs in planned

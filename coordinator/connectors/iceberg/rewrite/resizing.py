@@ -50,7 +50,7 @@ def resized(rewrite: Rewrite, context: ProcedureContext, fragments: Sequence[Fra
         tasks += _tasks(rewrite, files, cuts, outputs)
         kept += [Fragment(Tag(output), None) for output in outputs[len(cuts) :]]
         read[outputs[0]] = sum(w.read_rows for w in written)
-        rewrite.parts += [w.path for w in files if w.path is not None]
+        rewrite.parts.extend([w.path for w in files if w.path is not None])
     for fragment in run_kernel(context, JOIN, tasks, "cutting files to size"):
         # The same output may name several files: the first one found accounts for the rows of the group.
         kept.append(replace(fragment, read_rows=read.pop(fragment.output, 0)))
