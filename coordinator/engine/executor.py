@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol, assert_never, cast
+from typing import Any, Protocol, assert_never
 
 import pyarrow as pa
 
@@ -35,12 +35,10 @@ from coordinator.planner.planned_statement import (
     SelectRows,
     WriteRows,
 )
-from shared.spi.catalog_changes import EditableCatalog
+from shared.spi.capabilities import asked_before
 from shared.spi.jobs import Job
 from shared.spi.procedure import ProcedureContext, ProcedureProgress
-from shared.spi.relation import RowSource
-from shared.spi.table_statistics import AnalyzableCatalog
-from shared.spi.table_writes import WritableCatalog, WriteContext
+from shared.spi.table_writes import WriteContext
 
 
 class LocalSql(Protocol):
@@ -81,7 +79,7 @@ class Executor:
                 with arrow_inputs(inputs, self._catalogs, execution) as opened:
                     yield from self._local.run(sql, execution, opened)
             case SelectRows(relation, steps):
-                source = cast(RowSource, self._catalogs.connector(relation.catalog))
+                source = asked_before(self._catalogs.capabilities(relation.catalog).rows)
                 yield from select_rows(source.read(relation), steps, execution)
             case RunOnSpark(sql, inputs):
                 with spark_inputs(inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as opened:
@@ -97,11 +95,11 @@ class Executor:
             case CallProcedure() as work:
                 yield rows_to_batch(planned.columns, self._call(work, execution))
             case ChangeCatalog(catalog, change):
-                editor = cast(EditableCatalog, self._catalogs.connector(catalog))
+                editor = asked_before(self._catalogs.capabilities(catalog).changes)
                 editor.change(change, self._context(catalog, execution))
                 yield rows_to_batch(planned.columns, [[True]])
             case AnalyzeTable(catalog, schema, table, properties):
-                analyzer = cast(AnalyzableCatalog, self._catalogs.connector(catalog))
+                analyzer = asked_before(self._catalogs.capabilities(catalog).analyze)
                 analyzed = analyzer.analyze(schema, table, properties, self._context(catalog, execution))
                 execution.set_update_count(analyzed)
                 yield rows_to_batch(planned.columns, [[analyzed]])
@@ -159,7 +157,7 @@ class Executor:
                 batches = self._spark.write(sql, execution, inputs)
                 return [row for batch in batches for row in batch.to_pylist()]
 
-            writer = cast(WritableCatalog, self._catalogs.connector(write.catalog))
+            writer = asked_before(self._catalogs.capabilities(write.catalog).writes)
             rows = writer.write(write, WriteContext(self._context(write.catalog, execution), run))
         execution.set_update_count(rows)
         return rows

@@ -30,6 +30,7 @@ from coordinator.kernels.tasks import LOOK_UP, LookUpTask
 from coordinator.planner.planned_statement import ComputeColumns, FetchRows, RunOnSpark
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import LookUpNode
+from shared.spi.handles import column_id
 from shared.spi.row_position import LookUpTemplate
 from shared.spi.workers import WorkerRuntime
 
@@ -187,7 +188,7 @@ def _for_spark(column: Any) -> Any:
 
 
 def _column_id(node: LookUpNode, key: str) -> str:
-    return str(node.assignments[key]["columnIdentity"]["id"])
+    return str(column_id(node.assignments[key]))
 
 
 def _look_up(

@@ -12,15 +12,13 @@ import pyarrow.dataset as ds
 from coordinator.connectors.registry import Catalogs
 from coordinator.dispatch.ports import Execution
 from shared.errors import ProcessionError
+from shared.spi.capabilities import asked_before
 from shared.spi.relation import (
     ArrowStream,
-    FileSource,
     Input,
     JdbcRelation,
     ParquetRelation,
     RemoteReads,
-    RemoteSource,
-    RowSource,
     RowsRelation,
 )
 
@@ -77,7 +75,7 @@ def _make_files(inputs: Sequence[Input], catalogs: Catalogs, check_cancelled: Ca
     for made in inputs:
         if isinstance(made.relation, ParquetRelation) and made.relation.made_by is not None:
             handle = made.relation.made_by
-            cast(FileSource, catalogs.connector(handle.connectorId)).make_files(handle, check_cancelled)
+            asked_before(catalogs.capabilities(handle.connectorId).files).make_files(handle, check_cancelled)
 
 
 @contextmanager
@@ -92,7 +90,7 @@ def _remote_reads(
     remote: dict[str, RemoteReads] = {}
     try:
         for catalog, several in relations.items():
-            source = cast(RemoteSource, catalogs.connector(catalog))
+            source = asked_before(catalogs.capabilities(catalog).remote)
             remote[catalog] = source.reads(execution.query_id, several)
             execution.on_cancel(remote[catalog].cancel)
         yield remote
@@ -129,4 +127,4 @@ def _arrow(
         case JdbcRelation():
             return remote[relation.catalog].rows(relation)
         case RowsRelation():
-            return cast(RowSource, catalogs.connector(relation.catalog)).read(relation)
+            return asked_before(catalogs.capabilities(relation.catalog).rows).read(relation)
