@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.registered import find_procedure
-from coordinator.dispatch.ports import Execution, QueryProgress
-from coordinator.engine.arrow_types import rows_to_batch
+from coordinator.engine.execution import Execution, QueryProgress
 from coordinator.engine.fetch_rows import SparkReads, fetch_rows
 from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, spark_inputs
 from coordinator.engine.jobs import JobLog
@@ -35,6 +34,7 @@ from coordinator.planner.planned_statement import (
     SelectRows,
     WriteRows,
 )
+from coordinator.values.arrow_types import rows_to_batch
 from shared.spi.capabilities import asked_before
 from shared.spi.jobs import Job
 from shared.spi.procedure import ProcedureContext, ProcedureProgress

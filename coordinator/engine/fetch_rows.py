@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator.connectors.registry import Catalogs
-from coordinator.dispatch.ports import Execution, QueryProgress
+from coordinator.engine.execution import Execution, QueryProgress
 from coordinator.engine.inputs import ArrowInput, SparkInput, spark_inputs
 from coordinator.engine.measured import Operator
 from coordinator.engine.row_lists import RowList, gather, row_list

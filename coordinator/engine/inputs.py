@@ -10,7 +10,7 @@ from typing import Any, cast
 import pyarrow.dataset as ds
 
 from coordinator.connectors.registry import Catalogs
-from coordinator.dispatch.ports import Execution
+from coordinator.engine.execution import Execution
 from shared.errors import ProcessionError
 from shared.spi.capabilities import asked_before
 from shared.spi.relation import (
