@@ -53,7 +53,6 @@ from coordinator.resource_groups.reload import SpecificationFile
 from coordinator.resource_groups.specification import ManagerSpec, global_group
 from coordinator.room_settings import (
     checker_defaults,
-    dispatch_settings,
     gateway_settings,
     request_limits,
     session_defaults,
@@ -156,7 +155,7 @@ def create_app(
         checkers,
         executor,
         groups,
-        dispatch_settings(config),
+        config.dispatch,
         freshness=MetadataVersions(catalogs),
         redact=Redactor(_secrets(config)),
     )
@@ -240,8 +239,8 @@ def _groups_file(config: CoordinatorConfig) -> SpecificationFile | None:
     if settings is None:
         return None
     # Only of the embedded Spark is it known how much memory there is to share.
-    embedded = config.coordinator.spark_remote is None
-    pool = parse_data_size(config.coordinator.spark_driver_memory.upper() + "B") if embedded else math.inf
+    embedded = config.spark.remote is None
+    pool = parse_data_size(config.spark.driver_memory.upper() + "B") if embedded else math.inf
     return SpecificationFile(settings.config_file, settings.refresh_interval, pool)
 
 

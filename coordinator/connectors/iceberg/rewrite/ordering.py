@@ -23,7 +23,7 @@ from coordinator.connectors.iceberg.rewrite.sorted_by import SortedBy, resolved
 from coordinator.kernels.sort_tasks import KeyColumn, RowOrder
 from shared.spi.procedure import ArgumentError
 
-_TIMES = {YearTransform: "year", MonthTransform: "month", DayTransform: "day", HourTransform: "hour"}
+_TIMES: dict[type, str] = {YearTransform: "year", MonthTransform: "month", DayTransform: "day", HourTransform: "hour"}
 STRANGE_TYPES = ("unknown", "variant", "geometry", "geography", "timestamp_ns", "timestamptz_ns")
 """Beginnings of types that our kernels neither sort by nor divide by."""
 
