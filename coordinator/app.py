@@ -54,8 +54,6 @@ from coordinator.resource_groups.reload import SpecificationFile
 from coordinator.resource_groups.specification import ManagerSpec, global_group
 from coordinator.room_settings import (
     checker_defaults,
-    dispatch_settings,
-    embedded_settings,
     gateway_settings,
     request_limits,
     session_defaults,
@@ -144,7 +142,7 @@ def create_app(
     catalogs = Catalogs(config.catalogs)
     defaults = checker_defaults(config)
     checkers = PlanCheckers(load_plan_checkers(config.etc / "plan-checker-providers", defaults))
-    properties = session_defaults(settings)
+    properties = session_defaults(settings) | config.embedded.session_defaults()
     factory = PlannerFactory(config.catalogs, config.etc / "plan-checker-providers", defaults, properties)
     pool = ValidationPool(
         factory,
@@ -155,7 +153,8 @@ def create_app(
     spark = SparkEngine(spark_settings(config, catalogs.spark_drivers()), catalogs.spark_conf())
     explainer = NativeExplainer(native_converter(checkers.providers, settings.sidecar_url))
     jobs = JobLog(config.node.data_dir / "jobs.db")
-    embedded = EmbeddedEngine(embedded_settings(config), settings.embedded_processes)
+    scratch = (config.node.data_dir / "embedded").resolve()
+    embedded = EmbeddedEngine(config.embedded.of_process(scratch), config.embedded.processes)
     executor = Executor(catalogs, LocalEngine(), spark, explainer, jobs, embedded if embedded.processes else None)
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
@@ -164,7 +163,7 @@ def create_app(
         checkers,
         executor,
         groups,
-        dispatch_settings(config),
+        config.dispatch,
         freshness=MetadataVersions(catalogs),
         redact=Redactor(_secrets(config)),
     )
@@ -248,8 +247,8 @@ def _groups_file(config: CoordinatorConfig) -> SpecificationFile | None:
     if settings is None:
         return None
     # Only of the embedded Spark is it known how much memory there is to share.
-    embedded = config.coordinator.spark_remote is None
-    pool = parse_data_size(config.coordinator.spark_driver_memory.upper() + "B") if embedded else math.inf
+    embedded = config.spark.remote is None
+    pool = parse_data_size(config.spark.driver_memory.upper() + "B") if embedded else math.inf
     return SpecificationFile(settings.config_file, settings.refresh_interval, pool)
 
 

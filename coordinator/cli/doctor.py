@@ -61,12 +61,12 @@ def examine(etc: Path, port: int | None, data_dir: Path | None, *, fix: bool) ->
     yield check_velox(platform.system(), platform.machine())
     configuration, config = check_configuration(etc)
     yield configuration
-    remote = config.coordinator.spark_remote if config is not None else None
+    remote = config.spark.remote if config is not None else None
     if remote is not None:
         yield check_remote("Spark Connect", remote)
     else:
         yield check_java()
-        yield check_jars(config.coordinator.spark_packages if config else (), default_jar_cache(), fetch=fix)
+        yield check_jars(config.spark.packages if config else (), default_jar_cache(), fetch=fix)
     if config is None:
         return
     if config.coordinator.sidecar_url is not None:
@@ -74,7 +74,7 @@ def examine(etc: Path, port: int | None, data_dir: Path | None, *, fix: bool) ->
     yield check_port(config.coordinator.http_host, config.coordinator.http_port if port is None else port)
     yield check_disk((data_dir or config.node.data_dir).absolute())
     if remote is None:
-        yield check_memory(config.coordinator.spark_driver_memory, available_memory())
+        yield check_memory(config.spark.driver_memory, available_memory())
 
 
 def check_python(version: tuple[int, ...]) -> Finding:

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol, assert_never, cast
+from typing import Any, Protocol, assert_never
 
 import pyarrow as pa
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.registered import find_procedure
-from coordinator.dispatch.ports import Execution, QueryProgress
-from coordinator.engine.arrow_types import rows_to_batch
+from coordinator.engine.execution import Execution, QueryProgress
 from coordinator.engine.fetch_rows import SparkReads, fetch_rows
 from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, file_scans, spark_inputs
 from coordinator.engine.jobs import JobLog
@@ -37,13 +36,12 @@ from coordinator.planner.planned_statement import (
     SelectRows,
     WriteRows,
 )
+from coordinator.values.arrow_types import rows_to_batch
 from shared.errors import ErrorCode, ProcessionError
-from shared.spi.catalog_changes import EditableCatalog
+from shared.spi.capabilities import asked_before
 from shared.spi.jobs import Job
 from shared.spi.procedure import ProcedureContext, ProcedureProgress
-from shared.spi.relation import RowSource
-from shared.spi.table_statistics import AnalyzableCatalog
-from shared.spi.table_writes import WritableCatalog, WriteContext
+from shared.spi.table_writes import WriteContext
 
 _LOG = logging.getLogger(__name__)
 _SPARK_MAY = frozenset(
@@ -101,7 +99,7 @@ class Executor:
             case RunLocally() as work:
                 yield from self._locally(work, execution)
             case SelectRows(relation, steps):
-                source = cast(RowSource, self._catalogs.connector(relation.catalog))
+                source = asked_before(self._catalogs.capabilities(relation.catalog).rows)
                 yield from select_rows(source.read(relation), steps, execution)
             case RunOnSpark() as work:
                 yield from self._on_spark(work, execution)
@@ -116,11 +114,11 @@ class Executor:
             case CallProcedure() as work:
                 yield rows_to_batch(planned.columns, self._call(work, execution))
             case ChangeCatalog(catalog, change):
-                editor = cast(EditableCatalog, self._catalogs.connector(catalog))
+                editor = asked_before(self._catalogs.capabilities(catalog).changes)
                 editor.change(change, self._context(catalog, execution))
                 yield rows_to_batch(planned.columns, [[True]])
             case AnalyzeTable(catalog, schema, table, properties):
-                analyzer = cast(AnalyzableCatalog, self._catalogs.connector(catalog))
+                analyzer = asked_before(self._catalogs.capabilities(catalog).analyze)
                 analyzed = analyzer.analyze(schema, table, properties, self._context(catalog, execution))
                 execution.set_update_count(analyzed)
                 yield rows_to_batch(planned.columns, [[analyzed]])
@@ -204,7 +202,7 @@ class Executor:
                 batches = self._spark.write(sql, execution, inputs)
                 return [row for batch in batches for row in batch.to_pylist()]
 
-            writer = cast(WritableCatalog, self._catalogs.connector(write.catalog))
+            writer = asked_before(self._catalogs.capabilities(write.catalog).writes)
             rows = writer.write(write, WriteContext(self._context(write.catalog, execution), run))
         execution.set_update_count(rows)
         return rows

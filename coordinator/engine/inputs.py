@@ -10,18 +10,16 @@ from typing import Any, Protocol, cast, runtime_checkable
 import pyarrow.dataset as ds
 
 from coordinator.connectors.registry import Catalogs
-from coordinator.dispatch.ports import Execution
+from coordinator.engine.execution import Execution
 from coordinator.kernels.file_scan import FileScan
 from shared.errors import ProcessionError
+from shared.spi.capabilities import asked_before
 from shared.spi.relation import (
     ArrowStream,
-    FileSource,
     Input,
     JdbcRelation,
     ParquetRelation,
     RemoteReads,
-    RemoteSource,
-    RowSource,
     RowsRelation,
 )
 
@@ -105,7 +103,7 @@ def _make_files(inputs: Sequence[Input], catalogs: Catalogs, check_cancelled: Ca
     for made in inputs:
         if isinstance(made.relation, ParquetRelation) and made.relation.made_by is not None:
             handle = made.relation.made_by
-            cast(FileSource, catalogs.connector(handle.connectorId)).make_files(handle, check_cancelled)
+            asked_before(catalogs.capabilities(handle.connectorId).files).make_files(handle, check_cancelled)
 
 
 @contextmanager
@@ -120,7 +118,7 @@ def _remote_reads(
     remote: dict[str, RemoteReads] = {}
     try:
         for catalog, several in relations.items():
-            source = cast(RemoteSource, catalogs.connector(catalog))
+            source = asked_before(catalogs.capabilities(catalog).remote)
             remote[catalog] = source.reads(execution.query_id, several)
             execution.on_cancel(remote[catalog].cancel)
         yield remote
@@ -157,4 +155,4 @@ def _arrow(
         case JdbcRelation():
             return remote[relation.catalog].rows(relation)
         case RowsRelation():
-            return cast(RowSource, catalogs.connector(relation.catalog)).read(relation)
+            return asked_before(catalogs.capabilities(relation.catalog).rows).read(relation)

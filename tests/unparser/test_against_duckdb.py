@@ -12,10 +12,10 @@ import sqlglot
 
 from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.engine.local_functions import register_functions
-from coordinator.engine.python_functions import PythonFunction
 from coordinator.planner.query import plan_query
 from coordinator.sql.parser import parse_query
 from coordinator.unparser import unparse
+from coordinator.values.python_functions import PythonFunction
 
 pytestmark = pytest.mark.slow
 

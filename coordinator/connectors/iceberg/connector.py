@@ -16,7 +16,7 @@ from coordinator.connectors.iceberg.properties import read_settings, spark_packa
 from coordinator.connectors.iceberg.relations import catalog_table, read_here
 from coordinator.connectors.iceberg.rewrite.journal import Journal
 from coordinator.connectors.iceberg.rewrite.recovery import Recovered, recover
-from coordinator.connectors.iceberg.row_position import look_up_template, row_position
+from coordinator.connectors.iceberg.row_position import ROW_ID_COLUMNS, look_up_template, row_position
 from coordinator.connectors.iceberg.scans.rows import file_scan
 from coordinator.connectors.iceberg.scans.scan import scan_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
@@ -35,8 +35,9 @@ from coordinator.kernels.file_scan import FileScan, scan_reader
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.properties import Property
+from shared.spi.capabilities import Capabilities
 from shared.spi.catalog_changes import CatalogChange, PropertyDeclaration, TableDefinition
-from shared.spi.connector import SparkDrivers, TableMetadata, ViewMetadata
+from shared.spi.connector import ColumnMetadata, SparkDrivers, TableMetadata, ViewMetadata
 from shared.spi.procedure import Procedure, ProcedureContext
 from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
@@ -57,6 +58,20 @@ class IcebergConnector:
         self._files = SnapshotFiles()
         self._descriptions = Descriptions(catalog)
         self._procedures: tuple[Procedure, ...] | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            views=self,
+            changes=self,
+            writes=self,
+            row_changes=self,
+            analyze=self,
+            statistics=self,
+            column_bounds=self,
+            row_positions=self,
+            rows=self,
+        )
 
     def schemas(self) -> Sequence[str]:
         return self.tables_of.schemas()
@@ -177,6 +192,9 @@ class IcebergConnector:
 
     def write(self, write: TableWrite, context: WriteContext) -> int:
         return writing.write(self.tables_of, write, context)
+
+    def row_id_columns(self) -> Sequence[ColumnMetadata]:
+        return ROW_ID_COLUMNS
 
     def row_position(self, scan: TableScanNode) -> RowPositionDescriptor | str:
         return row_position(self.tables_of, self._decoded, scan)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from coordinator.dispatch.ports import Execution, QueryProgress
 from coordinator.engine.embedded.messages import Answered, EngineSettings, Failed, Statement
 from coordinator.engine.embedded.process import EngineProcess, ProcessEndedError
+from coordinator.engine.execution import Execution, QueryProgress
 from coordinator.kernels.file_scan import FileScan
 from shared.errors import ErrorCode, ProcessionError
 

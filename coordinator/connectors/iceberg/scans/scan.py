@@ -6,23 +6,19 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.transforms import IdentityTransform
 
 from coordinator.connectors.iceberg.filters import filter_of
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
 from coordinator.connectors.iceberg.rewrite.groups import Candidate
-from coordinator.connectors.iceberg.rewrite.payloads import equality_fields
-from coordinator.connectors.iceberg.rewrite.stored_columns import json_value
+from coordinator.connectors.iceberg.rewrite.outputs import Slice
+from coordinator.connectors.iceberg.rewrite.tasks import inputs_with_deletes
 from coordinator.connectors.iceberg.scans.columns import ScanColumn, cheapest_column, leaf_ids, scan_columns
 from coordinator.connectors.iceberg.scans.domains import predicate_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
-from coordinator.kernels.tasks import DeleteFile, Input, Output, WriteTask
-from shared.errors import ErrorCode, ProcessionError
+from coordinator.kernels.tasks import Output, WriteTask
 from shared.plan.nodes import TableHandle
 
 _NOWHERE = Output("", "")
@@ -98,55 +94,18 @@ def _other_format(files: Sequence[Candidate]) -> str | None:
 
 def task_of(scan: Scan, storage: Mapping[str, str]) -> WriteTask:
     """The scan as the kernels read it."""
-    deletes = {d.key: d for c in scan.files for d in c.deletes}
-    positions = [d for d in deletes.values() if d.is_position_delete]
-    equality = [d for d in deletes.values() if not d.is_position_delete]
-    place = {d.key: i for several in (positions, equality) for i, d in enumerate(several)}
+    slices = [Slice(candidate, candidate.data.size) for candidate in scan.files]
+    inputs, positions, equality = inputs_with_deletes(slices, scan.table)
     mapping = scan.table.name_mapping()
     return WriteTask(
         fields=[dict(column.field) for column in scan.columns],
-        inputs=[_input(candidate, scan.table.specs(), place, scan.table.format_version) for candidate in scan.files],
+        inputs=inputs,
         output=_NOWHERE,
-        position_deletes=[_position_delete(d) for d in positions],
-        equality_deletes=[
-            DeleteFile(d.path, d.size, fields=equality_fields(scan.table, d), keys=d.file.record_count)
-            for d in equality
-        ],
+        position_deletes=positions,
+        equality_deletes=equality,
         name_mapping=None if mapping is None else json.loads(mapping.model_dump_json()),
         storage=dict(storage),
     )
-
-
-def _position_delete(delete: LiveFile) -> DeleteFile:
-    if delete.vector is None:
-        return DeleteFile(delete.path, delete.size)
-    offset, length = delete.vector
-    if delete.only_data_file is None:
-        raise ProcessionError(ErrorCode.ICEBERG_INVALID_METADATA, f"Deletion vector of no data file: {delete.path}")
-    return DeleteFile(delete.path, delete.size, offset=offset, length=length, data_file=delete.only_data_file)
-
-
-def _input(
-    candidate: Candidate, specs: Mapping[int, PartitionSpec], place: Mapping[str, int], format_version: int
-) -> Input:
-    data = candidate.data
-    inherits = format_version > 2
-    return Input(
-        path=data.path,
-        size=data.size,
-        constants=_constants(data, specs[data.file.spec_id]),
-        positions=[place[d.key] for d in candidate.deletes if d.is_position_delete],
-        equality=[place[d.key] for d in candidate.deletes if not d.is_position_delete],
-        first_row_id=data.first_row_id if inherits else None,
-        sequence=data.file_sequence_number if inherits else None,
-    )
-
-
-def _constants(data: LiveFile, spec: PartitionSpec) -> dict[str, Any]:
-    """Values of identity partition columns, which a file may lack."""
-    values = data.partition[1]
-    fields = enumerate(spec.fields)
-    return {str(f.source_id): json_value(values[i]) for i, f in fields if isinstance(f.transform, IdentityTransform)}
 
 
 def _bytes(file: LiveFile, wanted: frozenset[int]) -> int:

@@ -1,29 +1,24 @@
 """Files of older partition specs on their way to another one: rows are spread over partitions, then written anew.
 
 Which partitions come out is known when the rows have been read: outputs and their directories are added to the call
-then, in the journal before any file. Memory is bounded as in ``sorted_writes``, whose scratch files are used.
+then, in the journal before any file. Memory is bounded as in ``range_sorting``, whose scratch files are used.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from coordinator.connectors.iceberg.rewrite.fragments import empty_fragment, parse_fragment, with_read_rows
 from coordinator.connectors.iceberg.rewrite.groups import output_file_count
-from coordinator.connectors.iceberg.rewrite.output_specs import data_directory, partition_fields, partition_record
-from coordinator.connectors.iceberg.rewrite.payloads import OutputPlan
-from coordinator.connectors.iceberg.rewrite.rewrite import Rewrite, journal_directories
-from coordinator.connectors.iceberg.rewrite.sorted_writes import (
-    Sorting,
-    gather_payload,
-    run_kernels,
-    sample_keys,
-    scatter_payloads,
-)
+from coordinator.connectors.iceberg.rewrite.kernel_calls import run_kernel
+from coordinator.connectors.iceberg.rewrite.output_specs import data_directory, partition_columns, partition_record
+from coordinator.connectors.iceberg.rewrite.outputs import OutputPlan
+from coordinator.connectors.iceberg.rewrite.range_sorting import Sorting, gather_task, sample_keys, spread_tasks
+from coordinator.connectors.iceberg.rewrite.rewrite import Rewrite
 from coordinator.connectors.iceberg.storage import delete_files
+from coordinator.kernels.sort_tasks import GATHER, SPREAD_BY_PARTITION, Piece, SortedRange
+from coordinator.kernels.tasks import Fragment, Tag
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ProcedureContext
 
@@ -40,12 +35,12 @@ class _Moving:
         return self.sorting.outputs[0]
 
 
-def write_moved(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[int]) -> list[bytes]:
+def write_repartitioned(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[int]) -> list[Fragment]:
     """The final fragments of the outputs ``numbers``, and of those that are added for further partitions."""
     moving = [_Moving(Sorting(o.group, rewrite.groups[o.group], [n])) for n in numbers for o in [rewrite.outputs[n]]]
     if not moving:
         return []
-    if rewrite.ordering is not None and rewrite.ordering.spec.get("curve"):
+    if rewrite.ordering is not None and rewrite.ordering.order.curve:
         sample_keys(rewrite, context, [m.sorting for m in moving])
     try:
         _scatter(rewrite, context, moving)
@@ -55,46 +50,39 @@ def write_moved(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[i
 
 
 def _scatter(rewrite: Rewrite, context: ProcedureContext, moving: Sequence[_Moving]) -> None:
-    more = {"partition": partition_fields(rewrite.spec)}
-    payloads = scatter_payloads(rewrite, context, [m.sorting for m in moving], more)
-    for raw in run_kernels(context, "partitioning:scatter", payloads, "spreading rows over partitions"):
-        answer = json.loads(raw)
-        found = moving[answer["tag"]["sorting"]]
-        found.sorting.take(answer)
-        numbers = [found.partitions.setdefault(tuple(values), len(found.partitions)) for values in answer["values"]]
-        for number, *rest in answer["pieces"]:
-            found.sorting.pieces.setdefault(numbers[number], []).append([answer["path"], *rest])
+    tasks = spread_tasks(rewrite, context, [m.sorting for m in moving], partition_columns(rewrite.spec))
+    for spread in run_kernel(context, SPREAD_BY_PARTITION, tasks, "spreading rows over partitions"):
+        found = moving[spread.group]
+        numbers = [found.partitions.setdefault(tuple(values), len(found.partitions)) for values in spread.values]
+        found.sorting.take(spread, numbers)
 
 
-def _gather(rewrite: Rewrite, context: ProcedureContext, moving: Sequence[_Moving]) -> list[bytes]:
+def _gather(rewrite: Rewrite, context: ProcedureContext, moving: Sequence[_Moving]) -> list[Fragment]:
     planned = [(found, list(_plan(rewrite, found))) for found in moving]
-    journal_directories(rewrite, [rewrite.outputs[n].directory for _, outputs in planned for n, _ in outputs])
-    payloads = [
-        gather_payload(rewrite, found.sorting, output, 0, [part], final=True)
+    rewrite.call.extend([rewrite.outputs[n].directory for _, outputs in planned for n, _ in outputs])
+    tasks = [
+        gather_task(rewrite, found.sorting, output, 0, [part], final=True)
         for found, outputs in planned
         for output, part in outputs
     ]
-    fragments = {
-        parse_fragment(raw).output: raw
-        for raw in run_kernels(context, "sorting:gather", payloads, "writing partitions")
-    }
-    final: list[bytes] = []
+    fragments = {fragment.output: fragment for fragment in run_kernel(context, GATHER, tasks, "writing partitions")}
+    final: list[Fragment] = []
     for found, outputs in planned:
-        written = sum(parse_fragment(fragments[output]).rows for output, _ in outputs)
+        written = sum(fragments[output].rows for output, _ in outputs)
         if written != found.sorting.kept_rows:
             raise ProcessionError(
                 ErrorCode.GENERIC_INTERNAL_ERROR,
                 f"Nothing was committed: {written} rows were written of {found.sorting.kept_rows} that were moved",
             )
         if not outputs:
-            final.append(empty_fragment(found.output, found.sorting.read_rows))
+            final.append(Fragment(Tag(found.output), None, read_rows=found.sorting.read_rows))
         for output, _ in outputs:
             rows = found.sorting.read_rows if output == found.output else 0
-            final.append(with_read_rows(fragments[output], rows))
+            final.append(replace(fragments[output], read_rows=rows))
     return final
 
 
-def _plan(rewrite: Rewrite, found: _Moving) -> Iterator[tuple[int, dict[str, Any]]]:
+def _plan(rewrite: Rewrite, found: _Moving) -> Iterator[tuple[int, SortedRange]]:
     """Outputs with the range that each is made of; the first partition takes the output that stands for the group."""
     first = True
     for values, number in found.partitions.items():
@@ -110,19 +98,19 @@ def _plan(rewrite: Rewrite, found: _Moving) -> Iterator[tuple[int, dict[str, Any
             else:
                 rewrite.outputs.append(plan)
             first = False
-            yield place, {"single": rewrite.ordering is None, "pieces": pieces}
+            yield place, SortedRange(pieces, single=rewrite.ordering is None)
 
 
-def _parts(rewrite: Rewrite, sorting: Sorting, pieces: Sequence[list[Any]]) -> list[list[list[Any]]]:
+def _parts(rewrite: Rewrite, sorting: Sorting, pieces: Sequence[Piece]) -> list[list[Piece]]:
     """One list for each file of a partition; sorted ones are written in one go and cut to size afterwards."""
     if rewrite.ordering is not None:
         return [list(pieces)]
-    rows = sum(piece[3] for piece in pieces)
+    rows = sum(piece.rows for piece in pieces)
     size = sorting.group.size * rows // max(1, sorting.kept_rows)
     count = min(len(pieces), output_file_count(size, rewrite.options))
-    parts: list[list[list[Any]]] = [[] for _ in range(count)]
+    parts: list[list[Piece]] = [[] for _ in range(count)]
     done = 0
     for piece in pieces:
-        parts[min(count - 1, (done + piece[3] // 2) * count // max(1, rows))].append(piece)
-        done += piece[3]
+        parts[min(count - 1, (done + piece.rows // 2) * count // max(1, rows))].append(piece)
+        done += piece.rows
     return [part for part in parts if part]

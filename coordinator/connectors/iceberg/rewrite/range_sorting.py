@@ -6,20 +6,35 @@ their names and lie beside the new data files: what removes those of a failed ca
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from coordinator.connectors.iceberg.paths import local_path
-from coordinator.connectors.iceberg.rewrite.fragments import Written, empty_fragment, parse_fragment, with_read_rows
 from coordinator.connectors.iceberg.rewrite.groups import FileGroup
-from coordinator.connectors.iceberg.rewrite.packed_writes import join_parts
-from coordinator.connectors.iceberg.rewrite.payloads import Slice, even_slices
+from coordinator.connectors.iceberg.rewrite.kernel_calls import run_kernel
+from coordinator.connectors.iceberg.rewrite.outputs import Slice, even_slices
+from coordinator.connectors.iceberg.rewrite.packing import join_parts
 from coordinator.connectors.iceberg.rewrite.rewrite import Rewrite
+from coordinator.connectors.iceberg.rewrite.tasks import part_name
 from coordinator.connectors.iceberg.storage import delete_files
+from coordinator.kernels.sort_tasks import (
+    GATHER,
+    SAMPLE,
+    SORT_WHOLE,
+    SPREAD_BY_RANGE,
+    GatherTask,
+    PartitionColumn,
+    Piece,
+    RowOrder,
+    SampleTask,
+    SortedRange,
+    SortTask,
+    Spread,
+    SpreadTask,
+)
+from coordinator.kernels.tasks import Fragment, Tag
 from shared.errors import ErrorCode, ProcessionError
-from shared.spi.procedure import ProcedureContext, ProcedureProgress
+from shared.spi.procedure import ProcedureContext
 
 _SMALL_BYTES, _SMALL_CELLS = 16 << 20, 12_000_000
 """Groups up to these sizes are sorted by one task in memory."""
@@ -45,17 +60,21 @@ class Sorting:
     samples: list[str] = field(default_factory=list)
     width: float = 1.0
     scratch: list[str] = field(default_factory=list)
-    pieces: dict[int, list[list[Any]]] = field(default_factory=dict)
+    pieces: dict[int, list[Piece]] = field(default_factory=dict)
     single: set[int] = field(default_factory=set)
     worth: set[str] = field(default_factory=set)
     read_rows: int = 0
 
-    def take(self, answer: Mapping[str, Any]) -> None:
-        """Note what a task that spreads rows says, but for its pieces."""
-        self.read_rows += answer["read_rows"]
-        self.worth |= set(answer["worth"])
-        if answer["path"] is not None:
-            self.scratch.append(answer["path"])
+    def take(self, spread: Spread, numbers: Sequence[int] | None = None) -> None:
+        """Note what a task spread; with ``numbers``, those of its pieces are places in them."""
+        self.read_rows += spread.read_rows
+        self.worth |= set(spread.worth)
+        self.single |= set(spread.single)
+        if spread.path is not None:
+            self.scratch.append(spread.path)
+        for piece in spread.pieces:
+            number = piece.number if numbers is None else numbers[piece.number]
+            self.pieces.setdefault(number, []).append(piece)
 
     @property
     def rows(self) -> int:
@@ -63,14 +82,14 @@ class Sorting:
 
     @property
     def kept_rows(self) -> int:
-        return sum(piece[3] for found in self.pieces.values() for piece in found)
+        return sum(piece.rows for found in self.pieces.values() for piece in found)
 
     @property
     def size(self) -> int:
         return int(self.rows * self.width)
 
 
-def write_sorted(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[int]) -> list[bytes]:
+def write_sorted(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[int]) -> list[Fragment]:
     """The final fragments of the outputs ``numbers``, whose groups are complete among them."""
     by_group: dict[int, list[int]] = {}
     for number in numbers:
@@ -91,59 +110,51 @@ def write_sorted(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[
 
 def _is_small(rewrite: Rewrite, number: int, outputs: Sequence[int]) -> bool:
     group = rewrite.groups[number]
-    cells = sum(c.data.file.record_count for c in group.files) * len(rewrite.factory.common["fields"])
+    cells = sum(c.data.file.record_count for c in group.files) * len(rewrite.factory.fields)
     return len(outputs) == 1 and group.size <= _SMALL_BYTES and cells <= _SMALL_CELLS
 
 
-def _order(rewrite: Rewrite) -> dict[str, Any]:
+def _order(rewrite: Rewrite) -> RowOrder:
     assert rewrite.ordering is not None, "only sorted rewrites come here"
-    return dict(rewrite.ordering.spec)
+    return rewrite.ordering.order
 
 
 def _sort_whole(
     rewrite: Rewrite, context: ProcedureContext, groups: Sequence[tuple[int, int]]
-) -> tuple[list[bytes], set[int]]:
+) -> tuple[list[Fragment], set[int]]:
     """Fragments of groups that were sorted in memory, and the outputs of those that decode to too much for it."""
-    payloads = []
+    tasks = []
     for number, output in groups:
         plan = rewrite.outputs[output]
         slices = [Slice(candidate, candidate.data.size) for candidate in rewrite.groups[number].files]
-        task = rewrite.factory.task(slices, plan.directory, plan.name, {"output": output, "part": 0}, final=True)
-        payloads.append(json.dumps({"task": task, "order": _order(rewrite)}).encode())
-    answers = [(raw, json.loads(raw)) for raw in run_kernels(context, "sorting:whole", payloads, "sorting files")]
-    too_large = {answer["tag"]["output"] for _, answer in answers if "too_large" in answer}
-    return [raw for raw, answer in answers if "too_large" not in answer], too_large
-
-
-def run_kernels(context: ProcedureContext, kernel: str, payloads: Sequence[bytes], phase: str) -> list[bytes]:
-    """The answers of all tasks, in no order; progress is reported as ``phase``."""
-    found: list[bytes] = []
-    for raw in context.workers.run_tasks(kernel, payloads, description=phase):
-        context.check_cancelled()
-        found.append(raw)
-        context.report(ProcedureProgress(len(found), len(payloads), phase))
-    return found
+        task = rewrite.factory.write(slices, plan.directory, plan.name, Tag(output, 0), final=True)
+        tasks.append(SortTask(task, _order(rewrite)))
+    found: list[Fragment] = []
+    too_large: set[int] = set()
+    for answer in run_kernel(context, SORT_WHOLE, tasks, "sorting files"):
+        if answer.fragment is None:
+            too_large.add(answer.output)
+        else:
+            found.append(answer.fragment)
+    return found, too_large
 
 
 def sample_keys(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[Sorting]) -> None:
     """Sample the keys of groups, and how wide their rows are."""
-    payloads = []
+    tasks = []
     for place, sorting in enumerate(sortings):
         chosen = _sampled_slices(sorting.group)
         wanted = min(_MOST_SAMPLED_ROWS, max(_SAMPLED_ROWS, sorting.group.size * _GROWTH // _RANGE_BYTES * 20))
-        tasks = min(len(chosen), 2 * context.workers.parallelism)
-        for start in range(tasks):
-            slices = chosen[start::tasks]
-            task = rewrite.factory.task(slices, "", "", {}, final=False)
+        count = min(len(chosen), 2 * context.workers.parallelism)
+        for start in range(count):
+            slices = chosen[start::count]
             rows = max(_ROWS_OF_A_RANGE, wanted // len(chosen))
-            payload = {"task": task, "order": _order(rewrite), "rows": rows, "tag": place}
-            payloads.append(json.dumps(payload).encode())
-    for raw in run_kernels(context, "sorting:sample", payloads, "sampling keys"):
-        answer = json.loads(raw)
-        sorting = sortings[answer["tag"]]
-        sorting.width = max(sorting.width, answer["width"])
-        if answer["sample"] is not None:
-            sorting.samples.append(answer["sample"])
+            tasks.append(SampleTask(rewrite.factory.write(slices, "", ""), _order(rewrite), rows, place))
+    for sample in run_kernel(context, SAMPLE, tasks, "sampling keys"):
+        sorting = sortings[sample.group]
+        sorting.width = max(sorting.width, sample.width)
+        if sample.keys is not None:
+            sorting.samples.append(sample.keys)
 
 
 def _sampled_slices(group: FileGroup) -> list[Slice]:
@@ -163,21 +174,19 @@ def _range_count(rewrite: Rewrite, sorting: Sorting, parallelism: int) -> int:
 
 
 def _scatter(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[Sorting]) -> None:
-    payloads = scatter_payloads(rewrite, context, sortings, {})
-    for raw in run_kernels(context, "sorting:scatter", payloads, "spreading rows over ranges"):
-        answer = json.loads(raw)
-        sorting = sortings[answer["tag"]["sorting"]]
-        sorting.take(answer)
-        sorting.single |= set(answer["single"])
-        for number, *rest in answer["pieces"]:
-            sorting.pieces.setdefault(number, []).append([answer["path"], *rest])
+    tasks = spread_tasks(rewrite, context, sortings)
+    for spread in run_kernel(context, SPREAD_BY_RANGE, tasks, "spreading rows over ranges"):
+        sortings[spread.group].take(spread)
 
 
-def scatter_payloads(
-    rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[Sorting], more: Mapping[str, Any]
-) -> list[bytes]:
-    """Tasks that read all rows of the groups; their tags have the place of a group in ``sortings``."""
-    payloads = []
+def spread_tasks(
+    rewrite: Rewrite,
+    context: ProcedureContext,
+    sortings: Sequence[Sorting],
+    partition: Sequence[PartitionColumn] = (),
+) -> list[SpreadTask]:
+    """Tasks that read all rows of the groups, by range or by ``partition``; they name a group's place."""
+    tasks = []
     cores = context.workers.parallelism
     for place, sorting in enumerate(sortings):
         plan = rewrite.outputs[sorting.outputs[0]]
@@ -185,63 +194,61 @@ def scatter_payloads(
         plain = local_path(plan.directory) is not None and sorting.size < _COMPRESSED_FROM
         for number, slices in enumerate(even_slices(sorting.group, rounds * cores)):
             name = f"{sorting.number:05d}-s{number}-{rewrite.call_id}"
-            task = rewrite.factory.task(slices, plan.directory, name, {"sorting": place}, final=False)
-            payload = {
-                "task": task,
-                "order": None if rewrite.ordering is None else _order(rewrite),
-                "samples": sorted(sorting.samples),
-                "ranges": _range_count(rewrite, sorting, cores),
-                "compression": None if plain else "lz4",
-                **more,
-            }
-            payloads.append(json.dumps(payload).encode())
-    return payloads
+            task = SpreadTask(
+                rewrite.factory.write(slices, plan.directory, name),
+                None if rewrite.ordering is None else _order(rewrite),
+                samples=sorted(sorting.samples),
+                ranges=_range_count(rewrite, sorting, cores),
+                compression=None if plain else "lz4",
+                partition=list(partition),
+                group=place,
+            )
+            tasks.append(task)
+    return tasks
 
 
-def _gather(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[Sorting]) -> list[bytes]:
+def _gather(rewrite: Rewrite, context: ProcedureContext, sortings: Sequence[Sorting]) -> list[Fragment]:
     total = sum(len(sorting.outputs) for sorting in sortings)
     parts_each = max(1, -(-context.workers.parallelism // total))
-    payloads, expected = [], {}
+    tasks, expected = [], {}
     for sorting in sortings:
         bins = _contiguous(sorting, len(sorting.outputs) * parts_each)
         for place, output in enumerate(sorting.outputs):
             chosen = [b for b in bins[place * parts_each : (place + 1) * parts_each] if b]
             expected[output] = len(chosen)
-            payloads += [_gather_payload(rewrite, sorting, output, i, chosen) for i in range(len(chosen))]
-    final, parts = [], dict[int, list[Written]]()
-    for raw in run_kernels(context, "sorting:gather", payloads, "sorting ranges"):
-        written = parse_fragment(raw)
+            tasks += [_gather_task(rewrite, sorting, output, i, chosen) for i in range(len(chosen))]
+    final, parts = [], dict[int, list[Fragment]]()
+    for written in run_kernel(context, GATHER, tasks, "sorting ranges"):
         if expected[written.output] == 1:
-            final.append(raw)
+            final.append(written)
         else:
             parts.setdefault(written.output, []).append(written)
     final += join_parts(rewrite, context, parts)
-    final += [empty_fragment(output, 0) for output, count in expected.items() if count == 0]
+    final += [Fragment(Tag(output), None) for output, count in expected.items() if count == 0]
     return _accounted(final, sortings)
 
 
-def _gather_payload(
+def _gather_task(
     rewrite: Rewrite, sorting: Sorting, output: int, part: int, parts: Sequence[Sequence[int]]
-) -> bytes:
-    ranges = [{"single": n in sorting.single, "pieces": sorted(sorting.pieces[n])} for n in parts[part]]
-    return gather_payload(rewrite, sorting, output, part, ranges, final=len(parts) == 1)
+) -> GatherTask:
+    ranges = [SortedRange(sorted(sorting.pieces[n]), n in sorting.single) for n in parts[part]]
+    return gather_task(rewrite, sorting, output, part, ranges, final=len(parts) == 1)
 
 
-def gather_payload(
-    rewrite: Rewrite, sorting: Sorting, output: int, part: int, ranges: Sequence[Any], *, final: bool
-) -> bytes:
+def gather_task(
+    rewrite: Rewrite, sorting: Sorting, output: int, part: int, ranges: Sequence[SortedRange], *, final: bool
+) -> GatherTask:
     """A task that writes an output, or when it is not ``final`` a part of one, of ``ranges`` in their order."""
     plan = rewrite.outputs[output]
-    name = plan.name if final else f"{plan.name}-p{part}"
-    task = rewrite.factory.task((), plan.directory, name, {"output": output, "part": part}, final=final)
+    name = part_name(plan, part, final=final)
+    task = rewrite.factory.write((), plan.directory, name, Tag(output, part), final=final)
     order = None if rewrite.ordering is None else _order(rewrite)
-    payload = {"task": task, "order": order, "worth": sorted(sorting.worth), "ranges": list(ranges)}
-    return json.dumps(payload).encode()
+    return GatherTask(task, order, list(ranges), sorted(sorting.worth))
 
 
 def _contiguous(sorting: Sorting, bins: int) -> list[list[int]]:
     """Neighbouring ranges in ``bins`` lists of about equal decoded size."""
-    sizes = {number: sum(piece[4] for piece in found) for number, found in sorting.pieces.items()}
+    sizes = {number: sum(piece.size for piece in found) for number, found in sorting.pieces.items()}
     total = sum(sizes.values()) or 1
     result: list[list[int]] = [[] for _ in range(bins)]
     done = 0
@@ -252,9 +259,9 @@ def _contiguous(sorting: Sorting, bins: int) -> list[list[int]]:
     return result
 
 
-def _accounted(fragments: Sequence[bytes], sortings: Sequence[Sorting]) -> list[bytes]:
+def _accounted(fragments: Sequence[Fragment], sortings: Sequence[Sorting]) -> list[Fragment]:
     """Fragments that say how many rows were read of the table; raises ProcessionError when rows were lost between."""
-    rows = {written.output: written.rows for written in map(parse_fragment, fragments)}
+    rows = {fragment.output: fragment.rows for fragment in fragments}
     read: dict[int, int] = {}
     for sorting in sortings:
         found = sum(rows[output] for output in sorting.outputs)
@@ -264,4 +271,4 @@ def _accounted(fragments: Sequence[bytes], sortings: Sequence[Sorting]) -> list[
                 f"Nothing was committed: {found} rows were written of {sorting.kept_rows} that were sorted",
             )
         read[sorting.outputs[0]] = sorting.read_rows
-    return [with_read_rows(raw, read.get(parse_fragment(raw).output, 0)) for raw in fragments]
+    return [replace(fragment, read_rows=read.get(fragment.output, 0)) for fragment in fragments]

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from coordinator.kernels.functions import kinds
+from coordinator.kernels.functions.kinds import PLAIN, Kind
 from shared.plan.types import Type, parse_type
 
 
@@ -21,41 +23,26 @@ class TypedColumn(Protocol):
     def type(self) -> str: ...
 
 
-_PLAIN: dict[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "integer": pa.int32(),
-    "bigint": pa.int64(),
-    "real": pa.float32(),
-    "double": pa.float64(),
-    "varbinary": pa.binary(),
-    "date": pa.date32(),
-    "time": pa.time64("us"),
-    "timestamp": pa.timestamp("us"),
-    "interval day to second": pa.duration("ms"),
-    "interval year to month": pa.int32(),
-    "unknown": pa.null(),
-    "bingtile": pa.int64(),
-}
+_RESULTS: dict[str, pa.DataType] = {**PLAIN, "interval day to second": pa.duration("ms"), "unknown": pa.null()}
+_SOURCES: dict[str, pa.DataType] = {**_RESULTS, "timestamp with time zone": pa.timestamp("us", "UTC")}
 
 
 def arrow_type(presto_type: str | Type) -> pa.DataType:
     """The Arrow form of a Presto type between engines and pages; text for every type without one of its own."""
+    return kinds.arrow_type(_kind(presto_type), _RESULTS)
+
+
+def source_type(presto_type: str | Type) -> pa.DataType:
+    """The Arrow form in which connectors give values of a type: moments with a zone are instants."""
+    return kinds.arrow_type(_kind(presto_type), _SOURCES)
+
+
+def _kind(presto_type: str | Type) -> Kind:
     parsed = parse_type(presto_type) if isinstance(presto_type, str) else presto_type
-    match parsed.base:
-        case "decimal":
-            precision, scale = (*parsed.numbers, 0, 0)[:2] if parsed.numbers else (38, 0)
-            return pa.decimal128(precision, scale)
-        case "array":
-            return pa.list_(arrow_type(parsed.arguments[0]))
-        case "map":
-            return pa.map_(*(arrow_type(argument) for argument in parsed.arguments))
-        case "row":
-            fields = [(f.name or f"field{i}", arrow_type(f.type)) for i, f in enumerate(parsed.fields)]
-            return pa.struct(fields)
-        case base:
-            return _PLAIN.get(base, pa.string())
+    if parsed.base == "decimal":
+        return Kind("decimal", numbers=(*parsed.numbers, 0)[:2] if parsed.numbers else (38, 0))
+    arguments = tuple(_kind(argument) for argument in parsed.arguments)
+    return Kind(parsed.base, arguments, parsed.numbers, tuple(field.name or "" for field in parsed.fields))
 
 
 def rows_to_batch(columns: Sequence[TypedColumn], rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:

@@ -6,20 +6,19 @@ otherwise. Row groups are then copied as they are into files of the right size, 
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-from coordinator.connectors.iceberg.rewrite.fragments import Written, empty_fragment, parse_fragment, with_read_rows
 from coordinator.connectors.iceberg.rewrite.groups import output_sizes
+from coordinator.connectors.iceberg.rewrite.kernel_calls import run_kernel
 from coordinator.connectors.iceberg.rewrite.rewrite import Rewrite
+from coordinator.kernels.tasks import JOIN, Fragment, Input, JoinTask, Tag
 from shared.spi.procedure import ProcedureContext
 
 _TOLERANCE = 0.1
-_KERNEL = "join:run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,35 +30,34 @@ class Piece:
     last: int
 
 
-def resized(rewrite: Rewrite, context: ProcedureContext, fragments: Sequence[bytes]) -> list[bytes]:
+def resized(rewrite: Rewrite, context: ProcedureContext, fragments: Sequence[Fragment]) -> list[Fragment]:
     """The fragments, those of groups whose files miss their sizes replaced by those of files cut anew."""
-    by_group: dict[tuple[int, tuple[Any, ...] | None], list[bytes]] = {}
-    for raw in fragments:
-        plan = rewrite.outputs[parse_fragment(raw).output]
-        by_group.setdefault((plan.group, plan.partition), []).append(raw)
-    kept: list[bytes] = []
-    payloads: list[bytes] = []
+    by_group: dict[tuple[int, tuple[Any, ...] | None], list[Fragment]] = {}
+    for fragment in fragments:
+        plan = rewrite.outputs[fragment.output]
+        by_group.setdefault((plan.group, plan.partition), []).append(fragment)
+    kept: list[Fragment] = []
+    tasks: list[JoinTask] = []
     read: dict[int, int] = {}
     for found in by_group.values():
-        written = sorted(map(parse_fragment, found), key=lambda w: w.output)
+        written = sorted(found, key=lambda w: w.output)
         files = [w for w in written if w.path is not None]
         cuts = new_cuts(files, rewrite)
         if cuts is None:
             kept += found
             continue
         outputs = [w.output for w in written]
-        payloads += _payloads(rewrite, files, cuts, outputs)
-        kept += [empty_fragment(output, 0) for output in outputs[len(cuts) :]]
+        tasks += _tasks(rewrite, files, cuts, outputs)
+        kept += [Fragment(Tag(output), None) for output in outputs[len(cuts) :]]
         read[outputs[0]] = sum(w.read_rows for w in written)
-        rewrite.parts += [w.path for w in files if w.path is not None]
-    for raw in context.workers.run_tasks(_KERNEL, payloads, description="cut files to size") if payloads else ():
-        context.check_cancelled()
+        rewrite.parts.extend([w.path for w in files if w.path is not None])
+    for fragment in run_kernel(context, JOIN, tasks, "cutting files to size"):
         # The same output may name several files: the first one found accounts for the rows of the group.
-        kept.append(with_read_rows(raw, read.pop(parse_fragment(raw).output, 0)))
+        kept.append(replace(fragment, read_rows=read.pop(fragment.output, 0)))
     return kept
 
 
-def new_cuts(files: Sequence[Written], rewrite: Rewrite) -> list[list[Piece]] | None:
+def new_cuts(files: Sequence[Fragment], rewrite: Rewrite) -> list[list[Piece]] | None:
     """The row groups of each file to make; None when the files are of the right sizes or cannot be cut better."""
     if not files or rewrite.options.compression_factor != 1:
         return None
@@ -81,13 +79,12 @@ def new_cuts(files: Sequence[Written], rewrite: Rewrite) -> list[list[Piece]] | 
     return None if found == same else found
 
 
-def _offsets(file: Written) -> list[int]:
+def _offsets(file: Fragment) -> list[int]:
     assert file.metrics is not None, "final files carry metrics"
-    offsets: list[int] = file.metrics["split_offsets"]
-    return offsets
+    return file.metrics.split_offsets
 
 
-def _row_groups(files: Iterable[Written]) -> list[tuple[Piece, int]]:
+def _row_groups(files: Iterable[Fragment]) -> list[tuple[Piece, int]]:
     """Every row group with its bytes; what surrounds row groups counts for the last."""
     return [
         (Piece(i, number, number + 1), end - start)
@@ -107,22 +104,26 @@ def _merged(pieces: Iterable[Piece]) -> list[Piece]:
     return found
 
 
-def _payloads(
-    rewrite: Rewrite, files: Sequence[Written], cuts: Sequence[Sequence[Piece]], outputs: Sequence[int]
-) -> list[bytes]:
-    payloads = []
+def _tasks(
+    rewrite: Rewrite, files: Sequence[Fragment], cuts: Sequence[Sequence[Piece]], outputs: Sequence[int]
+) -> list[JoinTask]:
+    tasks = []
     for number, cut in enumerate(cuts):
         # More files than were planned are counted for the last output.
         output = outputs[min(number, len(outputs) - 1)]
-        parts = [{"path": files[p.source].path, "size": 0, "groups": (p.first, p.last)} for p in cut]
-        name = f"{rewrite.outputs[output].name}-c{number:05}"  # names sort as the rows do
-        task = rewrite.factory.join_task(rewrite.outputs[output], parts, _nan_counts(files, cut))
-        task |= {"output": {**task["output"], "name": name}, "tag": {"output": output, "part": None}}
-        payloads.append(json.dumps(task).encode())
-    return payloads
+        parts = [Input(_path(files[p.source]), 0, (p.first, p.last)) for p in cut]
+        plan = rewrite.outputs[output]
+        name = f"{plan.name}-c{number:05}"  # names sort as the rows do
+        tasks.append(rewrite.factory.join(output, plan, parts, _nan_counts(files, cut), name))
+    return tasks
 
 
-def _nan_counts(files: Sequence[Written], cut: Iterable[Piece]) -> dict[str, int]:
+def _path(file: Fragment) -> str:
+    assert file.path is not None, "what is cut has been written"
+    return file.path
+
+
+def _nan_counts(files: Sequence[Fragment], cut: Iterable[Piece]) -> dict[str, int]:
     """The sums over the row groups; none when a file says nothing of its row groups."""
     total: dict[str, int] = {}
     for piece in cut:
