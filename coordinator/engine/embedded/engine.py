@@ -21,6 +21,7 @@ from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS = 0.05
+_FORGOTTEN_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +206,12 @@ def _batches(path: str, execution: Execution) -> Iterator[pa.RecordBatch]:
     with Path(path).open("rb") as file:
         Path(path).unlink()
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    seen = 0
     for batch in pa.ipc.open_stream(pa.BufferReader(pa.py_buffer(mapped))):
         execution.check_cancelled()
         yield batch
+        seen += batch.nbytes
+        if seen >= _FORGOTTEN_BYTES:
+            # What was looked at counts as this process's memory until it is told apart; it is read again if needed.
+            mapped.madvise(mmap.MADV_DONTNEED)
+            seen = 0

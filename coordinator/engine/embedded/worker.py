@@ -14,6 +14,7 @@ import socket
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,6 +32,7 @@ from coordinator.kernels.file_scan import FileScan, scan_reader
 from shared.errors import ErrorCode, ProcessionError
 
 _BATCH_ROWS = 8192
+_PIECE_BYTES = 4 << 20
 _NICENESS = 3
 """Below planners and the server's process, whose event loop must not wait."""
 
@@ -92,12 +94,19 @@ def _answer(database: Any, statement: Statement, settings: EngineSettings) -> An
     try:
         with os.fdopen(handle, "wb") as file, pa.ipc.new_stream(file, reader.schema) as writer:
             for batch in reader:
-                writer.write_batch(batch)
+                for piece in _pieces(batch):
+                    writer.write_batch(piece)
                 _check_size(file.tell(), settings)
     except BaseException:
         Path(path).unlink()
         raise
     return Answered(path, time.process_time() - began)
+
+
+def _pieces(batch: Any) -> Iterator[Any]:
+    """Rows may be a megabyte each; who reads a batch has to hold it."""
+    rows = max(1, _PIECE_BYTES * batch.num_rows // max(1, batch.nbytes))
+    return (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 
 
 def _check_size(written: int, settings: EngineSettings) -> None:
