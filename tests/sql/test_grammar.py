@@ -133,6 +133,7 @@ def test_refused_as_presto_refuses(text: str, message: str) -> None:
         "SELECT a FROM t QUALIFY 1 = 1",
         "SELECT CASE END FROM t",
         "SELECT * EXCEPT name FROM t",
+        "SELECT é FROM t",
     ],
 )
 def test_refused(text: str) -> None:

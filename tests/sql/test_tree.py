@@ -1,6 +1,6 @@
 """The trees that texts become, each node with its place: Presto's AstBuilder is the model.
 
-``trees.txt`` holds, text by text, what was read by hand against it. ``PROCESSION_BLESS=1`` writes it anew.
+``trees.txt`` holds, text by text, what was read by hand against it; ``BLESS=1`` writes it anew.
 """
 
 from __future__ import annotations
@@ -33,15 +33,12 @@ def golden() -> dict[str, str]:
     return {part[0]: part[1] for part in parts}
 
 
-@pytest.mark.parametrize("text", golden())
-def test_trees(text: str) -> None:
-    assert tree_text(parse(text)) == golden()[text]
-
-
-@pytest.mark.skipif("PROCESSION_BLESS" not in os.environ, reason="writes the golden file")
-def test_bless() -> None:
-    blocks = (f"{text}\n=>\n{tree_text(parse(text))}" for text in golden())
-    _GOLDEN.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+def test_trees() -> None:
+    found = {text: tree_text(parse(text)) for text in golden()}
+    if os.environ.get("BLESS") == "1":
+        _GOLDEN.write_text("\n\n".join(f"{text}\n=>\n{tree}" for text, tree in found.items()) + "\n", encoding="utf-8")
+    wrong = [f"{text}\n{found[text]}" for text, tree in golden().items() if found[text] != tree]
+    assert not wrong, "\n\n".join(wrong)
 
 
 def test_nodes_compare_by_what_they_say() -> None:
