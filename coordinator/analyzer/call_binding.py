@@ -18,8 +18,6 @@ from coordinator.analyzer.context import Analyze, Context
 from coordinator.analyzer.types import (
     UNKNOWN,
     common_super_type,
-    function_type,
-    read_type,
     type_text,
 )
 from coordinator.sql.tree.expressions import Expression, FunctionCall, LambdaExpression
@@ -171,16 +169,3 @@ def common_type(nodes: Sequence[Node], values: Sequence[RowExpression], what: st
             raise context.error(node, f"{what} must be the same type: {type_text(common)}")
         common = widened
     return common
-
-
-def constant_integer(expression: RowExpression) -> int | None:
-    """The value of an integer constant, or None."""
-    if isinstance(expression, Constant):
-        value = value_of(expression)
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
-    return None
-
-
-def lambda_type(expression: Lambda) -> Type:
-    """The function type of a lambda."""
-    return function_type(tuple(read_type(t) for t in expression.argumentTypes), typed(expression.body))

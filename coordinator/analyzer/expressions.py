@@ -12,7 +12,7 @@ from coordinator.analyzer.calls import analyze_call, analyze_extract, analyze_gr
 from coordinator.analyzer.casts import analyze_cast
 from coordinator.analyzer.conditionals import analyze_searched_case, analyze_simple_case
 from coordinator.analyzer.context import Context
-from coordinator.analyzer.literal_nodes import PlainLiteral, analyze_literal
+from coordinator.analyzer.literal_nodes import PLAIN_LITERALS, analyze_literal
 from coordinator.analyzer.names import analyze_name
 from coordinator.analyzer.operators import arithmetic, boolean, negate, row_subscript, subscript
 from coordinator.analyzer.predicates import analyze_logic
@@ -28,6 +28,8 @@ from shared.plan.expressions import RowExpression, Variable
 from shared.spi.connector import TableMetadata
 from shared.spi.session import Session
 
+_WITHOUT_PLACE = (*PLAIN_LITERALS, tree.Parameter)
+_SPINE = (tree.ArithmeticBinaryExpression, tree.Concatenation)
 _SIGNED = ("tinyint", "smallint", "integer", "bigint", "real", "double")
 
 
@@ -70,7 +72,7 @@ def _placed(expression: RowExpression, node: Expression, context: Context) -> Ro
         return expression
     while isinstance(node, tree.ArithmeticUnaryExpression) and node.sign == "+":
         node = node.value
-    if isinstance(expression, Variable) or isinstance(node, PlainLiteral | tree.Parameter):
+    if isinstance(expression, Variable) or isinstance(node, _WITHOUT_PLACE):
         return expression
     return replace(expression, sourceLocation=node.location)
 
@@ -169,7 +171,7 @@ def _binary(node: tree.ArithmeticBinaryExpression | tree.Concatenation, context:
     # Left spines are walked, not recursed: a + b + c + … may be thousands long.
     spine: list[tree.ArithmeticBinaryExpression | tree.Concatenation] = []
     first: Expression = node
-    while isinstance(first, tree.ArithmeticBinaryExpression | tree.Concatenation):
+    while isinstance(first, _SPINE):
         spine.append(first)
         first = first.left
     result = _analyze(first, context)
@@ -198,7 +200,7 @@ def _signed(node: tree.ArithmeticUnaryExpression, context: Context) -> RowExpres
 def _subscript(node: tree.SubscriptExpression, context: Context) -> RowExpression:
     base = _analyze(node.base, context)
     if typed(base).base == "row":
-        index = _analyze(node.index, context) if isinstance(node.index, PlainLiteral) else None
+        index = _analyze(node.index, context) if isinstance(node.index, PLAIN_LITERALS) else None
         return row_subscript(base, index, node.index, context)
     return subscript(node, base, _analyze(node.index, context), context)
 

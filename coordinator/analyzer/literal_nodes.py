@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
-from decimal import Decimal
 from typing import assert_never
 
 from coordinator.analyzer.builders import constant
@@ -39,9 +37,20 @@ from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import RowExpression
 from shared.plan.types import Type
 
-PlainLiteral = NullLiteral | BooleanLiteral | LongLiteral | DecimalLiteral | DoubleLiteral | StringLiteral
+PLAIN_LITERALS = (NullLiteral, BooleanLiteral, LongLiteral, DecimalLiteral, DoubleLiteral, StringLiteral)
 """Literals whose constants have no place in a plan."""
-Literal = PlainLiteral | BinaryLiteral | GenericLiteral | IntervalLiteral
+
+Literal = (
+    NullLiteral
+    | BooleanLiteral
+    | LongLiteral
+    | DecimalLiteral
+    | DoubleLiteral
+    | StringLiteral
+    | BinaryLiteral
+    | GenericLiteral
+    | IntervalLiteral
+)
 
 
 def analyze_literal(node: Literal, context: Context) -> RowExpression:
@@ -115,29 +124,3 @@ def _interval(node: IntervalLiteral, context: Context) -> RowExpression:
         fields = node.start.upper() + (f" TO {node.end.upper()}" if node.end else "")
         message = f"Invalid INTERVAL {fields} value: {node.value}"
         raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, message) from error
-
-
-def literal_expression(value: object) -> RowExpression:
-    """A Python value as a constant of the type that its literal would have."""
-    match value:
-        case None:
-            return constant(None, UNKNOWN)
-        case bool():
-            return constant(value, BOOLEAN)
-        case int():
-            return constant(value, INTEGER if -(1 << 31) <= value < 1 << 31 else BIGINT)
-        case float():
-            return constant(value, DOUBLE)
-        case Decimal():
-            number, precision, scale = parse_decimal(f"{value:f}")
-            return constant(number, decimal(precision, scale))
-        case bytes():
-            return constant(value, VARBINARY)
-        case datetime():
-            return constant(value, Type("timestamp with time zone" if value.tzinfo else "timestamp"))
-        case date():
-            return constant(value, Type("date"))
-        case str():
-            return constant(value, varchar(len(value)))
-        case _:
-            raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"A parameter of {type(value).__name__} is not supported")

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timezone
 
 from coordinator.analyzer.builders import constant
 from coordinator.analyzer.call_binding import unbound
+from coordinator.analyzer.clock import note_clock
 from coordinator.analyzer.context import Analyze, Context
-from coordinator.analyzer.moments import note_clock
-from coordinator.analyzer.typed_literals import moment_in_region
+from coordinator.analyzer.typed_literals import timestamp_in_region
 from coordinator.analyzer.types import DATE, TIME, TIME_TZ, TIMESTAMP, TIMESTAMP_TZ, VARCHAR
 from coordinator.sql.tree.expressions import CurrentTime, FunctionCall
 from shared.plan.expressions import RowExpression, type_of
@@ -59,4 +59,4 @@ def _clock(name: str, context: Context) -> RowExpression:
             return constant(started.timetz().replace(tzinfo=offset), TIME_TZ)
     if isinstance(context.zone, timezone) or started.utcoffset() == UTC.utcoffset(None):
         return constant(started, TIMESTAMP_TZ)
-    return moment_in_region(started, context.session.time_zone)
+    return timestamp_in_region(started, context.session.time_zone)

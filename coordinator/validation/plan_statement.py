@@ -13,8 +13,8 @@ from time import perf_counter
 from typing import Protocol, assert_never
 
 from coordinator.analyzer.builders import constant
+from coordinator.analyzer.clock import clock_reads
 from coordinator.analyzer.context import placed_in_text
-from coordinator.analyzer.moments import clock_reads
 from coordinator.analyzer.procedure_call import bind_call
 from coordinator.analyzer.procedure_resolution import resolve_procedure
 from coordinator.analyzer.types import UNKNOWN
