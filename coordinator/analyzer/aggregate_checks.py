@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from coordinator.analyzer.context import Context
+from coordinator.analyzer.scope import MOST_PARTS
 from coordinator.sql.formatter import format_expression
 from coordinator.sql.tree.expressions import (
     DereferenceExpression,
@@ -66,7 +67,8 @@ def refuse_output_columns(call: FunctionCall, context: Context) -> None:
         return
     for column, parts, sorted_by in _columns(call):
         if parts[0] in context.lambdas or not any(
-            context.scope.find(parts[count - 1], parts[: count - 1]) for count in range(1, len(parts) + 1)
+            context.scope.find(parts[count - 1], parts[: count - 1])
+            for count in range(1, min(len(parts), MOST_PARTS) + 1)
         ):
             continue
         message = "Invalid reference to output projection attribute from ORDER BY aggregation"

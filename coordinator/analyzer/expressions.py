@@ -29,6 +29,8 @@ from shared.spi.connector import TableMetadata
 from shared.spi.session import Session
 
 _WITHOUT_PLACE = (*PLAIN_LITERALS, tree.Parameter)
+_MOST_OPERATORS = 10_000
+"""Of one chain such as ``a + b + …``: C code that compares and hashes expressions recurses without a limit."""
 _SPINE = (tree.ArithmeticBinaryExpression, tree.Concatenation)
 _SIGNED = ("tinyint", "smallint", "integer", "bigint", "real", "double")
 
@@ -174,6 +176,8 @@ def _binary(node: tree.ArithmeticBinaryExpression | tree.Concatenation, context:
     while isinstance(first, _SPINE):
         spine.append(first)
         first = first.left
+    if len(spine) > _MOST_OPERATORS:
+        raise too_large(ErrorLocation(1, 1))
     result = _analyze(first, context)
     for part in reversed(spine):
         right = _analyze(part.right, context)

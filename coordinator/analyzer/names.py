@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from coordinator.analyzer.builders import typed
 from coordinator.analyzer.context import Analyze, Context
 from coordinator.analyzer.operators import dereference
-from coordinator.analyzer.scope import Scope
+from coordinator.analyzer.scope import MOST_PARTS, Scope
 from coordinator.sql.formatter import format_expression
 from coordinator.sql.tree.expressions import DereferenceExpression, Expression, Identifier
 from coordinator.sql.tree.node import Node
@@ -40,7 +40,7 @@ def _resolve(node: Node, parts: tuple[str, ...], context: Context) -> RowExpress
     lowered = tuple(p.lower() for p in parts)
     scope: Scope | None = context.scope
     while scope is not None:
-        for count in range(len(parts), 0, -1):
+        for count in range(min(len(parts), MOST_PARTS), 0, -1):
             found = scope.find(lowered[count - 1], lowered[: count - 1])
             if len(found) > 1:
                 raise context.error(node, f"Column '{'.'.join(lowered)}' is ambiguous")

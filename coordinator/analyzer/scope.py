@@ -8,6 +8,9 @@ from functools import lru_cache
 
 from shared.plan.expressions import SourceLocation, Variable
 
+MOST_PARTS = 4
+"""``catalog.schema.table.column``: what stands behind that are fields of the column."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScopeField:

@@ -191,28 +191,18 @@ class OtherStatement:
     location: ErrorLocation
 
 
+SessionStatement = SetSession | ResetSession | Use | Prepare | Deallocate | StartTransaction | Commit | Rollback
+ShowStatement = (
+    ShowCatalogs | ShowSchemas | ShowTables | ShowColumns | ShowSession | ShowFunctions | DescribeInput | DescribeOutput
+)
 Statement = (
     Call
     | Explain
-    | Prepare
     | Execute
     | ExecuteImmediate
-    | Deallocate
-    | DescribeInput
-    | DescribeOutput
-    | SetSession
-    | ResetSession
-    | Use
-    | ShowCatalogs
-    | ShowSchemas
-    | ShowTables
-    | ShowColumns
     | ShowCreateTable
-    | ShowFunctions
-    | ShowSession
-    | StartTransaction
-    | Commit
-    | Rollback
+    | SessionStatement
+    | ShowStatement
     | Query
     | DdlStatement
     | DmlStatement

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from coordinator.analyzer.builders import constant
 from coordinator.analyzer.clock import clock_reads
@@ -58,7 +58,16 @@ from coordinator.unparser.engine_limits import engine_limits
 from coordinator.unparser.fetch import fetch_of, fetch_work
 from coordinator.unparser.session_zone import in_session_zone
 from coordinator.unparser.writes import write_work
-from coordinator.validation.registered import PLANNERS, WRITERS
+from coordinator.validation.registered import (
+    AlterStatement,
+    SchemaStatement,
+    TableStatement,
+    WriteStatement,
+    plan_of_alter,
+    plan_of_schema,
+    plan_of_table,
+    plan_write,
+)
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.fragment import SubPlan
 from shared.plan.nodes import FetchNode, OutputNode, PlanNode
@@ -129,12 +138,9 @@ class _Line:
             self._seconds[name] = self._seconds.get(name, 0.0) + perf_counter() - start
 
     def _plan(self, statement: sql.Statement, text: str) -> PlannedStatement:
-        if type(statement) in PLANNERS:
-            with self._verb("analyze"):
-                planned = PLANNERS[type(statement)](statement, self._session, self._catalogs)
-            self._refuse_in_transaction(planned)
-            return planned
-        if type(statement) in WRITERS:
+        if isinstance(statement, TableStatement | AlterStatement | SchemaStatement):
+            return self._definition(statement)
+        if isinstance(statement, WriteStatement):
             return self._write(statement, text)
         match statement:
             case sql.Call():
@@ -158,7 +164,18 @@ class _Line:
             case _:
                 return self._metadata(statement)
 
-    def _metadata(self, statement: sql.Statement) -> PlannedStatement:
+    def _definition(self, statement: TableStatement | AlterStatement | SchemaStatement) -> PlannedStatement:
+        with self._verb("analyze"):
+            if isinstance(statement, TableStatement):
+                planned = plan_of_table(statement, self._session, self._catalogs)
+            elif isinstance(statement, AlterStatement):
+                planned = plan_of_alter(statement, self._session, self._catalogs)
+            else:
+                planned = plan_of_schema(statement, self._session, self._catalogs)
+        self._refuse_in_transaction(planned)
+        return planned
+
+    def _metadata(self, statement: sql.SessionStatement | sql.ShowStatement) -> PlannedStatement:
         session, catalogs = self._session, self._catalogs
         with self._verb("analyze"):
             match statement:
@@ -177,7 +194,7 @@ class _Line:
                 case _:
                     return self._show(statement)
 
-    def _show(self, statement: sql.Statement) -> PlannedStatement:
+    def _show(self, statement: sql.ShowStatement) -> PlannedStatement:
         session, catalogs = self._session, self._catalogs
         match statement:
             case sql.ShowCatalogs():
@@ -198,7 +215,7 @@ class _Line:
             case sql.DescribeOutput():
                 return self._describe_output(statement.name)
             case _:
-                raise AssertionError(f"no reader for {type(statement).__name__}")
+                assert_never(statement)
 
     def _execute(self, prepared: str, parameters: tuple[str, ...], location: ErrorLocation) -> PlannedStatement:
         with self._verb("parse"):
@@ -278,10 +295,10 @@ class _Line:
             return None
         return likely_rows(fetch.source, self._catalogs.column_bounds)
 
-    def _write(self, statement: sql.Statement, text: str) -> PlannedStatement:
+    def _write(self, statement: WriteStatement, text: str) -> PlannedStatement:
         _refuse_parameters(text)
         with self._verb("plan"):
-            planned = WRITERS[type(statement)](statement, self._session, self._catalogs)
+            planned = plan_write(statement, self._session, self._catalogs)
         if isinstance(planned, PlannedStatement):
             return planned
         self._warn_of(planned.tables)

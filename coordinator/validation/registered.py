@@ -1,48 +1,118 @@
-"""Which function plans which statement: one line each, for those that need only session and catalogs."""
+"""Which function plans which statement, for those that need only session and catalogs: one line each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import assert_never
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner import alter, analyze, ddl, merge, row_changes, show_create, show_stats, views, writes
 from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.planner.writes import PlannedWrite
-from coordinator.sql import ddl_statements, dml_statements, statements
+from coordinator.sql import ddl_statements as sql
+from coordinator.sql.dml_statements import Delete, DmlStatement, Insert, Merge, Update
+from coordinator.sql.statements import ShowCreateTable
 from shared.spi.session import Session
 
-Planner = Callable[[Any, Session, Catalogs], PlannedStatement]
-WritePlanner = Callable[[Any, Session, Catalogs], PlannedWrite | PlannedStatement]
+TableStatement = (
+    sql.CreateTable
+    | sql.DropTable
+    | sql.TruncateTable
+    | sql.RenameTable
+    | sql.Analyze
+    | sql.ShowStats
+    | ShowCreateTable
+)
+AlterStatement = (
+    sql.AddColumn | sql.DropColumn | sql.RenameColumn | sql.AlterColumn | sql.SetTableProperties | sql.CommentOn
+)
+SchemaStatement = (
+    sql.CreateSchema
+    | sql.DropSchema
+    | sql.RenameSchema
+    | sql.ShowCreateSchema
+    | sql.CreateView
+    | sql.DropView
+    | sql.RenameView
+    | sql.ShowCreateView
+)
+WriteStatement = sql.CreateTableAs | DmlStatement
 
-PLANNERS: Mapping[type, Planner] = {
-    ddl_statements.CreateSchema: ddl.plan_create_schema,
-    ddl_statements.DropSchema: ddl.plan_drop_schema,
-    ddl_statements.RenameSchema: ddl.plan_rename_schema,
-    ddl_statements.CreateTable: ddl.plan_create_table,
-    ddl_statements.DropTable: ddl.plan_drop_table,
-    ddl_statements.TruncateTable: ddl.plan_truncate,
-    ddl_statements.RenameTable: ddl.plan_rename_table,
-    ddl_statements.AddColumn: alter.plan_add_column,
-    ddl_statements.DropColumn: alter.plan_drop_column,
-    ddl_statements.RenameColumn: alter.plan_rename_column,
-    ddl_statements.AlterColumn: alter.plan_alter_column,
-    ddl_statements.SetTableProperties: alter.plan_set_properties,
-    ddl_statements.CommentOn: alter.plan_comment,
-    ddl_statements.CreateView: views.plan_create_view,
-    ddl_statements.DropView: views.plan_drop_view,
-    ddl_statements.RenameView: views.plan_rename_view,
-    ddl_statements.ShowCreateView: views.show_create_view,
-    ddl_statements.Analyze: analyze.plan_analyze,
-    ddl_statements.ShowStats: show_stats.plan_show_stats,
-    ddl_statements.ShowCreateSchema: show_create.show_create_schema,
-    statements.ShowCreateTable: show_create.show_create_table,
-}
 
-WRITERS: Mapping[type, WritePlanner] = {
-    ddl_statements.CreateTableAs: writes.plan_create_table_as,
-    dml_statements.Insert: writes.plan_insert,
-    dml_statements.Delete: row_changes.plan_delete,
-    dml_statements.Update: row_changes.plan_update,
-    dml_statements.Merge: merge.plan_merge,
-}
+def plan_of_table(statement: TableStatement, session: Session, catalogs: Catalogs) -> PlannedStatement:
+    """Statements about a table as a whole."""
+    match statement:
+        case sql.CreateTable():
+            return ddl.plan_create_table(statement, session, catalogs)
+        case sql.DropTable():
+            return ddl.plan_drop_table(statement, session, catalogs)
+        case sql.TruncateTable():
+            return ddl.plan_truncate(statement, session, catalogs)
+        case sql.RenameTable():
+            return ddl.plan_rename_table(statement, session, catalogs)
+        case sql.Analyze():
+            return analyze.plan_analyze(statement, session, catalogs)
+        case sql.ShowStats():
+            return show_stats.plan_show_stats(statement, session, catalogs)
+        case ShowCreateTable():
+            return show_create.show_create_table(statement, session, catalogs)
+        case _:
+            assert_never(statement)
+
+
+def plan_of_alter(statement: AlterStatement, session: Session, catalogs: Catalogs) -> PlannedStatement:
+    """Statements that change the columns, properties and comments of a table."""
+    match statement:
+        case sql.AddColumn():
+            return alter.plan_add_column(statement, session, catalogs)
+        case sql.DropColumn():
+            return alter.plan_drop_column(statement, session, catalogs)
+        case sql.RenameColumn():
+            return alter.plan_rename_column(statement, session, catalogs)
+        case sql.AlterColumn():
+            return alter.plan_alter_column(statement, session, catalogs)
+        case sql.SetTableProperties():
+            return alter.plan_set_properties(statement, session, catalogs)
+        case sql.CommentOn():
+            return alter.plan_comment(statement, session, catalogs)
+        case _:
+            assert_never(statement)
+
+
+def plan_of_schema(statement: SchemaStatement, session: Session, catalogs: Catalogs) -> PlannedStatement:
+    """Statements that make, change or describe a schema or a view."""
+    match statement:
+        case sql.CreateSchema():
+            return ddl.plan_create_schema(statement, session, catalogs)
+        case sql.DropSchema():
+            return ddl.plan_drop_schema(statement, session, catalogs)
+        case sql.RenameSchema():
+            return ddl.plan_rename_schema(statement, session, catalogs)
+        case sql.ShowCreateSchema():
+            return show_create.show_create_schema(statement, session, catalogs)
+        case sql.CreateView():
+            return views.plan_create_view(statement, session, catalogs)
+        case sql.DropView():
+            return views.plan_drop_view(statement, session, catalogs)
+        case sql.RenameView():
+            return views.plan_rename_view(statement, session, catalogs)
+        case sql.ShowCreateView():
+            return views.show_create_view(statement, session, catalogs)
+        case _:
+            assert_never(statement)
+
+
+def plan_write(statement: WriteStatement, session: Session, catalogs: Catalogs) -> PlannedWrite | PlannedStatement:
+    """Statements that write rows."""
+    match statement:
+        case sql.CreateTableAs():
+            return writes.plan_create_table_as(statement, session, catalogs)
+        case Insert():
+            return writes.plan_insert(statement, session, catalogs)
+        case Delete():
+            return row_changes.plan_delete(statement, session, catalogs)
+        case Update():
+            return row_changes.plan_update(statement, session, catalogs)
+        case Merge():
+            return merge.plan_merge(statement, session, catalogs)
+        case _:
+            assert_never(statement)

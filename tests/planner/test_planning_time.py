@@ -54,6 +54,26 @@ def test_time_does_not_double_with_each_level(kind: str) -> None:
     assert seconds(NESTED[kind]) < 20  # by levels it would be hours, and 500 joins took half a minute
 
 
+LONG = {
+    "operators": "SELECT 1" + "+1" * 400_000,
+    "concatenations": "SELECT 'a'" + "||'a'" * 200_000,
+    "names": "SELECT a" + ".a" * 400_000 + " FROM (VALUES 1) t(a)",
+    "subscripts": "SELECT a" + "[1]" * 300_000 + " FROM (VALUES 1) t(a)",
+    "parentheses": "SELECT " + nested(400_000, "(", "1", ")"),
+    "subqueries": "SELECT * FROM " + nested(50_000, "(SELECT * FROM ", "(VALUES 1)", ")"),
+    "signs": "SELECT " + "- " * 400_000 + "1",
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_a_text_of_a_megabyte_is_answered_soon(kind: str) -> None:
+    """It ended the planner process, or took minutes."""
+    start = process_time()
+    with pytest.raises(ProcessionError):
+        seconds(LONG[kind])
+    assert process_time() - start < 30
+
+
 def test_plans_that_are_too_deep_are_told() -> None:
     with pytest.raises(ProcessionError) as refused:
         seconds("SELECT x" + " + 1" * 4000 + " FROM (VALUES 1) t(x)")

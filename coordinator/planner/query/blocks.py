@@ -8,7 +8,7 @@ from dataclasses import replace
 from coordinator.analyzer import calls, expressions
 from coordinator.analyzer.builders import conjunction, conjuncts
 from coordinator.analyzer.context import Context, SortItem
-from coordinator.analyzer.scope import Scope, ScopeField
+from coordinator.analyzer.scope import MOST_PARTS, Scope, ScopeField
 from coordinator.planner.query.aggregation import Grouping, check_grouped, check_groupings, group, plan_grouping
 from coordinator.planner.query.builder import Builder, Ids, RelationPlan, free_variables
 from coordinator.planner.query.builder import replace as substitute
@@ -112,7 +112,7 @@ def _check_read(subquery: Subquery, ungrouped: set[Variable], context: Context) 
         return
     for column, name in columns(subquery.node):
         parts = [part.value.lower() for part in name]
-        for count in range(len(parts), 0, -1):
+        for count in range(min(len(parts), MOST_PARTS), 0, -1):
             found = context.scope.find(parts[count - 1], tuple(parts[: count - 1]))
             read = {f.variable for f in found} & ungrouped
             if given & read or correlated(subquery.plan.node, read):

@@ -1,4 +1,4 @@
-# ruff: noqa: ARG002 - the sinks of a context have one shape
+# ruff: noqa: ARG002 - the collectors of a context have one shape
 """Takes aggregates, windows and subqueries out of expressions and stands a variable in for each."""
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Subquery:
 
 @dataclass(slots=True)
 class Collector:
-    """The sinks of one query block; ``planner`` plans the subqueries.
+    """What stands in the expressions of one query block; ``planner`` plans the subqueries.
 
     ``block``: where Presto points for a window that may not be. ``definitions`` are those of the WINDOW clause.
     """

@@ -19,7 +19,7 @@ from shared.plan.expressions import Call, RowExpression
 
 
 class NoAggregates:
-    """The sinks of a clause where subqueries may stand and aggregates may not; Presto points at its whole ``tree``."""
+    """For a clause where subqueries may stand and aggregates may not; Presto points at its whole ``tree``."""
 
     def __init__(self, collector: Collector, clause: str, tree: Expression | None = None) -> None:
         self.collector, self.clause, self.tree = collector, clause, tree
@@ -33,7 +33,7 @@ class NoAggregates:
     def aggregate(
         self,
         node: FunctionCall,
-        call: Call,  # noqa: ARG002 - the sinks' shape
+        call: Call,  # noqa: ARG002 - the shape of a collector
         *,
         distinct: bool,  # noqa: ARG002
         condition: RowExpression | None,  # noqa: ARG002
