@@ -7,36 +7,21 @@ ConfigurationError that names file and line. docs/configuration.md is generated 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
 from coordinator.connectors.registry import CatalogConfig, read_catalogs
-from shared.properties import ConfigurationError, Property, read_properties
-from shared.units import parse_data_size, parse_duration
-
-Seconds = Annotated[float, BeforeValidator(lambda v: parse_duration(v) if isinstance(v, str) else v)]
-Bytes = Annotated[int, BeforeValidator(lambda v: parse_data_size(v) if isinstance(v, str) else v)]
-Names = Annotated[tuple[str, ...], BeforeValidator(lambda v: _split(v) if isinstance(v, str) else v)]
-
+from coordinator.security.settings import AuthenticationSettings, HttpsSettings, InternalCommunicationSettings
+from coordinator.settings_model import Bytes, Names, Seconds, Settings, find_file, read_settings, read_together
+from shared.properties import ConfigurationError
+from shared.units import parse_duration
 
 _TARGET = r"[A-Za-z0-9._-]*"
 
 
-def _split(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-S = TypeVar("S", bound=_Settings)
-
-
-class NodeSettings(_Settings):
+class NodeSettings(Settings):
     """etc/node.properties"""
 
     environment: str = Field(
@@ -53,7 +38,7 @@ class NodeSettings(_Settings):
     )
 
 
-class CoordinatorSettings(_Settings):
+class CoordinatorSettings(Settings):
     """etc/config.properties"""
 
     http_host: str = Field("127.0.0.1", alias="http-server.http.host", description="Address to listen on.")
@@ -261,7 +246,7 @@ class CoordinatorSettings(_Settings):
     spark_jars: Names = Field((), alias="spark.jars", description="Paths of further jars.")
 
 
-class LogSettings(_Settings):
+class LogSettings(Settings):
     """etc/log.properties"""
 
     level: Literal["DEBUG", "INFO", "WARN", "ERROR"] = Field(
@@ -272,7 +257,7 @@ class LogSettings(_Settings):
     )
 
 
-class ResourceGroupSettings(_Settings):
+class ResourceGroupSettings(Settings):
     """etc/resource-groups.properties"""
 
     configuration_manager: Literal["file"] = Field(
@@ -293,7 +278,7 @@ class ResourceGroupSettings(_Settings):
     )
 
 
-class CoordinatorConfig(_Settings):
+class CoordinatorConfig(Settings):
     """Everything that a coordinator starts from."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -301,6 +286,9 @@ class CoordinatorConfig(_Settings):
     etc: Path
     node: NodeSettings
     coordinator: CoordinatorSettings
+    https: HttpsSettings = HttpsSettings.model_validate({})
+    authentication: AuthenticationSettings = AuthenticationSettings.model_validate({})
+    internal: InternalCommunicationSettings = InternalCommunicationSettings.model_validate({})
     log: LogSettings
     catalogs: tuple[CatalogConfig, ...]
     resource_groups: ResourceGroupSettings | None = None
@@ -312,11 +300,20 @@ def read_config(etc: Path) -> CoordinatorConfig:
         raise ConfigurationError(f"{etc}: no such configuration directory")
     if not (etc / "config.properties").is_file():
         raise ConfigurationError(f"{etc / 'config.properties'}: no such file")
+    coordinator, https, authentication, internal = read_together(
+        (CoordinatorSettings, HttpsSettings, AuthenticationSettings, InternalCommunicationSettings),
+        etc / "config.properties",
+    )
+    if "CERTIFICATE" in authentication.types and https.truststore_path is None:
+        raise ConfigurationError("http-server.authentication.type=CERTIFICATE needs http-server.https.truststore.path")
     return CoordinatorConfig(
         etc=etc,
-        node=_read(NodeSettings, etc / "node.properties"),
-        coordinator=_read(CoordinatorSettings, etc / "config.properties"),
-        log=_read(LogSettings, etc / "log.properties"),
+        node=read_settings(NodeSettings, etc / "node.properties"),
+        coordinator=coordinator,
+        https=https,
+        authentication=authentication,
+        internal=internal,
+        log=read_settings(LogSettings, etc / "log.properties"),
         catalogs=read_catalogs(etc / "catalog"),
         resource_groups=_resource_groups(etc),
     )
@@ -326,29 +323,5 @@ def _resource_groups(etc: Path) -> ResourceGroupSettings | None:
     file = etc / "resource-groups.properties"
     if not file.is_file():
         return None
-    settings = _read(ResourceGroupSettings, file)
-    found = [path for above in (etc.parent, etc) if (path := above / settings.config_file).is_file()]
-    if not found:
-        raise ConfigurationError(f"{file}: no such file: {settings.config_file}")
-    return settings.model_copy(update={"config_file": found[0].absolute()})
-
-
-def _read(model: type[S], file: Path) -> S:
-    return parse_settings(model, read_properties(file) if file.is_file() else {})
-
-
-def parse_settings(model: type[S], properties: Mapping[str, Property]) -> S:
-    """Typed settings of ``properties``; raises ConfigurationError at the entry that is wrong."""
-    known = {field.alias for field in model.model_fields.values()}
-    for entry in properties.values():
-        if entry.name not in known:
-            raise entry.error(f"unknown property '{entry.name}'")
-    try:
-        return model.model_validate({entry.name: entry.value for entry in properties.values()})
-    except ValidationError as error:
-        problem = error.errors()[0]
-        if problem["type"] == "missing":
-            file = next((entry.file for entry in properties.values()), None)
-            raise ConfigurationError(f"{file or model.__doc__}: property '{problem['loc'][0]}' is missing") from error
-        entry = properties[str(problem["loc"][0])]
-        raise entry.error(f"invalid value '{entry.value}' for '{entry.name}': {problem['msg']}") from error
+    settings = read_settings(ResourceGroupSettings, file)
+    return settings.model_copy(update={"config_file": find_file(etc, settings.config_file, file)})

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from coordinator.app import Overrides, check_exposure, check_writable, serve
+from coordinator.app import Overrides, check_writable, serve
 from coordinator.cli.sidecar_child import SidecarChild, SidecarStartError
 from coordinator.config import read_config
 from coordinator.security.private_files import keep_files_private
+from coordinator.server.exposure import check_exposure
 from shared.properties import ConfigurationError
 
 
@@ -40,14 +41,20 @@ def _check(etc: Path, overrides: Overrides) -> Path:
     """The data directory of a configuration that can start; raises ConfigurationError before any child is made."""
     config = read_config(etc)
     settings = config.coordinator
-    check_exposure(settings)
-    port = settings.http_port if overrides.http_port is None else overrides.http_port
-    try:
-        socket.create_server((settings.http_host, port)).close()
-    except OSError as error:
-        reason = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror
-        raise ConfigurationError(f"cannot listen on {settings.http_host}:{port}: {reason}") from error
+    check_exposure(settings, config.https, config.authentication)
+    if config.https.http_enabled:
+        _check_port(settings.http_host, settings.http_port if overrides.http_port is None else overrides.http_port)
+    if config.https.enabled:
+        _check_port(settings.http_host, config.https.port)
     data_dir = overrides.data_dir or config.node.data_dir
     check_writable(data_dir)
     keep_files_private(data_dir)
     return data_dir
+
+
+def _check_port(host: str, port: int) -> None:
+    try:
+        socket.create_server((host, port)).close()
+    except OSError as error:
+        reason = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror
+        raise ConfigurationError(f"cannot listen on {host}:{port}: {reason}") from error

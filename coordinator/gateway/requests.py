@@ -12,6 +12,7 @@ from coordinator.dispatch.failures import text_too_large
 from coordinator.gateway.rate_limit import RateLimit, TooManyRequestsError
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.gateway.validator import StatementValidator, StatementVerdict
+from coordinator.server.authentication import authenticated_identity
 from coordinator.server.problems import ProblemError
 from coordinator.server.session import session_of
 from shared.spi.session import Session
@@ -30,6 +31,7 @@ def session_from_headers(
         datetime.now(UTC),
         principal_header=principal_header,
         process_forwarded=process_forwarded,
+        identity=authenticated_identity(request),
     )
 
 

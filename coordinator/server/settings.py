@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from coordinator.security.access_control.built_in import AllowAll
+from coordinator.security.authentication.authentication import Authentication
+from shared.spi.access_control import SystemAccessControl
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +18,8 @@ class ServerSettings:
     ``shutdown_grace_period`` (shutdown.grace-period): load balancers notice within it that the node is leaving.
     ``principal_header`` (http-server.authentication.principal-header): in which a trusted proxy names whom it let in.
     ``process_forwarded`` (http-server.process-forwarded): whether ``X-Forwarded-*`` is believed. ``allowed_hosts``
-    (http-server.allowed-hosts): names under which this server may be asked; None for all.
+    (http-server.allowed-hosts): names under which this server may be asked; None for all. ``authentication``: who is
+    let in, None when nobody has to say who they are; ``access_control``: what they may do to queries and to the node.
     """
 
     compression_enabled: bool = True
@@ -28,6 +33,8 @@ class ServerSettings:
     principal_header: str | None = None
     process_forwarded: bool = False
     allowed_hosts: tuple[str, ...] | None = None
+    authentication: Authentication | None = None
+    access_control: SystemAccessControl = field(default_factory=AllowAll)
 
 
 @dataclass(frozen=True, slots=True)

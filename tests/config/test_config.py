@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.config import CoordinatorSettings, parse_settings, read_config
+from coordinator.config import CoordinatorSettings, read_config
+from coordinator.settings_model import parse_settings
 from shared.properties import ConfigurationError, read_properties
 
 
