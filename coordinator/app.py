@@ -33,7 +33,6 @@ from coordinator.connectors.system.runtime import NodeState
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.runtime_state import DispatcherState
 from coordinator.engine.executor import Executor
-from coordinator.engine.jobs import JobLog
 from coordinator.engine.local import LocalEngine
 from coordinator.engine.native import NativeExplainer
 from coordinator.engine.spark.engine import SparkEngine
@@ -53,7 +52,9 @@ from coordinator.room_settings import (
     session_defaults,
     spark_settings,
 )
+from coordinator.security.access_control.jobs import GuardedJobLog
 from coordinator.security.access_control.load import load_access_control
+from coordinator.security.access_control.statements import AuthorizedPlanner, admitted, may_view
 from coordinator.security.authentication.load import load_authentication
 from coordinator.security.private_files import keep_files_private
 from coordinator.security.redaction import Redactor, secrets_of
@@ -134,6 +135,8 @@ def create_app(
     checkers = PlanCheckers(load_plan_checkers(config.etc / "plan-checker-providers", defaults))
     properties = session_defaults(settings)
     factory = PlannerFactory(config.catalogs, config.etc / "plan-checker-providers", defaults, properties)
+    control = load_access_control(config.etc, authenticated=bool(config.authentication.types))
+    admit = partial(admitted, control, catalogs=catalogs.names())
     pool = ValidationPool(
         factory,
         size=settings.validation_pool_size,
@@ -142,23 +145,23 @@ def create_app(
     )
     spark = SparkEngine(spark_settings(config, catalogs.spark_drivers()), catalogs.spark_conf())
     explainer = NativeExplainer(native_converter(checkers.providers, settings.sidecar_url))
-    jobs = JobLog(config.node.data_dir / "jobs.db")
+    redact = Redactor(_secrets(config))
+    jobs = GuardedJobLog(config.node.data_dir / "jobs.db", control, redact)
     executor = Executor(catalogs, LocalEngine(), spark, explainer, jobs)
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = Dispatcher(
-        KeptPlans(pool),
+        AuthorizedPlanner(KeptPlans(pool), control),
         checkers,
         executor,
         groups,
         dispatch_settings(config),
         freshness=MetadataVersions(catalogs),
-        redact=Redactor(_secrets(config)),
+        redact=redact,
     )
     info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
     where = address or f"http://{settings.http_host}:{settings.http_port}"
-    catalogs.runtime = DispatcherState(dispatcher, partial(_node, info, where, dispatcher))
-    access_control = load_access_control(config.etc, authenticated=bool(config.authentication.types))
+    catalogs.runtime = DispatcherState(dispatcher, partial(_node, info, where, dispatcher), partial(may_view, control))
     app = create_server(
         dispatcher,
         ServerSettings(
@@ -167,10 +170,9 @@ def create_app(
             principal_header=settings.principal_header,
             process_forwarded=settings.process_forwarded,
             allowed_hosts=_allowed_hosts(settings),
-            authentication=load_authentication(
-                config.etc, config.authentication, settings.principal_header, access_control
-            ),
-            access_control=access_control,
+            authentication=load_authentication(config.etc, config.authentication, settings.principal_header, control),
+            access_control=control,
+            admit=admit,
         ),
         info,
         parse_statement=parse_statement,
@@ -184,12 +186,13 @@ def create_app(
     )
     app.include_router(
         create_precheck_router(
-            StatementValidator(pool, checkers, groups, lambda: dispatcher.refusal),
+            StatementValidator(AuthorizedPlanner(pool, control), checkers, groups, lambda: dispatcher.refusal),
             gateway_settings(config),
             partial(
                 session_from_headers,
                 principal_header=settings.principal_header,
                 process_forwarded=settings.process_forwarded,
+                admit=admit,
             ),
         )
     )
@@ -276,7 +279,7 @@ async def _running(
     spark: SparkEngine,
     explainer: NativeExplainer,
     following: Callable[[], AbstractAsyncContextManager[None]],
-    jobs: JobLog,
+    jobs: GuardedJobLog,
 ) -> AsyncIterator[None]:
     """Everything with a life cycle, started in order and stopped in reverse."""
     async with AsyncExitStack() as stack:

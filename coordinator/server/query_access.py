@@ -11,8 +11,7 @@ from coordinator.dispatch.query import Query
 from coordinator.server.authentication import authenticated_identity, identity_of
 from coordinator.server.problems import ProblemError
 from shared.errors import ProcessionError
-from shared.spi.access_control import Identity, SystemAccessControl
-from shared.spi.session import Session
+from shared.spi.access_control import Identity, SystemAccessControl, identity_of_session
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,30 +37,12 @@ class QueryAccess:
         identity = identity_of(request)
         return [query for query in queries if self._is_visible(identity, query)]
 
-    def refusal(self, session: Session) -> ProcessionError | None:
-        """Why a statement with this session is not taken."""
-        identity = identity_of_session(session)
-        try:
-            self.control.check_can_execute_query(identity)
-            for name in session.properties:
-                self.control.check_can_set_system_session_property(identity, name)
-            for catalog, properties in session.catalog_properties.items():
-                for name in properties:
-                    self.control.check_can_set_catalog_session_property(identity, catalog, name)
-        except ProcessionError as error:
-            return error
-        return None
-
     def _is_visible(self, identity: Identity, query: Query) -> bool:
         try:
             self.control.check_can_view_query_owned_by(identity, owner_of(query))
         except ProcessionError:
             return False
         return True
-
-
-def identity_of_session(session: Session) -> Identity:
-    return Identity(session.user, session.principal, session.groups)
 
 
 def owner_of(query: Query) -> Identity:

@@ -17,11 +17,12 @@ from coordinator.dispatch.dispatcher import Dispatcher, Submission
 from coordinator.dispatch.query import Query as StatementQuery
 from coordinator.server.authentication import authenticated_identity
 from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
-from coordinator.server.query_access import QueryAccess, is_stranger
+from coordinator.server.query_access import is_stranger
 from coordinator.server.results import Answer, results_response
 from coordinator.server.session import ParseStatement, RequestHeaders, is_placeholder, session_of, unknown_time_zone
 from coordinator.server.settings import ServerSettings
 from coordinator.server.uris import uris_of
+from shared.errors import ProcessionError
 from shared.protocol.headers import USER
 from shared.units import parse_data_size, parse_duration
 
@@ -193,7 +194,11 @@ class StatementRoutes:
             process_forwarded=self.settings.process_forwarded,
             identity=authenticated_identity(request),
         )
-        error = QueryAccess(self.settings.access_control).refusal(session) or unknown_time_zone(session.time_zone)
+        error = unknown_time_zone(session.time_zone)
+        try:
+            session = self.settings.admit(session)
+        except ProcessionError as refusal:
+            error = refusal
         return Submission(
             text=text,
             session=session,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from shared.errors import ErrorCode, ProcessionError
+from shared.spi.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,11 @@ class Identity:
     user: str
     principal: str | None = None
     groups: tuple[str, ...] = ()
+
+
+def identity_of_session(session: Session) -> Identity:
+    """Whom statements of the session are from."""
+    return Identity(session.user, session.principal, session.groups)
 
 
 class AccessDeniedError(ProcessionError):

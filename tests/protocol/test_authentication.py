@@ -8,6 +8,7 @@ from base64 import b64encode
 import pytest
 
 from coordinator.security.access_control.built_in import AllowAll, OwnQueries
+from coordinator.security.access_control.statements import admitted
 from coordinator.security.authentication.authentication import Authentication
 from coordinator.security.authentication.authenticator import Authenticated, AuthenticationError, Credentials
 from coordinator.server.settings import ServerSettings
@@ -172,7 +173,9 @@ class Strict(AllowAll):
 
 def test_what_a_statement_may_not_do_is_its_failure(start_server):
     """Rules count without authentication, too, for whom the client says it is."""
-    with start_server(server_settings=ServerSettings(access_control=Strict())) as server:
+    with start_server(
+        server_settings=ServerSettings(access_control=Strict(), admit=lambda s: admitted(Strict(), s, ("c",)))
+    ) as server:
         for headers, problem in (
             ({"X-Presto-User": "mallory"}, "Cannot execute query"),
             ({"X-Presto-User": "bob", "X-Presto-Session": "b=1,a=1"}, "Cannot set system session property a"),

@@ -7,148 +7,29 @@ import ssl
 import time
 import warnings
 from base64 import b64encode
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import bcrypt
 import httpx
 import jwt
 import prestodb
 import pyhive.presto
 import pytest
 import trino
-from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.certificates import Authority, authority, pem
-from tests.e2e.service import Service, start_service, write_etc
-
-pytestmark = pytest.mark.slow
-
-PASSWORD = "correct horse"
-CONFIG = """
-http-server.https.enabled=true
-http-server.https.port=0
-http-server.https.keystore.path=server.pem
-http-server.https.truststore.path=ca.pem
-http-server.https.ssl-context.refresh-time=100ms
-http-server.authentication.type=CERTIFICATE,PASSWORD,JWT
-http-server.authentication.certificate.user-mapping.pattern=CN=([^,]+),OU=lake
-http-server.authentication.jwt.key-file=etc/jwt.pem
-http-server.authentication.jwt.required-issuer=https://id.example
-http-server.authentication.jwt.required-audience=lake
-http-server.authentication.jwt.principal-field=email
-http-server.authentication.jwt.user-mapping.file=mapping.json
-"""
-MAPPING = '{"rules": [{"pattern": "root@.*", "allow": false}, {"pattern": "(.*)@example.com", "case": "lower"}]}'
-RULES = '{"impersonation": [{"original_user": "gateway", "new_user": "(alice|bob)"}]}'
-
-
-@dataclass
-class Secured:
-    """A service with its second address, and what clients of it need."""
-
-    service: Service
-    plain: str
-    port: int
-    authority: Authority
-    home: Path
-    key: ec.EllipticCurvePrivateKey
-
-    @property
-    def url(self) -> str:
-        return f"https://127.0.0.1:{self.port}"
-
-    def token(self, key: Any = None, algorithm: str = "ES256", **claims: Any) -> str:
-        good = {"email": "Carol@example.com", "iss": "https://id.example", "aud": "lake", "exp": time.time() + 60}
-        return jwt.encode({k: v for k, v in (good | claims).items() if v is not None}, key or pem(self.key), algorithm)
-
-    def get(self, path: str, *, cert: Path | None = None, **options: Any) -> httpx.Response:
-        context = ssl.create_default_context(cafile=str(self.authority.file))
-        if cert is not None:
-            context.load_cert_chain(cert)
-        with httpx.Client(verify=context, timeout=60) as client:
-            return client.request(options.pop("method", "GET"), self.url + path, **options)
-
-
-@pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    home = tmp_path_factory.mktemp("secured")
-    etc = write_etc(home / "etc", spark=False)
-    signer = authority(etc / "ca.pem")
-    signer.sign(etc / "server.pem", "first")
-    key = ec.generate_private_key(ec.SECP256R1())
-    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    (etc / "jwt.pem").write_bytes(public)
-    with (etc / "config.properties").open("a") as config:
-        config.write(CONFIG)
-    (etc / "mapping.json").write_text(MAPPING)
-    (etc / "rules.json").write_text(RULES)
-    (etc / "access-control.properties").write_text("access-control.name=file\nsecurity.config-file=rules.json\n")
-    (etc / "password-authenticator.properties").write_text(
-        "password-authenticator.name=file\nfile.password-file=passwords\nfile.refresh-period=100ms\n"
-    )
-    write_passwords(etc / "passwords", alice=PASSWORD, bob=PASSWORD, gateway=PASSWORD)
-    service = start_service(etc, home / "data", home / "log")
-    assert service.process.stdout is not None
-    second = service.process.stdout.readline().split()[-1]
-    yield Secured(service, service.url, int(second.rpartition(":")[2]), signer, home, key)
-    assert service.stop() == 0, (home / "log").read_text()
-    assert PASSWORD not in (home / "log").read_text()
-
-
-@pytest.fixture(autouse=True)
-def trusted(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For the clients that cannot be told whom to trust."""
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(secured.authority.file))
-
-
-def write_passwords(file: Path, **passwords: str) -> None:
-    hashed = {user: bcrypt.hashpw(word.encode(), bcrypt.gensalt(8, b"2a")) for user, word in passwords.items()}
-    lines = [f"{user}:$2y${text.decode().removeprefix('$2a$')}\n" for user, text in hashed.items()]
-    file.write_text("".join(lines))
-
-
-def until(condition: Callable[[], bool]) -> None:
-    limit = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < limit, "condition never held"
-        time.sleep(0.1)
-
-
-def basic(user: str, password: str) -> dict[str, str]:
-    return {"Authorization": "Basic " + b64encode(f"{user}:{password}".encode()).decode()}
-
-
-def who(cursor: Any) -> str:
-    cursor.execute("SELECT current_user")
-    [[user]] = cursor.fetchall()
-    return str(user)
-
-
-def trino_cursor(secured: Secured, user: str | None, auth: Any) -> Any:
-    return trino.dbapi.connect(
-        host="127.0.0.1",
-        port=secured.port,
-        user=user,
-        http_scheme="https",
-        auth=auth,
-        verify=str(secured.authority.file),
-        max_attempts=1,
-    ).cursor()
-
-
-def presto_cursor(secured: Secured, user: str, password: str) -> Any:
-    connection = prestodb.dbapi.connect(
-        host="127.0.0.1",
-        port=secured.port,
-        user=user,
-        http_scheme="https",
-        auth=prestodb.auth.BasicAuthentication(user, password),
-    )
-    return connection.cursor()
+from tests.certificates import authority, pem
+from tests.security.authentication.secured import (
+    PASSWORD,
+    Secured,
+    basic,
+    http_session,
+    presto_cursor,
+    trino_cursor,
+    until,
+    who,
+    write_passwords,
+)
 
 
 def test_clients_with_the_right_password(secured: Secured) -> None:
@@ -160,7 +41,7 @@ def test_clients_with_the_right_password(secured: Secured) -> None:
         username="alice",
         password=PASSWORD,
         protocol="https",
-        requests_kwargs={"verify": str(secured.authority.file)},
+        requests_session=http_session(secured),
     )
     assert who(connection.cursor()) == "alice"
 
