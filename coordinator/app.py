@@ -81,6 +81,7 @@ class Overrides:
     http_port: int | None = None
     sidecar_url: str | None = None
     data_dir: Path | None = None
+    sidecar_secret: str | None = None
 
 
 def serve(etc: Path, overrides: Overrides = Overrides(), ready: Callable[[str], None] = print) -> int:
@@ -144,7 +145,7 @@ def create_app(
         timeout_seconds=settings.planning_timeout,
     )
     spark = SparkEngine(spark_settings(config, catalogs.spark_drivers()), catalogs.spark_conf())
-    explainer = NativeExplainer(native_converter(checkers.providers, settings.sidecar_url))
+    explainer = NativeExplainer(native_converter(checkers.providers, defaults.get("native", {})))
     redact = Redactor(_secrets(config))
     jobs = GuardedJobLog(config.node.data_dir / "jobs.db", control, redact)
     executor = Executor(catalogs, LocalEngine(), spark, explainer, jobs)
@@ -211,7 +212,7 @@ def _spark_state(spark: SparkEngine) -> dict[str, object]:
 
 def _secrets(config: CoordinatorConfig) -> frozenset[str]:
     entries = [entry for catalog in config.catalogs for entry in catalog.properties.values()]
-    own = (config.internal.shared_secret, config.https.keystore_key)
+    own = (config.internal.shared_secret, config.sidecar_secret, config.https.keystore_key)
     named = [("secret", secret) for secret in own if secret is not None]
     return secrets_of([*((entry.name, entry.value) for entry in entries), *named])
 
@@ -322,6 +323,7 @@ def _overridden(config: CoordinatorConfig, overrides: Overrides) -> CoordinatorC
     return config.model_copy(
         update={
             "coordinator": config.coordinator.model_copy(update=coordinator),
+            "sidecar_secret": overrides.sidecar_secret,
             "node": config.node.model_copy(update={"data_dir": data_dir}),
             "catalogs": tuple(replace(catalog, data_dir=data_dir) for catalog in config.catalogs),
         }

@@ -292,6 +292,8 @@ class CoordinatorConfig(Settings):
     log: LogSettings
     catalogs: tuple[CatalogConfig, ...]
     resource_groups: ResourceGroupSettings | None = None
+    sidecar_secret: str | None = None
+    """Made by `procession up`, for the sidecar at ``sidecar_url`` alone."""
 
 
 def read_config(etc: Path) -> CoordinatorConfig:

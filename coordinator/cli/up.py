@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_urlsafe
 
 from coordinator.app import Overrides, check_writable, serve
 from coordinator.cli.sidecar_child import SidecarChild, SidecarStartError
@@ -22,23 +23,27 @@ def up(etc: Path, overrides: Overrides, ready: Callable[[str], None] = print) ->
     if overrides.sidecar_url is not None:
         return serve(etc, overrides, ready)
     try:
-        data_dir = _check(etc, overrides)
+        data_dir, configured = _check(etc, overrides)
     except ConfigurationError as error:
         sys.stderr.write(f"procession: {error}\n")
         return 2
     try:
-        sidecar = SidecarChild(data_dir.absolute() / "logs" / "sidecar.log")
+        secret = configured or token_urlsafe(32)
+        sidecar = SidecarChild(data_dir.absolute() / "logs" / "sidecar.log", secret)
     except (SidecarStartError, OSError) as error:
         sys.stderr.write(f"procession: {error}\n".replace("\n", " ").rstrip() + "\n")
         return 2
     try:
-        return serve(etc, replace(overrides, sidecar_url=sidecar.url), ready)
+        return serve(etc, replace(overrides, sidecar_url=sidecar.url, sidecar_secret=secret), ready)
     finally:
         sidecar.stop()
 
 
-def _check(etc: Path, overrides: Overrides) -> Path:
-    """The data directory of a configuration that can start; raises ConfigurationError before any child is made."""
+def _check(etc: Path, overrides: Overrides) -> tuple[Path, str | None]:
+    """Data directory and shared secret of a configuration that can start.
+
+    Raises ConfigurationError, before any child is made.
+    """
     config = read_config(etc)
     settings = config.coordinator
     check_exposure(settings, config.https, config.authentication)
@@ -49,7 +54,7 @@ def _check(etc: Path, overrides: Overrides) -> Path:
     data_dir = overrides.data_dir or config.node.data_dir
     check_writable(data_dir)
     keep_files_private(data_dir)
-    return data_dir
+    return data_dir, config.internal.shared_secret
 
 
 def _check_port(host: str, port: int) -> None:
