@@ -242,7 +242,12 @@ def _groups(config: CoordinatorConfig, file: SpecificationFile | None) -> Manage
     if file is not None:
         return file.read()
     settings = config.coordinator
-    return global_group(settings.max_concurrent_queries, settings.max_queued_queries)
+    return global_group(
+        settings.max_concurrent_queries,
+        settings.max_queued_queries,
+        running_of_user=settings.max_concurrent_of_user,
+        queued_of_user=settings.max_queued_of_user,
+    )
 
 
 def _follow(file: SpecificationFile | None, groups: ResourceGroups) -> AbstractAsyncContextManager[None]:

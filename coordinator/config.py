@@ -130,6 +130,18 @@ class CoordinatorSettings(Settings):
         ge=0,
         description="Statements that may wait; one more fails with QUERY_QUEUE_FULL.",
     )
+    max_concurrent_of_user: int | None = Field(
+        None,
+        alias="query.max-concurrent-queries-per-user",
+        ge=1,
+        description="Of these, by one user; unset sets no limit.",
+    )
+    max_queued_of_user: int | None = Field(
+        None,
+        alias="query.max-queued-queries-per-user",
+        ge=0,
+        description="Waiting statements of one user; unset sets no limit. Users then take turns.",
+    )
     nested_data_serialization: bool = Field(
         False,
         alias="nested-data-serialization-enabled",
@@ -268,7 +280,7 @@ class ResourceGroupSettings(Settings):
     config_file: Path = Field(
         alias="resource-groups.config-file",
         description="The JSON file (docs/resource-groups.md); a relative path starts above the `etc` directory, "
-        "or in it. With it, query.max-concurrent-queries and query.max-queued-queries have no effect.",
+        "or in it. With it, query.max-concurrent-queries, query.max-queued-queries and those per user have no effect.",
     )
     refresh_interval: Seconds = Field(
         1.0,
