@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import structlog
 from fastapi import Request
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from coordinator.security.authentication.authentication import Authentication, RequestRefusedError
+from coordinator.security.authentication.authentication import UNAUTHORIZED, Authentication, RequestRefusedError
 from coordinator.security.authentication.authenticator import Credentials
 from coordinator.server.problems import text_response
 from coordinator.server.session import RequestHeaders
 from shared.protocol.headers import USER
 from shared.spi.access_control import Identity
 
+_log = structlog.get_logger(__name__)
 _READING = frozenset({"GET", "HEAD"})
 _OPEN = frozenset({"/v1/info", "/v1/info/state", "/v1/info/coordinator", "/v1/info/stats", "/v1/status"})
 
@@ -38,6 +40,9 @@ class AuthenticationGuard:
                 _credentials(scope, headers), _named_user(headers), secure=self._is_secure(scope, headers)
             )
         except RequestRefusedError as error:
+            if error.text != UNAUTHORIZED:  # who brings nothing is being asked, and has not failed
+                client = scope.get("client")
+                _log.info("request refused", address=client and client[0], path=scope["path"], reason=error.text)
             response = text_response(error.status, error.text)
             # Clients read one challenge from each line.
             response.raw_headers.extend((b"www-authenticate", each.encode("latin-1")) for each in error.challenges)

@@ -6,7 +6,7 @@ The POST only registers the statement; its first poll starts it, so that a clien
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from secrets import compare_digest
 from typing import Annotated
 
@@ -133,7 +133,11 @@ class StatementRoutes:
         waiting = query.placeholder and not self.dispatcher.delivery(query).begun
         if query.error is None and not waiting:
             raise ProblemError(409, "Query has not failed and cannot be retried")
-        return await self._submitted(request, self.dispatcher.retry(query))
+        try:
+            session = self.settings.admit(replace(query.session, accessible_catalogs=None))
+        except ProcessionError as error:
+            raise ProblemError(403, error.message) from error
+        return await self._submitted(request, self.dispatcher.retry(query, session))
 
     def _may_retry(self, request: Request, query: StatementQuery, slug: str) -> bool:
         if is_stranger(request, query):
@@ -142,7 +146,9 @@ class StatementRoutes:
             return compare_digest(query.slug.encode(), slug.encode())
         identity = authenticated_identity(request)
         if identity is not None:
-            return identity.user == query.session.user
+            # A header of our own: a page of a stranger cannot make a browser send it, only the password beside it.
+            named = RequestHeaders(request.headers).text(USER) is not None
+            return named and identity.user == query.session.user
         trusted = self.settings.principal_header
         principal = None if trusted is None else request.headers.get(trusted, "").strip() or None
         user = RequestHeaders(request.headers).text(USER)

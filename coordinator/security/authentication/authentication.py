@@ -14,6 +14,8 @@ from coordinator.security.authentication.groups import GroupsOf, no_groups
 from shared.errors import ProcessionError
 from shared.spi.access_control import Identity, SystemAccessControl
 
+UNAUTHORIZED = "Unauthorized"
+
 
 class RequestRefusedError(Exception):
     """Ends a request with ``status`` and ``text``; each challenge is a ``WWW-Authenticate`` of its own."""
@@ -79,5 +81,5 @@ class Authentication:
                 if error.challenge is not None:
                     challenges.append(error.challenge)
         # Clients show the text, on one line.
-        text = " | ".join(dict.fromkeys(messages)) or "Unauthorized"
+        text = " | ".join(dict.fromkeys(messages)) or UNAUTHORIZED
         raise RequestRefusedError(401, text, tuple(dict.fromkeys(challenges)))

@@ -61,6 +61,8 @@ class VerificationKeys(Protocol):
 
 def verification_keys(text: str, find: Callable[[Path], Path]) -> VerificationKeys:
     """Of ``http-server.authentication.jwt.key-file``; ``find`` resolves relative paths. Raises ConfigurationError."""
+    if text.startswith("http://"):
+        _log.warning("keys of tokens come over plain HTTP: who is on the way can choose them", url=text)
     if text.startswith(("https://", "http://")):
         return JwksAddress(text)
     if _KEY_ID.search(text) is not None:

@@ -11,11 +11,9 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-import bcrypt
-
 from coordinator.security.authentication.authenticator import Authenticated, AuthenticationError, Credentials
 from coordinator.security.authentication.guess_limit import GuessLimit
-from coordinator.security.authentication.password_file import BcryptHash, PasswordHash
+from coordinator.security.authentication.password_file import PasswordHash
 from coordinator.security.authentication.user_mapping import UserMapping
 from coordinator.security.refreshed_file import RefreshedFile
 
@@ -38,6 +36,10 @@ class PasswordFile:
 
     def hash_of(self, user: str) -> PasswordHash | None:
         return self._users.get().get(user)
+
+    def any_hash(self) -> PasswordHash | None:
+        """Somebody's, which takes as long to look at as that of others."""
+        return next(iter(self._users.get().values()), None)
 
     def remembers(self, user: str, password: str) -> bool:
         """Whether this password was right, under the hash that the file still has."""
@@ -62,8 +64,6 @@ class PasswordAuthenticator:
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="passwords")
         self._looking: dict[tuple[str, str, str | None], asyncio.Future[bool]] = {}
         self._of_user, self._of_address = GuessLimit(_FREE_OF_USER), GuessLimit(_FREE_OF_ADDRESS)
-        # Looked at for users that are not there, so that they take as long as those that are.
-        self._nobody = BcryptHash(bcrypt.hashpw(secrets.token_bytes(16), bcrypt.gensalt(10)))
 
     async def authenticate(self, credentials: Credentials) -> Authenticated:
         """Raises AuthenticationError, with Presto's texts."""
@@ -116,6 +116,8 @@ class PasswordAuthenticator:
             if hashed.matches(password):
                 file.remember(user, password, hashed)
                 return True
-        if not found:
-            self._nobody.matches(password)
+        # A user who is not there takes as long as one who is.
+        somebody = next((hashed for file in self._files if (hashed := file.any_hash()) is not None), None)
+        if not found and somebody is not None:
+            somebody.matches(password)
         return False
