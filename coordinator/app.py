@@ -171,7 +171,9 @@ def create_app(
             principal_header=settings.principal_header,
             process_forwarded=settings.process_forwarded,
             allowed_hosts=_allowed_hosts(settings),
-            authentication=load_authentication(config.etc, config.authentication, settings.principal_header, control),
+            authentication=load_authentication(
+                config.etc, config.authentication, config.oauth2, settings.principal_header, control
+            ),
             access_control=control,
             admit=admit,
         ),
@@ -212,7 +214,13 @@ def _spark_state(spark: SparkEngine) -> dict[str, object]:
 
 def _secrets(config: CoordinatorConfig) -> frozenset[str]:
     entries = [entry for catalog in config.catalogs for entry in catalog.properties.values()]
-    own = (config.internal.shared_secret, config.sidecar_secret, config.https.keystore_key)
+    own = (
+        config.internal.shared_secret,
+        config.sidecar_secret,
+        config.https.keystore_key,
+        config.oauth2.client_secret,
+        config.oauth2.state_key,
+    )
     named = [("secret", secret) for secret in own if secret is not None]
     return secrets_of([*((entry.name, entry.value) for entry in entries), *named])
 

@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from coordinator.connectors.registry import CatalogConfig, read_catalogs
+from coordinator.security.authentication.oauth2.settings import OAuth2Settings
 from coordinator.security.settings import AuthenticationSettings, HttpsSettings, InternalCommunicationSettings
 from coordinator.settings_model import Bytes, Names, Seconds, Settings, find_file, read_settings, read_together
 from shared.properties import ConfigurationError
@@ -300,6 +301,7 @@ class CoordinatorConfig(Settings):
     coordinator: CoordinatorSettings
     https: HttpsSettings = HttpsSettings.model_validate({})
     authentication: AuthenticationSettings = AuthenticationSettings.model_validate({})
+    oauth2: OAuth2Settings = OAuth2Settings.model_validate({})
     internal: InternalCommunicationSettings = InternalCommunicationSettings.model_validate({})
     log: LogSettings
     catalogs: tuple[CatalogConfig, ...]
@@ -314,8 +316,8 @@ def read_config(etc: Path) -> CoordinatorConfig:
         raise ConfigurationError(f"{etc}: no such configuration directory")
     if not (etc / "config.properties").is_file():
         raise ConfigurationError(f"{etc / 'config.properties'}: no such file")
-    coordinator, https, authentication, internal = read_together(
-        (CoordinatorSettings, HttpsSettings, AuthenticationSettings, InternalCommunicationSettings),
+    coordinator, https, authentication, oauth2, internal = read_together(
+        (CoordinatorSettings, HttpsSettings, AuthenticationSettings, OAuth2Settings, InternalCommunicationSettings),
         etc / "config.properties",
     )
     if "CERTIFICATE" in authentication.types and https.truststore_path is None:
@@ -326,6 +328,7 @@ def read_config(etc: Path) -> CoordinatorConfig:
         coordinator=coordinator,
         https=https,
         authentication=authentication,
+        oauth2=oauth2,
         internal=internal,
         log=read_settings(LogSettings, etc / "log.properties"),
         catalogs=read_catalogs(etc / "catalog"),

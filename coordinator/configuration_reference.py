@@ -7,6 +7,7 @@ from itertools import groupby
 from coordinator.config import CoordinatorSettings, LogSettings, NodeSettings, ResourceGroupSettings
 from coordinator.security.access_control.settings import AccessControlSettings
 from coordinator.security.authentication.file_settings import GroupProviderSettings, PasswordFileSettings
+from coordinator.security.authentication.oauth2.settings import OAuth2Settings
 from coordinator.security.settings import AuthenticationSettings, HttpsSettings, InternalCommunicationSettings
 from coordinator.settings_model import Settings
 from shared.units import format_duration
@@ -15,6 +16,7 @@ _MODELS: tuple[type[Settings], ...] = (
     CoordinatorSettings,
     HttpsSettings,
     AuthenticationSettings,
+    OAuth2Settings,
     InternalCommunicationSettings,
     PasswordFileSettings,
     GroupProviderSettings,

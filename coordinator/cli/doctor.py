@@ -116,7 +116,7 @@ def check_configuration(etc: Path) -> tuple[Finding, CoordinatorConfig | None]:
         load_plan_checkers(etc / "plan-checker-providers", {"native": _ANY_SIDECAR})
         load_tls(etc, config.https)
         control = load_access_control(etc, authenticated=bool(config.authentication.types))
-        load_authentication(etc, config.authentication, config.coordinator.principal_header, control)
+        load_authentication(etc, config.authentication, config.oauth2, config.coordinator.principal_header, control)
     except ConfigurationError as error:
         located = re.match(r"(?P<file>.+?):(?P<line>\d+): ", str(error))
         fix = f"correct line {located['line']} of {located['file']}" if located else "name one with --etc DIR"

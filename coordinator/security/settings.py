@@ -9,10 +9,9 @@ from pydantic import BeforeValidator, Field
 
 from coordinator.settings_model import Names, Seconds, Settings
 
-AuthenticationType = Literal["PASSWORD", "JWT", "CERTIFICATE", "HEADER"]
+AuthenticationType = Literal["PASSWORD", "JWT", "OAUTH2", "CERTIFICATE", "HEADER"]
 _NOT_OFFERED = {
     "KERBEROS": "KERBEROS is not offered: put a proxy that speaks it in front, with HEADER",
-    "OAUTH2": "OAUTH2 is not offered: let clients bring the provider's tokens, with JWT, or put a proxy in front",
     "CUSTOM": "CUSTOM is not offered",
 }
 
@@ -30,8 +29,8 @@ def _types(value: object) -> object:
 
 
 Types = Annotated[tuple[AuthenticationType, ...], BeforeValidator(_types)]
-_MAPPING_PATTERN = "Whole-match pattern over the principal, whose first group is the user; no match is denied."
-_MAPPING_FILE = "JSON rules from principals to users (docs/authentication.md)."
+MAPPING_PATTERN = "Whole-match pattern over the principal, whose first group is the user; no match is denied."
+MAPPING_FILE = "JSON rules from principals to users (docs/authentication.md)."
 
 
 class HttpsSettings(Settings):
@@ -73,7 +72,7 @@ class AuthenticationSettings(Settings):
     types: Types = Field(
         (),
         alias="http-server.authentication.type",
-        description="PASSWORD, JWT, CERTIFICATE and HEADER, tried in order (docs/authentication.md); unset lets"
+        description="PASSWORD, JWT, OAUTH2, CERTIFICATE and HEADER, tried in order (docs/authentication.md); unset lets"
         " everybody say who they are.",
     )
     allow_insecure_over_http: bool = Field(
@@ -87,10 +86,10 @@ class AuthenticationSettings(Settings):
         description="Files that say where passwords are, asked in order.",
     )
     password_pattern: str | None = Field(
-        None, alias="http-server.authentication.password.user-mapping.pattern", description=_MAPPING_PATTERN
+        None, alias="http-server.authentication.password.user-mapping.pattern", description=MAPPING_PATTERN
     )
     password_mapping: Path | None = Field(
-        None, alias="http-server.authentication.password.user-mapping.file", description=_MAPPING_FILE
+        None, alias="http-server.authentication.password.user-mapping.file", description=MAPPING_FILE
     )
     jwt_key_file: str | None = Field(
         None,
@@ -111,22 +110,22 @@ class AuthenticationSettings(Settings):
         description="Claim that names the principal.",
     )
     jwt_pattern: str | None = Field(
-        None, alias="http-server.authentication.jwt.user-mapping.pattern", description=_MAPPING_PATTERN
+        None, alias="http-server.authentication.jwt.user-mapping.pattern", description=MAPPING_PATTERN
     )
     jwt_mapping: Path | None = Field(
-        None, alias="http-server.authentication.jwt.user-mapping.file", description=_MAPPING_FILE
+        None, alias="http-server.authentication.jwt.user-mapping.file", description=MAPPING_FILE
     )
     certificate_pattern: str | None = Field(
-        None, alias="http-server.authentication.certificate.user-mapping.pattern", description=_MAPPING_PATTERN
+        None, alias="http-server.authentication.certificate.user-mapping.pattern", description=MAPPING_PATTERN
     )
     certificate_mapping: Path | None = Field(
-        None, alias="http-server.authentication.certificate.user-mapping.file", description=_MAPPING_FILE
+        None, alias="http-server.authentication.certificate.user-mapping.file", description=MAPPING_FILE
     )
     header_pattern: str | None = Field(
-        None, alias="http-server.authentication.header.user-mapping.pattern", description=_MAPPING_PATTERN
+        None, alias="http-server.authentication.header.user-mapping.pattern", description=MAPPING_PATTERN
     )
     header_mapping: Path | None = Field(
-        None, alias="http-server.authentication.header.user-mapping.file", description=_MAPPING_FILE
+        None, alias="http-server.authentication.header.user-mapping.file", description=MAPPING_FILE
     )
     trusted_proxies: Names = Field(
         ("127.0.0.0/8", "::1"),

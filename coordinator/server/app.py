@@ -10,11 +10,13 @@ from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry
 
 from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.security.authentication.oauth2.authenticator import OAuth2Authenticator
 from coordinator.server.authentication import AuthenticationGuard
 from coordinator.server.browser_guard import BrowserGuard
 from coordinator.server.lifecycle import NodeLifecycle
 from coordinator.server.metrics import metrics_router
 from coordinator.server.node import NodeRoutes
+from coordinator.server.oauth2 import OAuth2Routes
 from coordinator.server.problems import ErrorBoundary, ProblemError, answer_problem, text_response
 from coordinator.server.queries import QueryRoutes
 from coordinator.server.query_access import QueryAccess
@@ -62,6 +64,9 @@ def create_server(
     app.include_router(UiRoutes(dispatcher, access).router())
     app.state.process_forwarded = settings.process_forwarded
     if settings.authentication is not None:
+        for each in settings.authentication.authenticators:
+            if isinstance(each, OAuth2Authenticator):
+                app.include_router(OAuth2Routes(each.logins).router())
         app.add_middleware(
             AuthenticationGuard,
             authentication=settings.authentication,

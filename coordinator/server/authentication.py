@@ -9,8 +9,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coordinator.security.authentication.authentication import UNAUTHORIZED, Authentication, RequestRefusedError
 from coordinator.security.authentication.authenticator import Credentials
-from coordinator.server.problems import text_response
+from coordinator.security.authentication.oauth2.authenticator import PREFIX, OAuth2Authenticator
+from coordinator.server.problems import ProblemError, text_response
 from coordinator.server.session import RequestHeaders
+from coordinator.server.uris import uris_of
 from shared.protocol.headers import USER
 from shared.spi.access_control import Identity
 
@@ -29,9 +31,10 @@ class AuthenticationGuard:
         self._app = app
         self._authentication = authentication
         self._process_forwarded = process_forwarded
+        self._has_logins = any(isinstance(each, OAuth2Authenticator) for each in authentication.authenticators)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or (scope["path"] in _OPEN and scope["method"] in _READING):
+        if scope["type"] != "http" or self._is_open(scope):
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
@@ -51,6 +54,12 @@ class AuthenticationGuard:
         scope.setdefault("state", {})["identity"] = identity
         await self._app(scope, receive, send)
 
+    def _is_open(self, scope: Scope) -> bool:
+        if scope["path"] in _OPEN and scope["method"] in _READING:
+            return True
+        is_login = self._has_logins and scope["path"].startswith(PREFIX)
+        return is_login and self._is_secure(scope, Headers(scope=scope))
+
     def _is_secure(self, scope: Scope, headers: Headers) -> bool:
         if scope.get("scheme") == "https":
             return True
@@ -65,7 +74,11 @@ def _named_user(headers: Headers) -> str | None:
 def _credentials(scope: Scope, headers: Headers) -> Credentials:
     client = scope.get("client")
     tls = scope.get("extensions", {}).get("tls", {})
-    return Credentials(headers, None if client is None else client[0], tls.get("client_cert_name"))
+    try:
+        base = uris_of(Request(scope)).base
+    except ProblemError:  # which the route will tell
+        base = ""
+    return Credentials(headers, None if client is None else client[0], tls.get("client_cert_name"), base)
 
 
 def authenticated_identity(request: Request) -> Identity | None:

@@ -22,12 +22,14 @@ class AuthenticationError(Exception):
 class Credentials:
     """What a request brings. ``headers`` is looked up in lower case; ``address`` is the peer of the connection.
 
-    ``certificate`` is the subject of the client's certificate, which TLS has verified, as RFC 4514 writes it.
+    ``certificate`` is the subject of the client's certificate, which TLS has verified, as RFC 4514 writes it. ``base``
+    is the address of this server as the client knows it.
     """
 
     headers: Mapping[str, str]
     address: str | None = None
     certificate: str | None = None
+    base: str = ""
 
     def bearer_token(self) -> str | None:
         """Of ``Authorization: Bearer``."""

@@ -21,8 +21,9 @@ class JwtAuthenticator:
     keys: VerificationKeys
     mapping: UserMapping
     issuer: str | None = None
-    audience: str | None = None
+    audience: str | tuple[str, ...] | None = None
     principal_field: str = "sub"
+    leeway: float = 0.0
 
     async def authenticate(self, credentials: Credentials) -> Authenticated:
         """Raises AuthenticationError."""
@@ -46,6 +47,7 @@ class JwtAuthenticator:
                 algorithms=list(key.algorithms),
                 issuer=self.issuer,
                 audience=self.audience,
+                leeway=self.leeway,
                 options={"verify_aud": self.audience is not None},
             )
         except jwt.PyJWTError as error:

@@ -10,11 +10,18 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.certificates import authority
 from tests.e2e.service import start_service, write_etc
+from tests.security.authentication.identity_provider import SECRET, IdentityProvider, identity_provider
 from tests.security.authentication.secured import CONFIG, MAPPING, PASSWORD, RULES, Secured, write_passwords
 
 
 @pytest.fixture(scope="session")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+def provider() -> Iterator[IdentityProvider]:
+    with identity_provider() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory, provider: IdentityProvider) -> Iterator[Secured]:
     home = tmp_path_factory.mktemp("secured")
     etc = write_etc(home / "etc", spark=False)
     signer = authority(etc / "ca.pem")
@@ -23,7 +30,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     (etc / "jwt.pem").write_bytes(public)
     with (etc / "config.properties").open("a") as config:
-        config.write(CONFIG)
+        config.write(CONFIG + f"http-server.authentication.oauth2.issuer={provider.url}\n")
     (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
     (etc / "mapping.json").write_text(MAPPING)
     (etc / "rules.json").write_text(RULES)
@@ -37,6 +44,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     service = start_service(etc, home / "data", home / "log")
     assert service.process.stdout is not None
     second = service.process.stdout.readline().split()[-1]
-    yield Secured(service, service.url, int(second.rpartition(":")[2]), signer, home, key)
+    yield Secured(service, service.url, int(second.rpartition(":")[2]), signer, home, key, provider)
     assert service.stop() == 0, (home / "log").read_text()
-    assert PASSWORD not in (home / "log").read_text()
+    log = (home / "log").read_text()
+    assert not [word for word in (PASSWORD, SECRET, "Traceback") if word in log], log

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.certificates import Authority, pem
 from tests.e2e.service import Service
+from tests.security.authentication.identity_provider import IdentityProvider
 
 PASSWORD = "correct horse"
 CONFIG = """
@@ -28,7 +29,9 @@ http-server.https.port=0
 http-server.https.keystore.path=server.pem
 http-server.https.truststore.path=ca.pem
 http-server.https.ssl-context.refresh-time=100ms
-http-server.authentication.type=CERTIFICATE,PASSWORD,JWT
+http-server.authentication.type=CERTIFICATE,PASSWORD,JWT,OAUTH2
+http-server.authentication.oauth2.client-id=procession
+http-server.authentication.oauth2.client-secret=client-secret-of-tests
 http-server.authentication.certificate.user-mapping.pattern=CN=([^,]+),OU=lake
 http-server.authentication.jwt.key-file=etc/jwt.pem
 http-server.authentication.jwt.required-issuer=https://id.example
@@ -41,11 +44,11 @@ RULES = """{
   "catalogs": [
     {"user": "bob", "catalog": "iceberg", "allow": "read-only"},
     {"user": "carol", "catalog": "tpch", "allow": "none"},
-    {"user": "alice|bob|carol|dave", "allow": "all"}
+    {"user": "alice|bob|carol|dave|erin", "allow": "all"}
   ],
   "queries": [
     {"user": "alice", "allow": ["execute", "view", "kill"]},
-    {"user": "bob|carol|dave", "allow": ["execute"]}
+    {"user": "bob|carol|dave|erin", "allow": ["execute"]}
   ],
   "impersonation": [{"original_user": "gateway", "new_user": "(alice|bob)"}],
   "system_information": [{"user": "alice", "allow": ["read", "write"]}],
@@ -63,6 +66,7 @@ class Secured:
     authority: Authority
     home: Path
     key: ec.EllipticCurvePrivateKey
+    provider: IdentityProvider
 
     @property
     def url(self) -> str:
@@ -72,8 +76,11 @@ class Secured:
         good = {"email": "Carol@example.com", "iss": "https://id.example", "aud": "lake", "exp": time.time() + 60}
         return jwt.encode({k: v for k, v in (good | claims).items() if v is not None}, key or pem(self.key), algorithm)
 
+    def context(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=str(self.authority.file))
+
     def get(self, path: str, *, cert: Path | None = None, **options: Any) -> httpx.Response:
-        context = ssl.create_default_context(cafile=str(self.authority.file))
+        context = self.context()
         if cert is not None:
             context.load_cert_chain(cert)
         with httpx.Client(verify=context, timeout=60) as client:

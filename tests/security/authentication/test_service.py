@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 import time
@@ -119,10 +120,11 @@ def test_a_user_is_nobody_else_unless_a_rule_says_so(secured: Secured) -> None:
 def test_challenges_are_lines_of_their_own(secured: Secured) -> None:
     refused = secured.get("/v1/statement", method="POST", content="SELECT 1", headers={"X-Presto-User": "alice"})
     assert (refused.status_code, refused.text) == (401, "Unauthorized")
-    assert refused.headers.get_list("www-authenticate") == [
-        'Basic realm="Presto"',
-        'Bearer realm="Presto", token_type="JWT"',
-    ]
+    *known, login = refused.headers.get_list("www-authenticate")
+    assert known == ['Basic realm="Presto"', 'Bearer realm="Presto", token_type="JWT"']
+    base = f"{secured.url}/oauth2/token/"
+    expected = rf'Bearer x_redirect_server="{base}initiate/\w{{64}}", x_token_server="{base}[\w-]{{36}}"'
+    assert re.fullmatch(expected, login)
 
 
 def test_plain_http_takes_nobody_but_says_how_it_is(secured: Secured) -> None:

@@ -22,14 +22,14 @@ def start(etc: Path, text: str) -> None:
     config = read_config(etc)
     check_exposure(config.coordinator, config.https, config.authentication)
     load_tls(etc, config.https)
-    load_authentication(etc, config.authentication, config.coordinator.principal_header, AllowAll())
+    load_authentication(etc, config.authentication, config.oauth2, config.coordinator.principal_header, AllowAll())
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         (f"{TYPE}=KERBEROS", "properties:1: .*KERBEROS is not offered"),
-        (f"{TYPE}=password,oauth2", "properties:1: .*OAUTH2 is not offered"),
+        (f"{TYPE}=OAUTH2", "type=OAUTH2 needs http-server.authentication.oauth2.issuer, client-id and client-secret"),
         (f"{TYPE}=JWT,jwt", "a type stands twice"),
         (f"{TYPE}=LDAP", "properties:1: invalid value 'LDAP'"),
         (f"{TYPE}=JWT", "type=JWT needs http-server.authentication.jwt.key-file"),
