@@ -55,7 +55,7 @@ check-tests: $(STAMP)
 	@$(BIN)/python -m pytest -q $(SIDE_BY_SIDE) -m 'not slow and not spark and not lake'
 
 bless: $(STAMP) ## rewrite golden files and generated pages; read the diff
-	BLESS=1 $(BIN)/python -m pytest -q tests/planner
+	BLESS=1 $(BIN)/python -m pytest -q tests/planner tests/sql/test_tree.py
 	$(BIN)/python -c 'from coordinator.configuration_reference import configuration_reference as c; print(c(), end="")' > docs/configuration.md
 	$(BIN)/python -m coordinator.unparser.coverage > docs/functions.md
 

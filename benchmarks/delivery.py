@@ -76,7 +76,7 @@ def measured(name: str, run: Callable[[], int], coordinator: int, spark: int) ->
 def run(home: Path, rows: int) -> None:
     """Print the lines."""
     conf = spark_properties(read_settings("iceberg", {}, home / "data"))
-    server = start_server(SparkSettings(home / "spark", driver_memory="3g"), conf)
+    server = start_server(SparkSettings(work_dir=home / "spark", driver_memory="3g"), conf)
     (spark,) = psutil.Process().children()
     etc = write_etc(home / "etc", spark=False)
     with (etc / "config.properties").open("a") as settings:

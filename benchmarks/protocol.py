@@ -26,7 +26,7 @@ import uvicorn
 
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.encode import encode_rows
-from coordinator.dispatch.ports import Execution
+from coordinator.engine.execution import Execution
 from coordinator.planner.planned_statement import Column, PlannedStatement, RunLocally
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.server.app import create_server

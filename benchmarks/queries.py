@@ -104,7 +104,7 @@ def load(service: Service, home: Path, scale: float) -> None:
 def run(home: Path, scale: float, rounds: int, wanted: list[str]) -> list[float]:
     """The ratio of each query, printed as they come."""
     conf = spark_properties(read_settings("iceberg", {}, home / "data"))
-    server = start_server(SparkSettings(home / "spark", driver_memory="3g"), conf)
+    server = start_server(SparkSettings(work_dir=home / "spark", driver_memory="3g"), conf)
     etc = write_etc(home / "etc", spark=False)
     with (etc / "config.properties").open("a") as settings:
         settings.write(f"spark.remote={server.url}\n")

@@ -32,6 +32,7 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.runtime import NodeState
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.runtime_state import DispatcherState
+from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.executor import Executor
 from coordinator.engine.local import LocalEngine
 from coordinator.engine.native import NativeExplainer
@@ -47,7 +48,6 @@ from coordinator.resource_groups.reload import SpecificationFile
 from coordinator.resource_groups.specification import ManagerSpec, global_group
 from coordinator.room_settings import (
     checker_defaults,
-    dispatch_settings,
     gateway_settings,
     session_defaults,
     spark_settings,
@@ -63,7 +63,12 @@ from coordinator.server.browser_guard import is_loopback
 from coordinator.server.exposure import check_exposure
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.sql.parse_statement import parse_statement
-from coordinator.telemetry.collectors import NativeCheckerCollector, PlannerPoolCollector, SparkCollector
+from coordinator.telemetry.collectors import (
+    EmbeddedEngineCollector,
+    NativeCheckerCollector,
+    PlannerPoolCollector,
+    SparkCollector,
+)
 from coordinator.validation.kept_plans import KeptPlans
 from coordinator.validation.metadata_versions import MetadataVersions
 from coordinator.validation.pool import ValidationPool
@@ -134,7 +139,7 @@ def create_app(
     catalogs = Catalogs(config.catalogs)
     defaults = checker_defaults(config)
     checkers = PlanCheckers(load_plan_checkers(config.etc / "plan-checker-providers", defaults))
-    properties = session_defaults(settings)
+    properties = session_defaults(settings) | config.embedded.session_defaults()
     factory = PlannerFactory(config.catalogs, config.etc / "plan-checker-providers", defaults, properties)
     control = load_access_control(config.etc, authenticated=bool(config.authentication.types))
     admit = partial(admitted, control, catalogs=catalogs.names())
@@ -148,7 +153,9 @@ def create_app(
     explainer = NativeExplainer(native_converter(checkers.providers, defaults.get("native", {})))
     redact = Redactor(_secrets(config))
     jobs = GuardedJobLog(config.node.data_dir / "jobs.db", control, redact)
-    executor = Executor(catalogs, LocalEngine(), spark, explainer, jobs)
+    scratch = (config.node.data_dir / "embedded").resolve()
+    embedded = EmbeddedEngine(config.embedded.of_process(scratch), config.embedded.processes)
+    executor = Executor(catalogs, LocalEngine(), spark, explainer, jobs, embedded if embedded.processes else None)
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = Dispatcher(
@@ -156,7 +163,7 @@ def create_app(
         checkers,
         executor,
         groups,
-        dispatch_settings(config),
+        config.dispatch,
         freshness=MetadataVersions(catalogs),
         redact=redact,
     )
@@ -180,10 +187,10 @@ def create_app(
         info,
         parse_statement=parse_statement,
         stop=stop,
-        metrics=_metrics(pool, checkers, spark),
+        metrics=_metrics(pool, checkers, spark, embedded),
         engines=lambda: {"spark": _spark_state(spark)},
         around=lambda: _telling(
-            _running(catalogs, pool, checkers, spark, explainer, partial(_follow, groups_file, groups), jobs),
+            _running(catalogs, pool, checkers, spark, embedded, explainer, partial(_follow, groups_file, groups), jobs),
             start_failed,
         ),
     )
@@ -241,8 +248,8 @@ def _groups_file(config: CoordinatorConfig) -> SpecificationFile | None:
     if settings is None:
         return None
     # Only of the embedded Spark is it known how much memory there is to share.
-    embedded = config.coordinator.spark_remote is None
-    pool = parse_data_size(config.coordinator.spark_driver_memory.upper() + "B") if embedded else math.inf
+    embedded = config.spark.remote is None
+    pool = parse_data_size(config.spark.driver_memory.upper() + "B") if embedded else math.inf
     return SpecificationFile(settings.config_file, settings.refresh_interval, pool)
 
 
@@ -262,9 +269,12 @@ def _follow(file: SpecificationFile | None, groups: ResourceGroups) -> AbstractA
     return nullcontext() if file is None else file.following(groups)
 
 
-def _metrics(pool: ValidationPool, checkers: PlanCheckers, spark: SparkEngine) -> CollectorRegistry:
+def _metrics(
+    pool: ValidationPool, checkers: PlanCheckers, spark: SparkEngine, embedded: EmbeddedEngine
+) -> CollectorRegistry:
     registry = CollectorRegistry()
     registry.register(PlannerPoolCollector(pool.stats))
+    registry.register(EmbeddedEngineCollector(embedded.stats))
     registry.register(NativeCheckerCollector(checkers.providers))
     registry.register(SparkCollector(lambda: spark.status))
     return registry
@@ -291,6 +301,7 @@ async def _running(
     pool: ValidationPool,
     checkers: PlanCheckers,
     spark: SparkEngine,
+    embedded: EmbeddedEngine,
     explainer: NativeExplainer,
     following: Callable[[], AbstractAsyncContextManager[None]],
     jobs: GuardedJobLog,
@@ -304,6 +315,7 @@ async def _running(
         await asyncio.to_thread(_open, catalogs)
         stack.push_async_callback(asyncio.to_thread, spark.stop)
         spark.start()
+        stack.push_async_callback(asyncio.to_thread, embedded.close)
         stack.push_async_callback(pool.aclose)
         await pool.start()
         await stack.enter_async_context(following())

@@ -13,13 +13,15 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from coordinator.connectors.registry import CatalogConfig, read_catalogs
+from coordinator.dispatch.settings import DispatchSettings
+from coordinator.engine.embedded.settings import EmbeddedSettings
+from coordinator.engine.spark.settings import SparkSettings
+from coordinator.gateway.settings import GatewaySettings
 from coordinator.security.authentication.oauth2.settings import OAuth2Settings
 from coordinator.security.settings import AuthenticationSettings, HttpsSettings, InternalCommunicationSettings
-from coordinator.settings_model import Bytes, Names, Seconds, Settings, find_file, read_settings, read_together
-from shared.properties import ConfigurationError
-from shared.units import parse_duration
-
-_TARGET = r"[A-Za-z0-9._-]*"
+from coordinator.settings_files import check_known, find_file, parse_settings, read_settings
+from coordinator.values.settings import Bytes, Names, Seconds, Settings
+from shared.properties import ConfigurationError, read_properties
 
 
 class NodeSettings(Settings):
@@ -40,7 +42,7 @@ class NodeSettings(Settings):
 
 
 class CoordinatorSettings(Settings):
-    """etc/config.properties"""
+    """What etc/config.properties says of the server and the planners; the rooms have models of their own."""
 
     http_host: str = Field("127.0.0.1", alias="http-server.http.host", description="Address to listen on.")
     http_port: int = Field(
@@ -82,46 +84,6 @@ class CoordinatorSettings(Settings):
         description="Header in which a trusted proxy names the principal that it has authenticated, for the selectors"
         " of resource groups; whoever reaches this server past the proxy can set it, too.",
     )
-    max_query_length: int = Field(
-        1_000_000,
-        alias="query.max-length",
-        ge=1,
-        le=1_000_000_000,
-        description="Longest statement text in characters; a longer one fails with QUERY_TEXT_TOO_LARGE.",
-    )
-    client_timeout: Seconds = Field(
-        300.0, alias="query.client.timeout", gt=0, description="A query that is not polled for this long is abandoned."
-    )
-    min_expire_age: Seconds = Field(
-        900.0, alias="query.min-expire-age", gt=0, description="How long a finished query stays visible."
-    )
-    max_history: int = Field(
-        100,
-        alias="query.max-history",
-        ge=0,
-        description="How many finished queries stay visible past query.min-expire-age at most.",
-    )
-    max_run_time: Seconds = Field(
-        parse_duration("100d"),
-        alias="query.max-run-time",
-        gt=0,
-        description="A query that runs longer fails with EXCEEDED_TIME_LIMIT.",
-    )
-    max_replay_size: Bytes = Field(
-        64 << 20,
-        alias="query.max-replay-size",
-        ge=0,
-        description="Last pages kept, over all ended queries, for clients whose answer was lost and who ask again at"
-        " once; the newest is kept whatever its size.",
-    )
-    max_run_again: int = Field(
-        1,
-        alias="query.max-run-again",
-        ge=0,
-        le=10,
-        description="How often a query that only reads and has delivered no row is run again by itself when Spark or"
-        " a task of it is lost; once, so that a query which ends Spark each time does not do so for ever.",
-    )
     max_concurrent_queries: int = Field(
         100, alias="query.max-concurrent-queries", ge=1, description="Statements that run at the same time."
     )
@@ -143,11 +105,6 @@ class CoordinatorSettings(Settings):
         ge=0,
         description="Waiting statements of one user; unset sets no limit. Users then take turns.",
     )
-    nested_data_serialization: bool = Field(
-        False,
-        alias="nested-data-serialization-enabled",
-        description="Send arrays, maps and rows as text, as Presto does by default, in place of real JSON.",
-    )
     compression: bool = Field(
         True,
         alias="query-results.compression-enabled",
@@ -158,9 +115,6 @@ class CoordinatorSettings(Settings):
         alias="shutdown.grace-period",
         ge=0,
         description="How long running queries may finish after shutdown was asked for.",
-    )
-    eager_validation: bool = Field(
-        True, alias="eager-plan-validation-enabled", description="Plan and check a statement before it queues."
     )
     validation_pool_size: int = Field(
         2, alias="eager-plan-validation-thread-pool-size", ge=1, le=64, description="Planner processes."
@@ -177,33 +131,6 @@ class CoordinatorSettings(Settings):
         gt=0,
         description="A statement that plans longer fails with QUERY_PLANNING_TIMEOUT.",
     )
-    precheck_rate: float = Field(
-        200.0,
-        alias="precheck.max-requests-per-second",
-        gt=0,
-        description="Pre-checks of gateways (docs/gateways.md) a second; more are answered 429.",
-    )
-    precheck_concurrency: int = Field(
-        100, alias="precheck.max-concurrent-requests", ge=1, description="Pre-checks at the same time."
-    )
-    precheck_accepted_target: str = Field(
-        "", alias="precheck.accepted-target", pattern=_TARGET, description="Where gateways send accepted statements."
-    )
-    precheck_refused_target: str = Field(
-        "", alias="precheck.refused-target", pattern=_TARGET, description="Where they send refused ones, if anywhere."
-    )
-    precheck_native_refused_target: str = Field(
-        "",
-        alias="precheck.native-refused-target",
-        pattern=_TARGET,
-        description="Where they send accepted statements that native workers could not run, if elsewhere.",
-    )
-    precheck_undecided_target: str = Field(
-        "",
-        alias="precheck.undecided-target",
-        pattern=_TARGET,
-        description="Where they send statements that this coordinator cannot judge at the moment.",
-    )
     sidecar_url: str | None = Field(
         None,
         alias="sidecar.uri",
@@ -213,11 +140,6 @@ class CoordinatorSettings(Settings):
         False,
         alias="native-execution-enabled",
         description="Statements are meant for native workers: what those cannot run is refused (docs/checks.md).",
-    )
-    spark_remote: str | None = Field(
-        None,
-        alias="spark.remote",
-        description="sc://host:port of a Spark Connect server; without it one is started as a child.",
     )
     inner_join_pushdown: bool = Field(
         True,
@@ -229,34 +151,6 @@ class CoordinatorSettings(Settings):
         alias="optimizer.inequality-join-pushdown-enabled",
         description="Also by other conditions; session property optimizer_inequality_join_pushdown_enabled.",
     )
-    spark_warm_up: bool = Field(False, alias="spark.warm-up", description="Start Spark on boot and run a first task.")
-    spark_watchdog_interval: Seconds = Field(
-        5.0,
-        alias="spark.watchdog-interval",
-        gt=0,
-        description="How often Spark is asked something small; with the time-out below 30 s to a new server.",
-    )
-    spark_watchdog_timeout: Seconds = Field(
-        20.0,
-        alias="spark.watchdog-timeout",
-        gt=0,
-        description="An embedded Spark that does not answer for this long is started again, longer than a pause of"
-        " its garbage collector takes that it comes back from; one of `spark.remote` is given up after three times.",
-    )
-    spark_driver_memory: str = Field(
-        "2g", alias="spark.driver-memory", pattern=r"\d+[mg]", description="Heap of the embedded Spark server."
-    )
-    spark_master: str = Field("local[*]", alias="spark.master", description="Master of the embedded Spark server.")
-    spark_packages: Names = Field(
-        (
-            "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",
-            "org.xerial:sqlite-jdbc:3.50.3.0",
-            "org.postgresql:postgresql:42.7.8",
-        ),
-        alias="spark.packages",
-        description="Maven coordinates of the embedded Spark server's jars.",
-    )
-    spark_jars: Names = Field((), alias="spark.jars", description="Paths of further jars.")
 
 
 class LogSettings(Settings):
@@ -291,6 +185,20 @@ class ResourceGroupSettings(Settings):
     )
 
 
+CONFIG_MODELS: tuple[type[Settings], ...] = (
+    CoordinatorSettings,
+    HttpsSettings,
+    AuthenticationSettings,
+    OAuth2Settings,
+    InternalCommunicationSettings,
+    DispatchSettings,
+    GatewaySettings,
+    EmbeddedSettings,
+    SparkSettings,
+)
+"""The models of etc/config.properties; each property is of one of them."""
+
+
 class CoordinatorConfig(Settings):
     """Everything that a coordinator starts from."""
 
@@ -303,6 +211,10 @@ class CoordinatorConfig(Settings):
     authentication: AuthenticationSettings = AuthenticationSettings.model_validate({})
     oauth2: OAuth2Settings = OAuth2Settings.model_validate({})
     internal: InternalCommunicationSettings = InternalCommunicationSettings.model_validate({})
+    dispatch: DispatchSettings
+    gateway: GatewaySettings
+    embedded: EmbeddedSettings
+    spark: SparkSettings
     log: LogSettings
     catalogs: tuple[CatalogConfig, ...]
     resource_groups: ResourceGroupSettings | None = None
@@ -316,20 +228,26 @@ def read_config(etc: Path) -> CoordinatorConfig:
         raise ConfigurationError(f"{etc}: no such configuration directory")
     if not (etc / "config.properties").is_file():
         raise ConfigurationError(f"{etc / 'config.properties'}: no such file")
-    coordinator, https, authentication, oauth2, internal = read_together(
-        (CoordinatorSettings, HttpsSettings, AuthenticationSettings, OAuth2Settings, InternalCommunicationSettings),
-        etc / "config.properties",
+    properties = read_properties(etc / "config.properties")
+    check_known(CONFIG_MODELS, properties)
+    authentication, https = (
+        parse_settings(AuthenticationSettings, properties),
+        parse_settings(HttpsSettings, properties),
     )
     if "CERTIFICATE" in authentication.types and https.truststore_path is None:
         raise ConfigurationError("http-server.authentication.type=CERTIFICATE needs http-server.https.truststore.path")
     return CoordinatorConfig(
         etc=etc,
         node=read_settings(NodeSettings, etc / "node.properties"),
-        coordinator=coordinator,
+        coordinator=parse_settings(CoordinatorSettings, properties),
         https=https,
         authentication=authentication,
-        oauth2=oauth2,
-        internal=internal,
+        oauth2=parse_settings(OAuth2Settings, properties),
+        internal=parse_settings(InternalCommunicationSettings, properties),
+        dispatch=parse_settings(DispatchSettings, properties),
+        gateway=parse_settings(GatewaySettings, properties),
+        embedded=parse_settings(EmbeddedSettings, properties),
+        spark=parse_settings(SparkSettings, properties),
         log=read_settings(LogSettings, etc / "log.properties"),
         catalogs=read_catalogs(etc / "catalog"),
         resource_groups=_resource_groups(etc),

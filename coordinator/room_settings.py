@@ -1,4 +1,4 @@
-"""The settings of each room, from the configuration's files."""
+"""What rooms are told beyond their own models: from other rooms' settings, and from catalogs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 
 from coordinator.config import CoordinatorConfig, CoordinatorSettings
-from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.server.request_limits import RequestLimits
@@ -43,46 +42,19 @@ def checker_defaults(config: CoordinatorConfig) -> dict[str, dict[str, str]]:
 
 def spark_settings(config: CoordinatorConfig, drivers: SparkDrivers) -> SparkSettings:
     """How Spark is reached or started, with what catalogs bring for it."""
-    settings = config.coordinator
-    return SparkSettings(
-        work_dir=config.node.data_dir / "spark",
-        remote=settings.spark_remote,
-        warm_up=settings.spark_warm_up,
-        watchdog_interval=settings.spark_watchdog_interval,
-        watchdog_timeout=settings.spark_watchdog_timeout,
-        driver_memory=settings.spark_driver_memory,
-        master=settings.spark_master,
-        packages=tuple(dict.fromkeys((*settings.spark_packages, *drivers.packages))),
-        jars=tuple(Path(jar) for jar in (*settings.spark_jars, *drivers.jars)),
+    given = config.spark
+    return given.model_copy(
+        update={
+            "work_dir": config.node.data_dir / "spark",
+            "packages": tuple(dict.fromkeys((*given.packages, *drivers.packages))),
+            "jars": (*given.jars, *map(Path, drivers.jars)),
+        }
     )
 
 
 def gateway_settings(config: CoordinatorConfig) -> GatewaySettings:
     """Pre-checks of gateways."""
-    settings = config.coordinator
-    return GatewaySettings(
-        max_statement_length=settings.max_query_length,
-        rate=settings.precheck_rate,
-        burst=max(1, math.ceil(2 * settings.precheck_rate)),
-        max_concurrent=settings.precheck_concurrency,
-        accepted_target=settings.precheck_accepted_target,
-        refused_target=settings.precheck_refused_target,
-        native_refused_target=settings.precheck_native_refused_target,
-        undecided_target=settings.precheck_undecided_target,
-    )
-
-
-def dispatch_settings(config: CoordinatorConfig) -> DispatchSettings:
-    """A query's life."""
-    settings = config.coordinator
-    return DispatchSettings(
-        max_query_length=settings.max_query_length,
-        client_timeout=settings.client_timeout,
-        min_expire_age=settings.min_expire_age,
-        max_history=settings.max_history,
-        nested_data_serialization=settings.nested_data_serialization,
-        eager_validation=settings.eager_validation,
-        max_run_time=settings.max_run_time,
-        max_run_again=settings.max_run_again,
-        max_replay_size=settings.max_replay_size,
+    given = config.gateway
+    return given.model_copy(
+        update={"max_statement_length": config.dispatch.max_query_length, "burst": max(1, math.ceil(2 * given.rate))}
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from coordinator.dispatch.failures import canceled, killed
-from coordinator.dispatch.ports import QueryProgress
+from coordinator.engine.execution import QueryProgress
 from shared.errors import ProcessionError
 from shared.spi.session import Session
 

@@ -22,7 +22,7 @@ def shared_engine(home: Path) -> Iterator[SparkEngine]:
     shown = {"spark.eventLog.enabled": "true", "spark.eventLog.compress": "false"}
     conf = shown | {"spark.eventLog.dir": (home / "events").as_uri()}
     packages = (*DEFAULT_PACKAGES, DIALECTS["mariadb"].driver_package)
-    engine = SparkEngine(SparkSettings(home / "spark", driver_memory="1g", conf=conf, packages=packages), {})
+    engine = SparkEngine(SparkSettings(work_dir=home / "spark", driver_memory="1g", conf=conf, packages=packages), {})
     with pytest.MonkeyPatch.context() as patch:
         # A machine's zone must not be seen in what a driver reads.
         patch.setenv("TZ", "America/New_York")

@@ -2,60 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
 
 from coordinator.analyzer.context import Context
-from coordinator.analyzer.expression_text import expression_text
-from coordinator.analyzer.syntax import function_name
+from coordinator.sql.formatter import format_expression
+from coordinator.sql.tree.expressions import (
+    DereferenceExpression,
+    Expression,
+    FunctionCall,
+    GroupingOperation,
+    Identifier,
+    LambdaExpression,
+    SortItem,
+    SubqueryExpression,
+    Window,
+)
+from coordinator.sql.tree.names import qualified_name
+from coordinator.sql.tree.node import Node, children
 from shared.errors import ProcessionError
 
 
-def misplaced(node: Any, clause: str, context: Context) -> ProcessionError:
+def misplaced(node: FunctionCall | GroupingOperation, clause: str, context: Context) -> ProcessionError:
     """The error of an aggregation, window or grouping where none may stand."""
     what = "aggregations, window functions or grouping operations"
-    return context.error(node, f"{clause} cannot contain {what}: [{expression_text(node)}]")
+    return context.error(node, f"{clause} cannot contain {what}: [{format_expression(node)}]")
 
 
-def refuse_nested(node: Any, call: Any, name: str, context: Context, is_aggregate: Callable[[str], bool]) -> None:
+def refuse_nested(node: FunctionCall, name: str, context: Context, is_aggregate: Callable[[str], bool]) -> None:
     """No aggregate or window inside an aggregate."""
-    inside = list(_calls(call))
-    windows = [expression_text(n) for n in inside if type(n).__name__ == "Window"]
-    aggregates = [expression_text(n) for n in inside if is_aggregate(function_name(n) or "")]
+    inside = [call for operand in (*node.arguments, *node.order_by) for call in _calls(operand)]
+    windows = [call for call in inside if call.window is not None]
+    aggregates = [call for call in inside if call.window is None and is_aggregate(call.name[-1].value.lower())]
     for what, nested in (("aggregations", aggregates), ("window functions", windows)):
         if nested:
-            raise context.error(node, f"Cannot nest {what} inside aggregation '{name}': [{', '.join(nested)}]")
+            shown = ", ".join(map(format_expression, nested))
+            raise context.error(node, f"Cannot nest {what} inside aggregation '{name}': [{shown}]")
 
 
-def _calls(node: Any) -> Iterator[Any]:
-    """The outermost calls and windows below a call; subqueries have their own."""
-    for child in node.iter_expressions():
-        kind = type(child).__name__
-        if kind == "Window":
-            yield child
-        elif kind not in ("Subquery", "Select", "Exists"):
-            if kind == "Anonymous":
-                yield child
-            yield from _calls(child)
+def _calls(node: Node) -> Iterator[FunctionCall]:
+    """The calls at a node and below it; a window hides what is in it, and subqueries have calls of their own."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, FunctionCall):
+            yield current
+            if current.window is not None:
+                continue
+        if not isinstance(current, SubqueryExpression):
+            stack.extend(reversed(list(children(current))))
 
 
-def refuse_other_order(arguments: Sequence[Any], order: Sequence[Any], context: Context) -> None:
+def refuse_other_order(node: FunctionCall, context: Context) -> None:
     """A DISTINCT aggregate can be ordered only by what it aggregates."""
-    aggregated = {expression_text(e) for a in arguments for e in (a.expressions or (a,))}
-    for item in order:
-        if expression_text(item.this) not in aggregated:
+    for item in node.order_by:
+        if item.sort_key not in node.arguments:
             message = "For aggregate function with DISTINCT, ORDER BY expressions must appear in arguments"
-            raise context.error(item.this, message)
+            raise context.error(item.sort_key, message)
 
 
-def refuse_output_columns(call: Any, context: Context) -> None:
+def refuse_output_columns(call: FunctionCall, context: Context) -> None:
     """In ORDER BY, a name means the query's output first, and that is made only after aggregation."""
     if context.clause != "ORDER BY clause":
         return
-    for column, sorted_by in _columns(call, False):
-        parts = [str(part.name).lower() for part in column.parts]
+    for column, parts, sorted_by in _columns(call):
         if parts[0] in context.lambdas or not any(
-            context.scope.find(parts[count - 1], tuple(parts[: count - 1])) for count in range(1, len(parts) + 1)
+            context.scope.find(parts[count - 1], parts[: count - 1]) for count in range(1, len(parts) + 1)
         ):
             continue
         message = "Invalid reference to output projection attribute from ORDER BY aggregation"
@@ -64,11 +75,25 @@ def refuse_output_columns(call: Any, context: Context) -> None:
         raise context.error(column, message)
 
 
-def _columns(node: Any, sorted_by: bool) -> Iterator[tuple[Any, bool]]:
+def _columns(call: FunctionCall) -> Iterator[tuple[Expression, tuple[str, ...], bool]]:
     """The columns that a call reads itself, and whether in its ORDER BY; subqueries and lambdas name their own."""
-    kind = type(node).__name__
-    if kind == "Column":
-        yield node, sorted_by
-    elif kind not in ("Subquery", "Select", "Lambda", "Exists"):
-        for child in node.iter_expressions():
-            yield from _columns(child, sorted_by or kind == "Ordered")
+    stack: list[tuple[Node, bool]] = [(call, False)]
+    while stack:
+        node, sorted_by = stack.pop()
+        below: tuple[Node, ...]
+        match node:
+            case Identifier() | DereferenceExpression():
+                parts = qualified_name(node)
+                if parts is not None:
+                    yield node, tuple(part.value.lower() for part in parts), sorted_by
+                below = (node.base,) if parts is None and isinstance(node, DereferenceExpression) else ()
+            case SubqueryExpression() | LambdaExpression():
+                below = ()
+            case FunctionCall():
+                below = tuple(part for part in children(node))[len(node.name) :]
+            case Window():
+                below = (*node.partition_by, *node.order_by)
+            case _:
+                below = tuple(children(node))
+        sorted_by = sorted_by or isinstance(node, SortItem)
+        stack.extend((child, sorted_by) for child in reversed(below))

@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from coordinator.sql.call_argument import CallArgument
-from coordinator.sql.tokens import is_identifier, is_string, tokenize
+from coordinator.sql.parser import parse_expression
+from coordinator.sql.tree.expressions import Identifier, StringLiteral
+from coordinator.sql.tree.names import qualified_name
 from shared.errors import ProcessionError
 from shared.spi.connector import TableMetadata
 from shared.spi.procedure import ProcedureDeclaration
 
 
-def is_literal(written: CallArgument) -> bool:
-    """Whether the argument is one plain text."""
-    return len(written.tokens) == 1 and is_string(written.tokens[0])
+def literal_text(written: CallArgument) -> str | None:
+    """The text of an argument that is one plain text."""
+    return written.value.value if isinstance(written.value, StringLiteral) else None
+
+
+def names_in(text: str) -> tuple[str, ...] | None:
+    """The parts of a name that a text holds, as written; None for any other text."""
+    try:
+        parts: tuple[Identifier, ...] | None = qualified_name(parse_expression(text))
+    except ProcessionError:
+        return None
+    return None if parts is None else tuple(part.value for part in parts)
 
 
 def presto_order(
@@ -25,21 +36,17 @@ def presto_order(
     """
     names = [argument.name for argument in declaration.arguments]
     order = declaration.presto_order
-    if not order or len(arguments) < 3 or not is_literal(arguments[2]):
+    text = literal_text(arguments[2]) if order and len(arguments) > 2 else None
+    if text is None:
         return names
-    text = str(arguments[2].tokens[0].text)
-    declared = declaration.arguments[2]
-    if text.strip().lower() in declared.choices or _is_foreign_word(text, table):
+    if text.strip().lower() in declaration.arguments[2].choices or _is_foreign_word(text, table):
         return names
     return [*names[:2], *order, *(name for name in names[2:] if name not in order)]
 
 
 def _is_foreign_word(text: str, look_up: Callable[[], TableMetadata | None]) -> bool:
-    try:
-        tokens = tokenize(text)
-    except ProcessionError:
-        return False
-    if len(tokens) != 1 or not is_identifier(tokens[0]):
+    names = names_in(text)
+    if names is None or len(names) != 1:
         return False
     table = look_up()
-    return table is not None and tokens[0].text.lower() not in {column.name.lower() for column in table.columns}
+    return table is not None and names[0].lower() not in {column.name.lower() for column in table.columns}

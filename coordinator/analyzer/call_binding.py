@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, count
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -15,19 +14,17 @@ from coordinator.analyzer.builders import (
     typed,
     value_of,
 )
-from coordinator.analyzer.context import Context
+from coordinator.analyzer.context import Analyze, Context
 from coordinator.analyzer.types import (
     UNKNOWN,
     common_super_type,
-    function_type,
-    read_type,
     type_text,
 )
+from coordinator.sql.tree.expressions import Expression, FunctionCall, LambdaExpression
+from coordinator.sql.tree.node import Node
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, Variable, type_of
 from shared.plan.types import Type
-
-Analyze = Callable[[Any, Context], RowExpression]
 
 ALIASES = {"substring": "substr"}
 
@@ -35,37 +32,37 @@ _NOT_EXACT = ("date", "timestamp", "timestamp with time zone", "time", "time wit
 
 
 def bind_call(
-    node: Any, name: str, arguments: Sequence[Any], context: Context, analyze: Analyze, kinds: Sequence[str]
-) -> RowExpression:
+    node: Node,
+    name: str,
+    arguments: Sequence[Expression],
+    context: Context,
+    analyze: Analyze,
+    kinds: Sequence[str],
+) -> Call:
     """A call of a registered function over argument trees."""
-    if len(arguments) == 1 and type(arguments[0]).__name__ == "Star":
-        if name != "count":
-            raise context.error(node, f"Star not allowed as argument of {name}")
-        arguments = ()
-    trees = list(arguments)
-    values = [None if type(t).__name__ == "Lambda" else analyze(t, context) for t in trees]
+    if isinstance(node, FunctionCall) and node.star and name != "count":
+        raise context.error(node, f"Star not allowed as argument of {name}")
+    values = [None if isinstance(argument, LambdaExpression) else analyze(argument, context) for argument in arguments]
     bodies: dict[int, Lambda] = {}
-
     arities: dict[int, int] = {}
 
     def typer(position: int, types: tuple[Type, ...]) -> Type | None:
-        if len(trees[position].expressions) != len(types):
+        function = arguments[position]
+        assert isinstance(function, LambdaExpression)
+        if len(function.arguments) != len(types):
             arities.setdefault(position, len(types))
             return None
-        bodies[position] = _lambda(trees[position], types, context, analyze)
+        bodies[position] = _lambda(function, types, context, analyze)
         return typed(bodies[position].body)
 
     if name == "concat" and len(values) < 2 and values and values[0] is not None:
         _refuse_one_part(typed(values[0]))
     bound = registry.bind(name, [None if v is None else typed(v) for v in values], kinds, typer)
     if bound is None:
-        for position, wanted in arities.items():
-            given = len(trees[position].expressions)
-            message = f"Expected a lambda that takes {wanted} argument(s) but got {given}"
-            raise context.error(trees[position], message)
+        _refuse_lambda(arguments, arities, context)
         raise unbound(node, name, [("function" if v is None else type_of(v)) for v in values], context)
     if name == "reduce_agg" and not _is_literal(values[1]):
-        raise context.error(trees[1], "REDUCE_AGG only supports non-NULL literal as the initial value")
+        raise context.error(arguments[1], "REDUCE_AGG only supports non-NULL literal as the initial value")
     state = _widened_state(values[1], bodies) if name == "reduce_agg" else None
     if state is not None and values[1] is not None:
         widened = [values[0], coerce(values[1], state, context.zone), *values[2:]]
@@ -73,6 +70,14 @@ def bind_call(
         if again is not None:
             bound, values = again, widened
     return _bound_call(bound, name, values, bodies, context)
+
+
+def _refuse_lambda(arguments: Sequence[Expression], arities: Mapping[int, int], context: Context) -> None:
+    """A lambda of another number of parameters than the function, or every one of its signatures, gives it."""
+    for position, wanted in arities.items():
+        function = arguments[position]
+        given = len(function.arguments) if isinstance(function, LambdaExpression) else 0
+        raise context.error(function, f"Expected a lambda that takes {wanted} argument(s) but got {given}")
 
 
 def _widened_state(initial: RowExpression | None, bodies: dict[int, Lambda]) -> Type | None:
@@ -120,22 +125,22 @@ def _bound_call(
     return function_call(name, coerced, bound.result, kind=bound.kind.upper())
 
 
-def _lambda(node: Any, types: tuple[Type, ...], context: Context, analyze: Analyze) -> Lambda:
-    context.only(node, "this", "expressions")
-    names = [str(p.this).lower() for p in node.expressions]
+def _lambda(node: LambdaExpression, types: tuple[Type, ...], context: Context, analyze: Analyze) -> Lambda:
+    names = [parameter.value.lower() for parameter in node.arguments]
     # A column that the body captures may have the name of a parameter.
     taken = context.variable_names()
     own = [next(c for c in chain((n,), (f"{n}_{i}" for i in count(1))) if c not in taken) for n in names]
     variables = {n: Variable(name=o, type=type_text(t)) for n, o, t in zip(names, own, types, strict=True)}
-    body = analyze(node.this, context.inside_lambda(variables))
-    place = context.place(node)
     return Lambda(
-        sourceLocation=place, argumentTypes=tuple(type_text(t) for t in types), arguments=tuple(own), body=body
+        sourceLocation=context.place(node),
+        argumentTypes=tuple(type_text(t) for t in types),
+        arguments=tuple(own),
+        body=analyze(node.body, context.inside_lambda(variables)),
     )
 
 
 def call(
-    node: Any, name: str, values: Sequence[RowExpression], context: Context, *, display: str | None = None
+    node: Node, name: str, values: Sequence[RowExpression], context: Context, *, display: str | None = None
 ) -> Call:
     """A call of a registered function over analyzed arguments."""
     bound = registry.bind(name, [typed(v) for v in values], ("scalar",))
@@ -145,7 +150,7 @@ def call(
     return function_call(name, built.arguments, bound.result, display=display or name)
 
 
-def unbound(node: Any, name: str, types: Sequence[str], context: Context) -> ProcessionError:
+def unbound(node: Node, name: str, types: Sequence[str], context: Context) -> ProcessionError:
     """Presto's error for a call that no signature takes."""
     if not registry.exists(name):
         return context.error(node, f"Function {name} not registered")
@@ -155,30 +160,12 @@ def unbound(node: Any, name: str, types: Sequence[str], context: Context) -> Pro
     return context.error(node, message)
 
 
-def common_type(
-    node: Any, values: Sequence[RowExpression], what: str, context: Context, places: Sequence[Any] = ()
-) -> Type:
-    """The type that all values coerce to; one that does not is told at its place, without places at ``node``."""
+def common_type(nodes: Sequence[Node], values: Sequence[RowExpression], what: str, context: Context) -> Type:
+    """The type that all values coerce to; ``nodes`` are their places, where one that does not is refused."""
     common: Type = UNKNOWN
-    for position, value in enumerate(values):
+    for node, value in zip(nodes, values, strict=True):
         widened = common_super_type(common, typed(value))
         if widened is None:
-            message = f"All {what} operands must be the same type: {type_text(common)}"
-            if what in ("CASE", "IF"):
-                message = f"All {what} results must be the same type: {type_text(common)}"
-            raise context.error(places[position] if places else node, message)
+            raise context.error(node, f"{what} must be the same type: {type_text(common)}")
         common = widened
     return common
-
-
-def constant_integer(expression: RowExpression) -> int | None:
-    """The value of an integer constant, or None."""
-    if isinstance(expression, Constant):
-        value = value_of(expression)
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
-    return None
-
-
-def lambda_type(expression: Lambda) -> Type:
-    """The function type of a lambda."""
-    return function_type(tuple(read_type(t) for t in expression.argumentTypes), typed(expression.body))

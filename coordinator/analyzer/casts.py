@@ -1,8 +1,14 @@
-"""CAST: which pairs of types Presto casts. The values are ``engine.spark.kernels.functions.casts``'s."""
+"""CAST: which pairs of types Presto casts. The values are ``kernels.functions.casts``'s."""
 
 from __future__ import annotations
 
-from coordinator.analyzer.types import DOUBLE, INTEGERS, NUMERIC
+from msgspec.structs import replace
+
+from coordinator.analyzer.builders import cast, function_call, typed
+from coordinator.analyzer.context import Analyze, Context
+from coordinator.analyzer.types import DOUBLE, INTEGERS, NUMERIC, read_type, type_text
+from coordinator.sql.tree.expressions import Cast
+from shared.plan.expressions import RowExpression
 from shared.plan.types import Type
 
 _TEXT = ("varchar", "char")
@@ -54,3 +60,21 @@ def can_cast(source: Type, target: Type) -> bool:
     if source.base in ("uuid", "ipaddress", "ipprefix") and target.base == "varchar":
         return not target.numbers
     return target.base in _CASTS.get(source.base, ())
+
+
+def analyze_cast(node: Cast, context: Context, analyze: Analyze) -> RowExpression:
+    """``CAST(value AS type)`` and ``TRY_CAST``."""
+    value = analyze(node.expression, context)
+    try:
+        target = read_type(node.type)
+    except ValueError as error:
+        raise context.error(node, str(error)) from error
+    if target.base == "unknown":
+        raise context.error(node, "UNKNOWN is not a valid type")
+    source = typed(value)
+    if not can_cast(source, target):
+        raise context.error(node, f"Cannot cast {type_text(source)} to {type_text(target)}")
+    if node.safe:
+        return function_call("try_cast", (value,), target, display="TRY_CAST")
+    made = cast(value, target, context.zone)
+    return made if made is value else replace(made, sourceLocation=context.place(node))

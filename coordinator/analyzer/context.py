@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
-from typing import Any, Protocol
+from typing import Protocol
 
-from coordinator.analyzer.locations import Places
 from coordinator.analyzer.scope import Scope
 from coordinator.kernels.functions.kinds import zone_of
+from coordinator.sql.tree.expressions import (
+    ExistsPredicate,
+    Expression,
+    FunctionCall,
+    GroupingOperation,
+    InPredicate,
+    QuantifiedComparisonExpression,
+    SubqueryExpression,
+)
+from coordinator.sql.tree.node import Node
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import Call, RowExpression, SourceLocation, Variable
 from shared.spi.session import Session
@@ -23,40 +32,56 @@ class SortItem:
     order: str
 
 
-class Sinks(Protocol):
-    """Where the query planner takes out of expressions what becomes plan nodes; each gives the variable instead."""
+class SubexpressionCollector(Protocol):
+    """Takes out of expressions what becomes plan nodes; each method gives the variable that stands for it."""
 
     def aggregate(
-        self, node: Any, call: Call, *, distinct: bool, condition: RowExpression | None, order: tuple[SortItem, ...]
+        self,
+        node: FunctionCall,
+        call: Call,
+        *,
+        distinct: bool,
+        condition: RowExpression | None,
+        order: tuple[SortItem, ...],
     ) -> RowExpression: ...
 
-    def window(self, node: Any, context: Context) -> RowExpression: ...
+    def window(self, node: FunctionCall, context: Context) -> RowExpression: ...
 
-    def scalar_subquery(self, node: Any, context: Context) -> RowExpression: ...
+    def scalar_subquery(self, node: SubqueryExpression, context: Context) -> RowExpression: ...
 
-    def exists(self, node: Any, context: Context) -> RowExpression: ...
+    def exists(self, node: ExistsPredicate, context: Context) -> RowExpression: ...
 
-    def in_subquery(self, node: Any, value: RowExpression, query: Any, context: Context) -> RowExpression: ...
+    def in_subquery(
+        self,
+        node: InPredicate | QuantifiedComparisonExpression,
+        value: RowExpression,
+        query: SubqueryExpression,
+        context: Context,
+    ) -> RowExpression: ...
 
     def quantified(
-        self, node: Any, symbol: str, value: RowExpression, every: bool, query: Any, context: Context
+        self, node: QuantifiedComparisonExpression, value: RowExpression, context: Context
     ) -> RowExpression: ...
 
-    def grouping(self, node: Any, arguments: tuple[RowExpression, ...]) -> RowExpression: ...
+    def grouping(self, node: GroupingOperation, arguments: tuple[RowExpression, ...]) -> RowExpression: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """``clause`` names the place for the error of a misplaced aggregation; ``sinks`` is None where none may stand."""
+    """``clause`` names the place for the error of a misplaced aggregation.
 
-    text: str
+    ``collector`` is None where neither aggregates nor subqueries may stand. ``columns`` are the variables that are
+    columns of tables: each reference to one has its own place, other variables stand where they are made. It is None
+    where the plan keeps no places, as for the query of a view.
+    """
+
     session: Session
     scope: Scope = Scope()  # noqa: RUF009 - frozen
-    sinks: Sinks | None = None
+    collector: SubexpressionCollector | None = None
     clause: str = "expression"
     lambdas: Mapping[str, Variable] = field(default_factory=dict)
     parameters: tuple[RowExpression, ...] = ()
-    places: Places | None = None
+    columns: set[str] | None = None
 
     @property
     def zone(self) -> tzinfo:
@@ -64,33 +89,25 @@ class Context:
         found: tzinfo = zone_of(self.session.time_zone)
         return found
 
-    def locate(self, node: Any) -> ErrorLocation | None:
+    def locate(self, node: Node) -> ErrorLocation:
         """Where Presto points for ``node``."""
-        if not self.text:
-            return _from_meta(node)
-        return (self.places or Places(self.text)).error_location(node)
+        return ErrorLocation(node.location.line, node.location.column)
 
-    def place(self, node: Any) -> SourceLocation | None:
-        """The same for plan nodes and expressions; None where the places of the statement are not kept."""
-        return None if self.places is None else self.places.of(node)
+    def place(self, node: Node) -> SourceLocation | None:
+        """The same for plan nodes and expressions; None where the plan keeps no places."""
+        return None if self.columns is None else node.location
 
-    def error(self, node: Any, message: str, code: ErrorCode = ErrorCode.SYNTAX_ERROR) -> ProcessionError:
+    def error(self, node: Node, message: str, code: ErrorCode = ErrorCode.SYNTAX_ERROR) -> ProcessionError:
         """A located error."""
         return ProcessionError(code, message, location=self.locate(node))
 
-    def planning_error(self, node: Any, message: str, code: ErrorCode) -> ProcessionError:
+    def planning_error(self, node: Node, message: str, code: ErrorCode) -> ProcessionError:
         """An error of Presto's planner, which names the place in its text alone."""
         return placed_in_text(code, message, self.locate(node))
 
-    def unsupported(self, node: Any, what: str) -> ProcessionError:
+    def unsupported(self, node: Node, what: str) -> ProcessionError:
         """A located NOT_SUPPORTED."""
         return self.error(node, f"{what} is not supported", ErrorCode.NOT_SUPPORTED)
-
-    def only(self, node: Any, *names: str) -> None:
-        """Refuses a node that says more than the arguments named, so that nothing is silently dropped."""
-        for name, value in node.args.items():
-            if value and name not in names:
-                raise self.unsupported(node, f"{type(node).__name__.upper()} with {name.strip('_')}")
 
     def variable_names(self) -> frozenset[str]:
         """The names of the variables that an expression here may read."""
@@ -106,15 +123,11 @@ class Context:
         return replace(self, lambdas={**self.lambdas, **variables})
 
 
+Analyze = Callable[[Expression, Context], RowExpression]
+"""``expressions.analyze_expression``, for the forms that hold expressions."""
+
+
 def placed_in_text(code: ErrorCode, message: str, location: ErrorLocation | None) -> ProcessionError:
     """An error that says its place in the text and has no ``errorLocation``."""
     place = "" if location is None else f"line {location.line}:{location.column}: "
     return ProcessionError(code, place + message)
-
-
-def _from_meta(node: Any) -> ErrorLocation | None:
-    found = [n.meta for n in node.walk() if n.meta and "start" in n.meta]
-    if not found:
-        return None
-    first = min(found, key=lambda meta: meta["start"])
-    return ErrorLocation(first["line"], max(1, first["col"] - (first["end"] - first["start"])))

@@ -6,8 +6,8 @@ from datetime import tzinfo
 from typing import Any
 
 from coordinator.analyzer.builders import constant, typed, value_of
+from coordinator.analyzer.clock import note_clock
 from coordinator.analyzer.kernel_values import from_kernel, raised
-from coordinator.analyzer.moments import note_clock
 from coordinator.analyzer.programs import ProgramBuilder
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.functions.program import evaluated

@@ -1,15 +1,14 @@
-"""Literals of an expression tree: numbers, texts, intervals, and Python values as constants."""
+"""Literals of the syntax tree, and Python values, as constants."""
 
 from __future__ import annotations
 
-import re
-from datetime import date, datetime
-from decimal import Decimal
-from typing import Any
+from typing import assert_never
 
 from coordinator.analyzer.builders import constant
+from coordinator.analyzer.casts import can_cast
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.literals import parse_decimal, parse_interval
+from coordinator.analyzer.typed_literals import typed_literal
 from coordinator.analyzer.types import (
     BIGINT,
     BOOLEAN,
@@ -17,107 +16,111 @@ from coordinator.analyzer.types import (
     INTEGER,
     UNKNOWN,
     VARBINARY,
+    VARCHAR,
     decimal,
+    read_type,
+    type_text,
     varchar,
+)
+from coordinator.sql.tree.expressions import (
+    BinaryLiteral,
+    BooleanLiteral,
+    DecimalLiteral,
+    DoubleLiteral,
+    GenericLiteral,
+    IntervalLiteral,
+    LongLiteral,
+    NullLiteral,
+    StringLiteral,
 )
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import RowExpression
 from shared.plan.types import Type
 
-_UNICODE = re.compile(r"\\(\\|\+[0-9A-Fa-f]{6}|[0-9A-Fa-f]{4})")
+PLAIN_LITERALS = (NullLiteral, BooleanLiteral, LongLiteral, DecimalLiteral, DoubleLiteral, StringLiteral)
+"""Literals whose constants have no place in a plan."""
+
+Literal = (
+    NullLiteral
+    | BooleanLiteral
+    | LongLiteral
+    | DecimalLiteral
+    | DoubleLiteral
+    | StringLiteral
+    | BinaryLiteral
+    | GenericLiteral
+    | IntervalLiteral
+)
 
 
-def literal(node: Any, context: Context) -> RowExpression:
-    text = str(node.this)
-    if node.args.get("is_string"):
-        return constant(text, varchar(len(text)))
-    return _number(node, text, context)
-
-
-def _number(node: Any, text: str, context: Context) -> RowExpression:
-    try:
-        if "e" in text.lower():
+def analyze_literal(node: Literal, context: Context) -> RowExpression:
+    """The constant; some typed literals are calls, whose values no constant holds."""
+    match node:
+        case StringLiteral(value=text):
+            return constant(text, varchar(len(text)))
+        case LongLiteral(value=number):
+            return _integer(number)
+        case DecimalLiteral():
+            return _decimal(node, context)
+        case DoubleLiteral(value=text):
             return constant(float(text), DOUBLE)
-        if "." in text:
-            value, precision, scale = parse_decimal(text)
-            return constant(value, decimal(precision, scale))
-        number = int(text.replace("_", ""))
-    except ValueError as error:
-        raise context.error(node, str(error)) from error
+        case NullLiteral():
+            return constant(None, UNKNOWN)
+        case BooleanLiteral(value=truth):
+            return constant(truth, BOOLEAN)
+        case BinaryLiteral(value=data):
+            return constant(data, VARBINARY)
+        case GenericLiteral():
+            return _typed(node, context)
+        case IntervalLiteral():
+            return _interval(node, context)
+        case _:
+            assert_never(node)
+
+
+def _integer(number: int) -> RowExpression:
     if number >= 1 << 63:
         # Presto's parser locates it nowhere.
-        raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Invalid numeric literal: {text}", location=ErrorLocation(1, 1))
+        message = f"Invalid numeric literal: {number}"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=ErrorLocation(1, 1))
     return constant(number, INTEGER if number < 1 << 31 else BIGINT)
 
 
-def hexadecimal(node: Any, context: Context) -> RowExpression:
-    text = re.sub(r"[ \r\n\t]", "", str(node.this))
-    if len(text) % 2:
-        raise context.error(node, "Binary literal must contain an even number of digits")
+def _decimal(node: DecimalLiteral, context: Context) -> RowExpression:
     try:
-        return constant(bytes.fromhex(text), VARBINARY)
+        value, precision, scale = parse_decimal(node.value)
     except ValueError as error:
-        raise context.error(node, "Binary literal can only contain hexadecimal digits") from error
+        raise context.error(node, str(error)) from error
+    return constant(value, decimal(precision, scale))
 
 
-def unicode_text(node: Any, context: Context) -> RowExpression:
-    context.only(node, "this")
-    text = _UNICODE.sub(lambda m: "\\" if m[1] == "\\" else chr(int(m[1].lstrip("+"), 16)), str(node.this))
-    return constant(text, varchar(len(text)))
-
-
-def null(_node: Any, _context: Context) -> RowExpression:
-    return constant(None, UNKNOWN)
-
-
-def boolean_literal(node: Any, _context: Context) -> RowExpression:
-    return constant(bool(node.this), BOOLEAN)
-
-
-def interval(node: Any, context: Context) -> RowExpression:
-    context.only(node, "this", "unit")
-    value, sign = node.this, 1
-    while type(value).__name__ in ("Neg", "Paren"):
-        sign, value = (-sign if type(value).__name__ == "Neg" else sign), value.this
-    unit = node.args.get("unit")
-    if unit is None or type(value).__name__ != "Literal" or not value.args.get("is_string"):
-        raise context.error(node, "Invalid INTERVAL literal")
-    span = type(unit).__name__ == "IntervalSpan"
-    start = str(unit.this if span else unit.name).lower()
-    end = str(unit.expression).lower() if span else None
+def _typed(node: GenericLiteral, context: Context) -> RowExpression:
+    name = " ".join(node.type.lower().split())
     try:
-        kind, result = parse_interval(str(value.this), sign, start, end)
-        made = constant(result, Type(kind))
+        kind = read_type(name)
+    except ValueError as error:
+        raise context.error(node, f"Unknown type: {node.type}") from error
+    if kind.base != "json" and not can_cast(VARCHAR, kind):
+        message = f"CAST to {type_text(kind)} cannot be applied to varchar"
+        raise ProcessionError(ErrorCode.OPERATOR_NOT_FOUND, message)
+    try:
+        return typed_literal(name, node.value, context)
+    except ProcessionError as error:
+        message = error.message
+        if name in ("tinyint", "smallint", "integer"):
+            message = f"Invalid formatted generic {name} literal: {name.upper()} '{node.value}'"
+        raise context.error(node, message, ErrorCode.SYNTAX_ERROR) from error
+    except ValueError as error:
+        raise context.error(node, f"'{node.value}' is not a valid {name} literal") from error
+
+
+def _interval(node: IntervalLiteral, context: Context) -> RowExpression:
+    try:
+        kind, result = parse_interval(node.value, node.sign, node.start, node.end)
+        return constant(result, Type(kind))
     except ValueError as error:
         if not str(error).startswith("Cannot write") and " value: " not in str(error):
             raise context.error(node, str(error)) from error
-        fields = start.upper() + (f" TO {end.upper()}" if end else "")
-        message = f"Invalid INTERVAL {fields} value: {value.this}"
+        fields = node.start.upper() + (f" TO {node.end.upper()}" if node.end else "")
+        message = f"Invalid INTERVAL {fields} value: {node.value}"
         raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, message) from error
-    return made
-
-
-def literal_expression(value: Any) -> RowExpression:
-    """A Python value as a constant of the type that its literal would have."""
-    match value:
-        case None:
-            return constant(None, UNKNOWN)
-        case bool():
-            return constant(value, BOOLEAN)
-        case int():
-            return constant(value, INTEGER if -(1 << 31) <= value < 1 << 31 else BIGINT)
-        case float():
-            return constant(value, DOUBLE)
-        case Decimal():
-            number, precision, scale = parse_decimal(f"{value:f}")
-            return constant(number, decimal(precision, scale))
-        case bytes():
-            return constant(value, VARBINARY)
-        case datetime():
-            return constant(value, Type("timestamp with time zone" if value.tzinfo else "timestamp"))
-        case date():
-            return constant(value, Type("date"))
-        case str():
-            return constant(value, varchar(len(value)))
-        case _:
-            raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"A parameter of {type(value).__name__} is not supported")

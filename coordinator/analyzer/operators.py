@@ -6,6 +6,7 @@ Decimal rules: addition ``p = min(38, max(p1-s1, p2-s2) + max(s1, s2) + 1)``, mu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -33,6 +34,8 @@ from coordinator.analyzer.types import (
     map_of,
     type_text,
 )
+from coordinator.sql.tree.expressions import LikePredicate, SubscriptExpression
+from coordinator.sql.tree.node import Node
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Constant, RowExpression
 from shared.plan.types import Type
@@ -41,7 +44,7 @@ _INTERVALS = (DAY_SECOND, YEAR_MONTH)
 _MOMENTS = (DATE, TIME, TIME_TZ, TIMESTAMP, TIMESTAMP_TZ)
 
 
-def arithmetic(node: Any, symbol: str, left: RowExpression, right: RowExpression, context: Context) -> RowExpression:
+def arithmetic(node: Node, symbol: str, left: RowExpression, right: RowExpression, context: Context) -> RowExpression:
     """``left symbol right`` for + - * / %."""
     a, b = typed(left), typed(right)
     found = _numeric(symbol, a, b) or _temporal(symbol, a, b)
@@ -55,7 +58,7 @@ def arithmetic(node: Any, symbol: str, left: RowExpression, right: RowExpression
     return operator(symbol, (coerce(left, to_left, zone), coerce(right, to_right, zone)), result)
 
 
-def _refused(node: Any, symbol: str, a: Type, b: Type, context: Context) -> Exception:
+def _refused(node: Node, symbol: str, a: Type, b: Type, context: Context) -> Exception:
     return context.error(node, f"'{symbol}' cannot be applied to {type_text(a)}, {type_text(b)}")
 
 
@@ -134,7 +137,7 @@ def _temporal(symbol: str, a: Type, b: Type) -> tuple[Type, Type, Type] | None:
     return None
 
 
-def comparison(node: Any, symbol: str, left: RowExpression, right: RowExpression, context: Context) -> RowExpression:
+def comparison(node: Node, symbol: str, left: RowExpression, right: RowExpression, context: Context) -> RowExpression:
     """``left symbol right`` for = <> < <= > >= and IS DISTINCT FROM."""
     a, b = typed(left), typed(right)
     common = common_super_type(a, b)
@@ -145,7 +148,7 @@ def comparison(node: Any, symbol: str, left: RowExpression, right: RowExpression
     return operator(symbol, (coerce(left, common, zone), coerce(right, common, zone)), BOOLEAN)
 
 
-def negate(node: Any, value: RowExpression, context: Context) -> RowExpression:
+def negate(node: Node, value: RowExpression, context: Context) -> RowExpression:
     """``- value``; a number is negated at once."""
     kind = typed(value)
     if kind.base not in NUMERIC and kind not in _INTERVALS:
@@ -169,7 +172,7 @@ def negated_number(number: Any) -> Any:
     return -number
 
 
-def boolean(node: Any, value: RowExpression, context: Context, what: str) -> RowExpression:
+def boolean(node: Node, value: RowExpression, context: Context, what: str) -> RowExpression:
     """``value`` as a condition; NULL becomes a NULL boolean."""
     kind = typed(value)
     if kind.base not in ("boolean", "unknown"):
@@ -178,7 +181,7 @@ def boolean(node: Any, value: RowExpression, context: Context, what: str) -> Row
 
 
 def between(
-    node: Any, value: RowExpression, low: RowExpression, high: RowExpression, context: Context
+    node: Node, value: RowExpression, low: RowExpression, high: RowExpression, context: Context
 ) -> RowExpression:
     """``value BETWEEN low AND high``."""
     kinds = [typed(e) for e in (value, low, high)]
@@ -191,32 +194,22 @@ def between(
     return function_call("$operator$between", operands, BOOLEAN, display="BETWEEN")
 
 
-def in_list(node: Any, value: RowExpression, items: list[RowExpression], context: Context) -> RowExpression:
-    """``value IN (items)``."""
-    common: Type | None = typed(value)
-    for item in items:
-        known = common
-        common = None if known is None else common_super_type(known, typed(item))
-        if common is None:
-            message = "IN value and list items must be the same type: "
-            raise context.error(node, message + type_text(known or typed(value)))
-    assert common is not None
-    operands = [coerce(e, common, context.zone) for e in (value, *items)]
-    if len(items) == 1:
+def in_list(values: Sequence[RowExpression], common: Type, context: Context) -> RowExpression:
+    """``value IN (items)``, the value first; ``common`` is the type of all."""
+    operands = [coerce(value, common, context.zone) for value in values]
+    if len(operands) == 2:
         return operator("=", operands, BOOLEAN)
     return special("IN", BOOLEAN, *operands)
 
 
 def like(
-    node: Any, value: RowExpression, pattern: RowExpression, escape: RowExpression | None, context: Context
+    node: LikePredicate, value: RowExpression, pattern: RowExpression, escape: RowExpression | None, context: Context
 ) -> RowExpression:
     """``value LIKE pattern [ESCAPE escape]``."""
-    for operand in (value, pattern, *((escape,) if escape is not None else ())):
-        kind = typed(operand)
-        if kind.base not in ("varchar", "char", "unknown"):
-            place = "Left side of" if operand is value else "Pattern for"
-            message = f"{place} LIKE expression must evaluate to a varchar (actual: {type_text(kind)})"
-            raise context.error(node, message)
+    _text_of_like(node.value, value, "Left side of", context)
+    _text_of_like(node.pattern, pattern, "Pattern for", context)
+    if node.escape is not None and escape is not None:
+        _text_of_like(node.escape, escape, "Escape for", context)
     result = Type("likepattern")
     text = pattern if typed(pattern).base == "varchar" else coerce(pattern, VARCHAR)
     compiled = (
@@ -231,27 +224,32 @@ def like(
     )
 
 
-def subscript(tree: Any, base: RowExpression, index: RowExpression, context: Context) -> RowExpression:
+def _text_of_like(node: Node, value: RowExpression, what: str, context: Context) -> None:
+    kind = typed(value)
+    if kind.base not in ("varchar", "char", "unknown"):
+        raise context.error(node, f"{what} LIKE expression must evaluate to a varchar (actual: {type_text(kind)})")
+
+
+def subscript(node: SubscriptExpression, base: RowExpression, index: RowExpression, context: Context) -> RowExpression:
     """``base[index]`` of an array (from 1), a map or a row."""
-    node = tree.this
     kind = typed(base)
     if kind.base == "array":
         if typed(index).base not in ("tinyint", "smallint", "integer", "bigint", "unknown"):
-            raise _subscript_error(node, kind, typed(index), context)
+            raise _subscript_error(node.base, kind, typed(index), context)
         at = coerce(index, BIGINT, context.zone)
         return function_call("$operator$subscript", (base, at), kind.arguments[0], display="SUBSCRIPT")
     if kind.base == "map":
         key, value = kind.arguments
         common = common_super_type(key, typed(index))
         if common is None:
-            raise _subscript_error(node, kind, typed(index), context)
+            raise _subscript_error(node.base, kind, typed(index), context)
         base = coerce(base, map_of(common, value), context.zone)
         at = coerce(index, common, context.zone)
         return function_call("$operator$subscript", (base, at), value, display="SUBSCRIPT")
-    raise _subscript_error(node, kind, typed(index), context)
+    raise _subscript_error(node.base, kind, typed(index), context)
 
 
-def row_subscript(base: RowExpression, index: RowExpression | None, node: Any, context: Context) -> RowExpression:
+def row_subscript(base: RowExpression, index: RowExpression | None, node: Node, context: Context) -> RowExpression:
     """Field ``index`` (from 1) of a row; None for what is no literal. ``node`` is the index."""
     if not isinstance(index, Constant) or not isinstance(value_of(index), int):
         raise context.error(node, "Subscript expression on ROW requires a constant index")
@@ -265,11 +263,11 @@ def row_subscript(base: RowExpression, index: RowExpression | None, node: Any, c
     return dereference(base, position - 1, node, context)
 
 
-def _subscript_error(node: Any, base: Type, index: Type, context: Context) -> Exception:
+def _subscript_error(node: Node, base: Type, index: Type, context: Context) -> Exception:
     return context.error(node, f"'[]' cannot be applied to {type_text(base)}, {type_text(index)}")
 
 
-def dereference(base: RowExpression, position: int, node: Any, context: Context) -> RowExpression:
+def dereference(base: RowExpression, position: int, node: Node, context: Context) -> RowExpression:
     """Field ``position`` (from 0) of a row."""
     fields = typed(base).fields
     if not 0 <= position < len(fields):

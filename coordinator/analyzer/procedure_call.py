@@ -10,16 +10,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from coordinator.analyzer.argument_order import is_literal, presto_order
+from coordinator.analyzer.argument_order import literal_text, names_in, presto_order
 from coordinator.analyzer.argument_spellings import ALIASES, other_spelling
-from coordinator.analyzer.constants import constant_type, evaluate_constant
+from coordinator.analyzer.constants import constant_type, evaluate_constant, start_of
 from coordinator.analyzer.procedure_resolution import resolve_procedure
-from coordinator.analyzer.syntax import parse_query
 from coordinator.connectors.registry import Catalogs
 from coordinator.kernels.functions.compare import instant
 from coordinator.sql.call_argument import CallArgument
 from coordinator.sql.statements import Call
-from coordinator.sql.tokens import is_identifier, location_of, tokenize
+from coordinator.sql.tree.expressions import Expression
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.connector import Connector, TableMetadata
 from shared.spi.procedure import Argument, Procedure, ProcedureDeclaration
@@ -33,7 +32,7 @@ _ZONED = "timestamp with time zone"
 class BoundCall:
     """A call whose every declared argument has a value.
 
-    ``locations`` says where those stand that were written, ``literals`` the offsets of those that are plain strings.
+    ``locations`` says where those stand that were written, ``literals`` holds those that were written as plain texts.
     """
 
     catalog: str
@@ -41,15 +40,15 @@ class BoundCall:
     arguments: Mapping[str, Any]
     location: ErrorLocation
     locations: Mapping[str, ErrorLocation] = field(default_factory=dict)
-    literals: Mapping[str, int] = field(default_factory=dict)
+    literals: Mapping[str, CallArgument] = field(default_factory=dict)
 
     @property
     def declaration(self) -> ProcedureDeclaration:
         return self.procedure.declaration
 
 
-def bind_call(call: Call, text: str, session: Session, catalogs: Catalogs) -> BoundCall:
-    """The procedure with all arguments evaluated, defaults filled in; ``text`` is what ``call`` was parsed from.
+def bind_call(call: Call, session: Session, catalogs: Catalogs) -> BoundCall:
+    """The procedure with all arguments evaluated, defaults filled in.
 
     Raises ProcessionError with Presto's texts, located at the argument or the CALL.
     """
@@ -61,7 +60,7 @@ def bind_call(call: Call, text: str, session: Session, catalogs: Catalogs) -> Bo
     given = _match(call, declaration, _order(call, declaration, resolved.catalog, session, catalogs))
     table = given.pop(TABLE_ALIAS, None)
     if isinstance(table, CallArgument):
-        given |= _split_table(table, text, declaration, resolved.catalog, session)
+        given |= _split_table(table, declaration, resolved.catalog, session)
     values: dict[str, Any] = {}
     for argument in declaration.arguments:
         written = given.get(argument.name)
@@ -69,7 +68,7 @@ def bind_call(call: Call, text: str, session: Session, catalogs: Catalogs) -> Bo
             message = f"Required procedure argument '{argument.name}' is missing"
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=call.location)
         if isinstance(written, CallArgument):
-            values[argument.name] = _evaluate(argument, written, text, session)
+            values[argument.name] = _evaluate(argument, written, session)
         else:
             values[argument.name] = argument.default if written is None else written
     written_arguments = {name: a for name, a in given.items() if isinstance(a, CallArgument)}
@@ -82,7 +81,7 @@ def bind_call(call: Call, text: str, session: Session, catalogs: Catalogs) -> Bo
         values,
         call.location,
         locations,
-        {name: a.tokens[0].start for name, a in written_arguments.items() if is_literal(a)},
+        {name: a for name, a in written_arguments.items() if literal_text(a) is not None},
     )
 
 
@@ -106,14 +105,16 @@ def _order(
     """The positions of a call: as declared, Presto's, or Iceberg's and Hudi's, which begin with one name of a table."""
     names = [argument.name for argument in declaration.arguments]
     arguments = call.arguments
-    if not declaration.takes_table or not arguments or arguments[0].name is not None or not is_literal(arguments[0]):
+    if not declaration.takes_table or not arguments or arguments[0].name is not None:
         return names
-    first, connector = str(arguments[0].tokens[0].text), catalogs.connector(catalog)
+    first, connector = literal_text(arguments[0]), catalogs.connector(catalog)
+    if first is None:
+        return names
     if "." in first:
         is_table = not connector.schema_exists(first)
     else:
         required = sum(argument.required for argument in declaration.arguments)
-        may_be = len(arguments) < required or not is_literal(arguments[1])
+        may_be = len(arguments) < required or literal_text(arguments[1]) is None
         inside = session.schema is not None and session.catalog == catalog
         is_table = may_be and inside and connector.table(str(session.schema), first) is not None
     if not is_table:
@@ -125,9 +126,9 @@ def _order(
 
 def _named(connector: Connector, arguments: Sequence[CallArgument]) -> TableMetadata | None:
     """The table of a schema and a name that are written plainly."""
-    if len(arguments) < 2 or not is_literal(arguments[1]):
+    schema, name = (literal_text(argument) for argument in arguments[:2]) if len(arguments) > 1 else (None, None)
+    if schema is None or name is None:
         return None
-    schema, name = (str(argument.tokens[0].text) for argument in arguments[:2])
     return connector.table(schema, name) or connector.table(schema.lower(), name.lower())
 
 
@@ -153,12 +154,12 @@ def _match_named(named: Sequence[CallArgument], declaration: ProcedureDeclaratio
 
 
 def _split_table(
-    written: CallArgument, text: str, declaration: ProcedureDeclaration, catalog: str, session: Session
+    written: CallArgument, declaration: ProcedureDeclaration, catalog: str, session: Session
 ) -> dict[str, CallArgument | str]:
     """``table => 'schema.table'``, with a catalog in front or with the session's schema where it has none."""
     if not declaration.takes_table:
         return {TABLE_ALIAS: written}  # a declared argument that happens to be called so
-    name = _evaluate(Argument(TABLE_ALIAS, "varchar", "", required=True), written, text, session)
+    name = _evaluate(Argument(TABLE_ALIAS, "varchar", "", required=True), written, session)
     parts = _name_parts(name, written)
     if len(parts) == 3:
         if parts[0].lower() != catalog:
@@ -174,42 +175,34 @@ def _split_table(
 def _name_parts(text: str, written: CallArgument) -> tuple[str, ...]:
     if not text.strip():
         raise _located(written, "Table name is empty", ErrorCode.INVALID_PROCEDURE_ARGUMENT)
-    try:
-        tokens = tokenize(text)
-    except ProcessionError as error:
-        raise _located(written, f"Invalid table name: {text}") from error
-    names, dots = tokens[0::2], tokens[1::2]
-    plain = len(names) == len(dots) + 1 and len(names) <= 3 and all(dot.text == "." for dot in dots)
-    if not plain or not all(is_identifier(name) for name in names):
+    parts = names_in(text)
+    if parts is None or len(parts) > 3:
         raise _located(written, f"Invalid table name: {text}")
-    return tuple(name.text for name in names)
+    return parts
 
 
-def _evaluate(argument: Argument, written: CallArgument, text: str, session: Session) -> Any:
-    if argument.type == "varchar" and is_literal(written):  # as most are: its own value
-        return str(written.tokens[0].text)
+def _evaluate(argument: Argument, written: CallArgument, session: Session) -> Any:
+    plain = literal_text(written)
+    if argument.type == "varchar" and plain is not None:  # as most are: its own value
+        return plain
     try:
-        value = other_spelling(
-            argument.type, written.tokens, lambda t, kind: evaluate_constant(parse_query(text, t), kind, session)
-        )
+        value = other_spelling(argument.type, written.value, lambda part, kind: evaluate_constant(part, kind, session))
         if value is None:
-            value = _presto_value(argument.type, written, text, session)
+            value = _presto_value(argument.type, written.value, session)
     except ProcessionError as error:
-        location = location_of(text, written.tokens[0].start)
-        raise ProcessionError(error.code, error.message, location=location) from error
+        raise ProcessionError(error.code, error.message, location=start_of(written.value)) from error
     if value is None and (argument.required or argument.default is not None):
         message = f"Procedure argument cannot be null: {argument.name}"
         raise _located(written, message, ErrorCode.INVALID_PROCEDURE_ARGUMENT)
     return value
 
 
-def _presto_value(kind: str, written: CallArgument, text: str, session: Session) -> Any:
+def _presto_value(kind: str, value: Expression, session: Session) -> Any:
     """A moment with a zone is taken for a timestamp: the hour that a clock shows twice would not survive a cast."""
-    tree = parse_query(text, written.tokens)
     if kind != "timestamp":
-        return evaluate_constant(tree, kind, session)
+        return evaluate_constant(value, kind, session)
     try:
-        return instant(evaluate_constant(tree, _ZONED if constant_type(tree, session) == _ZONED else kind, session))
+        return instant(evaluate_constant(value, _ZONED if constant_type(value, session) == _ZONED else kind, session))
     except (ValueError, OverflowError) as error:
         raise ProcessionError(ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, "Value of timestamp out of range") from error
 

@@ -16,7 +16,6 @@ from importlib.resources import files
 from coordinator.analyzer.types import (
     BIGINT,
     INTEGERS,
-    array,
     can_coerce,
     is_comparable,
     is_orderable,
@@ -231,8 +230,3 @@ def expected_text(name: str) -> str:
 def exists(name: str) -> bool:
     """Whether any function has the name."""
     return name in registry()
-
-
-def constructor_result(element: Type) -> Type:
-    """The result of ``ARRAY[…]`` over elements of one type."""
-    return array(element)

@@ -53,7 +53,7 @@ def typed_literal(name: str, text: str, context: Context) -> RowExpression:
     return constant(cast_constant(text, VARCHAR, target, context.zone), target)
 
 
-def moment_in_region(moment: datetime, region: str) -> RowExpression:
+def timestamp_in_region(moment: datetime, region: str) -> RowExpression:
     """A moment whose clock is that of a region; a literal alone would mean the first of two equal hours."""
     literal = timestamp_literal(f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} {region}")
     later = _offset(moment.replace(fold=0)) - _offset(moment)

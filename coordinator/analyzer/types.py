@@ -89,11 +89,6 @@ def row(types: tuple[Type, ...]) -> Type:
     return Type("row", tuple(Field(None, t) for t in types))
 
 
-def function_type(arguments: tuple[Type, ...], result: Type) -> Type:
-    """The type of a lambda."""
-    return Type("function", (*arguments, result))
-
-
 @lru_cache(maxsize=4096)
 def type_text(value: Type) -> str:
     """The text of a type on the wire, with Presto's own spelling of names."""
@@ -288,8 +283,3 @@ def is_comparable(value: Type) -> bool:
 def is_orderable(value: Type) -> bool:
     """Whether ``<`` and ORDER BY work on the type."""
     return value.base not in _NOT_ORDERABLE and all(is_orderable(a) for a in value.arguments)
-
-
-def promoted_to_char(left: Type, right: Type) -> bool:
-    """Whether a varchar meets a char."""
-    return {left.base, right.base} == {"varchar", "char"}

@@ -27,6 +27,7 @@ from shared.plan.nodes import (
     ValuesNode,
 )
 from shared.plan.traversal import expressions, free_variables, sources, walk, walk_expression
+from shared.spi.handles import column_name, schema_name, table_name
 from shared.spi.plan_checker import PlanChecker, PrestoWarning, WarningCollector
 from shared.spi.session import Session
 
@@ -137,7 +138,7 @@ def _full_scans(node: PlanNode, filtered: frozenset[str]) -> Iterator[TableScanN
     """Scans of partitioned tables without a condition on a partition column; ``filtered``: variables with one."""
     if isinstance(node, TableScanNode):
         partition_columns = set(_partition_columns(node))
-        conditions = {_column_name(node.assignments.get(key, {})) for key in filtered} | _layout_columns(node)
+        conditions = {column_name(node.assignments.get(key, {})) for key in filtered} | _layout_columns(node)
         if partition_columns and not partition_columns & conditions:
             yield node
         return
@@ -152,7 +153,7 @@ def _full_scans(node: PlanNode, filtered: frozenset[str]) -> Iterator[TableScanN
 
 def _partition_columns(scan: TableScanNode) -> list[str]:
     layout = scan.table.connectorTableLayout or {}
-    return [_column_name(column) for column in layout.get("partitionColumns", ())]
+    return [column_name(column) for column in layout.get("partitionColumns", ())]
 
 
 def _layout_columns(scan: TableScanNode) -> set[str]:
@@ -162,20 +163,12 @@ def _layout_columns(scan: TableScanNode) -> set[str]:
     for predicate in ("domainPredicate", "partitionColumnPredicate"):
         for domain in layout.get(predicate, {}).get("columnDomains") or ():
             column = domain.get("column")
-            columns.add(_column_name(column) if isinstance(column, dict) else str(column))
+            columns.add(column_name(column) if isinstance(column, dict) else str(column))
     return columns
 
 
-def _column_name(handle: Mapping[str, object]) -> str:
-    identity = handle.get("columnIdentity")
-    return str(identity["name"] if isinstance(identity, dict) else handle.get("name", ""))
-
-
 def _table_name(scan: TableScanNode) -> str:
-    handle = scan.table.connectorHandle
-    table = handle.get("icebergTableName")
-    name = table["tableName"] if isinstance(table, dict) else handle.get("tableName", "a table")
-    schema = handle.get("schemaName")
+    name, schema = table_name(scan.table) or "a table", schema_name(scan.table)
     return f"{scan.table.connectorId}.{schema}.{name}" if schema else f"{scan.table.connectorId}.{name}"
 
 

@@ -7,7 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from coordinator.checks.settings import ProviderSettings, Seconds
+from coordinator.checks.settings import ProviderSettings
+from coordinator.values.settings import Seconds
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 

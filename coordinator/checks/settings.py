@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import ValidationError
 
+from coordinator.values.settings import Settings
 from shared.properties import ConfigurationError
-from shared.units import parse_duration
-
-Seconds = Annotated[float, BeforeValidator(lambda v: parse_duration(v) if isinstance(v, str) else v)]
 
 
-class ProviderSettings(BaseModel):
+class ProviderSettings(Settings):
     """Base of a provider's settings; aliases are the property names."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
 S = TypeVar("S", bound=ProviderSettings)

@@ -29,7 +29,7 @@ from coordinator.security.authentication.load import load_authentication
 from coordinator.security.redaction import is_secret_name
 from coordinator.server.exposure import why_exposed
 from coordinator.server.tls import load_tls
-from coordinator.settings_model import find_file
+from coordinator.settings_files import find_file
 from shared.properties import ConfigurationError, read_properties
 from shared.units import format_data_size, parse_data_size
 
@@ -67,12 +67,12 @@ def examine(etc: Path, port: int | None, data_dir: Path | None, *, fix: bool) ->
     yield check_velox(platform.system(), platform.machine())
     configuration, config = check_configuration(etc)
     yield configuration
-    remote = config.coordinator.spark_remote if config is not None else None
+    remote = config.spark.remote if config is not None else None
     if remote is not None:
         yield check_remote("Spark Connect", remote)
     else:
         yield check_java()
-        yield check_jars(config.coordinator.spark_packages if config else (), default_jar_cache(), fetch=fix)
+        yield check_jars(config.spark.packages if config else (), default_jar_cache(), fetch=fix)
     if config is None:
         return
     if config.coordinator.sidecar_url is not None:
@@ -84,7 +84,7 @@ def examine(etc: Path, port: int | None, data_dir: Path | None, *, fix: bool) ->
         yield check_port(config.coordinator.http_host, config.https.port)
     yield check_disk((data_dir or config.node.data_dir).absolute())
     if remote is None:
-        yield check_memory(config.coordinator.spark_driver_memory, available_memory())
+        yield check_memory(config.spark.driver_memory, available_memory())
 
 
 def check_python(version: tuple[int, ...]) -> Finding:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from coordinator.connectors.system.information_schema import InformationSchema
 from coordinator.connectors.system.listing import INFORMATION_SCHEMA
 from coordinator.connectors.table_versions import note, note_view
-from shared.spi.connector import Connector, TableMetadata, ViewMetadata, ViewSource
+from shared.spi.capabilities import Capabilities, capabilities_of
+from shared.spi.connector import Connector, TableMetadata, ViewMetadata
 
 
 class CatalogObjects(ABC):
@@ -22,6 +23,10 @@ class CatalogObjects(ABC):
     @abstractmethod
     def connector(self, name: str) -> Connector:
         """The connector of a catalog; raises ProcessionError when there is none of that name."""
+
+    def capabilities(self, catalog: str) -> Capabilities:
+        """What a catalog's connector does beside describing tables; raises ProcessionError."""
+        return capabilities_of(self.connector(catalog))
 
     def connector_name(self, catalog: str) -> str:
         """The ``connector.name`` of a catalog."""
@@ -47,13 +52,13 @@ class CatalogObjects(ABC):
 
     def views(self, catalog: str, schema: str) -> Sequence[str]:
         """Names of a schema's views, sorted; empty where there are none."""
-        holder = self._holder(catalog, schema)
-        return cast(ViewSource, holder).view_names(schema) if hasattr(holder, "view_names") else ()
+        source = capabilities_of(self._holder(catalog, schema)).views
+        return () if source is None else source.view_names(schema)
 
     def view(self, catalog: str, schema: str, name: str) -> ViewMetadata | None:
         """A view as it is now, or None."""
-        holder = self._holder(catalog, schema)
-        found = cast(ViewSource, holder).view(schema, name) if hasattr(holder, "view") else None
+        source = capabilities_of(self._holder(catalog, schema)).views
+        found = None if source is None else source.view(schema, name)
         note_view(catalog, schema, name, found)
         return found
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import cast
 
 from coordinator.connectors.objects import CatalogObjects
 from coordinator.connectors.system.connector import SystemConnector
@@ -19,11 +18,12 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import LookUpNode, TableScanNode
 from shared.properties import ConfigurationError, Property, read_properties
 from shared.spi.access_control import AccessDeniedError
+from shared.spi.capabilities import asked_before
 from shared.spi.connector import Connector, ConnectorFactory, DriverSource, SparkDrivers
 from shared.spi.pushdown import Pushdown
 from shared.spi.relation import Relation
-from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor, RowPositions
-from shared.spi.table_statistics import ColumnBounds, ValueRange
+from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
+from shared.spi.table_statistics import ValueRange
 
 ENTRY_POINTS = "procession.connectors"
 
@@ -69,7 +69,6 @@ class Catalogs(CatalogObjects):
         self._factories = connector_factories()
         self._connectors: dict[str, Connector] = {}
         self._lock = threading.Lock()
-        self._takes_over: dict[type, bool] = {}
         self.runtime: RuntimeState | None = None
         """What ``system.runtime`` shows; only the process that runs queries sets it."""
         self._system = SystemConnector(self, lambda: self.runtime)
@@ -113,28 +112,22 @@ class Catalogs(CatalogObjects):
         """The catalog's connector if it takes over parts of plans; None for it and for the system's own tables."""
         if name.lower() not in self._configs:
             return None
-        connector = self.connector(name)
-        if type(connector) not in self._takes_over:  # a protocol's isinstance is slow, and asked after every rule
-            self._takes_over[type(connector)] = isinstance(connector, Pushdown)
-        return cast(Pushdown, connector) if self._takes_over[type(connector)] else None
+        return self.capabilities(name).pushdown
 
     def row_position(self, scan: TableScanNode) -> RowPositionDescriptor | str | None:
         """How the rows of a scan are found again, or why they cannot be; None for a connector without positions."""
-        connector = self.connector(scan.table.connectorId)
-        if not isinstance(connector, RowPositions):
-            return None
-        return connector.row_position(scan)
+        positions = self.capabilities(scan.table.connectorId).row_positions
+        return None if positions is None else positions.row_position(scan)
 
     def column_bounds(self, scan: TableScanNode) -> Mapping[str, Sequence[ValueRange]]:
         """Between which numbers the values of a scan's columns lie, as far as its connector can tell."""
-        connector = self.connector(scan.table.connectorId)
-        return connector.column_bounds(scan) if isinstance(connector, ColumnBounds) else {}
+        bounds = self.capabilities(scan.table.connectorId).column_bounds
+        return {} if bounds is None else bounds.column_bounds(scan)
 
     def look_up(self, node: LookUpNode, sources: Sequence[int | str]) -> LookUpTemplate:
         """How the columns of a look-up are read, now that the query runs and found rows in ``sources``."""
-        connector = self.connector(node.table.connectorId)
-        assert isinstance(connector, RowPositions), "planning asked the same connector"
-        return connector.look_up(node.table, list(node.assignments.values()), sources)
+        positions = asked_before(self.capabilities(node.table.connectorId).row_positions)
+        return positions.look_up(node.table, list(node.assignments.values()), sources)
 
     def spark_conf(self) -> dict[str, str]:
         """What Spark needs to see the same catalogs under the same names."""

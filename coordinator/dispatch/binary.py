@@ -7,10 +7,10 @@ import ipaddress
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
+from coordinator.kernels.functions.kinds import zone_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.serialized_page import serialize_page
 from shared.plan.types import Type
@@ -51,12 +51,6 @@ def _constant(value: Any, presto_type: Type) -> Any:
             return timedelta(milliseconds=value)
         case "timestamp with time zone" if isinstance(value, str):
             moment, _, zone = value.rpartition(" ")
-            return datetime.fromisoformat(moment).replace(tzinfo=_zone(zone))
+            return datetime.fromisoformat(moment).replace(tzinfo=zone_of(zone))
         case _:
             return value
-
-
-def _zone(text: str) -> Any:
-    if text[:1] in "+-":
-        return datetime.strptime(text, "%z").tzinfo
-    return ZoneInfo(text)

@@ -10,9 +10,10 @@ import structlog
 
 from coordinator.dispatch.failures import canceled, internal_error, killed
 from coordinator.dispatch.pages import encode_batch
-from coordinator.dispatch.ports import QueryProgress, StatementExecutor
+from coordinator.dispatch.ports import StatementExecutor
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
+from coordinator.engine.execution import QueryProgress
 from coordinator.planner.planned_statement import FetchRows, PlannedStatement, ReturnRows, RunOnSpark, Work
 from coordinator.security.current_session import acting_for
 from shared.errors import ErrorCode, ProcessionError

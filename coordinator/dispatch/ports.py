@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Protocol
 
 import pyarrow as pa
 
+from coordinator.engine.execution import Execution
 from coordinator.planner.planned_statement import PlannedStatement
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session
-
-
-@dataclass(frozen=True, slots=True)
-class QueryProgress:
-    """Totals so far; rows and bytes are those read, ``phase`` a phrase for the query page."""
-
-    completed_splits: int = 0
-    total_splits: int = 0
-    running_splits: int = 0
-    processed_rows: int = 0
-    processed_bytes: int = 0
-    cpu_seconds: float = 0.0
-    peak_memory_bytes: int = 0
-    nodes: int = 1
-    phase: str = ""
 
 
 class StatementPlanner(Protocol):
@@ -43,36 +28,6 @@ class PlanFreshness(Protocol):
 class StatementChecker(Protocol):
     async def check(self, planned: PlannedStatement, session: Session) -> tuple[PrestoWarning, ...]:
         """Warnings of the checkers; a veto is a ProcessionError."""
-        ...
-
-
-class Execution(Protocol):
-    """One run of a planned statement as its executor sees it; all methods may be called from any thread."""
-
-    @property
-    def query_id(self) -> str: ...
-
-    @property
-    def session(self) -> Session: ...
-
-    def report_progress(self, progress: QueryProgress) -> None:
-        """The newest totals; cheap, may be called often."""
-        ...
-
-    def set_update_count(self, count: int) -> None:
-        """The protocol's updateCount."""
-        ...
-
-    def check_cancelled(self) -> None:
-        """Raise the error that ended the query (USER_CANCELED, ABANDONED_QUERY, …), if one did."""
-        ...
-
-    def kill(self, message: str) -> None:
-        """End the query with ADMINISTRATIVELY_KILLED, on behalf of somebody else."""
-        ...
-
-    def on_cancel(self, callback: Callable[[], None]) -> None:
-        """Call back once, on a thread of its own, when the query ends early; at once if it already has."""
         ...
 
 

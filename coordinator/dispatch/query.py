@@ -13,10 +13,10 @@ from datetime import datetime
 from coordinator.dispatch.buffer import PageBuffer
 from coordinator.dispatch.clock import Clock
 from coordinator.dispatch.failures import canceled
-from coordinator.dispatch.ports import QueryProgress
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState, check_transition
 from coordinator.dispatch.timeline import Timeline
+from coordinator.engine.execution import QueryProgress
 from coordinator.planner.planned_statement import PlannedStatement, ReturnRows
 from coordinator.resource_groups.specification import NO_LIMITS
 from coordinator.security.redaction import redacted

@@ -1,49 +1,76 @@
-"""Settings of the life cycle; the composition root maps Presto's property names to them."""
+"""Settings of the life cycle."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pydantic import Field
+
+from coordinator.values.settings import Bytes, Seconds, Settings
 
 
-@dataclass(frozen=True, slots=True)
-class DispatchSettings:
-    """Seconds, bytes and counts.
+class DispatchSettings(Settings):
+    """A query's life, in seconds, bytes and counts. What etc/config.properties says, and constants:
 
-    - ``max_query_length`` (query.max-length) counts characters.
-    - ``client_timeout`` (query.client.timeout): a query not polled so long is abandoned, undelivered rows of a
-      finished one are dropped.
-    - ``min_expire_age`` (query.min-expire-age) and ``max_history`` (query.max-history): an ended query older than
-      the first is forgotten once there are more than the second; past ``max_tracked`` even a younger one is.
-    - ``max_buffer_size`` (sink.max-buffer-size) bounds the encoded rows that wait for a client; the engine's thread
-      waits past it.
+    - ``max_tracked``: past it even a query younger than ``min_expire_age`` is forgotten.
+    - ``max_buffer_size`` bounds the encoded rows that wait for a client; the engine's thread waits past it.
     - ``release_size``: a query whose engine has ended gives back its slot once no more than this many bytes wait.
     - ``max_unread_size``: over all queries; past it ended ones keep their slots until they are read.
-    - ``max_replay_size`` (query.max-replay-size): bytes of last pages kept, over all queries, for clients that
-      ask for one again.
-    - ``eager_validation`` (eager-plan-validation-enabled): plan and check before queueing; otherwise after.
     - ``fresh_plan_age``: a plan that waited longer is made again if its tables have changed meanwhile.
-    - ``max_run_time`` (query.max-run-time): a query that is older fails; the session may lower it.
-    - ``max_run_again`` (query.max-run-again): how often a query that only reads and has delivered nothing is run again
-      when its engine is lost.
     - ``chunk_rows``, ``chunk_size``: how finely batches are cut, hence how closely pages meet the asked size.
-    - ``nested_data_serialization`` (nested-data-serialization-enabled): arrays, maps and rows as Presto's
-      pretty-printed text instead of JSON.
     """
 
-    max_query_length: int = 1_000_000
-    client_timeout: float = 300.0
-    min_expire_age: float = 900.0
-    max_history: int = 100
+    max_query_length: int = Field(
+        1_000_000,
+        alias="query.max-length",
+        ge=1,
+        le=1_000_000_000,
+        description="Longest statement text in characters; a longer one fails with QUERY_TEXT_TOO_LARGE.",
+    )
+    client_timeout: Seconds = Field(
+        300.0, alias="query.client.timeout", gt=0, description="A query that is not polled for this long is abandoned."
+    )
+    min_expire_age: Seconds = Field(
+        900.0, alias="query.min-expire-age", gt=0, description="How long a finished query stays visible."
+    )
+    max_history: int = Field(
+        100,
+        alias="query.max-history",
+        ge=0,
+        description="How many finished queries stay visible past query.min-expire-age at most.",
+    )
+    max_run_time: Seconds = Field(
+        100 * 86400.0,
+        alias="query.max-run-time",
+        gt=0,
+        description="A query that runs longer fails with EXCEEDED_TIME_LIMIT.",
+    )
+    max_replay_size: Bytes = Field(
+        64 << 20,
+        alias="query.max-replay-size",
+        ge=0,
+        description="Last pages kept, over all ended queries, for clients whose answer was lost and who ask again at"
+        " once; the newest is kept whatever its size.",
+    )
+    max_run_again: int = Field(
+        1,
+        alias="query.max-run-again",
+        ge=0,
+        le=10,
+        description="How often a query that only reads and has delivered no row is run again by itself when Spark or"
+        " a task of it is lost; once, so that a query which ends Spark each time does not do so for ever.",
+    )
+    nested_data_serialization: bool = Field(
+        False,
+        alias="nested-data-serialization-enabled",
+        description="Send arrays, maps and rows as text, as Presto does by default, in place of real JSON.",
+    )
+    eager_validation: bool = Field(
+        True, alias="eager-plan-validation-enabled", description="Plan and check a statement before it queues."
+    )
     max_tracked: int = 10_000
     max_buffer_size: int = 32 << 20
     release_size: int = 1 << 20
     max_unread_size: int = 256 << 20
-    max_replay_size: int = 64 << 20
     chunk_rows: int = 2_000
     chunk_size: int = 256 << 10
-    nested_data_serialization: bool = False
-    eager_validation: bool = True
     fresh_plan_age: float = 0.05
-    max_run_time: float = 100 * 86400.0
-    max_run_again: int = 1
     sweep_interval: float = 1.0

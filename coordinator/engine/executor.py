@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol, assert_never, cast
+from typing import Any, Protocol, assert_never
 
 import pyarrow as pa
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.registered import find_procedure
-from coordinator.dispatch.ports import Execution, QueryProgress
-from coordinator.engine.arrow_types import rows_to_batch
+from coordinator.engine.execution import Execution, QueryProgress
 from coordinator.engine.fetch_rows import SparkReads, fetch_rows
-from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, spark_inputs
+from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, file_scans, spark_inputs
 from coordinator.engine.jobs import JobLog
 from coordinator.engine.measured import Operator, explain_analyze
 from coordinator.engine.procedures import run_procedure
 from coordinator.engine.row_steps import select_rows
+from coordinator.kernels.file_scan import FileScan
 from coordinator.planner.planned_statement import (
     AnalyzeTable,
     CallProcedure,
@@ -35,18 +36,34 @@ from coordinator.planner.planned_statement import (
     SelectRows,
     WriteRows,
 )
-from shared.spi.catalog_changes import EditableCatalog
+from coordinator.values.arrow_types import rows_to_batch
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.capabilities import asked_before
 from shared.spi.jobs import Job
 from shared.spi.procedure import ProcedureContext, ProcedureProgress
-from shared.spi.relation import RowSource
-from shared.spi.table_statistics import AnalyzableCatalog
-from shared.spi.table_writes import WritableCatalog, WriteContext
+from shared.spi.table_writes import WriteContext
+
+_LOG = logging.getLogger(__name__)
+_SPARK_MAY = frozenset(
+    {
+        ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT,
+        ErrorCode.ICEBERG_CANNOT_OPEN_SPLIT,
+        ErrorCode.GENERIC_INTERNAL_ERROR,
+    }
+)
+"""What the embedded engine fails with where Spark may not: it has more memory, and perhaps other keys to the files."""
 
 
 class LocalSql(Protocol):
     """DuckDB behind ``coordinator.engine.local``."""
 
     def run(self, sql: str, execution: Execution, inputs: Sequence[ArrowInput] = ()) -> Iterator[pa.RecordBatch]: ...
+
+
+class EmbeddedSql(Protocol):
+    """The processes behind ``coordinator.engine.embedded``."""
+
+    def run(self, sql: str, scans: Mapping[str, FileScan], execution: Execution) -> Iterator[pa.RecordBatch]: ...
 
 
 class SparkSql(SparkReads, Protocol):
@@ -65,27 +82,27 @@ class Executor:
         spark: SparkSql,
         explain_native: Callable[[ExplainNative], str],
         jobs: JobLog | None = None,
+        embedded: EmbeddedSql | None = None,
     ) -> None:
         self._catalogs = catalogs
         self._local = local
         self._spark = spark
         self._explain_native = explain_native
         self._jobs = jobs or JobLog()
+        self._embedded = embedded
 
     def execute(self, planned: PlannedStatement, execution: Execution) -> Iterator[pa.RecordBatch]:
         """The statement's result; blocks. Raises ProcessionError."""
         match planned.work:
             case ReturnRows(rows):
                 yield rows_to_batch(planned.columns, rows)
-            case RunLocally(sql, inputs):
-                with arrow_inputs(inputs, self._catalogs, execution) as opened:
-                    yield from self._local.run(sql, execution, opened)
+            case RunLocally() as work:
+                yield from self._locally(work, execution)
             case SelectRows(relation, steps):
-                source = cast(RowSource, self._catalogs.connector(relation.catalog))
+                source = asked_before(self._catalogs.capabilities(relation.catalog).rows)
                 yield from select_rows(source.read(relation), steps, execution)
-            case RunOnSpark(sql, inputs):
-                with spark_inputs(inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as opened:
-                    yield from self._spark.run(sql, execution, opened)
+            case RunOnSpark() as work:
+                yield from self._on_spark(work, execution)
             case FetchRows() as work:
                 yield from fetch_rows(work, execution, self._spark, self._catalogs)
             case ExplainNative() as work:
@@ -97,11 +114,11 @@ class Executor:
             case CallProcedure() as work:
                 yield rows_to_batch(planned.columns, self._call(work, execution))
             case ChangeCatalog(catalog, change):
-                editor = cast(EditableCatalog, self._catalogs.connector(catalog))
+                editor = asked_before(self._catalogs.capabilities(catalog).changes)
                 editor.change(change, self._context(catalog, execution))
                 yield rows_to_batch(planned.columns, [[True]])
             case AnalyzeTable(catalog, schema, table, properties):
-                analyzer = cast(AnalyzableCatalog, self._catalogs.connector(catalog))
+                analyzer = asked_before(self._catalogs.capabilities(catalog).analyze)
                 analyzed = analyzer.analyze(schema, table, properties, self._context(catalog, execution))
                 execution.set_update_count(analyzed)
                 yield rows_to_batch(planned.columns, [[analyzed]])
@@ -109,6 +126,32 @@ class Executor:
                 yield rows_to_batch(planned.columns, [[self._write(work, execution)]])
             case _:
                 assert_never(planned.work)
+
+    def _locally(self, work: RunLocally, execution: Execution) -> Iterator[pa.RecordBatch]:
+        delivered = False
+        try:
+            for batch in self._run_locally(work, execution):
+                delivered = delivered or batch.num_rows > 0
+                yield batch
+            return
+        except ProcessionError as error:
+            if work.otherwise is None or delivered or error.code not in _SPARK_MAY:
+                raise
+            execution.check_cancelled()
+            _LOG.info("%s: the embedded engine gave up, Spark runs it: %s", execution.query_id, error)
+        yield from self._on_spark(work.otherwise, execution)
+
+    def _run_locally(self, work: RunLocally, execution: Execution) -> Iterator[pa.RecordBatch]:
+        scans = None if self._embedded is None else file_scans(work.inputs, self._catalogs)
+        if scans and self._embedded is not None:
+            yield from self._embedded.run(work.sql, scans, execution)
+            return
+        with arrow_inputs(work.inputs, self._catalogs, execution) as opened:
+            yield from self._local.run(work.sql, execution, opened)
+
+    def _on_spark(self, work: RunOnSpark, execution: Execution) -> Iterator[pa.RecordBatch]:
+        with spark_inputs(work.inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as opened:
+            yield from self._spark.run(work.sql, execution, opened)
 
     def _measured(
         self, planned: PlannedStatement, explained: ExplainAnalyze, execution: Execution, operators: list[Operator]
@@ -159,7 +202,7 @@ class Executor:
                 batches = self._spark.write(sql, execution, inputs)
                 return [row for batch in batches for row in batch.to_pylist()]
 
-            writer = cast(WritableCatalog, self._catalogs.connector(write.catalog))
+            writer = asked_before(self._catalogs.capabilities(write.catalog).writes)
             rows = writer.write(write, WriteContext(self._context(write.catalog, execution), run))
         execution.set_update_count(rows)
         return rows

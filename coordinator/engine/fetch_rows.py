@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator.connectors.registry import Catalogs
-from coordinator.dispatch.ports import Execution, QueryProgress
+from coordinator.engine.execution import Execution, QueryProgress
 from coordinator.engine.inputs import ArrowInput, SparkInput, spark_inputs
 from coordinator.engine.measured import Operator
 from coordinator.engine.row_lists import RowList, gather, row_list
@@ -26,9 +26,12 @@ from coordinator.engine.wide_rows import MOST_HELD, KeptRows, TooLargeError, kee
 from coordinator.kernels import lookup
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.ranges import Traffic
+from coordinator.kernels.tasks import LOOK_UP, LookUpTask
 from coordinator.planner.planned_statement import ComputeColumns, FetchRows, RunOnSpark
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import LookUpNode
+from shared.spi.handles import column_id
+from shared.spi.row_position import LookUpTemplate
 from shared.spi.workers import WorkerRuntime
 
 _LOG = logging.getLogger(__name__)
@@ -185,7 +188,7 @@ def _for_spark(column: Any) -> Any:
 
 
 def _column_id(node: LookUpNode, key: str) -> str:
-    return str(node.assignments[key]["columnIdentity"]["id"])
+    return str(column_id(node.assignments[key]))
 
 
 def _look_up(
@@ -197,16 +200,17 @@ def _look_up(
         raise PositionsUnusableError("a file of the first pass is not known by its number")
     execution.files += len(rows.files)
     rows = replace(rows, files=[(template.paths[source], positions) for source, positions in rows.files])
+    task = _task_of(template)
     try:
         if rows.count <= _COORDINATOR_ROWS:
-            return _held_or_kept(template.common, rows, execution, traffic)
-        found = lookup.portions(lookup.task_of(lookup.payload(template.common, rows.files, 0)), traffic)
+            return _held_or_kept(task, rows, execution, traffic)
+        found = lookup.portions(lookup.with_rows(task, rows.files), traffic)
         if sum(portion.size for portion in found) > MOST_HELD * 4:
-            return keep_rows(template.common, rows, traffic, execution.check_cancelled)
+            return keep_rows(task, rows, traffic, execution.check_cancelled)
         few = sum(len(positions) for _, positions in rows.files if len(positions) <= _SCANNED_ROWS)
         long = _SCANNED_ROWS if few <= _COORDINATOR_ROWS else 0
         execution.scanned += sum(len(positions) > long for _, positions in rows.files)
-        return _by_file(template.common, rows, long, spark.workers(execution), traffic)
+        return _by_file(task, rows, long, spark.workers(execution), traffic)
     except TooLargeError as error:
         raise PositionsUnusableError(str(error)) from error
     except KernelError as error:
@@ -215,26 +219,35 @@ def _look_up(
         raise _failure(error.code.name, error.message, template.snapshot_id, error) from error
 
 
-def _held_or_kept(common: Any, rows: RowList, execution: _Progress, traffic: Traffic) -> Any:
+def _task_of(template: LookUpTemplate) -> LookUpTask:
+    mapping = template.name_mapping
+    return LookUpTask(
+        fields=[dict(field) for field in template.fields],
+        storage=dict(template.storage),
+        name_mapping=None if mapping is None else [dict(name) for name in mapping],
+    )
+
+
+def _held_or_kept(task: LookUpTask, rows: RowList, execution: _Progress, traffic: Traffic) -> Any:
     try:
-        return lookup.read_rows(lookup.task_of(lookup.payload(common, rows.files, 0)), traffic, MOST_HELD)
+        return lookup.read_rows(lookup.with_rows(task, rows.files), traffic, MOST_HELD)
     except lookup.TooWideError:
-        return keep_rows(common, rows, traffic, execution.check_cancelled)
+        return keep_rows(task, rows, traffic, execution.check_cancelled)
 
 
-def _here(common: Any, rows: RowList, traffic: Traffic) -> Any:
-    return lookup.read_rows(lookup.task_of(lookup.payload(common, rows.files, 0)), traffic)
+def _here(task: LookUpTask, rows: RowList, traffic: Traffic) -> Any:
+    return lookup.read_rows(lookup.with_rows(task, rows.files), traffic)
 
 
-def _by_file(common: Any, rows: RowList, long: int, workers: WorkerRuntime, traffic: Traffic) -> Any:
+def _by_file(task: LookUpTask, rows: RowList, long: int, workers: WorkerRuntime, traffic: Traffic) -> Any:
     """Files with more than ``long`` wanted rows by executors, in one call; the others here."""
     runs = rows.runs(long)
     scanned = [run for many, run in runs if many]
-    parts = iter(_on_executors(common, scanned, workers, traffic))
-    return pa.concat_tables([next(parts) if many else _here(common, run, traffic) for many, run in runs])
+    parts = iter(_on_executors(task, scanned, workers, traffic))
+    return pa.concat_tables([next(parts) if many else _here(task, run, traffic) for many, run in runs])
 
 
-def _on_executors(common: Any, runs: Sequence[RowList], workers: WorkerRuntime, traffic: Traffic) -> list[Any]:
+def _on_executors(task: LookUpTask, runs: Sequence[RowList], workers: WorkerRuntime, traffic: Traffic) -> list[Any]:
     """A table a run; together they are as many tasks as there are slots, or one a run."""
     total = sum(run.count for run in runs)
     groups = [
@@ -242,9 +255,9 @@ def _on_executors(common: Any, runs: Sequence[RowList], workers: WorkerRuntime, 
         for at, run in enumerate(runs)
         for files in run.split(max(1, round(workers.parallelism * run.count / total)))
     ]
-    payloads = [lookup.payload(common, files, number) for number, (_, files) in enumerate(groups)]
-    tables: list[Any] = [None] * len(payloads)
-    for answer in workers.run_tasks("lookup:look_up", payloads, description="fetch columns by position"):
+    tasks = [lookup.with_rows(task, files, number) for number, (_, files) in enumerate(groups)]
+    tables: list[Any] = [None] * len(tasks)
+    for answer in LOOK_UP.run(workers, tasks, "fetch columns by position"):
         table = pa.ipc.open_stream(answer).read_all()
         told = table.schema.metadata
         traffic.add(int(told[b"requests"]), int(told[b"bytes"]))

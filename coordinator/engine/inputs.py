@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import pyarrow.dataset as ds
 
 from coordinator.connectors.registry import Catalogs
-from coordinator.dispatch.ports import Execution
+from coordinator.engine.execution import Execution
+from coordinator.kernels.file_scan import FileScan
 from shared.errors import ProcessionError
+from shared.spi.capabilities import asked_before
 from shared.spi.relation import (
     ArrowStream,
-    FileSource,
     Input,
     JdbcRelation,
     ParquetRelation,
     RemoteReads,
-    RemoteSource,
-    RowSource,
     RowsRelation,
 )
 
@@ -44,6 +43,15 @@ class FormatInput:
 
     def __repr__(self) -> str:
         return f"FormatInput(name={self.name!r}, format={self.format!r})"
+
+
+@runtime_checkable
+class ScannedFiles(Protocol):
+    """A connector whose tables are files that the kernels read."""
+
+    def file_scan(self, relation: RowsRelation) -> FileScan | None:
+        """None for what is no table of files. Raises ProcessionError."""
+        ...
 
 
 SparkInput = ArrowInput | FormatInput
@@ -72,12 +80,30 @@ def spark_inputs(
         yield tuple(_for_spark(made, catalogs, remote, shares_disk=shares_disk) for made in inputs)
 
 
+def file_scans(inputs: Sequence[Input], catalogs: Catalogs) -> Mapping[str, FileScan] | None:
+    """The inputs as files of tables; None where one of them is something else. Raises ProcessionError."""
+    found: dict[str, FileScan] = {}
+    for made in inputs:
+        relation = made.relation
+        scan = (
+            _file_scan(relation, catalogs.connector(relation.catalog)) if isinstance(relation, RowsRelation) else None
+        )
+        if scan is None:
+            return None
+        found[made.name] = scan
+    return found
+
+
+def _file_scan(relation: RowsRelation, connector: object) -> FileScan | None:
+    return connector.file_scan(relation) if isinstance(connector, ScannedFiles) else None
+
+
 def _make_files(inputs: Sequence[Input], catalogs: Catalogs, check_cancelled: Callable[[], None]) -> None:
     """Let connectors make the files that are made on first use; blocks. Raises ProcessionError."""
     for made in inputs:
         if isinstance(made.relation, ParquetRelation) and made.relation.made_by is not None:
             handle = made.relation.made_by
-            cast(FileSource, catalogs.connector(handle.connectorId)).make_files(handle, check_cancelled)
+            asked_before(catalogs.capabilities(handle.connectorId).files).make_files(handle, check_cancelled)
 
 
 @contextmanager
@@ -92,7 +118,7 @@ def _remote_reads(
     remote: dict[str, RemoteReads] = {}
     try:
         for catalog, several in relations.items():
-            source = cast(RemoteSource, catalogs.connector(catalog))
+            source = asked_before(catalogs.capabilities(catalog).remote)
             remote[catalog] = source.reads(execution.query_id, several)
             execution.on_cancel(remote[catalog].cancel)
         yield remote
@@ -129,4 +155,4 @@ def _arrow(
         case JdbcRelation():
             return remote[relation.catalog].rows(relation)
         case RowsRelation():
-            return cast(RowSource, catalogs.connector(relation.catalog)).read(relation)
+            return asked_before(catalogs.capabilities(relation.catalog).rows).read(relation)

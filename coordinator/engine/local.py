@@ -1,7 +1,7 @@
 """The embedded DuckDB that answers queries over values, without Spark, the network or any file.
 
 One database a process, a cursor a query. External access is off, the configuration locked, memory bounded. Results
-leave as a stream of Arrow batches whose types are those of ``coordinator.engine.arrow_types``.
+leave as a stream of Arrow batches whose types are those of ``coordinator.values.arrow_types``.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from coordinator.dispatch.ports import Execution
+from coordinator.engine.execution import Execution
 from coordinator.engine.inputs import ArrowInput
 from coordinator.engine.local_errors import presto_error
 from coordinator.engine.local_functions import register_functions
 from coordinator.engine.local_macros import MACROS
-from coordinator.engine.python_functions import PythonFunction
+from coordinator.values.python_functions import PythonFunction
 
 _BATCH_ROWS = 8192
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from coordinator.sql.tokens import too_large
+from coordinator.sql.lexer import too_large
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 
 _TYPES = {
@@ -43,6 +43,8 @@ _PATTERNS: tuple[tuple[str, _Make], ...] = (
     (r"Casting value \"(.*?)\" to type (DECIMAL\(.*?\)) failed: value is out of range", _decimal),
     (r"Division by zero in expression", lambda _: (ErrorCode.DIVISION_BY_ZERO, "/ by zero")),
     (r"^Invalid Input Error: Division by zero$", lambda _: (ErrorCode.DIVISION_BY_ZERO, "Division by zero")),
+    (r"No files found that match the pattern \"(.*?)\"",
+     lambda m: (ErrorCode.ICEBERG_MISSING_DATA, f"File is missing from storage: {m[1]}")),
     (r"Invalid escape string",
      lambda _: (ErrorCode.INVALID_FUNCTION_ARGUMENT, "Escape string must be a single character")),
     (r"Scalar sub-query has returned multiple rows",

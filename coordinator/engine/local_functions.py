@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator.engine.python_functions import PythonFunction, python_functions
 from coordinator.kernels.functions.program import evaluate
-from coordinator.unparser.trees import type_name
+from coordinator.values.python_functions import PythonFunction, python_functions
+from coordinator.values.type_names import type_name
 
 
 def register_functions(connection: Any, sql: str, known: set[PythonFunction]) -> None:

@@ -54,9 +54,9 @@ def _rewrite(procedure: TableDataRewriteProcedure, work: CallProcedure, context:
     context.check_cancelled()
     handle = procedure.begin(context, work.target, work.arguments)
     try:
-        fragments = procedure.write(context, handle)
+        written = procedure.write(context, handle)
         context.check_cancelled()
-        return procedure.finish(context, handle, fragments)
+        return procedure.finish(context, handle, written)
     except BaseException:
         procedure.abort(context, handle)
         raise

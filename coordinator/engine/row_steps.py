@@ -9,7 +9,7 @@ from typing import Any, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coordinator.dispatch.ports import Execution
+from coordinator.engine.execution import Execution
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.functions.program import compiled
 from coordinator.planner.planned_statement import CutRows, KeepRows, NameRows, OrderRows, RowStep

@@ -21,6 +21,7 @@ import pyarrow as pa
 from coordinator.engine.row_lists import RowList, Rows
 from coordinator.kernels import lookup
 from coordinator.kernels.ranges import Traffic
+from coordinator.kernels.tasks import LookUpTask
 
 MOST_HELD = 64 << 20
 """Bytes of fetched columns: more are kept on disk."""
@@ -65,15 +66,15 @@ class KeptRows:
         return pa.Table.from_batches(parts, self.batches[0].schema), pa.array(numbers, mask=~valid)
 
 
-def keep_rows(common: Any, rows: RowList, traffic: Traffic, check_cancelled: Callable[[], None]) -> KeptRows:
+def keep_rows(task: LookUpTask, rows: RowList, traffic: Traffic, check_cancelled: Callable[[], None]) -> KeptRows:
     """Read ``rows`` portion by portion onto the disk. Raises KernelError and TooLargeError."""
-    found = lookup.portions(lookup.task_of(lookup.payload(common, rows.files, 0)), traffic)
+    found = lookup.portions(lookup.with_rows(task, rows.files), traffic)
     total, page = sum(p.size for p in found), max((p.pages for p in found), default=0)
     if total > _MOST_KEPT or page > _MOST_PAGE:
         raise TooLargeError(f"rows of {total >> 20} MB, on pages of up to {page >> 20} MB")
     try:
         with tempfile.NamedTemporaryFile(prefix="procession-rows-") as file:
-            counts = _write(file, common, list(_together(found)), traffic, check_cancelled)
+            counts = _write(file, task, list(_together(found)), traffic, check_cancelled)
             # The mapping keeps the file's space until the last batch is forgotten; its name goes now.
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             reader = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(mapped)))
@@ -106,13 +107,13 @@ def _merged(work: Sequence[tuple[str, Rows]]) -> list[tuple[str, Rows]]:
 
 
 def _write(
-    file: Any, common: Any, work: Sequence[Any], traffic: Traffic, check_cancelled: Callable[[], None]
+    file: Any, task: LookUpTask, work: Sequence[Any], traffic: Traffic, check_cancelled: Callable[[], None]
 ) -> list[int]:
     counts, writer = [], None
     for files in work:
         check_cancelled()
         with _READING:
-            table = lookup.read_rows(lookup.task_of(lookup.payload(common, files, 0)), traffic).combine_chunks()
+            table = lookup.read_rows(lookup.with_rows(task, files), traffic).combine_chunks()
             writer = writer or pa.ipc.new_file(file, table.schema)
             for batch in table.to_batches():
                 writer.write_batch(batch)

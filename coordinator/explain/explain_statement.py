@@ -100,10 +100,10 @@ def _with_text(planned: PlannedStatement, text: str) -> PlannedStatement:
 
 
 def _notes(statement: Explain, notes: Sequence[str]) -> str:
-    """What the optimizer tells beside the plan; other formats than text have no place for it."""
+    """What is told beside the plan; other formats than text have no place for it."""
     if statement.format is not ExplainFormat.TEXT:
         return ""
-    return "".join(f"Late materialization: {note}\n" for note in notes)
+    return "".join(f"{note}\n" for note in notes)
 
 
 def _native(bare: PlannedStatement, statement: Explain, planned: PlannedStatement) -> PlannedStatement:

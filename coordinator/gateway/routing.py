@@ -15,7 +15,6 @@ from coordinator.gateway.requests import PreChecks
 from coordinator.gateway.wire import headers, json_response, target
 from coordinator.server.problems import ProblemError
 from coordinator.sql.parameters import placeholders
-from coordinator.sql.tokens import tokenize
 from shared.errors import ProcessionError
 from shared.spi.session import Session
 
@@ -93,7 +92,7 @@ def _with_parameters(text: str) -> str:
     if "?" not in text or len(text) > _TOKENIZED_TEXT:
         return text
     try:
-        count = len(placeholders(tokenize(text)))
+        count = len(placeholders(text))
     except ProcessionError:
         return text
     if not count:

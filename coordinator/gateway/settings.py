@@ -1,26 +1,49 @@
-"""Settings of the gateways' endpoints; the composition root maps property names to them."""
+"""Settings of the gateways' endpoints."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pydantic import Field
+
+from coordinator.values.settings import Settings
+
+_TARGET = r"[A-Za-z0-9._-]*"
 
 
-@dataclass(frozen=True, slots=True)
-class GatewaySettings:
-    """``rate`` pre-checks a second with a ``burst`` above it, ``max_concurrent`` at the same time.
+class GatewaySettings(Settings):
+    """``burst`` pre-checks go at once above ``rate``. The composition root fills in ``burst`` and
 
-    The targets name a place for a gateway: where accepted, refused and undecided statements go; an empty one leaves
-    the decision to the gateway. ``native_refused_target`` is for accepted ones that native workers could not run.
+    ``max_statement_length``, which is that of every statement. An empty target leaves the decision to the gateway.
     """
 
+    rate: float = Field(
+        200.0,
+        alias="precheck.max-requests-per-second",
+        gt=0,
+        description="Pre-checks of gateways (docs/gateways.md) a second; more are answered 429.",
+    )
+    max_concurrent: int = Field(
+        100, alias="precheck.max-concurrent-requests", ge=1, description="Pre-checks at the same time."
+    )
+    accepted_target: str = Field(
+        "", alias="precheck.accepted-target", pattern=_TARGET, description="Where gateways send accepted statements."
+    )
+    refused_target: str = Field(
+        "", alias="precheck.refused-target", pattern=_TARGET, description="Where they send refused ones, if anywhere."
+    )
+    native_refused_target: str = Field(
+        "",
+        alias="precheck.native-refused-target",
+        pattern=_TARGET,
+        description="Where they send accepted statements that native workers could not run, if elsewhere.",
+    )
+    undecided_target: str = Field(
+        "",
+        alias="precheck.undecided-target",
+        pattern=_TARGET,
+        description="Where they send statements that this coordinator cannot judge at the moment.",
+    )
     max_statement_length: int = 1_000_000
-    rate: float = 200.0
     burst: int = 400
-    max_concurrent: int = 100
     max_batch: int = 10_000
     max_batch_bytes: int = 32 << 20
     batch_concurrency: int = 8
-    accepted_target: str = ""
-    refused_target: str = ""
-    native_refused_target: str = ""
-    undecided_target: str = ""

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .keys import KeyColumn, Words, fixed_words, is_bytes, key_array, ordered
+from .keys import Words, fixed_words, is_bytes, key_array, ordered
+from .sort_tasks import KeyColumn
 
 _MOST_BITS = 16
 

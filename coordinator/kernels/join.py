@@ -6,12 +6,13 @@ from .errors import writing
 from .outputs import discard, open_copy, read_metrics
 from .rowgroups import Source, copy_row_groups
 from .schema import leaves
-from .tasks import Fragment, answer, join_task
+from .tasks import Fragment, JoinTask
+from .wire import decode, encode
 
 
 def run(payload: bytes) -> bytes:
-    """The Fragment of a JoinTask, both as JSON; raises KernelError. Its inputs stay: the coordinator removes them."""
-    task = join_task(payload)
+    """The Fragment of a JoinTask; raises KernelError. Its inputs stay: the coordinator removes them."""
+    task = decode(JoinTask, payload)
     location, sink = open_copy(task.output, task.storage)
     try:
         with writing(location):
@@ -24,4 +25,4 @@ def run(payload: bytes) -> bytes:
         raise
     found = read_metrics(location, size, leaves(task.fields), task.modes, task.nan_counts, task.storage)
     rows = footer[3][1]
-    return answer(Fragment(task.tag, location, rows, size, rows, task.nan_counts, found))
+    return encode(Fragment(task.tag, location, rows, size, rows, task.nan_counts, found))

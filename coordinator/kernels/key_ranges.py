@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .curves import Curve
-from .keys import Composite, KeyColumn, Words, key_columns
+from .keys import Composite, Words
+from .sort_tasks import KeyColumn, RowOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,11 @@ def cut(sampled: Words, ranges: int) -> Cuts:
 class Ranges:
     """Assigns rows to ranges by their key columns, and gives the key itself when that is a place on a curve."""
 
-    def __init__(self, spec: Mapping[str, Any], sample: Sequence[Any], ranges: int) -> None:
-        self.columns: list[KeyColumn] = key_columns(spec["columns"])
+    def __init__(self, order: RowOrder, sample: Sequence[Any], ranges: int) -> None:
+        self.columns: list[KeyColumn] = order.columns
         self.curve: Curve | None = None
-        if spec.get("curve"):
-            self.curve = Curve(spec["curve"], sample, self.columns, spec.get("bits"))
+        if order.curve:
+            self.curve = Curve(order.curve, sample, self.columns, order.bits)
             sampled = self.curve.keys(sample) if sample else np.zeros(0, np.uint64)
         else:
             self._composite = Composite(sample, self.columns)

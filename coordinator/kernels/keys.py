@@ -6,8 +6,7 @@ Source: Iceberg specification, "Sorting" and "Partition transforms".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,22 +14,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .sort_tasks import KeyColumn
 from .transforms import transformed
 
 Words = npt.NDArray[np.uint64]
 _SIGN = np.uint64(1 << 63)
 _MOST_DIGITS_OF_A_WORD = 18
-
-
-@dataclass(frozen=True, slots=True)
-class KeyColumn:
-    """One column to sort by. ``prefix`` cuts text and bytes to so many bytes, for curves."""
-
-    id: int
-    transform: str = "identity"
-    descending: bool = False
-    nulls_first: bool = True
-    prefix: int | None = None
 
 
 def plain_array(array: Any) -> Any:
@@ -218,8 +207,3 @@ class Composite:
                 self._folds.append(np.unique(pairs))
             codes = between(self._folds[number], pairs)
         return codes
-
-
-def key_columns(raw: Sequence[Mapping[str, Any]]) -> list[KeyColumn]:
-    """The columns of a payload."""
-    return [KeyColumn(**column) for column in raw]

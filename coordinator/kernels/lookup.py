@@ -5,19 +5,18 @@ Positions come from a first pass over the same snapshot, which left out deleted 
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from . import wire
 from .decoded import Decoded, chunk_bytes, of_group
 from .errors import KernelError, reading
 from .footer import read_footer
@@ -37,6 +36,7 @@ from .pages import (
 )
 from .ranges import RangeReader, Traffic
 from .schema import FieldJson, aligner, constant, field_id
+from .tasks import FileRows, LookUpTask
 from .thrift import Struct
 
 _THREADS = 8
@@ -48,33 +48,19 @@ _DECODED_AT_ONCE = 4 * _BYTES_AT_ONCE
 """The same of what compresses better than usual."""
 
 
-@dataclass(frozen=True, slots=True)
-class LookUpTask:
-    """Rows to read: ``files`` are paths with sorted, distinct positions; ``fields`` Iceberg's JSON of the columns."""
-
-    fields: list[FieldJson]
-    files: list[tuple[str, Rows]]
-    storage: dict[str, str] = field(default_factory=dict)
-    name_mapping: list[dict[str, Any]] | None = None
-    number: int = 0
+def with_rows(task: LookUpTask, files: Sequence[tuple[str, Rows]], number: int = 0) -> LookUpTask:
+    """The same columns of these rows."""
+    listed = [FileRows(path, rows.astype("<i8").tobytes()) for path, rows in files]
+    return replace(task, files=listed, number=number)
 
 
-def payload(common: Mapping[str, Any], files: Sequence[tuple[str, Rows]], number: int) -> bytes:
-    """A task for ``look_up``."""
-    listed = [[path, base64.b64encode(rows.astype("<i8").tobytes()).decode()] for path, rows in files]
-    return json.dumps({**common, "files": listed, "number": number}).encode()
-
-
-def task_of(raw: bytes) -> LookUpTask:
-    """The task of a payload."""
-    read = json.loads(raw)
-    files = [(path, np.frombuffer(base64.b64decode(rows), "<i8")) for path, rows in read.pop("files")]
-    return LookUpTask(files=files, **read)
+def _rows_of(file: FileRows) -> Rows:
+    return np.frombuffer(file.positions, "<i8")
 
 
 def look_up(raw: bytes) -> bytes:
     """Kernel: the rows as an Arrow stream, in the task's order; the schema's metadata has its number and traffic."""
-    task, traffic = task_of(raw), Traffic()
+    task, traffic = wire.decode(LookUpTask, raw), Traffic()
     table = read_rows(task, traffic)
     told = {b"number": str(task.number), b"requests": str(traffic.requests), b"bytes": str(traffic.bytes)}
     sink = pa.BufferOutputStream()
@@ -101,8 +87,8 @@ def portions(task: LookUpTask, traffic: Traffic) -> list[Portion]:
     """The rows of a task, in its order, by the pages that hold them, as far as footers tell. Raises KernelError."""
     with ThreadPoolExecutor(_THREADS) as files, ThreadPoolExecutor(_THREADS) as requests:
 
-        def of_file(file: tuple[str, Rows]) -> list[Portion]:
-            path, rows = file
+        def of_file(file: FileRows) -> list[Portion]:
+            path, rows = file.path, _rows_of(file)
             with RangeReader(path, task.storage, requests, traffic) as source, reading(path):
                 index = _open(source, path)
                 return [p for found in _wanted_groups(index, task, path, rows, source) for p in _by_page(path, *found)]
@@ -159,8 +145,8 @@ def read_rows(task: LookUpTask, traffic: Traffic, most_bytes: int | None = None)
         ThreadPoolExecutor(os.cpu_count()) as decoders,
     ):
 
-        def read(file: tuple[str, Rows]) -> list[list[Any]]:
-            return list(_read_file(task, file[0], file[1], _Pools(requests, decoders), traffic, budget))
+        def read(file: FileRows) -> list[list[Any]]:
+            return list(_read_file(task, file.path, _rows_of(file), _Pools(requests, decoders), traffic, budget))
 
         batches = [arrays for file in files.map(read, task.files) for arrays in file]
     if not batches:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,40 +16,36 @@ import pyarrow as pa
 
 from .key_ranges import Ranges, unpacked
 from .keys import plain_array
-from .scratch import Piece, Scratch, scattered, whole_array
-from .tasks import write_task_of
+from .scratch import Scratch, scattered, whole_array
+from .sort_tasks import PartitionColumn, Piece, SpreadTask
 from .transforms import transformed
+from .wire import decode, encode
 
 
 def scatter(payload: bytes) -> bytes:
-    """``{"task", "partition": [{"id", "transform"}], "order", "samples", "compression"}``.
-
-    Answers with partitions (``values`` as JSON: numbers, days, microseconds, text of decimals, hex of bytes) and pieces
-    ``[partition, offset, length, rows, bytes]``.
-    """
-    raw = json.loads(payload)
-    task = write_task_of(raw["task"])
-    order = raw["order"]
-    curve = Ranges(order, unpacked(raw["samples"]), 1) if order is not None and order.get("curve") else None
-    place = {field["id"]: i for i, field in enumerate(task.fields)}
+    """The Spread of a SpreadTask, by the values of its partition columns."""
+    task = decode(SpreadTask, payload)
+    order = task.order
+    curve = Ranges(order, unpacked(task.samples), 1) if order is not None and order.curve else None
+    place = {field["id"]: i for i, field in enumerate(task.task.fields)}
     known: dict[str, int] = {}
 
     def spread(run: Any, scratch: Scratch) -> list[Piece]:
-        numbers, texts = _partitions(run, raw["partition"], place)
+        numbers, texts = _partitions(run, task.partition, place)
         keys = None if curve is None else curve.of([run.column(place[column.id]) for column in curve.columns])[1]
         pieces = scratch.write_pieces(run, numbers, len(texts), keys)
-        return [[known.setdefault(texts[number], len(known)), *rest] for number, *rest in pieces]
+        return [replace(piece, number=known.setdefault(texts[piece.number], len(known))) for piece in pieces]
 
-    found = scattered(task, raw["compression"], spread)
-    return json.dumps({**found, "values": [json.loads(text) for text in known]}).encode()
+    found = scattered(task, spread)
+    return encode(replace(found, values=[json.loads(text) for text in known]))
 
 
 def _partitions(
-    run: Any, partition: Sequence[Mapping[str, Any]], place: Mapping[int, int]
+    run: Any, partition: Sequence[PartitionColumn], place: Mapping[int, int]
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
     """The number of each row's partition in this run, and the values of each partition as JSON."""
     columns = [
-        _encoded(transformed(plain_array(run.column(place[field["id"]])), field["transform"])) for field in partition
+        _encoded(transformed(plain_array(run.column(place[column.id])), column.transform)) for column in partition
     ]
     codes, firsts = _codes([column.indices.to_numpy() for column in columns])
     return codes, [

@@ -7,10 +7,9 @@ Vectors".
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +21,9 @@ from .errors import reading, writing
 from .outputs import open_output
 from .reader import FileReader
 from .storage import normalize, resolve
-from .tasks import Input, Output, WriteTask, write_task_of
+from .tasks import Input, Output, PositionFile, PositionFiles, PositionsTask, WriteTask
 from .vector_blob import puffin_with
+from .wire import decode, encode
 
 _SCHEMA = pa.schema(
     [
@@ -34,13 +34,10 @@ _SCHEMA = pa.schema(
 
 
 def run(payload: bytes) -> bytes:
-    """What was written, a JSON object a data file that lost rows; raises KernelError.
-
-    The payload is ``{"task": a WriteTask without fields, "vectors": whether deletion vectors are written}``.
-    """
-    raw = json.loads(payload)
-    task = write_task_of(raw["task"])
-    written: list[dict[str, Any]] = []
+    """The PositionFiles of a PositionsTask, whose WriteTask has no fields; raises KernelError."""
+    asked = decode(PositionsTask, payload)
+    task = asked.task
+    written: list[PositionFile] = []
     try:
         passed = deleted_rows(task)
         equality = EqualityCache(task, None if passed is None else ())
@@ -52,13 +49,13 @@ def run(payload: bytes) -> bytes:
             found = _deleted(task, item, equality) if passed is None else passed[number]
             found = np.setdiff1d(found, np.concatenate([np.zeros(0, np.int64), *before]))
             if len(found):
-                written.append(_write(task, item, number, found, before, vectors=raw["vectors"]))
+                written.append(_write(task, item, number, found, before, vectors=asked.vectors))
     except BaseException:
-        _discard([entry["path"] for entry in written], task.storage)
+        _discard([file.path for file in written], task.storage)
         raise
     finally:
         pa.default_memory_pool().release_unused()
-    return json.dumps(written).encode()
+    return encode(PositionFiles(written))
 
 
 def _deleted(task: WriteTask, item: Input, equality: EqualityCache) -> Positions:
@@ -69,16 +66,15 @@ def _deleted(task: WriteTask, item: Input, equality: EqualityCache) -> Positions
 
 def _write(
     task: WriteTask, item: Input, number: int, found: Positions, before: Sequence[Positions], *, vectors: bool
-) -> dict[str, Any]:
-    entry: dict[str, Any] = {"data_file": item.path, "deleted_rows": len(found)}
+) -> PositionFile:
     output = Output(task.output.directory, f"{task.output.name}-{number}")
     if not vectors:
-        return {**entry, "rows": len(found), **_write_parquet(task, output, item.path, found)}
+        return _write_parquet(task, output, item.path, found)
     positions = np.unique(np.concatenate([found, *before]))
-    return {**entry, "rows": len(positions), **_write_puffin(task, output, item.path, positions)}
+    return replace(_write_puffin(task, output, item.path, positions), deleted_rows=len(found))
 
 
-def _write_parquet(task: WriteTask, output: Output, data_file: str, positions: Positions) -> dict[str, Any]:
+def _write_parquet(task: WriteTask, output: Output, data_file: str, positions: Positions) -> PositionFile:
     table = pa.table([pa.repeat(data_file, len(positions)), pa.array(positions)], schema=_SCHEMA)
     location, sink = open_output(output, task.storage)
     try:
@@ -88,10 +84,11 @@ def _write_parquet(task: WriteTask, output: Output, data_file: str, positions: P
     except BaseException:
         _discard([location], task.storage)
         raise
-    return {"path": location, "size": size, "bounds": [int(positions[0]), int(positions[-1])]}
+    rows = len(positions)
+    return PositionFile(data_file, rows, rows, location, size, bounds=(int(positions[0]), int(positions[-1])))
 
 
-def _write_puffin(task: WriteTask, output: Output, data_file: str, positions: Positions) -> dict[str, Any]:
+def _write_puffin(task: WriteTask, output: Output, data_file: str, positions: Positions) -> PositionFile:
     location = f"{output.directory}/{output.name}-{secrets.token_hex(4)}.puffin"
     data, offset, length = puffin_with(positions, data_file)
     filesystem, path = resolve(location, task.storage)
@@ -103,7 +100,8 @@ def _write_puffin(task: WriteTask, output: Output, data_file: str, positions: Po
     except BaseException:
         _discard([location], task.storage)
         raise
-    return {"path": location, "size": len(data), "offset": offset, "length": length}
+    rows = len(positions)
+    return PositionFile(data_file, rows, rows, location, len(data), offset=offset, length=length)
 
 
 def _discard(locations: Sequence[str], storage: Mapping[str, str]) -> None:

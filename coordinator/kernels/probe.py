@@ -7,15 +7,16 @@ and all have one schema and one codec. Source: parquet.thrift (SchemaElement), I
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from . import wire
 from .fetching import side_by_side
 from .footer import BLOOM_LENGTH, BLOOM_OFFSET, column_meta, columns, read_footer, row_groups
 from .rowgroups import opened
 from .schema import FieldJson, list_element, map_entry
+from .tasks import Probed, ProbeTask
 from .thrift import Struct, encode
 
 _AT_ONCE = 16
@@ -32,22 +33,19 @@ _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 
 def run(payload: bytes) -> bytes:
-    """``{"fields", "files": [paths], "tag"}`` to ``{"tag", "kinds": [digest], "codecs": [names], "reason": text}``.
-
-    ``reason`` says in plain words why a file cannot be copied, or is null; the first such file ends the look.
-    """
-    task = json.loads(payload)
+    """The Probed of a ProbeTask; the first file that cannot be copied ends the look."""
+    task = wire.decode(ProbeTask, payload)
     kinds: set[str] = set()
     codecs: set[str] = set()
     reason = None
-    for path, footer in _footers(task["files"], task.get("storage", {})):
+    for path, footer in _footers(task.files, task.storage):
         kinds.add(_kind(footer))
         codecs |= _codecs(footer)
-        reason = _reason(footer, task["fields"])
+        reason = _reason(footer, task.fields)
         if reason is not None:
             reason = f"{reason}: {path}"
             break
-    return json.dumps({"tag": task["tag"], "kinds": sorted(kinds), "codecs": sorted(codecs), "reason": reason}).encode()
+    return wire.encode(Probed(task.group, sorted(kinds), sorted(codecs), reason))
 
 
 def _footers(paths: Sequence[str], storage: Mapping[str, str]) -> Iterator[tuple[str, Struct]]:

@@ -20,14 +20,15 @@ from .outputs import discard, open_output, read_metrics
 from .reader import FileReader, dictionary_columns
 from .schema import FieldJson, Leaf, arrow_field, leaves
 from .storage import normalize
-from .tasks import Fragment, Output, WriteTask, answer, write_task
+from .tasks import Fragment, Output, WriteTask
+from .wire import decode, encode
 
 
 def run(payload: bytes) -> bytes:
-    """The Fragment of a WriteTask, both as JSON; raises KernelError. A failed task leaves no file behind."""
-    task = write_task(payload)
+    """The Fragment of a WriteTask; raises KernelError. A failed task leaves no file behind."""
+    task = decode(WriteTask, payload)
     try:
-        return answer(_rewrite(task))
+        return encode(_rewrite(task))
     finally:
         # Workers are reused: what this task needed must not count against the next.
         pa.default_memory_pool().release_unused()

@@ -14,15 +14,13 @@ from .batch_sizes import BatchSizes
 from .errors import writing
 from .outputs import discard
 from .rewrite import dictionaries, live_rows, writer_field
+from .sort_tasks import Piece, Spread, SpreadTask
 from .storage import resolve
 from .tasks import WriteTask
 
 KEY = "__procession_key"
 """The column of computed keys, after those of the table."""
 _RUN_BYTES = 96 << 20
-
-Piece = list[int]
-"""Its number, offset and length in the scratch file, rows, decoded bytes."""
 
 
 class Scratch:
@@ -35,7 +33,7 @@ class Scratch:
         self._location: str | None = None
         self._position = 0
 
-    def _write(self, batch: Any) -> tuple[int, int]:
+    def _write(self, number: int, batch: Any) -> Piece:
         if self._sink is None:
             output = self._task.output
             self._location = f"{output.directory}/{output.name}-{secrets.token_hex(4)}.arrow"
@@ -48,7 +46,7 @@ class Scratch:
             with pa.ipc.new_stream(self._sink, batch.schema, options=self._options) as writer:
                 writer.write_batch(batch)
             start, self._position = self._position, self._sink.tell()
-        return start, self._position - start
+        return Piece(self._location, start, self._position - start, batch.num_rows, batch.nbytes, number)
 
     def write_pieces(
         self, run: Any, numbers: npt.NDArray[Any], count: int, keys: npt.NDArray[Any] | None
@@ -67,7 +65,7 @@ class Scratch:
             start, rows = int(ends[number] - counts[number]), int(counts[number])
             slices = [_compact(array.slice(start, rows)) for array in arrays]
             batch = pa.RecordBatch.from_arrays(slices, names=names)
-            pieces.append([int(number), *self._write(batch), rows, batch.nbytes])
+            pieces.append(self._write(int(number), batch))
         return pieces
 
     def close(self) -> str | None:
@@ -81,11 +79,10 @@ class Scratch:
             discard(self._location, self._sink, self._task.storage)
 
 
-def scattered(
-    task: WriteTask, compression: str | None, spread: Callable[[Any, Scratch], list[Piece]]
-) -> dict[str, Any]:
-    """All rows of ``task`` that are kept, spread run by run into one scratch file, which a failure removes."""
-    scratch = Scratch(task, compression)
+def scattered(wanted: SpreadTask, spread: Callable[[Any, Scratch], list[Piece]]) -> Spread:
+    """All rows of the task that are kept, spread run by run into one scratch file, which a failure removes."""
+    task = wanted.task
+    scratch = Scratch(task, wanted.compression)
     pieces: list[Piece] = []
     read = 0
     try:
@@ -100,7 +97,7 @@ def scattered(
     finally:
         pa.default_memory_pool().release_unused()
     worth, _ = dictionaries(task)
-    return {"tag": task.tag, "path": path, "read_rows": read, "pieces": pieces, "worth": sorted(worth)}
+    return Spread(wanted.group, path, read, pieces, sorted(worth))
 
 
 def runs(task: WriteTask) -> Iterator[tuple[Any | None, int]]:

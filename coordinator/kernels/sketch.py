@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import json
-
 import pyarrow as pa
 
 from .rewrite import live_rows
-from .tasks import write_task
+from .tasks import Sketch, Sketches, WriteTask
 from .theta import Theta
+from .wire import decode, encode
 
 
 def run(payload: bytes) -> bytes:
-    """Per field id, theta and the hashes (base64 of little-endian longs) of a WriteTask's fields, as JSON.
-
-    The task's output is not used; raises KernelError.
-    """
-    task = write_task(payload)
+    """The Sketches of a WriteTask, whose output is not used; raises KernelError."""
+    task = decode(WriteTask, payload)
     sketches = [Theta() for _ in task.fields]
     try:
         for arrays, _ in live_rows(task, []):
@@ -25,9 +20,8 @@ def run(payload: bytes) -> bytes:
                 sketch.add(array)
     finally:
         pa.default_memory_pool().release_unused()
-    return json.dumps(
-        {
-            str(field["id"]): [sketch.theta, base64.b64encode(sketch.hashes.astype("<u8").tobytes()).decode()]
-            for field, sketch in zip(task.fields, sketches, strict=True)
-        }
-    ).encode()
+    found = {
+        str(field["id"]): Sketch(sketch.theta, sketch.hashes.astype("<u8").tobytes())
+        for field, sketch in zip(task.fields, sketches, strict=True)
+    }
+    return encode(Sketches(found))

@@ -7,9 +7,9 @@ and writes a part of a data file. ``whole`` does it all in memory, for small gro
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,26 @@ import pyarrow as pa
 from .errors import reading
 from .fetching import side_by_side
 from .key_ranges import Ranges, packed, unpacked
-from .keys import key_columns, sort_order
+from .keys import sort_order
 from .outputs import read_metrics
 from .reader import FileReader
 from .rewrite import FileWriter, dictionaries
 from .schema import FieldJson, leaves
-from .scratch import Piece, Scratch, runs, scattered, whole_array
+from .scratch import Scratch, runs, scattered, whole_array
+from .sort_tasks import (
+    GatherTask,
+    KeyColumn,
+    Piece,
+    RowOrder,
+    Sample,
+    SampleTask,
+    SortedWhole,
+    SortTask,
+    SpreadTask,
+)
 from .storage import resolve
-from .tasks import Fragment, Input, WriteTask, answer, write_task_of
+from .tasks import Fragment, Input, WriteTask
+from .wire import decode, encode
 
 _PASS_BYTES = 96 << 20
 _LARGE_RANGE = 320 << 20
@@ -35,20 +47,19 @@ _ROWS_OF_WIDTH = 2_000
 
 
 def sample(payload: bytes) -> bytes:
-    """``{"task": WriteTask, "order", "rows": per input}``: keys of rows here and there, and the width of a row."""
-    raw = json.loads(payload)
-    task = write_task_of(raw["task"])
-    wanted = [column.id for column in key_columns(raw["order"]["columns"])]
-    fields = [next(f for f in task.fields if f["id"] == number) for number in wanted]
+    """The Sample of a SampleTask: keys of rows here and there, and the width of a row."""
+    wanted = decode(SampleTask, payload)
+    task = wanted.task
+    fields = [next(f for f in task.fields if f["id"] == column.id) for column in wanted.order.columns]
     tables: list[Any] = []
     widths, seen = list[float](), 0
     for item in task.inputs:
         with reading(item.path), FileReader(item, task.storage, ()) as reader:
-            tables += _sampled(reader, fields, task, raw["rows"])
+            tables += _sampled(reader, fields, task, wanted.rows)
             seen += reader.rows
         widths.append(_width(item, task))
-    text = packed(pa.concat_tables(tables)) if tables else None
-    return json.dumps({"tag": raw["tag"], "sample": text, "rows": seen, "width": max(widths, default=1.0)}).encode()
+    keys = packed(pa.concat_tables(tables)) if tables else None
+    return encode(Sample(wanted.group, keys, seen, max(widths, default=1.0)))
 
 
 def _sampled(reader: FileReader, fields: Sequence[FieldJson], task: WriteTask, wanted: int) -> Iterator[Any]:
@@ -77,39 +88,35 @@ def _width(item: Input, task: WriteTask) -> float:
 
 
 def scatter(payload: bytes) -> bytes:
-    """``{"task", "order", "samples", "ranges", "compression"}``: pieces as ``[range, offset, length, rows, bytes]``."""
-    raw = json.loads(payload)
-    task = write_task_of(raw["task"])
-    ranges = Ranges(raw["order"], unpacked(raw["samples"]), raw["ranges"])
-    place = {field["id"]: i for i, field in enumerate(task.fields)}
+    """The Spread of a SpreadTask, by ranges of its order."""
+    task = decode(SpreadTask, payload)
+    assert task.order is not None, "ranges are of an order"
+    ranges = Ranges(task.order, unpacked(task.samples), task.ranges)
+    place = {field["id"]: i for i, field in enumerate(task.task.fields)}
 
     def spread(run: Any, scratch: Scratch) -> list[Piece]:
         found, keys = ranges.of([run.column(place[column.id]) for column in ranges.columns])
         return scratch.write_pieces(run, found, ranges.cuts.count, keys)
 
-    return json.dumps({**scattered(task, raw["compression"], spread), "single": sorted(ranges.cuts.single)}).encode()
+    return encode(replace(scattered(task, spread), single=sorted(ranges.cuts.single)))
 
 
 def gather(payload: bytes) -> bytes:
-    """``{"task", "order", "worth", "ranges": [{"single", "pieces"}]}`` to a Fragment.
-
-    Pieces are ``[path, offset, length, rows, bytes]``.
-    """
-    raw = json.loads(payload)
-    task = write_task_of(raw["task"])
+    """The Fragment of a GatherTask."""
+    wanted = decode(GatherTask, payload)
     try:
-        return answer(_written(task, _sorted_ranges(task, raw), set(raw["worth"])))
+        return encode(_written(wanted.task, _sorted_ranges(wanted), set(wanted.worth)))
     finally:
         pa.default_memory_pool().release_unused()
 
 
 def whole(payload: bytes) -> bytes:
-    """``{"task", "order"}``: a Fragment of all rows of the task, sorted in memory.
+    """The SortedWhole of a SortTask: all rows of the task, sorted in memory.
 
-    ``{"tag", "too_large": true}`` when they decode to more than that allows: files tell little of it.
+    Without a fragment when they decode to more than that allows: files tell little of it.
     """
-    raw = json.loads(payload)
-    task = write_task_of(raw["task"])
+    wanted = decode(SortTask, payload)
+    task = wanted.task
     try:
         read = size = 0
         found = []
@@ -118,20 +125,19 @@ def whole(payload: bytes) -> bytes:
             found += [] if run is None else [run]
             size += 0 if run is None else run.nbytes
             if size > _LARGE_RANGE:
-                return json.dumps({"tag": task.tag, "too_large": True}).encode()
-        tables = [_sorted_whole(pa.concat_tables(found), task, raw["order"])] if found else []
-        return answer(_written(task, iter(tables), dictionaries(task)[0], read))
+                return encode(SortedWhole(task.tag.output, None))
+        tables = [_sorted_whole(pa.concat_tables(found), task, wanted.order)] if found else []
+        return encode(SortedWhole(task.tag.output, _written(task, iter(tables), dictionaries(task)[0], read)))
     finally:
         pa.default_memory_pool().release_unused()
 
 
-def _sorted_whole(table: Any, task: WriteTask, order: Mapping[str, Any]) -> Any:
+def _sorted_whole(table: Any, task: WriteTask, order: RowOrder) -> Any:
     place = {field["id"]: i for i, field in enumerate(task.fields)}
     table = table.unify_dictionaries().combine_chunks()
-    columns = key_columns(order["columns"])
-    arrays = [table.column(place[column.id]) for column in columns]
-    if not order.get("curve"):
-        return table.take(pa.array(sort_order(arrays, columns)))
+    arrays = [table.column(place[column.id]) for column in order.columns]
+    if not order.curve:
+        return table.take(pa.array(sort_order(arrays, order.columns)))
     ranges = Ranges(order, [_storage(whole_array(array)) for array in arrays], 1)
     _, keys = ranges.of(arrays)
     assert keys is not None, "a curve has keys"
@@ -162,47 +168,47 @@ def _written(task: WriteTask, tables: Iterator[Any], worth: set[str], read: int 
     return Fragment(task.tag, path, writer.rows, size, read, writer.nan_counts, found, writer.nan_groups)
 
 
-def _sorted_ranges(task: WriteTask, raw: Mapping[str, Any]) -> Iterator[Any]:
-    for found in raw["ranges"]:
-        pieces = found["pieces"]
-        if found["single"]:
+def _sorted_ranges(wanted: GatherTask) -> Iterator[Any]:
+    """The rows of each range; without an order all of them are single."""
+    task, order = wanted.task, wanted.order
+    for found in wanted.ranges:
+        pieces = found.pieces
+        if found.single or order is None:
             for piece in pieces:
                 yield _table([piece], task).select(range(len(task.fields)))
-        elif sum(piece[4] for piece in pieces) <= _LARGE_RANGE or len(pieces) == 1:
-            yield _sorted(_table(pieces, task), task, raw["order"])
+        elif sum(piece.size for piece in pieces) <= _LARGE_RANGE or len(pieces) == 1:
+            yield _sorted(_table(pieces, task), task, order)
         else:
-            yield from _sorted_in_passes(pieces, task, raw["order"])
+            yield from _sorted_in_passes(pieces, task, order)
 
 
-def _sorted(table: Any, task: WriteTask, order: Mapping[str, Any]) -> Any:
-    if order.get("curve"):
+def _sorted(table: Any, task: WriteTask, order: RowOrder) -> Any:
+    if order.curve:
         indices = np.argsort(table.column(len(task.fields)).to_numpy(), kind="stable")
     else:
         place = {field["id"]: i for i, field in enumerate(task.fields)}
-        columns = key_columns(order["columns"])
-        indices = sort_order([table.column(place[column.id]) for column in columns], columns)
+        indices = sort_order([table.column(place[column.id]) for column in order.columns], order.columns)
     return table.select(range(len(task.fields))).take(pa.array(indices))
 
 
-def _sorted_in_passes(pieces: Sequence[Any], task: WriteTask, order: Mapping[str, Any]) -> Iterator[Any]:
+def _sorted_in_passes(pieces: Sequence[Piece], task: WriteTask, order: RowOrder) -> Iterator[Any]:
     """A range that the sample misjudged: its own rows are the sample of narrower ones, one pass each."""
     place = {field["id"]: i for i, field in enumerate(task.fields)}
-    columns = key_columns(order["columns"])
-    curve = bool(order.get("curve"))
+    narrower = RowOrder([KeyColumn(0)]) if order.curve else order
 
     def keys(table: Any) -> list[Any]:
-        return [table.column(len(task.fields))] if curve else [table.column(place[c.id]) for c in columns]
+        return [table.column(len(task.fields))] if order.curve else [table.column(place[c.id]) for c in order.columns]
 
-    spec = {"columns": [{"id": 0}]} if curve else order
-    step = max(1, sum(piece[3] for piece in pieces) // 20_000)
+    names = [str(i) for i in range(len(narrower.columns))]
+    step = max(1, sum(piece.rows for piece in pieces) // 20_000)
     samples = []
     for piece in pieces:
         table = _table([piece], task)
         taken = pa.array(range(0, table.num_rows, step), pa.int64())
-        samples.append(pa.table([_storage(whole_array(k.take(taken))) for k in keys(table)], names=_numbers(spec)))
+        samples.append(pa.table([_storage(whole_array(k.take(taken))) for k in keys(table)], names=names))
     sampled = pa.concat_tables(samples)
-    wanted = -(-sum(piece[4] for piece in pieces) // _PASS_BYTES)
-    ranges = Ranges(spec, [sampled.column(i) for i in range(sampled.num_columns)], wanted)
+    wanted = -(-sum(piece.size for piece in pieces) // _PASS_BYTES)
+    ranges = Ranges(narrower, [sampled.column(i) for i in range(sampled.num_columns)], wanted)
     for number in range(ranges.cuts.count):
         parts = []
         for piece in pieces:
@@ -213,20 +219,15 @@ def _sorted_in_passes(pieces: Sequence[Any], task: WriteTask, order: Mapping[str
             yield _sorted(part, task, order)
 
 
-def _numbers(spec: Mapping[str, Any]) -> list[str]:
-    return [str(i) for i in range(len(spec["columns"]))]
-
-
-def _table(pieces: Sequence[Any], task: WriteTask) -> Any:
+def _table(pieces: Sequence[Piece], task: WriteTask) -> Any:
     """Pieces as one table; columns that are dictionaries in all of them stay so."""
-    return _joined(side_by_side(lambda piece: _piece(piece, task), pieces, lambda piece: str(piece[0])))
+    return _joined(side_by_side(lambda piece: _piece(piece, task), pieces, lambda piece: piece.path))
 
 
-def _piece(piece: Sequence[Any], task: WriteTask) -> Any:
-    path, offset, length, *_ = piece
-    filesystem, local = resolve(path, task.storage)
-    with reading(path), filesystem.open_input_file(local) as source:
-        return pa.ipc.open_stream(source.read_at(length, offset)).read_all()
+def _piece(piece: Piece, task: WriteTask) -> Any:
+    filesystem, local = resolve(piece.path, task.storage)
+    with reading(piece.path), filesystem.open_input_file(local) as source:
+        return pa.ipc.open_stream(source.read_at(piece.length, piece.offset)).read_all()
 
 
 def _joined(tables: Sequence[Any]) -> Any:

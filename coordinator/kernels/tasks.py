@@ -1,13 +1,14 @@
-"""What the coordinator sends to the rewrite kernels and what they answer: JSON, one object a task.
+"""What kernels over data files take and what they answer. The coordinator builds and reads these very records;
 
-The coordinator builds these objects in ``connectors/iceberg/rewrite/payloads.py``; both sides are tested together.
+``wire.py`` carries them. ``fields`` are columns in Iceberg's JSON, ``storage`` what opens files.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
+
+from .wire import Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,14 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Tag:
+    """The output of a rewrite that a task works for, and which part of it; None when it is all of it."""
+
+    output: int = 0
+    part: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WriteTask:
     """Read ``inputs`` in order, drop deleted rows, and write the rest as one file of the table's schema.
 
@@ -80,7 +89,7 @@ class WriteTask:
     equality_deletes: list[DeleteFile] = field(default_factory=list)
     name_mapping: list[dict[str, Any]] | None = None
     storage: dict[str, str] = field(default_factory=dict)
-    tag: dict[str, Any] = field(default_factory=dict)
+    tag: Tag = Tag()
     final: bool = True
 
 
@@ -96,7 +105,7 @@ class JoinTask:
     modes: dict[str, str] = field(default_factory=dict)
     nan_counts: dict[str, int] = field(default_factory=dict)
     storage: dict[str, str] = field(default_factory=dict)
-    tag: dict[str, Any] = field(default_factory=dict)
+    tag: Tag = Tag()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +125,7 @@ class Metrics:
 class Fragment:
     """A written file. ``path`` is None when every row was deleted. ``tag`` is the task's, unchanged."""
 
-    tag: dict[str, Any]
+    tag: Tag
     path: str | None
     rows: int = 0
     size: int = 0
@@ -126,34 +135,100 @@ class Fragment:
     nan_groups: list[dict[str, int]] = field(default_factory=list)
     """The counts of NaN of each row group; empty when they are not known."""
 
-
-def write_task(payload: bytes) -> WriteTask:
-    """The task of a payload."""
-    return write_task_of(json.loads(payload))
-
-
-def write_task_of(raw: dict[str, Any]) -> WriteTask:
-    """The task of a parsed payload, which is taken over."""
-    raw["inputs"] = [_input(item) for item in raw["inputs"]]
-    raw["output"] = Output(**raw["output"])
-    for name in ("position_deletes", "equality_deletes"):
-        raw[name] = [DeleteFile(**item) for item in raw.get(name, [])]
-    return WriteTask(**raw)
+    @property
+    def output(self) -> int:
+        return self.tag.output
 
 
-def join_task(payload: bytes) -> JoinTask:
-    """The task of a payload."""
-    raw = json.loads(payload)
-    raw["output"] = Output(**raw["output"])
-    raw["parts"] = [_input(item) for item in raw["parts"]]
-    return JoinTask(**raw)
+@dataclass(frozen=True, slots=True)
+class ProbeTask:
+    """Whether the row groups of ``files`` can be copied as they are; ``group`` comes back with the answer."""
+
+    fields: list[dict[str, Any]]
+    files: list[str]
+    storage: dict[str, str] = field(default_factory=dict)
+    group: int = 0
 
 
-def answer(fragment: Fragment) -> bytes:
-    """A fragment as the coordinator reads it."""
-    return json.dumps(asdict(fragment)).encode()
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """Digests of what the files must share, and their codecs; ``reason`` in plain words where one cannot be copied."""
+
+    group: int
+    kinds: list[str]
+    codecs: list[str]
+    reason: str | None
 
 
-def _input(raw: dict[str, Any]) -> Input:
-    groups = raw.get("groups")
-    return Input(**{**raw, "groups": None if groups is None else (groups[0], groups[1])})
+@dataclass(frozen=True, slots=True)
+class PositionsTask:
+    """Write the rows of ``task``'s inputs that equality deletes take out as positions, or as ``vectors``."""
+
+    task: WriteTask
+    vectors: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PositionFile:
+    """A delete file of one data file: ``deleted_rows`` were found, ``rows`` it holds in all.
+
+    ``bounds`` are its least and greatest position in a Parquet file; a vector has its place in its file instead.
+    """
+
+    data_file: str
+    deleted_rows: int
+    rows: int
+    path: str
+    size: int
+    bounds: tuple[int, int] | None = None
+    offset: int = 0
+    length: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PositionFiles:
+    """A delete file for each data file that lost rows."""
+
+    files: list[PositionFile]
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A Theta sketch: its hashes are little-endian longs."""
+
+    theta: int
+    hashes: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Sketches:
+    """One sketch a field of the task, by field id as text."""
+
+    fields: dict[str, Sketch]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRows:
+    """Rows of a file: sorted, distinct positions as little-endian longs."""
+
+    path: str
+    positions: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LookUpTask:
+    """Read ``fields`` of some rows; the answer is an Arrow stream in the order of ``files``, marked with ``number``."""
+
+    fields: list[dict[str, Any]]
+    files: list[FileRows] = field(default_factory=list)
+    storage: dict[str, str] = field(default_factory=dict)
+    name_mapping: list[dict[str, Any]] | None = None
+    number: int = 0
+
+
+REWRITE = Kernel("rewrite:run", WriteTask, Fragment)
+JOIN = Kernel("join:run", JoinTask, Fragment)
+PROBE = Kernel("probe:run", ProbeTask, Probed)
+POSITIONS = Kernel("positions:run", PositionsTask, PositionFiles)
+SKETCH = Kernel("sketch:run", WriteTask, Sketches)
+LOOK_UP = Kernel("lookup:look_up", LookUpTask, bytes)

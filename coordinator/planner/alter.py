@@ -48,7 +48,7 @@ def _missing_column(column: str, location: ErrorLocation) -> ProcessionError:
     return ProcessionError(ErrorCode.SYNTAX_ERROR, f"Column '{column}' does not exist", location=location)
 
 
-def plan_add_column(statement: sql.AddColumn, text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_add_column(statement: sql.AddColumn, session: Session, catalogs: Catalogs) -> PlannedStatement:
     name, table = _table(statement.table, statement.location, session, catalogs, optional=statement.if_table_exists)
     if table is None:
         return nothing_to_do("ADD COLUMN")
@@ -58,12 +58,12 @@ def plan_add_column(statement: sql.AddColumn, text: str, session: Session, catal
         message = f"Column '{statement.column.name}' already exists"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
     editor = editable(catalogs.connector(name.catalog), "adding columns")
-    column = new_column(statement.column, editor, name.catalog, text, session)
+    column = new_column(statement.column, editor, name.catalog, session)
     change = ColumnAddition(table.schema, table.name, column)
     return _planned(name, change, "ADD COLUMN", catalogs, "adding columns")
 
 
-def plan_drop_column(statement: sql.DropColumn, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_drop_column(statement: sql.DropColumn, session: Session, catalogs: Catalogs) -> PlannedStatement:
     name, table = _table(statement.table, statement.location, session, catalogs, optional=statement.if_table_exists)
     if table is None:
         return nothing_to_do("DROP COLUMN")
@@ -78,9 +78,7 @@ def plan_drop_column(statement: sql.DropColumn, _text: str, session: Session, ca
     return _planned(name, change, "DROP COLUMN", catalogs, "dropping columns")
 
 
-def plan_rename_column(
-    statement: sql.RenameColumn, _text: str, session: Session, catalogs: Catalogs
-) -> PlannedStatement:
+def plan_rename_column(statement: sql.RenameColumn, session: Session, catalogs: Catalogs) -> PlannedStatement:
     name, table = _table(statement.table, statement.location, session, catalogs, optional=statement.if_table_exists)
     if table is None:
         return nothing_to_do("RENAME COLUMN")
@@ -95,7 +93,7 @@ def plan_rename_column(
     return _planned(name, change, "RENAME COLUMN", catalogs, "renaming columns")
 
 
-def plan_alter_column(statement: sql.AlterColumn, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_alter_column(statement: sql.AlterColumn, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Types may widen (integer to bigint, real to double, a larger decimal); NOT NULL may be dropped."""
     name, table = _table(statement.table, statement.location, session, catalogs, optional=statement.if_table_exists)
     if table is None:
@@ -113,19 +111,17 @@ def plan_alter_column(statement: sql.AlterColumn, _text: str, session: Session, 
     return _planned(name, change, "ALTER COLUMN", catalogs, "altering columns")
 
 
-def plan_set_properties(
-    statement: sql.SetTableProperties, text: str, session: Session, catalogs: Catalogs
-) -> PlannedStatement:
+def plan_set_properties(statement: sql.SetTableProperties, session: Session, catalogs: Catalogs) -> PlannedStatement:
     name, table = _table(statement.table, statement.location, session, catalogs, optional=statement.if_table_exists)
     if table is None:
         return nothing_to_do("SET PROPERTIES")
     editor = editable(catalogs.connector(name.catalog), "setting table properties")
-    given = evaluate_properties(statement.properties, editor.table_properties(), "table", name.catalog, text, session)
+    given = evaluate_properties(statement.properties, editor.table_properties(), "table", name.catalog, session)
     change = TablePropertiesChange(table.schema, table.name, given)
     return _planned(name, change, "SET PROPERTIES", catalogs, "setting table properties")
 
 
-def plan_comment(statement: sql.CommentOn, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_comment(statement: sql.CommentOn, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """COMMENT ON is Trino's; dbt sends it to persist its documentation."""
     parts = statement.name
     column = parts[-1] if statement.kind == "COLUMN" else None

@@ -14,7 +14,7 @@ from shared.spi.session import Session
 from shared.spi.table_statistics import AnalyzableCatalog
 
 
-def plan_analyze(statement: Analyze, text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_analyze(statement: Analyze, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Raises ProcessionError: no such table, a view, a property that is unknown, or a connector without ANALYZE."""
     name = object_name(statement.table, statement.location, session)
     existing_table(name, statement.location, catalogs, "Analyzing")
@@ -22,6 +22,6 @@ def plan_analyze(statement: Analyze, text: str, session: Session, catalogs: Cata
     if not hasattr(connector, "analyze"):
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, "This connector does not support analyze")
     declared = cast(AnalyzableCatalog, connector).analyze_properties()
-    given = evaluate_properties(statement.properties, declared, "analyze", name.catalog, text, session)
+    given = evaluate_properties(statement.properties, declared, "analyze", name.catalog, session)
     work = AnalyzeTable(name.catalog, name.schema, name.name, given)
     return PlannedStatement("ANALYZE", (Column("rows", "bigint"),), work, update_type="ANALYZE")

@@ -46,9 +46,7 @@ def nothing_to_do(update_type: str) -> PlannedStatement:
     return PlannedStatement("DATA_DEFINITION", RESULT, ReturnRows(((True,),)), update_type=update_type)
 
 
-def plan_create_schema(
-    statement: sql.CreateSchema, text: str, session: Session, catalogs: Catalogs
-) -> PlannedStatement:
+def plan_create_schema(statement: sql.CreateSchema, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Raises ProcessionError when the schema exists already or a property is wrong."""
     catalog, schema = schema_name(statement.name, statement.location, session)
     connector = connector_of(catalog, statement.location, catalogs)
@@ -57,13 +55,11 @@ def plan_create_schema(
             return nothing_to_do("CREATE SCHEMA")
         raise _exists(f"Schema '{catalog}.{schema}' already exists", statement.location)
     catalog_editor = editable(connector, "creating schemas")
-    given = evaluate_properties(
-        statement.properties, catalog_editor.schema_properties(), "schema", catalog, text, session
-    )
+    given = evaluate_properties(statement.properties, catalog_editor.schema_properties(), "schema", catalog, session)
     return change_statement(catalog, SchemaCreation(schema, given, statement.if_not_exists), "CREATE SCHEMA")
 
 
-def plan_drop_schema(statement: sql.DropSchema, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_drop_schema(statement: sql.DropSchema, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Raises ProcessionError when there is no such schema, or when it has tables and CASCADE is not said."""
     catalog, schema = schema_name(statement.name, statement.location, session)
     connector = connector_of(catalog, statement.location, catalogs)
@@ -78,9 +74,7 @@ def plan_drop_schema(statement: sql.DropSchema, _text: str, session: Session, ca
     return change_statement(catalog, SchemaRemoval(schema, statement.cascade, statement.if_exists), "DROP SCHEMA")
 
 
-def plan_rename_schema(
-    statement: sql.RenameSchema, _text: str, session: Session, catalogs: Catalogs
-) -> PlannedStatement:
+def plan_rename_schema(statement: sql.RenameSchema, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Iceberg catalogs have no such step; the connector says so."""
     catalog, schema = schema_name(statement.name, statement.location, session)
     connector = connector_of(catalog, statement.location, catalogs)
@@ -94,7 +88,7 @@ def plan_rename_schema(
     return change_statement(catalog, change, "RENAME SCHEMA")
 
 
-def plan_create_table(statement: sql.CreateTable, text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_create_table(statement: sql.CreateTable, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Raises ProcessionError: the table exists, the schema does not, a column or property is wrong."""
     name = object_name(statement.name, statement.location, session)
     connector = connector_of(name.catalog, statement.location, catalogs)
@@ -106,8 +100,8 @@ def plan_create_table(statement: sql.CreateTable, text: str, session: Session, c
         raise _exists(f"View '{name}' already exists", statement.location)
     editor = editable(connector, "creating tables")
     require_schema(name.catalog, name.schema, catalogs)
-    columns, inherited = _columns(statement, editor, name.catalog, text, session, catalogs)
-    given = evaluate_properties(statement.properties, editor.table_properties(), "table", name.catalog, text, session)
+    columns, inherited = _columns(statement, editor, name.catalog, session, catalogs)
+    given = evaluate_properties(statement.properties, editor.table_properties(), "table", name.catalog, session)
     change = TableCreation(
         name.schema, name.name, columns, {**inherited, **given}, statement.comment, statement.if_not_exists
     )
@@ -125,7 +119,6 @@ def _columns(
     statement: sql.CreateTable,
     editor: EditableCatalog,
     catalog: str,
-    text: str,
     session: Session,
     catalogs: Catalogs,
 ) -> tuple[tuple[NewColumn, ...], dict[str, object]]:
@@ -140,7 +133,7 @@ def _columns(
             made, properties = _like(element, catalog, session, catalogs)
             inherited |= properties
         else:
-            made = [new_column(element, editor, catalog, text, session)]
+            made = [new_column(element, editor, catalog, session)]
         for column in made:
             if column.name in found:
                 message = f"Column name '{column.name}' specified more than once"
@@ -164,20 +157,18 @@ def _like(
     return list(definition.columns), kept if clause.including_properties else {}
 
 
-def new_column(
-    definition: sql.ColumnDefinition, editor: EditableCatalog, catalog: str, text: str, session: Session
-) -> NewColumn:
+def new_column(definition: sql.ColumnDefinition, editor: EditableCatalog, catalog: str, session: Session) -> NewColumn:
     """A column with its type read and its properties evaluated; raises ProcessionError, located."""
     try:
         kind = type_text(read_type(definition.type))
     except ValueError as error:
         message = f"Unknown type '{definition.type}' for column '{definition.name}'"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=definition.location) from error
-    given = evaluate_properties(definition.properties, editor.column_properties(), "column", catalog, text, session)
+    given = evaluate_properties(definition.properties, editor.column_properties(), "column", catalog, session)
     return NewColumn(definition.name, kind, definition.nullable, definition.comment, given)
 
 
-def plan_drop_table(statement: sql.DropTable, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_drop_table(statement: sql.DropTable, session: Session, catalogs: Catalogs) -> PlannedStatement:
     name = object_name(statement.name, statement.location, session)
     connector = connector_of(name.catalog, statement.location, catalogs)
     if connector.table(name.schema, name.name) is None:
@@ -188,14 +179,14 @@ def plan_drop_table(statement: sql.DropTable, _text: str, session: Session, cata
     return change_statement(name.catalog, TableRemoval(name.schema, name.name, statement.if_exists), "DROP TABLE")
 
 
-def plan_truncate(statement: sql.TruncateTable, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_truncate(statement: sql.TruncateTable, session: Session, catalogs: Catalogs) -> PlannedStatement:
     name = object_name(statement.name, statement.location, session)
     existing_table(name, statement.location, catalogs)
     editable(catalogs.connector(name.catalog), "truncating tables")
     return change_statement(name.catalog, TableTruncation(name.schema, name.name), "TRUNCATE TABLE")
 
 
-def plan_rename_table(statement: sql.RenameTable, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_rename_table(statement: sql.RenameTable, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """The new name without a schema stays in the table's own."""
     name = object_name(statement.name, statement.location, session)
     connector = connector_of(name.catalog, statement.location, catalogs)

@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from coordinator.analyzer.builders import constant
 from coordinator.analyzer.procedure_resolution import resolve_procedure
-from coordinator.analyzer.syntax import parse_query
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.planned_statement import Column, PlannedStatement
 from coordinator.planner.query import plan_query
 from coordinator.planner.show import rows_statement
 from coordinator.sql.parameters import placeholders
-from coordinator.sql.statements import Call, Query, Statement
-from coordinator.sql.tokens import tokenize
+from coordinator.sql.statements import Call, Statement
+from coordinator.sql.tree.expressions import Parameter
+from coordinator.sql.tree.queries import Query, QuerySpecification, SingleColumn
 from shared.plan.expressions import Constant, SourceLocation, Variable
 from shared.plan.nodes import ExchangeNode, OutputNode, PlanNode, ProjectNode, TableScanNode, ValuesNode
 from shared.plan.traversal import expressions, output_variables, sources, variable_of_key, walk, walk_expression
@@ -38,36 +38,35 @@ def describe_input(statement: Statement, prepared: str, session: Session, catalo
 
     For a CALL that is the type of the argument. Raises what analyzing the statement raises.
     """
-    marks = placeholders(tokenize(prepared))
-    types = dict.fromkeys(range(len(marks)), "unknown")
+    count = len(placeholders(prepared))
+    types = dict.fromkeys(range(count), "unknown")
     if isinstance(statement, Call):
-        types |= _of_arguments(statement, [mark.start for mark in marks], session, catalogs)
-    elif isinstance(statement, Query) and marks:
-        types |= _of_query(statement, prepared, len(marks), session, catalogs)
+        types |= _of_arguments(statement, session, catalogs)
+    elif isinstance(statement, Query) and count:
+        types |= _of_query(statement, count, session, catalogs)
     rows = list(types.items())
     if not rows:
         return rows_statement((Column("Position", "unknown"), Column("Type", "unknown")), ())
     return rows_statement((Column("Position", "integer"), _text_column("Type", [kind for _, kind in rows])), rows)
 
 
-def _of_arguments(call: Call, marks: list[int], session: Session, catalogs: Catalogs) -> dict[int, str]:
+def _of_arguments(call: Call, session: Session, catalogs: Catalogs) -> dict[int, str]:
     declared = resolve_procedure(call, session, catalogs).procedure.declaration.arguments
     by_name = {argument.name: argument.type for argument in declared}
     found = {}
     for position, argument in enumerate(call.arguments):
-        if len(argument.tokens) == 1 and argument.tokens[0].start in marks:
+        if isinstance(argument.value, Parameter):
             name = argument.name or (declared[position].name if position < len(declared) else "")
-            found[marks.index(argument.tokens[0].start)] = by_name.get(name, "unknown")
+            found[argument.value.position] = by_name.get(name, "unknown")
     return found
 
 
-def _of_query(query: Query, text: str, count: int, session: Session, catalogs: Catalogs) -> dict[int, str]:
+def _of_query(query: Query, count: int, session: Session, catalogs: Catalogs) -> dict[int, str]:
     """Each parameter is a NULL with a place of its own, which coercions keep."""
     marked = tuple(
         replace(constant(None, Type("unknown")), sourceLocation=SourceLocation(line=0, column=i)) for i in range(count)
     )
-    tree = parse_query(text, query.tokens)
-    planned = plan_query(tree, text, session, catalogs, parameters=marked, tokens=query.tokens)
+    planned = plan_query(query, session, catalogs, parameters=marked)
     found = {}
     for node in walk(planned.root):
         for expression in expressions(node):
@@ -115,12 +114,11 @@ def _origin(node: PlanNode, name: str, tables: Sequence[TableMetadata]) -> Origi
             return _origin(below[0], name, tables) if below else None
 
 
-def aliased_columns(query: Query, text: str) -> tuple[bool, ...]:
+def aliased_columns(query: Query) -> tuple[bool, ...]:
     """Which columns of a plain SELECT are renamed; nothing for one with ``*``."""
-    items = getattr(parse_query(text, query.tokens), "expressions", None) or ()
-    if any(type(item).__name__ == "Star" or getattr(item, "is_star", False) for item in items):
-        return ()
-    return tuple(type(item).__name__ == "Alias" for item in items)
+    items = query.body.select if isinstance(query.body, QuerySpecification) else ()
+    columns = [item for item in items if isinstance(item, SingleColumn)]
+    return tuple(column.alias is not None for column in columns) if len(columns) == len(items) else ()
 
 
 def _text_column(name: str, values: Sequence[str]) -> Column:

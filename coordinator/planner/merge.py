@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from coordinator.analyzer.builders import conjunction, constant, not_, special, typed
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.expressions import analyze_condition, analyze_expression
 from coordinator.analyzer.scope import Scope, ScopeField
-from coordinator.analyzer.syntax import parse_expression, parse_query
 from coordinator.analyzer.types import BOOLEAN, INTEGER, read_type, row
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.object_names import object_name
 from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.planner import QueryPlanner
-from coordinator.planner.query.relations import plan_relation
 from coordinator.planner.row_changes import ROW_ID, RowChange, RowClause, Target, assigned_values, coerced, scan_target
 from coordinator.planner.writes import PlannedWrite, rows_output
 from coordinator.sql.dml_statements import Merge, MergeCase
-from coordinator.sql.tokens import tokenize
+from coordinator.sql.tree.node import Node
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import RowExpression
 from shared.plan.nodes import JoinNode, MergeProcessorNode, MergeWriterNode, PlanNode
@@ -29,15 +26,15 @@ from shared.spi.session import Session
 from shared.spi.table_writes import TableWrite
 
 
-def plan_merge(statement: Merge, text: str, session: Session, catalogs: Catalogs) -> PlannedWrite:
+def plan_merge(statement: Merge, session: Session, catalogs: Catalogs) -> PlannedWrite:
     """Raises ProcessionError: no such table or column, types that do not fit, or subqueries inside the cases."""
     name = object_name(statement.name, statement.location, session)
-    planner = QueryPlanner(text, session, catalogs)
+    planner = QueryPlanner(session, catalogs, _nodes(statement))
     target = scan_target(planner, name, statement.location, statement.alias, "merges")
-    source = _source(planner, statement, text)
+    source = planner.plan_relation(statement.source, planner.context)
     both = _context(planner, (*target.fields, *source.visible))
-    condition = analyze_condition(parse_expression(text, statement.on), both, "MERGE ON clause")
-    clauses = tuple(_clause(n, case, target, source, both, text) for n, case in enumerate(statement.cases, start=1))
+    condition = analyze_condition(statement.on, both, "MERGE ON clause")
+    clauses = tuple(_clause(n, case, target, source, both) for n, case in enumerate(statement.cases, start=1))
     root = _plan(planner, target, source, condition, clauses)
     write = TableWrite(name.catalog, target.table.schema, target.table.name, "MERGE", "", "", target.table.snapshot_id)
     columns = tuple(dict.fromkeys(f.variable for f in source.visible))
@@ -45,36 +42,38 @@ def plan_merge(statement: Merge, text: str, session: Session, catalogs: Catalogs
     return PlannedWrite(rows_output(planner, root), write, tuple(planner.scans.values()), "MERGE", change)
 
 
-def _source(planner: QueryPlanner, statement: Merge, text: str) -> RelationPlan:
-    tree = parse_query(text, (*tokenize("SELECT * FROM"), *statement.source))
-    if tree.args.get("joins") or tree.args.get("where"):
-        raise planner.context.unsupported(tree, "MERGE from a join without parentheses")
-    return plan_relation(planner, tree.args["from_"].this, planner.context, None)
+def _nodes(statement: Merge) -> tuple[Node, ...]:
+    """What may name hidden columns of the source."""
+    nodes: list[Node] = [statement.source, statement.on]
+    for case in statement.cases:
+        nodes += [value.value for value in case.assignments]
+        nodes += case.values
+        if case.condition is not None:
+            nodes.append(case.condition)
+    return tuple(nodes)
 
 
 def _context(planner: QueryPlanner, fields: Sequence[ScopeField]) -> Context:
-    # Without sinks: a subquery or aggregate inside a condition or value is refused, located.
+    # Without a collector: a subquery or aggregate inside a condition or value is refused, located.
     return replace(planner.context, scope=Scope(tuple(fields)), clause="MERGE")
 
 
-def _clause(number: int, case: MergeCase, target: Target, source: RelationPlan, both: Context, text: str) -> RowClause:
+def _clause(number: int, case: MergeCase, target: Target, source: RelationPlan, both: Context) -> RowClause:
     context = both if case.matched else replace(both, scope=Scope(source.visible))
     condition: RowExpression | None = None
     if case.condition is not None:
-        condition = analyze_condition(parse_expression(text, case.condition), context, "MERGE WHEN clause")
+        condition = analyze_condition(case.condition, context, "MERGE WHEN clause")
     match case.action:
         case "DELETE":
             return RowClause(True, "DELETE", condition)
         case "UPDATE":
-            values = assigned_values(case.assignments, target, context, text, case.location, "MERGE")
+            values = assigned_values(case.assignments, target, context, case.location, "MERGE")
             return RowClause(True, "UPDATE", condition, tuple(values))
         case "INSERT":
-            return RowClause(False, "INSERT", condition, _inserted(number, case, target, context, text))
+            return RowClause(False, "INSERT", condition, _inserted(number, case, target, context))
 
 
-def _inserted(
-    number: int, case: MergeCase, target: Target, context: Context, text: str
-) -> tuple[tuple[str, RowExpression], ...]:
+def _inserted(number: int, case: MergeCase, target: Target, context: Context) -> tuple[tuple[str, RowExpression], ...]:
     columns = case.columns or tuple(f.name or "" for f in target.fields)
     for position, column in enumerate(columns):
         if target.variable(column) is None:
@@ -86,7 +85,7 @@ def _inserted(
     if len(columns) != len(case.values):
         message = f"MERGE case {number}: {len(columns)} columns but {len(case.values)} values"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=case.location)
-    analyzed = [analyze_expression(parse_expression(text, tokens), context) for tokens in case.values]
+    analyzed = [analyze_expression(value, context) for value in case.values]
     complaint = f"MERGE table column types don't match for MERGE case {number}, SET expressions"
     given = dict(coerced(list(zip(columns, analyzed, strict=True)), target, context, case.location, complaint))
     return tuple(
@@ -102,7 +101,7 @@ def _plan(
     clauses: tuple[RowClause, ...],
 ) -> PlanNode:
     ids = planner.ids
-    below: tuple[Any, ...] = (*output_variables(target.scan), *dict.fromkeys(f.variable for f in source.visible))
+    below = (*output_variables(target.scan), *dict.fromkeys(f.variable for f in source.visible))
     join = JoinNode(
         id=ids.node(),
         type="RIGHT",

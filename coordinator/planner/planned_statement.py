@@ -63,14 +63,6 @@ class ReturnRows:
 
 
 @dataclass(frozen=True, slots=True)
-class RunLocally:
-    """SQL in DuckDB's dialect over values and ``inputs``; answered without Spark."""
-
-    sql: str
-    inputs: tuple[Input, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class NameRows:
     """Columns by their new names, each with the name that it had."""
 
@@ -116,6 +108,18 @@ class RunOnSpark:
 
     sql: str
     inputs: tuple[Input, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunLocally:
+    """SQL in DuckDB's dialect over values and ``inputs``; answered without Spark.
+
+    ``otherwise`` is the same for Spark, where the embedded engine may find that it is too much for it.
+    """
+
+    sql: str
+    inputs: tuple[Input, ...] = ()
+    otherwise: RunOnSpark | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from coordinator.analyzer.procedure_call import BoundCall
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.identifiers import PlanNodeIds, Variables
 from coordinator.planner.planned_statement import CallProcedure, Column
-from coordinator.sql.tokens import location_of
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.blocks import encode_constant
 from shared.plan.expressions import Constant, RowExpression, SourceLocation
@@ -46,8 +45,8 @@ class PlannedCall:
     inputs: tuple[str, ...] = ()
 
 
-def plan_call(bound: BoundCall, text: str, session: Session, catalogs: Catalogs) -> PlannedCall:
-    """The plan and the work of a call; ``text`` is the statement, for locations inside the filter.
+def plan_call(bound: BoundCall, session: Session, catalogs: Catalogs) -> PlannedCall:
+    """The plan and the work of a call.
 
     Raises ProcessionError: the schema or table does not exist, the filter does not parse or is not boolean, or what
     the procedure's own ``validate`` refuses.
@@ -64,26 +63,24 @@ def plan_call(bound: BoundCall, text: str, session: Session, catalogs: Catalogs)
     )
     match declaration.kind:
         case ProcedureKind.COORDINATOR if _filter_of(bound) is not None:
-            return PlannedCall(replace(work, target=_target(bound, text, session, catalogs)[0]), columns)
+            return PlannedCall(replace(work, target=_target(bound, session, catalogs)[0]), columns)
         case ProcedureKind.COORDINATOR:
             return PlannedCall(work, columns)
         case ProcedureKind.MAINTENANCE:
             return PlannedCall(work, columns, _maintenance_plan(bound))
         case ProcedureKind.TABLE_DATA_REWRITE:
-            return _plan_rewrite(bound, text, session, catalogs, PlannedCall(work, columns))
+            return _plan_rewrite(bound, session, catalogs, PlannedCall(work, columns))
         case _:
             assert_never(declaration.kind)
 
 
-def _plan_rewrite(
-    bound: BoundCall, text: str, session: Session, catalogs: Catalogs, planned: PlannedCall
-) -> PlannedCall:
+def _plan_rewrite(bound: BoundCall, session: Session, catalogs: Catalogs, planned: PlannedCall) -> PlannedCall:
     try:
         cast(TableDataRewriteProcedure, bound.procedure).validate(bound.arguments)
     except ArgumentError as error:
         location = bound.locations.get(error.argument, bound.location)
         raise ProcessionError(error.code, error.message, location=location) from error
-    target, table = _target(bound, text, session, catalogs)
+    target, table = _target(bound, session, catalogs)
     arguments = {**planned.work.arguments, "schema": table.schema, "table_name": table.name}
     return replace(
         planned,
@@ -99,10 +96,10 @@ def _filter_of(bound: BoundCall) -> str | None:
     return None if text is None or text.strip().upper() == "TRUE" else text
 
 
-def _target(bound: BoundCall, text: str, session: Session, catalogs: Catalogs) -> tuple[TableTarget, TableMetadata]:
+def _target(bound: BoundCall, session: Session, catalogs: Catalogs) -> tuple[TableTarget, TableMetadata]:
     table = _resolve_table(bound, catalogs)
     filter_text = _filter_of(bound)
-    predicate = None if filter_text is None else _analyze_filter(bound, filter_text, table, text, session)
+    predicate = None if filter_text is None else _analyze_filter(bound, filter_text, table, session)
     given = bound.arguments.get("filter")
     return TableTarget(table.schema, table.name, table.snapshot_id, predicate, given), table
 
@@ -125,9 +122,7 @@ def _resolve_table(bound: BoundCall, catalogs: Catalogs) -> TableMetadata:
     raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema {schema} does not exist", location=location)
 
 
-def _analyze_filter(
-    bound: BoundCall, filter_text: str, table: TableMetadata, text: str, session: Session
-) -> RowExpression | None:
+def _analyze_filter(bound: BoundCall, filter_text: str, table: TableMetadata, session: Session) -> RowExpression | None:
     """The predicate, None for one that is always true, and a constant for one that is never so."""
     try:
         predicate = analyze_predicate(filter_text, table, session)
@@ -135,26 +130,26 @@ def _analyze_filter(
             return predicate
         value = evaluate_constant_text(filter_text, "boolean", session)
     except ProcessionError as error:
-        location = _in_statement(bound, filter_text, error.location, text)
+        location = _in_statement(bound, filter_text, error.location)
         raise ProcessionError(error.code, error.message, location=location) from error
     return None if value is True else boolean_constant(value=False)
 
 
-def _in_statement(bound: BoundCall, filter_text: str, inside: ErrorLocation | None, text: str) -> ErrorLocation | None:
+def _in_statement(bound: BoundCall, filter_text: str, inside: ErrorLocation | None) -> ErrorLocation | None:
     """Where in the statement a place of the filter's text stands, when that was written as a plain literal."""
-    start = bound.literals.get("filter")
+    written = bound.literals.get("filter")
     # In ALTER TABLE … EXECUTE the filter stands behind WHERE as it is.
-    is_plain = start is not None and text.startswith(filter_text, start)
-    if inside is None or start is None or not (is_plain or text.startswith("'", start)):
+    is_plain = written is not None and written.text == filter_text
+    if inside is None or written is None or not (is_plain or written.text.startswith("'")):
         return bound.locations.get("filter", bound.location)
     lines = filter_text.split("\n")
-    offset = sum(len(line) + 1 for line in lines[: inside.line - 1]) + inside.column - 1
-    if is_plain:
-        return location_of(text, start + offset)
-    position = start + 1
-    for character in filter_text[:offset]:
-        position += 2 if character == "'" else 1
-    return location_of(text, position)
+    position = sum(len(line) + 1 for line in lines[: inside.line - 1]) + inside.column - 1
+    if not is_plain:
+        position += 1 + filter_text.count("'", 0, position)
+    begin, before = written.value.location, written.text[:position]
+    if "\n" not in before:
+        return ErrorLocation(begin.line, begin.column + position)
+    return ErrorLocation(begin.line + before.count("\n"), position - before.rfind("\n"))
 
 
 def boolean_constant(*, value: bool) -> Constant:

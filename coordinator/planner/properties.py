@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from coordinator.analyzer.constants import evaluate_constant
-from coordinator.analyzer.syntax import parse_expression
 from coordinator.sql.ddl_statements import PropertyAssignment
+from coordinator.sql.tree.expressions import DecimalLiteral, DoubleLiteral, LongLiteral, StringLiteral
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import PropertyDeclaration
 from shared.spi.session import Session
@@ -18,7 +18,6 @@ def evaluate_properties(
     declared: Sequence[PropertyDeclaration],
     kind: str,
     catalog: str,
-    text: str,
     session: Session,
 ) -> dict[str, Any]:
     """Values by name; ``kind`` is ``table``, ``schema`` or ``column``, for messages.
@@ -32,7 +31,7 @@ def evaluate_properties(
         if declaration is None:
             message = f"Catalog '{catalog}' does not support {kind} property '{assignment.name}'"
             raise ProcessionError(code_of(kind), message)
-        values[assignment.name] = _value(assignment, declaration, kind, text, session)
+        values[assignment.name] = _value(assignment, declaration, kind, session)
     return values
 
 
@@ -46,20 +45,17 @@ def code_of(kind: str) -> ErrorCode:
     return codes.get(kind, ErrorCode.INVALID_TABLE_PROPERTY)
 
 
-def _value(
-    assignment: PropertyAssignment, declaration: PropertyDeclaration, kind: str, text: str, session: Session
-) -> Any:
-    tree = parse_expression(text, assignment.tokens)
+def _value(assignment: PropertyAssignment, declaration: PropertyDeclaration, kind: str, session: Session) -> Any:
     wanted = declaration.type
-    if wanted == "array(varchar)" and type(tree).__name__ == "Literal":
+    if wanted == "array(varchar)" and isinstance(
+        assignment.value, StringLiteral | LongLiteral | DecimalLiteral | DoubleLiteral
+    ):
         wanted = "varchar"  # one entry may stand for a list of one
     try:
-        value = evaluate_constant(tree, wanted, session)
+        value = evaluate_constant(assignment.value, wanted, session)
     except ProcessionError as error:
-        shown = text[assignment.tokens[0].start : assignment.tokens[-1].end + 1]
-        message = (
-            f"Invalid value for {kind} property '{assignment.name}': Cannot convert [{shown}] to {declaration.type}"
-        )
+        cannot = f"Cannot convert [{assignment.text}] to {declaration.type}"
+        message = f"Invalid value for {kind} property '{assignment.name}': {cannot}"
         raise ProcessionError(code_of(kind), message) from error
     if value is None:
         message = f"Invalid null value for {kind} property '{assignment.name}'"

@@ -15,7 +15,6 @@ from coordinator.analyzer.context import Context
 from coordinator.analyzer.expressions import analyze_condition, analyze_expression
 from coordinator.analyzer.folding import NotConstantError, evaluate
 from coordinator.analyzer.scope import Scope, ScopeField
-from coordinator.analyzer.syntax import parse_expression
 from coordinator.analyzer.types import can_coerce, read_type, type_text
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.object_names import ObjectName, connector_of, object_name, refuse_view, writable
@@ -26,9 +25,11 @@ from coordinator.planner.query.planner import QueryPlanner
 from coordinator.planner.query.subqueries import apply_subqueries
 from coordinator.planner.writes import PlannedWrite, rows_output
 from coordinator.sql.dml_statements import ColumnValue, Delete, Update
+from coordinator.sql.tree.expressions import Expression
+from coordinator.sql.tree.node import Node
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import RowExpression, Variable
-from shared.plan.nodes import DeleteNode, TableScanNode, UpdateNode
+from shared.plan.nodes import DeleteNode, PlanNode, TableScanNode, UpdateNode
 from shared.spi.connector import TableMetadata
 from shared.spi.session import Session
 from shared.spi.table_writes import RowFilter, TableWrite
@@ -59,7 +60,7 @@ class RowChange:
     columns: Mapping[str, str]
     condition: RowExpression | None
     clauses: tuple[RowClause, ...]
-    source: Any = None
+    source: PlanNode | None = None
     source_columns: tuple[Variable, ...] = ()
     by_position: bool = False
 
@@ -90,13 +91,13 @@ class Analyzed:
     expressions: list[RowExpression] = field(default_factory=list)
 
 
-def plan_delete(statement: Delete, text: str, session: Session, catalogs: Catalogs) -> PlannedWrite:
+def plan_delete(statement: Delete, session: Session, catalogs: Catalogs) -> PlannedWrite:
     """Raises ProcessionError: no such table, or a predicate that is none."""
     name = object_name(statement.name, statement.location, session)
-    planner = QueryPlanner(text, session, catalogs)
+    planner = QueryPlanner(session, catalogs, () if statement.where is None else (statement.where,))
     target = scan_target(planner, name, statement.location, None, "deletes")
-    builder, collector = Builder(planner.ids, target.scan), Collector(planner.ids, planner, allow_aggregates=False)
-    predicate = _predicate(planner, target, statement.where, text, collector)
+    builder, collector = Builder(planner.ids, target.scan), Collector(planner.ids, planner)
+    predicate = _predicate(planner, target, statement.where, collector)
     apply_subqueries(builder, collector.subqueries, {})
     if predicate is not None:
         builder.filter(predicate)
@@ -119,15 +120,15 @@ def plan_delete(statement: Delete, text: str, session: Session, catalogs: Catalo
     return PlannedWrite(rows_output(planner, node), write, tuple(planner.scans.values()), "DELETE", change)
 
 
-def plan_update(statement: Update, text: str, session: Session, catalogs: Catalogs) -> PlannedWrite:
+def plan_update(statement: Update, session: Session, catalogs: Catalogs) -> PlannedWrite:
     """Raises ProcessionError: no such table or column, or types that do not fit."""
     name = object_name(statement.name, statement.location, session)
-    planner = QueryPlanner(text, session, catalogs)
+    planner = QueryPlanner(session, catalogs, _expressions(statement))
     target = scan_target(planner, name, statement.location, statement.alias, "updates")
-    builder, collector = Builder(planner.ids, target.scan), Collector(planner.ids, planner, allow_aggregates=False)
-    predicate = _predicate(planner, target, statement.where, text, collector)
+    builder, collector = Builder(planner.ids, target.scan), Collector(planner.ids, planner)
+    predicate = _predicate(planner, target, statement.where, collector)
     context = _context(planner, target.fields, collector, "UPDATE")
-    values = assigned_values(statement.assignments, target, context, text, statement.location, "UPDATE")
+    values = assigned_values(statement.assignments, target, context, statement.location, "UPDATE")
     apply_subqueries(builder, collector.subqueries, {})
     if predicate is not None:
         builder.filter(predicate)
@@ -153,6 +154,11 @@ def plan_update(statement: Update, text: str, session: Session, catalogs: Catalo
         source_columns=tuple(dict.fromkeys(made)), by_position=by_position,
     )  # fmt: skip
     return PlannedWrite(rows_output(planner, node), write, tuple(planner.scans.values()), "UPDATE", change)
+
+
+def _expressions(statement: Update) -> tuple[Node, ...]:
+    values = tuple(assignment.value for assignment in statement.assignments)
+    return values if statement.where is None else (*values, statement.where)
 
 
 def scan_target(
@@ -200,18 +206,18 @@ def _metadata_column(number: int, name: str, kind: str) -> dict[str, Any]:
 
 
 def _context(planner: QueryPlanner, fields: Sequence[ScopeField], collector: Collector, clause: str) -> Context:
-    sinks = NoAggregates(collector, clause)
-    return replace(planner.context, scope=Scope(tuple(fields)), sinks=sinks, clause=clause)
+    refusing = NoAggregates(collector, clause)
+    return replace(planner.context, scope=Scope(tuple(fields)), collector=refusing, clause=clause)
 
 
 def _predicate(
-    planner: QueryPlanner, target: Target, tokens: Any, text: str, collector: Collector
+    planner: QueryPlanner, target: Target, where: Expression | None, collector: Collector
 ) -> RowExpression | None:
     """None for every row."""
-    if tokens is None:
+    if where is None:
         return None
     context = _context(planner, target.fields, collector, "WHERE clause")
-    made = analyze_condition(parse_expression(text, tokens), context, "WHERE clause")
+    made = analyze_condition(where, context, "WHERE clause")
     return None if not collector.subqueries and _always_true(made, context) else made
 
 
@@ -227,7 +233,6 @@ def assigned_values(
     assignments: Sequence[ColumnValue],
     target: Target,
     context: Context,
-    text: str,
     location: ErrorLocation,
     statement: str,
 ) -> list[tuple[str, RowExpression]]:
@@ -240,7 +245,7 @@ def assigned_values(
         if any(column == assignment.column for column, _ in found):
             message = f"The {statement} SET target column {assignment.column} is specified more than once"
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=assignment.location)
-        found.append((assignment.column, analyze_expression(parse_expression(text, assignment.tokens), context)))
+        found.append((assignment.column, analyze_expression(assignment.value, context)))
     return coerced(found, target, context, location, f"{statement} table column types don't match SET expressions")
 
 

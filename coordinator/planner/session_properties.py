@@ -62,6 +62,28 @@ class SessionProperty:
 DECLARED: tuple[SessionProperty, ...] = (
     SessionProperty("eager_plan_validation_enabled", "boolean", "true", "Plan and check statements before they queue"),
     SessionProperty(
+        "engine",
+        "varchar",
+        "AUTO",
+        "What answers queries over tables of lakes: the embedded engine where it reads little, or one of the two",
+        ("AUTO", "EMBEDDED", "SPARK"),
+    ),
+    SessionProperty(
+        "embedded_engine_max_program_rows",
+        "bigint",
+        "100000",
+        "The most rows of lakes for which the embedded engine runs functions row by row",
+    ),
+    SessionProperty(
+        "embedded_engine_max_scan_rows", "bigint", "50000000", "The most rows of lakes that the embedded engine reads"
+    ),
+    SessionProperty(
+        "embedded_engine_max_scan_size",
+        "data size",
+        "256MB",
+        "The most bytes of lakes that the embedded engine reads: of the columns of a query, as stored",
+    ),
+    SessionProperty(
         "enable_global_late_materialization",
         "boolean",
         "true",

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from coordinator.analyzer.constants import evaluate_constant
-from coordinator.analyzer.syntax import parse_query
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows, SessionChange
 from coordinator.planner.session_properties import PROPERTIES, SessionProperty, check_value
@@ -38,11 +37,11 @@ def session_statement(change: SessionChange, update_type: str) -> PlannedStateme
     )
 
 
-def plan_set_session(statement: SetSession, text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_set_session(statement: SetSession, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Raises ProcessionError for an undeclared property or a value that is not of its type."""
     declared = _property(statement.name, statement.location, catalogs)
     expected = _VALUE_TYPES.get(declared.type, declared.type)
-    value = evaluate_constant(parse_query(text, statement.tokens), expected, session)
+    value = evaluate_constant(statement.value, expected, session)
     if value is None:
         message = f"Session property value must not be null: {'.'.join(statement.name)}"
         raise ProcessionError(ErrorCode.INVALID_SESSION_PROPERTY, message)

@@ -16,8 +16,8 @@ from coordinator.planner.object_names import (
 )
 from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows
 from coordinator.sql.ddl_statements import ShowCreateSchema
+from coordinator.sql.reserved_words import RESERVED
 from coordinator.sql.statements import ShowCreateTable
-from coordinator.sql.tokens import RESERVED
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import NewColumn, TableDefinition
 from shared.spi.session import Session
@@ -30,7 +30,7 @@ def one_text(column: str, text: str) -> PlannedStatement:
     return PlannedStatement("DESCRIBE", (Column(column, f"varchar({len(text)})"),), ReturnRows(((text,),)))
 
 
-def show_create_table(statement: ShowCreateTable, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def show_create_table(statement: ShowCreateTable, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Raises ProcessionError when there is no such table."""
     name = object_name(statement.table, statement.location, session)
     connector = connector_of(name.catalog, statement.location, catalogs)
@@ -65,9 +65,7 @@ def _column(column: NewColumn) -> str:
     return f'"{escaped}" {column.type}{null}{comment}'
 
 
-def show_create_schema(
-    statement: ShowCreateSchema, _text: str, session: Session, catalogs: Catalogs
-) -> PlannedStatement:
+def show_create_schema(statement: ShowCreateSchema, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Raises ProcessionError when there is no such schema."""
     catalog, schema = schema_name(statement.name, statement.location, session)
     connector = connector_of(catalog, statement.location, catalogs)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from coordinator.analyzer.syntax import parse_query
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.object_names import connector_of, existing_table, object_name
 from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows
 from coordinator.sql.ddl_statements import ShowStats
-from shared.errors import ErrorCode, ProcessionError
+from coordinator.sql.tree.names import qualified_name
+from coordinator.sql.tree.queries import AllColumns, Query, QuerySpecification, Table
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.session import Session
 from shared.spi.table_statistics import ColumnStatistics, StatisticsSource, TableStatistics
 
@@ -25,11 +26,11 @@ _COLUMNS = (
 )
 
 
-def plan_show_stats(statement: ShowStats, text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_show_stats(statement: ShowStats, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Raises ProcessionError for a missing table, and for queries that are more than columns of one table."""
     parts, wanted = statement.table, None
-    if statement.tokens:
-        parts, wanted = _of_query(statement, text)
+    if statement.query is not None:
+        parts, wanted = _of_query(statement.query, statement.location)
     name = object_name(parts, statement.location, session)
     table = existing_table(name, statement.location, catalogs)
     connector = connector_of(name.catalog, statement.location, catalogs)
@@ -57,24 +58,28 @@ def _row(column: ColumnStatistics) -> tuple[Any, ...]:
     )
 
 
-def _of_query(statement: ShowStats, text: str) -> tuple[tuple[str, ...], set[str] | None]:
+def _of_query(tree: Query, location: ErrorLocation) -> tuple[tuple[str, ...], set[str] | None]:
     """The table and the columns of a query; None for all of them."""
-    tree: Any = parse_query(text, statement.tokens)
-    said = {name for name, value in tree.args.items() if value}
-    if "where" in said:
+    block = tree.body
+    if isinstance(block, QuerySpecification) and block.where is not None:
         message = "Only predicates that can be pushed down are supported in the SHOW STATS WHERE clause"
-        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-    source: Any = tree.args["from_"].this if "from_" in said else None
-    if type(tree).__name__ != "Select" or type(source).__name__ != "Table" or said - {"expressions", "from_", "kind"}:
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
+    if not isinstance(block, QuerySpecification) or not isinstance(block.from_, Table) or not _plain(tree, block):
         message = "Only SELECT of columns of one table is supported in SHOW STATS"
-        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-    parts = tuple(str(source.args[k].name).lower() for k in ("catalog", "db", "this") if source.args.get(k))
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
+    parts = tuple(part.value.lower() for part in block.from_.name)
     names: set[str] = set()
-    for item in tree.expressions:
-        if type(item).__name__ == "Star":
+    for item in block.select:
+        if isinstance(item, AllColumns):
             return parts, None
-        if type(item).__name__ != "Column":
+        name = qualified_name(item.expression)
+        if name is None or item.alias is not None:
             message = "Only table columns names are supported in SHOW STATS SELECT clause"
-            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-        names.add(str(item.name).lower())
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
+        names.add(name[-1].value.lower())
     return parts, names
+
+
+def _plain(tree: Query, block: QuerySpecification) -> bool:
+    more = (tree.with_, block.group_by, block.having, block.order_by, block.offset, block.limit)
+    return not block.distinct and not block.windows and all(part is None for part in more)

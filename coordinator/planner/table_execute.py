@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, timedelta
 
-from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
-
-from coordinator.analyzer.constants import evaluate_constant
-from coordinator.analyzer.syntax import parse_query
+from coordinator.analyzer.constants import evaluate_constant, start_of
 from coordinator.planner.object_names import object_name
 from coordinator.sql import ddl_statements as sql
 from coordinator.sql.call_argument import CallArgument
 from coordinator.sql.statements import Call
-from coordinator.sql.tokens import location_of
+from coordinator.sql.tree.expressions import StringLiteral
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.plan.expressions import SourceLocation
 from shared.spi.session import Session
 from shared.units import parse_data_size, parse_duration
 
@@ -23,15 +20,17 @@ _TRINO_NAMES: Mapping[str, str] = {"optimize": "rewrite_data_files", "optimize_m
 _AGED = frozenset(("expire_snapshots", "remove_orphan_files"))
 
 
-def procedure_call(statement: sql.ExecuteTableProcedure, text: str, session: Session) -> Call:
-    """The CALL, its arguments at their places in ``text``; a WHERE is the argument ``filter``. Raises ProcessionError.
+def procedure_call(statement: sql.ExecuteTableProcedure, session: Session) -> Call:
+    """The CALL, its arguments at their places; a WHERE is the argument ``filter``. Raises ProcessionError.
 
     Of Trino's arguments, ``file_size_threshold`` and ``retention_threshold`` become what they mean here.
     """
     name = object_name(statement.table, statement.location, session)
     procedure = _TRINO_NAMES.get(statement.procedure, statement.procedure)
-    given = [_literal(text, key, value, 0, statement.location) for key, value in (
-        ("schema", name.schema), ("table_name", name.name))]  # fmt: skip
+    given = [
+        _literal("schema", name.schema, statement.location, statement.location),
+        _literal("table_name", name.name, statement.location, statement.location),
+    ]
     for argument in statement.arguments:
         if argument.name is None:
             message = "ALTER TABLE EXECUTE takes named arguments: name => value"
@@ -40,19 +39,18 @@ def procedure_call(statement: sql.ExecuteTableProcedure, text: str, session: Ses
         if (procedure == "rewrite_data_files" and written == "file_size_threshold") or (
             procedure in _AGED and written == "retention_threshold"
         ):
-            key, value = _threshold(written, argument, text, session)
-            given.append(_literal(text, key, value, argument.tokens[0].start, argument.location))
+            key, value = _threshold(written, argument, session)
+            given.append(_literal(key, value, start_of(argument.value), argument.location))
         else:
             given.append(argument)
-    if statement.where:
-        start, end = statement.where[0].start, statement.where[-1].end + 1
-        given.append(_literal(text, "filter", text[start:end], start, location_of(text, start)))
+    if statement.where_location is not None:
+        given.append(_literal("filter", statement.where_text, statement.where_location, statement.where_location))
     return Call((name.catalog, "system", procedure), tuple(given), statement.location)
 
 
-def _threshold(name: str, argument: CallArgument, text: str, session: Session) -> tuple[str, str]:
+def _threshold(name: str, argument: CallArgument, session: Session) -> tuple[str, str]:
     """The argument that means the same, and its value as text."""
-    value = str(evaluate_constant(parse_query(text, argument.tokens), "varchar", session))
+    value = str(evaluate_constant(argument.value, "varchar", session))
     try:
         if name == "file_size_threshold":
             # Trino joins any two files below the threshold.
@@ -64,8 +62,7 @@ def _threshold(name: str, argument: CallArgument, text: str, session: Session) -
     return "older_than", moment.isoformat()
 
 
-def _literal(text: str, name: str, value: str, start: int, location: ErrorLocation) -> CallArgument:
-    """An argument that is a plain string, which ``start`` says the place of."""
-    at = location_of(text, start)
-    token = Token(TokenType.STRING, value, at.line, at.column, start, start + len(value) - 1)
-    return CallArgument(name, exp.Literal.string(value), (token,), location)
+def _literal(name: str, value: str, start: ErrorLocation, location: ErrorLocation) -> CallArgument:
+    """An argument that is a plain text, which ``start`` says the place of."""
+    place = SourceLocation(line=start.line, column=start.column)
+    return CallArgument(name, StringLiteral(location=place, value=value), value, location)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from coordinator.analyzer.syntax import parse_query
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.ddl import change_statement, nothing_to_do, require_schema
 from coordinator.planner.object_names import ObjectName, connector_of, editable, object_name
@@ -17,15 +16,15 @@ from shared.spi.connector import Connector, ViewColumn, ViewMetadata
 from shared.spi.session import Session
 
 
-def plan_create_view(statement: CreateView, text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_create_view(statement: CreateView, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Raises ProcessionError: the name is taken, or the query is wrong or has columns without names."""
     name = object_name(statement.name, statement.location, session)
     connector = connector_of(name.catalog, statement.location, catalogs)
     _require_views(connector, "creating views")
-    planner = QueryPlanner(text, session, catalogs)
+    planner = QueryPlanner(session, catalogs, (statement.query_tree,))
     if statement.or_replace:
         planner.replaced_view = (name.catalog, name.schema, name.name)
-    plan = planner.plan_query(parse_query(text, statement.tokens), planner.context)
+    plan = planner.plan_query(statement.query_tree, planner.context)
     columns = _columns(plan, statement.location)
     require_schema(name.catalog, name.schema, catalogs)
     if connector.table(name.schema, name.name) is not None:
@@ -70,7 +69,7 @@ def _columns(plan: RelationPlan, location: ErrorLocation) -> tuple[ViewColumn, .
     return tuple(made.values())
 
 
-def plan_drop_view(statement: DropView, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_drop_view(statement: DropView, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Raises SYNTAX_ERROR, located, when there is no such view."""
     name = object_name(statement.name, statement.location, session)
     connector = connector_of(name.catalog, statement.location, catalogs)
@@ -82,7 +81,7 @@ def plan_drop_view(statement: DropView, _text: str, session: Session, catalogs: 
     return change_statement(name.catalog, ViewRemoval(name.schema, name.name, statement.if_exists), "DROP VIEW")
 
 
-def plan_rename_view(statement: RenameView, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_rename_view(statement: RenameView, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """The new name without a schema stays in the view's own. Raises ProcessionError."""
     name = object_name(statement.name, statement.location, session)
     connector = connector_of(name.catalog, statement.location, catalogs)
@@ -108,7 +107,7 @@ def plan_rename_view(statement: RenameView, _text: str, session: Session, catalo
     return change_statement(name.catalog, change, "RENAME VIEW")
 
 
-def show_create_view(statement: ShowCreateView, _text: str, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def show_create_view(statement: ShowCreateView, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Raises ProcessionError when there is no such view, or a table has the name."""
     name = object_name(statement.name, statement.location, session)
     connector = connector_of(name.catalog, statement.location, catalogs)

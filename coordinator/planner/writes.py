@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from coordinator.analyzer.builders import coerce, constant
-from coordinator.analyzer.syntax import parse_query
 from coordinator.analyzer.types import can_coerce, read_type
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.ddl import require_schema
@@ -27,7 +25,8 @@ from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.planner import QueryPlanner
 from coordinator.sql.ddl_statements import CreateTableAs
 from coordinator.sql.dml_statements import Insert
-from coordinator.sql.tokens import location_of
+from coordinator.sql.tree.expressions import Row
+from coordinator.sql.tree.queries import Query, Values
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import OutputNode, PlanNode, TableFinishNode, TableWriterNode, ValuesNode
@@ -54,16 +53,15 @@ class PlannedWrite:
     change: object | None = None
 
 
-def plan_insert(statement: Insert, text: str, session: Session, catalogs: Catalogs) -> PlannedWrite:
+def plan_insert(statement: Insert, session: Session, catalogs: Catalogs) -> PlannedWrite:
     """Raises ProcessionError: no such table or column, or types that do not fit."""
     name = object_name(statement.name, statement.location, session)
     table = existing_table(name, statement.location, catalogs, "Inserting into")
     writable(catalogs.connector(name.catalog), "inserts")
-    planner = QueryPlanner(text, session, catalogs)
-    tree = parse_query(text, statement.tokens)
-    source = planner.plan_query(tree, planner.context)
+    planner = QueryPlanner(session, catalogs, (statement.query,))
+    source = planner.plan_query(statement.query, planner.context)
     columns = _insert_columns(statement, table)
-    _check_types(source, columns, tree, text, statement.location)
+    _check_types(source, columns, statement.query, statement.location)
     visible = [c for c in table.columns if not c.hidden]
     root = _writer(planner, source, columns, visible)
     write = TableWrite(name.catalog, table.schema, table.name, "INSERT", "", "", table.snapshot_id)
@@ -86,15 +84,13 @@ def _insert_columns(statement: Insert, table: TableMetadata) -> list[ColumnMetad
     return [visible[name] for name in statement.columns]
 
 
-def _check_types(
-    source: RelationPlan, columns: Sequence[ColumnMetadata], tree: Any, text: str, location: ErrorLocation
-) -> None:
+def _check_types(source: RelationPlan, columns: Sequence[ColumnMetadata], tree: Query, location: ErrorLocation) -> None:
     fields = source.visible
     counts = ""
     if len(fields) != len(columns):
         counts = f"Insert query has {len(fields)} expression(s) but expected {len(columns)} target column(s). "
     for i in range(max(len(fields), len(columns))):
-        place = _value_location(tree, min(i, len(fields) - 1), text) or location
+        place = _value_location(tree, min(i, len(fields) - 1)) or location
         if i == len(columns):
             message = f"{counts}Mismatch at column {i + 1}"
         elif i == len(fields):
@@ -109,14 +105,14 @@ def _check_types(
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=place)
 
 
-def _value_location(tree: Any, position: int, text: str) -> ErrorLocation | None:
+def _value_location(tree: Query, position: int) -> ErrorLocation | None:
     """The first row's value of a VALUES, where Presto points then."""
-    if type(tree).__name__ != "Values":
+    if not isinstance(tree.body, Values):
         return None
-    first = tree.expressions[0]
-    cells = first.expressions if type(first).__name__ == "Tuple" else [first]
-    starts = [n.meta["start"] for n in cells[min(position, len(cells) - 1)].walk() if n.meta and "start" in n.meta]
-    return location_of(text, min(starts)) if starts else None
+    first = tree.body.rows[0]
+    cells = first.items if isinstance(first, Row) else (first,)
+    place = cells[min(position, len(cells) - 1)].location
+    return ErrorLocation(place.line, place.column)
 
 
 def _writer(
@@ -166,7 +162,7 @@ def rows_output(planner: QueryPlanner, source: PlanNode) -> OutputNode:
 
 
 def plan_create_table_as(
-    statement: CreateTableAs, text: str, session: Session, catalogs: Catalogs
+    statement: CreateTableAs, session: Session, catalogs: Catalogs
 ) -> PlannedWrite | PlannedStatement:
     """A statement without effect when IF NOT EXISTS finds the table. Raises ProcessionError."""
     name = object_name(statement.name, statement.location, session)
@@ -179,10 +175,9 @@ def plan_create_table_as(
     editor = editable(connector, "creating tables")
     writable(connector, "creating tables with data")
     require_schema(name.catalog, name.schema, catalogs)
-    given = evaluate_properties(statement.properties, editor.table_properties(), "table", name.catalog, text, session)
-    planner = QueryPlanner(text, session, catalogs)
-    tree = parse_query(text, statement.tokens)
-    source = planner.plan_query(tree, planner.context)
+    given = evaluate_properties(statement.properties, editor.table_properties(), "table", name.catalog, session)
+    planner = QueryPlanner(session, catalogs, (statement.query,))
+    source = planner.plan_query(statement.query, planner.context)
     columns = _new_columns(statement, source)
     creation = TableCreation(name.schema, name.name, columns, given, statement.comment, statement.if_not_exists)
     editor.validate(creation)

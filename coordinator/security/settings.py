@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from coordinator.settings_model import Names, Seconds, Settings
+from coordinator.values.settings import Names, Seconds, Settings
 
 AuthenticationType = Literal["PASSWORD", "JWT", "OAUTH2", "CERTIFICATE", "HEADER"]
 _NOT_OFFERED = {

@@ -1,1 +1,1 @@
-"""Text to statements: our own statement layer over sqlglot's tokenizer and its query parser."""
+"""Text to statements: a lexer, the grammar that builds the syntax tree, and the statements around it."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlglot.tokens import Token
-
 from coordinator.sql.call_argument import CallArgument
+from coordinator.sql.tree.expressions import Expression
+from coordinator.sql.tree.queries import Query
 from shared.errors import ErrorLocation
 
 Name = tuple[str, ...]
@@ -19,10 +19,11 @@ Name = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class PropertyAssignment:
-    """``name = expression`` of a WITH clause."""
+    """``name = expression`` of a WITH clause; ``text`` is the expression as written."""
 
     name: str
-    tokens: tuple[Token, ...]
+    value: Expression
+    text: str
     location: ErrorLocation
 
 
@@ -82,11 +83,9 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True)
 class CreateTableAs:
-    """``tokens`` are those of the query."""
-
     name: Name
     columns: tuple[str, ...]
-    tokens: tuple[Token, ...]
+    query: Query
     if_not_exists: bool
     with_data: bool
     comment: str | None
@@ -165,24 +164,26 @@ class SetTableProperties:
 
 @dataclass(frozen=True, slots=True)
 class ExecuteTableProcedure:
-    """``ALTER TABLE t EXECUTE procedure(arguments) [WHERE predicate]``; ``where`` are the predicate's tokens."""
+    """``ALTER TABLE t EXECUTE procedure(arguments) [WHERE predicate]``; ``where_text`` is the predicate as written."""
 
     table: Name
     procedure: str
     arguments: tuple[CallArgument, ...]
-    where: tuple[Token, ...]
+    where: Expression | None
+    where_text: str
     location: ErrorLocation
+    where_location: ErrorLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """``query`` is the text of the view's query, ``tokens`` its tokens."""
+    """``query`` is the text of the view's query, ``query_tree`` what it says."""
 
     name: Name
     or_replace: bool
     security: Literal["DEFINER", "INVOKER"] | None
     query: str
-    tokens: tuple[Token, ...]
+    query_tree: Query
     location: ErrorLocation
 
 
@@ -220,10 +221,10 @@ class Analyze:
 
 @dataclass(frozen=True, slots=True)
 class ShowStats:
-    """Of a table, or of the query whose tokens are given."""
+    """Of a table, or of a query."""
 
     table: Name
-    tokens: tuple[Token, ...]
+    query: Query | None
     location: ErrorLocation
 
 

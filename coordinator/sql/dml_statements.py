@@ -1,16 +1,14 @@
-"""Statements that write rows. Expressions and queries are kept as their tokens, which know their places in the text."""
+"""Statements that write rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlglot.tokens import Token
-
 from coordinator.sql.ddl_statements import Name
+from coordinator.sql.tree.expressions import Expression
+from coordinator.sql.tree.queries import Query, Relation
 from shared.errors import ErrorLocation
-
-Tokens = tuple[Token, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +18,14 @@ class Insert:
     name: Name
     columns: tuple[str, ...] | None
     locations: tuple[ErrorLocation, ...]
-    tokens: Tokens
+    query: Query
     location: ErrorLocation
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
     name: Name
-    where: Tokens | None
+    where: Expression | None
     location: ErrorLocation
     name_location: ErrorLocation
 
@@ -37,7 +35,7 @@ class ColumnValue:
     """``column = expression`` of an UPDATE."""
 
     column: str
-    tokens: Tokens
+    value: Expression
     location: ErrorLocation
 
 
@@ -46,7 +44,7 @@ class Update:
     name: Name
     alias: str | None
     assignments: tuple[ColumnValue, ...]
-    where: Tokens | None
+    where: Expression | None
     location: ErrorLocation
     name_location: ErrorLocation
 
@@ -57,21 +55,21 @@ class MergeCase:
 
     matched: bool
     action: Literal["UPDATE", "DELETE", "INSERT"]
-    condition: Tokens | None
+    condition: Expression | None
     assignments: tuple[ColumnValue, ...]
     columns: tuple[str, ...]
-    values: tuple[Tokens, ...]
+    values: tuple[Expression, ...]
     location: ErrorLocation
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """``source`` are the tokens of the relation after USING, alias included."""
+    """``source`` is the relation after USING, alias included."""
 
     name: Name
     alias: str | None
-    source: Tokens
-    on: Tokens
+    source: Relation
+    on: Expression
     cases: tuple[MergeCase, ...]
     location: ErrorLocation
     name_location: ErrorLocation

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlglot.tokens import Token, TokenType
-
-from coordinator.sql.tokens import location_of, tokenize
+from coordinator.sql.lexer import Tokens, location_of
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 
 
@@ -36,9 +34,12 @@ class Substituted:
         return location_of(self.prepared, offset - shift)
 
 
-def placeholders(tokens: Sequence[Token]) -> list[Token]:
-    """The ``?`` tokens in the order of the text, which is the order of the parameters."""
-    return [token for token in tokens if token.token_type is TokenType.PLACEHOLDER]
+def placeholders(text: str) -> list[int]:
+    """Where the question marks of a statement stand, in the order of the parameters."""
+    if "?" not in text:
+        return []
+    tokens = Tokens(text)
+    return [start for start, word in zip(tokens.starts, tokens.words, strict=True) if word == "?"]
 
 
 def substitute(prepared: str, parameters: Sequence[str], location: ErrorLocation) -> Substituted:
@@ -46,7 +47,7 @@ def substitute(prepared: str, parameters: Sequence[str], location: ErrorLocation
 
     Raises SYNTAX_ERROR at ``location`` for a wrong number of parameters.
     """
-    marks = placeholders(tokenize(prepared))
+    marks = placeholders(prepared)
     if len(marks) != len(parameters):
         message = f"Incorrect number of parameters: expected {len(marks)} but found {len(parameters)}"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
@@ -54,13 +55,13 @@ def substitute(prepared: str, parameters: Sequence[str], location: ErrorLocation
     pieces: list[tuple[int, int, int]] = []
     done = length = 0
     for mark, parameter in zip(marks, parameters, strict=True):
-        before = prepared[done : mark.start]
+        before = prepared[done:mark]
         # In parentheses only where it matters: LIMIT takes a bare number.
-        value = parameter if len(tokenize(parameter)) == 1 else f"({parameter})"
+        value = parameter if len(Tokens(parameter).words) == 2 else f"({parameter})"
         parts.extend((before, value))
         length += len(before)
-        pieces.append((length, length + len(value), mark.start))
+        pieces.append((length, length + len(value), mark))
         length += len(value)
-        done = mark.end + 1
+        done = mark + 1
     parts.append(prepared[done:])
     return Substituted(prepared, "".join(parts), tuple(pieces))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, cast
 
-from sqlglot.tokens import Token
-
+from coordinator.sql.cursor import Cursor
 from coordinator.sql.ddl_statements import (
     Analyze,
     ColumnDefinition,
@@ -20,7 +19,7 @@ from coordinator.sql.ddl_statements import (
     LikeClause,
     TruncateTable,
 )
-from coordinator.sql.grammar.queries import check_query
+from coordinator.sql.grammar.queries import END
 from coordinator.sql.parse_parts import (
     column_definition,
     if_exists,
@@ -28,10 +27,9 @@ from coordinator.sql.parse_parts import (
     object_name,
     optional_comment,
     optional_properties,
-    query_to_end,
 )
 from coordinator.sql.statements import OtherStatement, Statement
-from coordinator.sql.tokens import Cursor
+from coordinator.sql.tree.queries import Query
 from shared.errors import ErrorLocation
 
 _QUERY = {"SELECT", "WITH", "VALUES", "TABLE", "("}
@@ -42,8 +40,8 @@ _DROPPED = ("FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "TABLE", "TEMPORARY", 
 def parse_create(cursor: Cursor) -> Statement:
     """A CREATE from its keyword on."""
     location = cursor.location
-    cursor.expect("CREATE")
-    match cursor.expect(*_CREATED):
+    cursor.require("CREATE")
+    match cursor.require(*_CREATED):
         case "SCHEMA":
             missing = if_not_exists(cursor)
             return CreateSchema(object_name(cursor), missing, optional_properties(cursor), location)
@@ -52,8 +50,8 @@ def parse_create(cursor: Cursor) -> Statement:
         case "VIEW":
             return _view(cursor, location, or_replace=False)
         case "OR":
-            cursor.expect("REPLACE")
-            if cursor.expect("FUNCTION", "TABLE", "VIEW") == "VIEW":
+            cursor.require("REPLACE")
+            if cursor.require("FUNCTION", "TABLE", "VIEW") == "VIEW":
                 return _view(cursor, location, or_replace=True)
             return _other(cursor, f"CREATE OR REPLACE {_previous(cursor)}", location)
         case kind:
@@ -62,11 +60,11 @@ def parse_create(cursor: Cursor) -> Statement:
 
 
 def _previous(cursor: Cursor) -> str:
-    return cursor.keyword(-1)
+    return cursor.ahead(-1)
 
 
 def _other(cursor: Cursor, kind: str, location: ErrorLocation) -> OtherStatement:
-    cursor.position = len(cursor.tokens)
+    cursor.skip_to_end()
     return OtherStatement(kind, location)
 
 
@@ -74,94 +72,91 @@ def _table(cursor: Cursor, location: ErrorLocation) -> Statement:
     missing = if_not_exists(cursor)
     name = object_name(cursor)
     columns: tuple[str, ...] = ()
-    if cursor.keyword() == "(":
+    if cursor.word == "(":
         if not _aliases_follow(cursor):
             return _table_of_columns(cursor, name, missing, location)
         columns = _aliases(cursor)
     comment = optional_comment(cursor)
     given = optional_properties(cursor)
-    cursor.expect("AS")
-    tokens = _query_before_with_data(cursor)
+    cursor.require("AS")
+    query = _query_before_with_data(cursor)
     with_data = True
-    if cursor.accept("WITH"):
-        with_data = not cursor.accept("NO")
-        cursor.expect("DATA")
-    return CreateTableAs(name, columns, tokens, missing, with_data, comment, given, location)
+    if cursor.optional("WITH"):
+        with_data = not cursor.optional("NO")
+        cursor.require("DATA")
+    return CreateTableAs(name, columns, query, missing, with_data, comment, given, location)
 
 
-def _query_before_with_data(cursor: Cursor) -> tuple[Token, ...]:
-    """The query, without a WITH [NO] DATA at its end; one in parentheses may be all that comes before it."""
-    if cursor.current is None or cursor.keyword() not in _QUERY:
-        raise cursor.mismatch("<query>")
-    words = [t.text.upper() for t in cursor.tokens[-3:]]
-    clause = 3 if words == ["WITH", "NO", "DATA"] else 2 if words[-2:] == ["WITH", "DATA"] else 0
-    end = len(cursor.tokens) - clause
-    tokens = tuple(cursor.tokens[cursor.position : end])
-    check_query(cursor.text, tokens)
-    cursor.position = end
-    return tokens
+def _query_before_with_data(cursor: Cursor) -> Query:
+    if cursor.word not in _QUERY:
+        raise cursor.refuse("<query>")
+    query = cursor.read_query()
+    if not cursor.at_end and cursor.word != "WITH":
+        raise cursor.mismatch(cursor.expected or END)
+    return query
 
 
 def _aliases_follow(cursor: Cursor) -> bool:
     """Whether the parenthesis holds nothing but names: ``(a, b) AS SELECT …``."""
-    ahead = 2
-    while cursor.keyword(ahead) == ",":
+    ahead = 2 if cursor.is_identifier(1) else 0
+    while cursor.ahead(ahead) == ",":
         ahead += 2
-    return cursor.keyword(ahead) == ")" and cursor.keyword(1) != "LIKE"
+    return cursor.ahead(ahead) == ")" and cursor.ahead(1) != "LIKE"
 
 
 def _aliases(cursor: Cursor) -> tuple[str, ...]:
-    cursor.expect("(")
-    names = [cursor.identifier()]
-    while cursor.expect(",", ")") == ",":
-        names.append(cursor.identifier())
+    cursor.require("(")
+    names = [cursor.name()]
+    while cursor.require(",", ")") == ",":
+        names.append(cursor.name())
     return tuple(names)
 
 
 def _table_of_columns(cursor: Cursor, name: tuple[str, ...], missing: bool, location: ErrorLocation) -> CreateTable:
-    cursor.expect("(")
+    cursor.require("(")
+    if not cursor.is_identifier() and cursor.word != "LIKE":
+        raise cursor.refuse(*(f"'{word}'" for word in _CREATED))  # ANTLR names what could follow CREATE
     elements = [_element(cursor)]
-    while cursor.expect(",", ")") == ",":
+    while cursor.require(",", ")") == ",":
         elements.append(_element(cursor))
     comment = optional_comment(cursor)
     return CreateTable(name, tuple(elements), missing, comment, optional_properties(cursor), location)
 
 
 def _element(cursor: Cursor) -> ColumnDefinition | LikeClause:
-    if cursor.keyword() != "LIKE":
+    if cursor.word != "LIKE":
         return column_definition(cursor)
     location = cursor.location
-    cursor.expect("LIKE")
+    cursor.require("LIKE")
     table = object_name(cursor)
     including = False
-    if cursor.keyword() in {"INCLUDING", "EXCLUDING"}:
-        including = cursor.expect("INCLUDING", "EXCLUDING") == "INCLUDING"
-        cursor.expect("PROPERTIES")
+    if cursor.word in {"INCLUDING", "EXCLUDING"}:
+        including = cursor.require("INCLUDING", "EXCLUDING") == "INCLUDING"
+        cursor.require("PROPERTIES")
     return LikeClause(table, including, location)
 
 
 def _view(cursor: Cursor, location: ErrorLocation, *, or_replace: bool) -> CreateView:
     name = object_name(cursor)
     security: Literal["DEFINER", "INVOKER"] | None = None
-    if cursor.accept("SECURITY"):
-        security = cast(Literal["DEFINER", "INVOKER"], cursor.expect("DEFINER", "INVOKER"))
-    cursor.expect("AS")
-    token = cursor.current
-    query = "" if token is None else cursor.text[token.start :].strip()
-    return CreateView(name, or_replace, security, query, query_to_end(cursor), location)
+    if cursor.optional("SECURITY"):
+        security = cast(Literal["DEFINER", "INVOKER"], cursor.require("DEFINER", "INVOKER"))
+    cursor.require("AS")
+    text = cursor.text_to_end()
+    return CreateView(name, or_replace, security, text, cursor.query_to_end(), location)
 
 
 def parse_drop(cursor: Cursor) -> Statement:
     """A DROP from its keyword on."""
     location = cursor.location
-    cursor.expect("DROP")
-    match cursor.expect(*_DROPPED):
+    cursor.require("DROP")
+    match cursor.require(*_DROPPED):
         case "SCHEMA":
             exists = if_exists(cursor)
             name = object_name(cursor)
-            cascade = cursor.accept("CASCADE")
+            cascade = cursor.optional("CASCADE")
             if not cascade:
-                cursor.accept("RESTRICT")
+                cursor.optional("RESTRICT")
             return DropSchema(name, exists, cascade, location)
         case "TABLE":
             exists = if_exists(cursor)
@@ -177,25 +172,25 @@ def parse_drop(cursor: Cursor) -> Statement:
 def parse_truncate(cursor: Cursor) -> TruncateTable:
     """``TRUNCATE TABLE name``."""
     location = cursor.location
-    cursor.expect("TRUNCATE")
-    cursor.expect("TABLE")
+    cursor.require("TRUNCATE")
+    cursor.require("TABLE")
     return TruncateTable(object_name(cursor), location)
 
 
 def parse_comment(cursor: Cursor) -> CommentOn:
     """``COMMENT ON TABLE|VIEW|COLUMN name IS 'text' | NULL``."""
     location = cursor.location
-    cursor.expect("COMMENT")
-    cursor.expect("ON")
-    kind = cast(Literal["TABLE", "VIEW", "COLUMN"], cursor.expect("COLUMN", "TABLE", "VIEW"))
+    cursor.require("COMMENT")
+    cursor.require("ON")
+    kind = cast(Literal["TABLE", "VIEW", "COLUMN"], cursor.require("COLUMN", "TABLE", "VIEW"))
     name = cursor.qualified_name()
-    cursor.expect("IS")
-    text = None if cursor.accept("NULL") else cursor.string()
+    cursor.require("IS")
+    text = None if cursor.optional("NULL") else cursor.text_of_string()
     return CommentOn(kind, name, text, location)
 
 
 def parse_analyze(cursor: Cursor) -> Analyze:
     """``ANALYZE name [WITH (…)]``."""
     location = cursor.location
-    cursor.expect("ANALYZE")
+    cursor.require("ANALYZE")
     return Analyze(object_name(cursor), optional_properties(cursor), location)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from coordinator.sql.dml_statements import ColumnValue, Delete, Insert, Merge, MergeCase, Tokens, Update
-from coordinator.sql.grammar.queries import check_relation
-from coordinator.sql.parse_parts import expression_tokens, object_name, query_to_end, run_of_tokens
-from coordinator.sql.tokens import Cursor
+from coordinator.sql.cursor import Cursor
+from coordinator.sql.dml_statements import ColumnValue, Delete, Insert, Merge, MergeCase, Update
+from coordinator.sql.grammar.relations import relation
+from coordinator.sql.parse_parts import object_name
+from coordinator.sql.tree.expressions import Expression
+from coordinator.sql.tree.queries import Relation
 from shared.errors import ErrorLocation
 
 _QUERY = {"SELECT", "WITH", "VALUES", "TABLE"}
@@ -14,112 +16,118 @@ _QUERY = {"SELECT", "WITH", "VALUES", "TABLE"}
 def parse_insert(cursor: Cursor) -> Insert:
     """``INSERT INTO name [(column, …)] query``."""
     location = cursor.location
-    cursor.expect("INSERT")
-    cursor.expect("INTO")
+    cursor.require("INSERT")
+    cursor.require("INTO")
     name = object_name(cursor)
     cursor.settle()
     columns: tuple[str, ...] | None = None
     places: list[ErrorLocation] = []
-    if cursor.keyword() == "(" and cursor.keyword(1) not in {*_QUERY, "("}:
-        cursor.expect("(")
+    if cursor.word == "(" and cursor.ahead(1) not in {*_QUERY, "("}:
+        cursor.require("(")
         names: list[str] = []
         while True:
             places.append(cursor.location)
-            names.append(cursor.identifier())
-            if cursor.expect(",", ")") == ")":
+            names.append(cursor.name())
+            if cursor.require(",", ")") == ")":
                 break
         columns = tuple(names)
-    return Insert(name, columns, tuple(places), query_to_end(cursor), location)
+    return Insert(name, columns, tuple(places), cursor.query_to_end(), location)
 
 
 def parse_delete(cursor: Cursor) -> Delete:
     """``DELETE FROM name [WHERE predicate]``."""
     location = cursor.location
-    cursor.expect("DELETE")
-    cursor.expect("FROM")
+    cursor.require("DELETE")
+    cursor.require("FROM")
     place = cursor.location
     name = object_name(cursor)
-    where = expression_tokens(cursor) if cursor.accept("WHERE") else None
+    where = cursor.read_expression() if cursor.optional("WHERE") else None
     return Delete(name, where, location, place)
 
 
 def parse_update(cursor: Cursor) -> Update:
     """``UPDATE name SET column = expression, … [WHERE predicate]``."""
     location = cursor.location
-    cursor.expect("UPDATE")
+    cursor.require("UPDATE")
     place = cursor.location
     name = object_name(cursor)
-    cursor.expect("SET")
-    assignments = _assignments(cursor, "WHERE")
-    where = expression_tokens(cursor) if cursor.accept("WHERE") else None
+    cursor.require("SET")
+    assignments = _assignments(cursor)
+    where = cursor.read_expression() if cursor.optional("WHERE") else None
     return Update(name, None, assignments, where, location, place)
 
 
-def _assignments(cursor: Cursor, *stops: str) -> tuple[ColumnValue, ...]:
+def _assignments(cursor: Cursor) -> tuple[ColumnValue, ...]:
     found: list[ColumnValue] = []
     while True:
         location = cursor.location
-        column = cursor.identifier()
-        if cursor.accept("."):
-            column = cursor.identifier()  # an alias of the target before the name
+        column = cursor.name()
+        if cursor.optional("."):
+            column = cursor.name()  # an alias of the target before the name
         cursor.settle()
-        cursor.expect("=")
-        found.append(ColumnValue(column, expression_tokens(cursor, *stops), location))
-        if not cursor.accept(","):
+        cursor.require("=")
+        found.append(ColumnValue(column, cursor.read_expression(), location))
+        if not cursor.optional(","):
             return tuple(found)
 
 
 def parse_merge(cursor: Cursor) -> Merge:
     """``MERGE INTO name [alias] USING relation ON predicate WHEN …``."""
     location = cursor.location
-    cursor.expect("MERGE")
-    cursor.expect("INTO")
+    cursor.require("MERGE")
+    cursor.require("INTO")
     place = cursor.location
     name = object_name(cursor)
     alias = None
-    if cursor.accept("AS") or cursor.keyword() != "USING":
-        alias = cursor.identifier()
-    cursor.expect("USING")
-    source = run_of_tokens(cursor, "ON")
-    if not source:
-        raise cursor.mismatch("<relation>")
-    check_relation(cursor.text, source)
-    cursor.expect("ON")
-    on = expression_tokens(cursor, "WHEN")
+    if cursor.optional("AS") or cursor.word != "USING":
+        alias = cursor.name()
+    cursor.require("USING")
+    source = _source(cursor)
+    cursor.require("ON")
+    on = cursor.read_expression()
     cases = [_case(cursor)]
-    while cursor.current is not None:
+    while not cursor.at_end:
         cases.append(_case(cursor))
     return Merge(name, alias, source, on, tuple(cases), location, place)
 
 
+def _source(cursor: Cursor) -> Relation:
+    if cursor.at_end:
+        raise cursor.refuse("<relation>")
+    made = relation(cursor)
+    if cursor.word != "ON":
+        raise cursor.mismatch(("'ON'", *(e for e in cursor.expected if e != "<EOF>")))
+    return made
+
+
 def _case(cursor: Cursor) -> MergeCase:
     location = cursor.location
-    cursor.expect("WHEN")
-    matched = cursor.expect("MATCHED", "NOT") == "MATCHED"
+    cursor.require("WHEN")
+    matched = cursor.require("MATCHED", "NOT") == "MATCHED"
     if not matched:
-        cursor.expect("MATCHED")
-    condition = expression_tokens(cursor, "THEN") if cursor.accept("AND") else None
-    cursor.expect("THEN")
+        cursor.require("MATCHED")
+    condition = cursor.read_expression() if cursor.optional("AND") else None
+    cursor.require("THEN")
     if not matched:
         return _insert_case(cursor, condition, location)
-    if cursor.expect("DELETE", "UPDATE") == "DELETE":
+    if cursor.require("DELETE", "UPDATE") == "DELETE":
         return MergeCase(True, "DELETE", condition, (), (), (), location)
-    cursor.expect("SET")
-    return MergeCase(True, "UPDATE", condition, _assignments(cursor, "WHEN"), (), (), location)
+    cursor.require("SET")
+    return MergeCase(True, "UPDATE", condition, _assignments(cursor), (), (), location)
 
 
-def _insert_case(cursor: Cursor, condition: Tokens | None, location: ErrorLocation) -> MergeCase:
-    cursor.expect("INSERT")
+def _insert_case(cursor: Cursor, condition: Expression | None, location: ErrorLocation) -> MergeCase:
+    cursor.require("INSERT")
     columns: list[str] = []
-    if cursor.accept("("):
+    if cursor.optional("("):
         while True:
             name = cursor.qualified_name()
             columns.append(name[-1])
-            if cursor.expect(",", ")") == ")":
+            if cursor.require(",", ")") == ")":
                 break
-    cursor.expect("VALUES")
-    cursor.expect("(")
-    values = [expression_tokens(cursor)]
-    while cursor.expect(",", ")") == ",":
-        values.append(expression_tokens(cursor))
+    cursor.require("VALUES")
+    cursor.require("(")
+    values = [cursor.read_expression()]
+    while cursor.require(",", ")") == ",":
+        values.append(cursor.read_expression())
     return MergeCase(False, "INSERT", condition, (), tuple(columns), tuple(values), location)

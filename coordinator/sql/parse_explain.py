@@ -6,8 +6,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TypeVar
 
+from coordinator.sql.cursor import Cursor
 from coordinator.sql.statements import Explain, ExplainFormat, ExplainType, Statement
-from coordinator.sql.tokens import Cursor
 from shared.errors import ErrorCode, ProcessionError
 
 Option = TypeVar("Option", bound=Enum)
@@ -16,24 +16,23 @@ Option = TypeVar("Option", bound=Enum)
 def parse_explain(cursor: Cursor, parse: Callable[[Cursor], Statement]) -> Explain:
     """An EXPLAIN from its keyword on; ``parse`` reads the explained statement."""
     location = cursor.location
-    cursor.expect("EXPLAIN")
-    analyze = cursor.accept("ANALYZE")
-    verbose = cursor.accept("VERBOSE")
+    cursor.require("EXPLAIN")
+    analyze = cursor.optional("ANALYZE")
+    verbose = cursor.optional("VERBOSE")
     explain_type: ExplainType | None = None
     explain_format: ExplainFormat | None = None
-    if cursor.keyword() == "(" and cursor.keyword(1) in {"TYPE", "FORMAT"}:
-        cursor.expect("(")
+    if cursor.word == "(" and cursor.ahead(1) in {"TYPE", "FORMAT"}:
+        cursor.require("(")
         while True:
-            if cursor.expect("FORMAT", "TYPE") == "TYPE":
+            if cursor.require("FORMAT", "TYPE") == "TYPE":
                 explain_type = _option(cursor, ExplainType, explain_type)
             else:
                 explain_format = _option(cursor, ExplainFormat, explain_format)
-            if cursor.expect(",", ")") == ")":
+            if cursor.require(",", ")") == ")":
                 break
-    token = cursor.current
-    text = "" if token is None else cursor.text[token.start :].strip()
+    text = cursor.text_to_end()
     statement = parse(cursor)
-    cursor.position = len(cursor.tokens)
+    cursor.skip_to_end()
     return Explain(
         statement=statement,
         text=text,
@@ -52,7 +51,7 @@ def _default_format(explain_type: ExplainType | None) -> ExplainFormat:
 def _option(cursor: Cursor, kind: type[Option], previous: Option | None) -> Option:
     location = cursor.location
     names = {option.name: option for option in kind}
-    option = names[cursor.expect(*sorted(names))]
+    option = names[cursor.require(*sorted(names))]
     if previous is not None and previous is not option:
         message = f"EXPLAIN {kind.__name__.removeprefix('Explain').upper()} is given twice"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)

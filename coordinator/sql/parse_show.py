@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from coordinator.sql.cursor import Cursor
 from coordinator.sql.ddl_statements import ShowCreateSchema, ShowCreateView, ShowStats
-from coordinator.sql.grammar.queries import check_query
-from coordinator.sql.parse_parts import object_name, run_of_tokens
+from coordinator.sql.parse_parts import object_name
 from coordinator.sql.statements import (
     DescribeInput,
     DescribeOutput,
@@ -19,7 +19,6 @@ from coordinator.sql.statements import (
     ShowTables,
     Statement,
 )
-from coordinator.sql.tokens import Cursor
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 
 _SHOWN = (
@@ -34,12 +33,12 @@ _CREATED = ("FUNCTION", "SCHEMA", "TABLE", "VIEW")
 def parse_show(cursor: Cursor) -> Statement:
     """A SHOW from its keyword on."""
     location = cursor.location
-    cursor.expect("SHOW")
-    match cursor.expect(*_SHOWN):
+    cursor.require("SHOW")
+    match cursor.require(*_SHOWN):
         case "CATALOGS":
             return ShowCatalogs(_like(cursor))
         case "SCHEMAS":
-            catalog = cursor.identifier() if _from(cursor) else None
+            catalog = cursor.name() if _from(cursor) else None
             return ShowSchemas(catalog, _like(cursor), location)
         case "TABLES":
             schema = cursor.qualified_name() if _from(cursor) else ()
@@ -48,7 +47,7 @@ def parse_show(cursor: Cursor) -> Statement:
                 raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
             return ShowTables(schema, _like(cursor), location)
         case "COLUMNS":
-            cursor.expect("FROM", "IN")
+            cursor.require("FROM", "IN")
             return ShowColumns(cursor.qualified_name(), location)
         case "FUNCTIONS":
             return ShowFunctions(_like(cursor))
@@ -59,15 +58,15 @@ def parse_show(cursor: Cursor) -> Statement:
         case "STATS":
             return _show_stats(cursor, location)
         case kind:
-            second = f" {cursor.keyword()}" if kind == "CURRENT" else ""
-            cursor.position = len(cursor.tokens)
+            second = f" {cursor.word}" if kind == "CURRENT" else ""
+            cursor.skip_to_end()
             return OtherStatement(f"SHOW {kind}{second}", location)
 
 
 def _show_create(cursor: Cursor, location: ErrorLocation) -> Statement:
-    if cursor.keyword() not in _CREATED:
-        raise cursor.mismatch(*(f"'{word}'" for word in _SHOWN))
-    match cursor.expect(*_CREATED):
+    if cursor.word not in _CREATED:
+        raise cursor.refuse(*(f"'{word}'" for word in _SHOWN))
+    match cursor.require(*_CREATED):
         case "TABLE":
             return ShowCreateTable(cursor.qualified_name(), location)
         case "VIEW":
@@ -75,43 +74,38 @@ def _show_create(cursor: Cursor, location: ErrorLocation) -> Statement:
         case "SCHEMA":
             return ShowCreateSchema(object_name(cursor), location)
         case kind:
-            cursor.position = len(cursor.tokens)
+            cursor.skip_to_end()
             return OtherStatement(f"SHOW CREATE {kind}", location)
 
 
 def _show_stats(cursor: Cursor, location: ErrorLocation) -> ShowStats:
-    if cursor.keyword() != "FOR":
-        raise cursor.mismatch(*(f"'{word}'" for word in _SHOWN))
-    cursor.expect("FOR")
-    if not cursor.accept("("):
-        return ShowStats(object_name(cursor), (), location)
-    tokens = run_of_tokens(cursor)
-    check_query(cursor.text, tokens)
+    if cursor.word != "FOR":
+        raise cursor.refuse(*(f"'{word}'" for word in _SHOWN))
+    cursor.require("FOR")
+    if not cursor.optional("("):
+        return ShowStats(object_name(cursor), None, location)
+    query = cursor.read_query()
     cursor.expect(")")
-    return ShowStats((), tokens, location)
+    return ShowStats((), query, location)
 
 
 def parse_describe(cursor: Cursor) -> Statement:
     """``DESCRIBE t``, ``DESCRIBE INPUT name``, ``DESCRIBE OUTPUT name``."""
     location = cursor.location
-    cursor.expect("DESC", "DESCRIBE")
-    if (
-        cursor.keyword() in {"INPUT", "OUTPUT"}
-        and cursor.position + 1 < len(cursor.tokens)
-        and cursor.keyword(1) != "."
-    ):
-        input_wanted = cursor.expect("INPUT", "OUTPUT") == "INPUT"
-        name = cursor.identifier()
+    cursor.require("DESC", "DESCRIBE")
+    if cursor.word in {"INPUT", "OUTPUT"} and cursor.kind_ahead(1) != "end" and cursor.ahead(1) != ".":
+        input_wanted = cursor.require("INPUT", "OUTPUT") == "INPUT"
+        name = cursor.name()
         return DescribeInput(name, location) if input_wanted else DescribeOutput(name, location)
     return ShowColumns(cursor.qualified_name(), location)
 
 
 def _from(cursor: Cursor) -> bool:
-    return cursor.accept("FROM") or cursor.accept("IN")
+    return cursor.optional("FROM") or cursor.optional("IN")
 
 
 def _like(cursor: Cursor) -> Like | None:
-    if not cursor.accept("LIKE"):
+    if not cursor.optional("LIKE"):
         return None
-    pattern = cursor.string()
-    return Like(pattern, cursor.string() if cursor.accept("ESCAPE") else None)
+    pattern = cursor.text_of_string()
+    return Like(pattern, cursor.text_of_string() if cursor.optional("ESCAPE") else None)

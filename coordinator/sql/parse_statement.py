@@ -1,10 +1,11 @@
-"""Text to one Statement. What sqlglot leaves opaque (CALL, EXPLAIN, SHOW, PREPARE, …) is read here, token by token."""
+"""Text to one Statement."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from coordinator.sql.grammar.queries import check_query
+from coordinator.sql.cursor import Cursor
+from coordinator.sql.lexer import too_large
 from coordinator.sql.parse_alter import parse_alter
 from coordinator.sql.parse_call import parse_call
 from coordinator.sql.parse_ddl import parse_analyze, parse_comment, parse_create, parse_drop, parse_truncate
@@ -20,8 +21,8 @@ from coordinator.sql.parse_session import (
     parse_use,
 )
 from coordinator.sql.parse_show import parse_describe, parse_show
-from coordinator.sql.statements import Commit, OtherStatement, Query, Rollback, Statement
-from coordinator.sql.tokens import Cursor, tokenize
+from coordinator.sql.statements import Commit, OtherStatement, Rollback, Statement
+from shared.errors import ErrorLocation
 
 QUERY_WORDS = frozenset(("SELECT", "WITH", "VALUES", "TABLE", "("))
 
@@ -40,22 +41,22 @@ def parse_statement(text: str) -> Statement:
     Raises ProcessionError SYNTAX_ERROR with Presto's ``mismatched input … Expecting: …`` and the exact line and
     column; also for a trailing semicolon, which Presto's server refuses and clients strip.
     """
-    return parse(Cursor(text, tokenize(text)))
+    try:
+        return parse(Cursor(text))
+    except RecursionError as error:
+        raise too_large(ErrorLocation(1, 1)) from error
 
 
 def parse(cursor: Cursor) -> Statement:
     """The statement from the cursor to the end of the text."""
-    word = cursor.keyword()
+    word = cursor.word
     if word in QUERY_WORDS:
-        tokens = cursor.tokens[cursor.position :]
-        check_query(cursor.text, tokens)
-        cursor.position = len(cursor.tokens)
-        return Query(tuple(tokens))
+        return cursor.query_to_end()
     if word in OTHER_KINDS:
         return _parse_other(cursor)
     reader = _READERS.get(word)
     if reader is None:
-        raise cursor.mismatch(*_EXPECTED)
+        raise cursor.refuse(*_EXPECTED)
     statement = reader(cursor)
     cursor.end()
     return statement
@@ -63,14 +64,14 @@ def parse(cursor: Cursor) -> Statement:
 
 def _parse_other(cursor: Cursor) -> Statement:
     location = cursor.location
-    kind = cursor.expect(*sorted(OTHER_KINDS))
-    cursor.position = len(cursor.tokens)
+    kind = cursor.require(*sorted(OTHER_KINDS))
+    cursor.skip_to_end()
     return OtherStatement(kind, location)
 
 
 def _parse_transaction_end(cursor: Cursor) -> Statement:
-    word = cursor.expect("COMMIT", "ROLLBACK")
-    cursor.accept("WORK")
+    word = cursor.require("COMMIT", "ROLLBACK")
+    cursor.optional("WORK")
     return Commit() if word == "COMMIT" else Rollback()
 
 

@@ -1,6 +1,6 @@
 """What a statement is after parsing: frozen dataclasses, one a kind.
 
-Names are lower case. Expressions and queries are sqlglot trees whose positions point into the statement's text.
+Names are lower case. Expressions and queries are nodes of ``coordinator.sql.tree`` with places in the statement's text.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from sqlglot.tokens import Token
-
 from coordinator.sql.call_argument import CallArgument
 from coordinator.sql.ddl_statements import DdlStatement
 from coordinator.sql.dml_statements import DmlStatement
+from coordinator.sql.tree.expressions import Expression
+from coordinator.sql.tree.queries import Query
 from shared.errors import ErrorLocation
 
 
@@ -97,7 +97,7 @@ class SetSession:
     """``name`` has one part, or two when the property belongs to a catalog."""
 
     name: tuple[str, ...]
-    tokens: tuple[Token, ...]
+    value: Expression
     location: ErrorLocation
 
 
@@ -181,13 +181,6 @@ class Commit:
 @dataclass(frozen=True, slots=True)
 class Rollback:
     pass
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """``tokens`` are those of the query alone, also where it stands inside another statement."""
-
-    tokens: tuple[Token, ...]
 
 
 @dataclass(frozen=True, slots=True)

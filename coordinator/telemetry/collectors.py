@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 
 from coordinator.checks.circuit_breaker import BreakerState
 from coordinator.checks.native import NativePlanChecker
+from coordinator.engine.embedded.engine import EngineStats
 from coordinator.validation.pool import PoolStats
 from shared.spi.plan_checker import PlanChecker
 
@@ -26,6 +27,25 @@ class PlannerPoolCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         processes = GaugeMetricFamily("procession_planner_processes", "Planner processes", labels=("kind",))
         statements = CounterMetricFamily("procession_planner_statements", "Statements by outcome", labels=("outcome",))
+        for name, value in asdict(self._stats()).items():
+            (processes if name in _NOW else statements).add_metric((name,), value)
+        yield processes
+        yield statements
+
+
+class EmbeddedEngineCollector(Collector):
+    """``procession_embedded_engine_processes{kind}`` and ``procession_embedded_engine_statements_total{outcome}``."""
+
+    def __init__(self, stats: Callable[[], EngineStats]) -> None:
+        self._stats = stats
+
+    def collect(self) -> Iterator[Metric]:
+        processes = GaugeMetricFamily(
+            "procession_embedded_engine_processes", "Processes of the embedded engine", labels=("kind",)
+        )
+        statements = CounterMetricFamily(
+            "procession_embedded_engine_statements", "Statements over lakes by outcome", labels=("outcome",)
+        )
         for name, value in asdict(self._stats()).items():
             (processes if name in _NOW else statements).add_metric((name,), value)
         yield processes

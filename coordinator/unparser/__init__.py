@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from coordinator.planner.planned_statement import RunLocally, RunOnSpark, SelectRows
-from coordinator.sql.tokens import too_large
-from coordinator.unparser.engine_choice import runs_locally
+from coordinator.sql.lexer import too_large
+from coordinator.unparser.engine_choice import EngineChoice, EngineLimits, choose_engine
 from coordinator.unparser.kept_zones import with_zones_as_text
 from coordinator.unparser.relations import Relations
 from coordinator.unparser.row_selection import row_selection
 from coordinator.unparser.scans import RelationOf, Scans
-from shared.errors import ErrorLocation, ProcessionError
+from coordinator.values.python_functions import python_functions
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import Variable
-from shared.plan.nodes import OutputNode, PlanNode
-from shared.spi.relation import Input
+from shared.plan.nodes import OutputNode, PlanNode, TableScanNode
+from shared.spi.relation import Input, Relation
+
+LIMITS = EngineLimits()
 
 
 def unparse(root: OutputNode, dialect: str, relation_of: RelationOf) -> str:
@@ -25,23 +29,61 @@ def unparse(root: OutputNode, dialect: str, relation_of: RelationOf) -> str:
     return _unparse(root, dialect, relation_of)[0]
 
 
-def work_of(root: OutputNode, relation_of: RelationOf, *, copies: bool = False) -> RunLocally | RunOnSpark | SelectRows:
+def work_of(
+    root: OutputNode, relation_of: RelationOf, limits: EngineLimits = LIMITS, *, copies: bool = False
+) -> RunLocally | RunOnSpark | SelectRows:
     """Where a query runs: locally when all that it reads is small and at hand, else on Spark with snapshots pinned.
 
-    What is beyond the local engine runs on Spark as well. ``copies``: Spark is told which joins are REPLICATED.
+    What is beyond the local engine runs on Spark as well. ``copies``: it is a part that has to run on Spark, which is
+    told which joins are REPLICATED.
     """
     root = with_zones_as_text(root)
+    relation_of = _asked_once(relation_of)
+    if copies:
+        return RunOnSpark(*_unparse(root, "spark", relation_of, copies=copies))
     if (selected := row_selection(root, relation_of)) is not None:
         return selected
-    if not runs_locally(root, relation_of):
-        return RunOnSpark(*_unparse(root, "spark", relation_of, copies=copies))
+    choice = choose_engine(root, relation_of, limits)
+    if not choice.embedded:
+        if limits.engine == "embedded":
+            message = f"The embedded engine cannot run this query: {choice.why}"
+            raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+        return RunOnSpark(*_unparse(root, "spark", relation_of))
     try:
-        return RunLocally(*_unparse(root, "duckdb", relation_of))
-    except ProcessionError as local:
+        local = RunLocally(*_unparse(root, "duckdb", relation_of))
+    except ProcessionError as refused:
+        if limits.engine == "embedded":
+            raise
         try:
             return RunOnSpark(*_unparse(root, "spark", relation_of))
         except ProcessionError:
-            raise local from None
+            raise refused from None
+    return local if not choice.rows else _with_spark(local, root, relation_of, choice, limits)
+
+
+def _with_spark(
+    local: RunLocally, root: OutputNode, relation_of: RelationOf, choice: EngineChoice, limits: EngineLimits
+) -> RunLocally | RunOnSpark:
+    """A query over tables of lakes: Spark can do it as well, and does it where programs would run for many rows."""
+    try:
+        spark = RunOnSpark(*_unparse(root, "spark", relation_of))
+    except ProcessionError:
+        return local
+    if limits.engine == "auto" and choice.rows > limits.program_rows and python_functions(local.sql):
+        return spark
+    return replace(local, otherwise=spark)
+
+
+def _asked_once(relation_of: RelationOf) -> RelationOf:
+    """Connectors look at files to answer: each scan is asked for once."""
+    known: dict[int, Relation] = {}
+
+    def ask(scan: TableScanNode) -> Relation:
+        if id(scan) not in known:
+            known[id(scan)] = relation_of(scan)
+        return known[id(scan)]
+
+    return ask
 
 
 def _unparse(

@@ -9,7 +9,8 @@ from sqlglot import exp
 from coordinator.analyzer.types import length_of
 from coordinator.unparser.constants import row
 from coordinator.unparser.refusals import unsupported
-from coordinator.unparser.trees import binary, call, case, cast, field_name, is_null, name, number, text
+from coordinator.unparser.trees import binary, call, case, cast, is_null, name, number, text
+from coordinator.values.type_names import field_name
 from shared.plan.types import Type
 
 SHOWN = ("timestamp", "timestamp with time zone", "double", "real")

@@ -9,7 +9,8 @@ from typing import Any
 from sqlglot import exp
 
 from coordinator.kernels.functions.moments import clock_text, shown_time
-from coordinator.unparser.trees import call, cast, field_name, number, text
+from coordinator.unparser.trees import call, cast, number, text
+from coordinator.values.type_names import field_name
 from shared.plan.types import Type
 
 

@@ -3,46 +3,159 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never
+from dataclasses import dataclass
+from typing import Literal, assert_never
 
 from coordinator.unparser.scans import RelationOf
-from shared.plan.nodes import PlanNode, TableScanNode
+from shared.plan.nodes import JoinNode, PlanNode, TableScanNode
 from shared.plan.traversal import sources
-from shared.spi.relation import CatalogTable, JdbcRelation, ParquetRelation, Relation, RowsRelation
+from shared.spi.relation import CatalogTable, JdbcRelation, ParquetRelation, ReadHere, Relation, RowsRelation
+from shared.units import format_data_size
 
 LOCAL_BYTES = 64 << 20
-"""What one query may read in the coordinator: a second of one core, and no more memory than the local engine has."""
+"""What one query may read of databases and of tpch in the coordinator: a second of one core."""
+_INDIRECT = 8
+"""How many times as much it costs to read files through the kernels."""
+_DECODED = 16
+"""How much larger columns may be once decoded than ``scan_bytes``: what is sorted or joined has to be held."""
+_MOST_PAIRS = 50_000_000
+"""Rows that a join without equalities may compare on one core."""
+Engine = Literal["auto", "embedded", "spark"]
 
 
-def runs_locally(root: PlanNode, relation_of: RelationOf) -> bool:
-    """Whether the embedded engine should answer; true for a plan without tables."""
-    total = 0
+@dataclass(frozen=True, slots=True)
+class EngineLimits:
+    """What the embedded engine takes of tables of lakes; ``engine`` is what the session asks for.
+
+    ``program_rows`` are the most rows for which it runs programs of the kernels, which take microseconds a row.
+    """
+
+    engine: Engine = "auto"
+    scan_bytes: int = 256 << 20
+    scan_rows: int = 50_000_000
+    program_rows: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """``why`` is for people; ``rows`` are those that the embedded engine would read of tables of lakes."""
+
+    embedded: bool
+    why: str
+    rows: int = 0
+
+
+@dataclass(slots=True)
+class _Read:
+    """What a plan reads: of tables of lakes, and bytes of databases and of tpch."""
+
+    lakes: bool = False
+    size: int = 0
+    rows: int = 0
+    files: int = 0
+    cost: int = 0
+    cost_rows: int = 0
+    decoded: int = 0
+    others: int = 0
+
+    def add(self, relation: Relation) -> str | None:
+        """Why only Spark can read it."""
+        match relation:
+            case CatalogTable(here=ReadHere() as here):
+                self.lakes = True
+                weight = 1 if here.direct else _INDIRECT
+                self.cost, self.cost_rows = self.cost + weight * here.size_bytes, self.cost_rows + weight * here.rows
+                self.size += here.size_bytes
+                self.rows += here.rows
+                self.files += here.files
+                self.decoded += here.decoded_bytes or 0
+            case CatalogTable():
+                return f"{'.'.join(relation.parts)} is read by Spark alone: {relation.here}"
+            case ParquetRelation() | JdbcRelation():
+                if relation.size_bytes is None:
+                    return "the size of what a database sends is not known"
+                self.others += relation.size_bytes
+            case RowsRelation():
+                pass
+            case _:
+                assert_never(relation)
+        return None
+
+    def __str__(self) -> str:
+        return f"{format_data_size(self.size)} in {self.rows} rows of {self.files} files"
+
+
+def choose_engine(root: PlanNode, relation_of: RelationOf, limits: EngineLimits) -> EngineChoice:
+    """What should answer a plan; one without tables is the embedded engine's."""
+    read = _Read()
     for scan in scans(root):
-        size = _local_bytes(relation_of(scan))
-        if size is None:
-            return False
-        total += size
-    return total <= LOCAL_BYTES
+        if (only_spark := read.add(relation_of(scan))) is not None:
+            return EngineChoice(False, only_spark)
+    if read.lakes and limits.engine == "spark":
+        return EngineChoice(False, "the session asks for it")
+    if read.lakes and limits.engine == "embedded":
+        return EngineChoice(True, f"the session asks for it; it reads {read}", read.rows)
+    if (too_much := _too_much(read, limits)) is not None:
+        return EngineChoice(False, too_much)
+    if read.lakes and (pairs := _pairs(root, relation_of)) > _MOST_PAIRS:
+        return EngineChoice(False, f"it compares {pairs} pairs of rows")
+    return EngineChoice(True, f"it reads {read}" if read.lakes else "it reads no table of a lake", read.rows)
+
+
+def _too_much(read: _Read, limits: EngineLimits) -> str | None:
+    if read.others > LOCAL_BYTES:
+        return f"it reads {format_data_size(read.others)} of databases"
+    if read.cost > limits.scan_bytes or read.cost_rows > limits.scan_rows:
+        most = f"at most {format_data_size(limits.scan_bytes)} and {limits.scan_rows} rows"
+        weighed = (
+            ""
+            if read.cost == read.size
+            else f", which counts as {format_data_size(read.cost)} and {read.cost_rows} rows"
+        )
+        return f"it reads {read}{weighed}, of {most}"
+    if read.decoded > _DECODED * limits.scan_bytes:
+        return f"it reads {format_data_size(read.decoded)} once decoded"
+    return None
+
+
+def _pairs(root: PlanNode, relation_of: RelationOf) -> int:
+    """The most pairs of rows that a join without equalities compares, of the tables below it."""
+    found = 0
+    for node in _nodes(root):
+        if isinstance(node, JoinNode) and not node.criteria:
+            left, right = (sum(_rows(relation_of(s)) for s in scans(side)) for side in (node.left, node.right))
+            found = max(found, left * right)
+    return found
+
+
+def _rows(relation: Relation) -> int:
+    match relation:
+        case CatalogTable(here=ReadHere() as here):
+            return here.rows
+        case JdbcRelation():
+            return relation.row_count or 1
+        case _:
+            return 1
+
+
+def engine_note(root: PlanNode, relation_of: RelationOf, limits: EngineLimits, *, fetches: bool) -> str | None:
+    """What EXPLAIN says of the engine of a query over tables of lakes; ``fetches``: it has a plan in two passes."""
+    if not any(isinstance(relation_of(scan), CatalogTable) for scan in scans(root)):
+        return None
+    choice = choose_engine(root, relation_of, limits)
+    if not choice.embedded:
+        return f"Spark runs it: {choice.why}"
+    return f"the embedded engine runs it{', in one pass' if fetches else ''}: {choice.why}"
 
 
 def scans(root: PlanNode) -> Iterator[TableScanNode]:
     """Every scan of a plan."""
+    return (node for node in _nodes(root) if isinstance(node, TableScanNode))
+
+
+def _nodes(root: PlanNode) -> Iterator[PlanNode]:
     stack = [root]
     while stack:
         node = stack.pop()
-        if isinstance(node, TableScanNode):
-            yield node
+        yield node
         stack.extend(sources(node))
-
-
-def _local_bytes(relation: Relation) -> int | None:
-    """Bytes to read, None for what only Spark should read."""
-    match relation:
-        case CatalogTable():
-            return None
-        case RowsRelation():
-            return 0
-        case ParquetRelation() | JdbcRelation():
-            return relation.size_bytes
-        case _:
-            assert_never(relation)

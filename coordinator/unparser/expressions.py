@@ -29,7 +29,8 @@ from coordinator.unparser.program_choice import (
 from coordinator.unparser.programs import python_call, runs_in_python
 from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.session_zone import session_zone
-from coordinator.unparser.trees import binary, call, case, cast, column, field_name, is_null, name, number, text
+from coordinator.unparser.trees import binary, call, case, cast, column, is_null, name, number, text
+from coordinator.values.type_names import field_name
 from shared.errors import ProcessionError
 from shared.plan.blocks import MAX_DECIMAL_SHORT_PRECISION
 from shared.plan.expressions import (

@@ -12,11 +12,11 @@ from sqlglot import exp
 from coordinator.analyzer.builders import typed
 from coordinator.analyzer.kernel_values import encoded_type
 from coordinator.analyzer.programs import ProgramBuilder
-from coordinator.engine.python_functions import python_function, python_functions
 from coordinator.kernels.functions.library import LIBRARY
 from coordinator.unparser.refusals import unsupported
 from coordinator.unparser.session_zone import session_zone
 from coordinator.unparser.trees import call, cast, text
+from coordinator.values.python_functions import python_function, python_functions
 from shared.plan.expressions import Lambda, RowExpression, Variable
 from shared.plan.types import Type
 

@@ -46,6 +46,7 @@ from shared.plan.nodes import (
 )
 from shared.plan.traversal import output_variables
 from shared.plan.types import parse_type
+from shared.spi.handles import column_name, is_synthesized
 
 
 @dataclass(slots=True)
@@ -264,8 +265,5 @@ def _row_number(key: Any, sparse: bool) -> Any:
 
 
 def _column_name(handle: dict[str, Any]) -> str:
-    identity = handle.get("columnIdentity")
-    if isinstance(identity, dict) and "name" in identity:
-        name = str(identity["name"])
-        return _METADATA_COLUMNS.get(name, name) if handle.get("columnType") == "SYNTHESIZED" else name
-    return str(handle.get("name") or handle.get("columnName"))
+    name = column_name(handle)
+    return _METADATA_COLUMNS.get(name, name) if is_synthesized(handle) else name

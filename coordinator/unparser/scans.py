@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from coordinator.unparser.trees import name, number
 from shared.plan.nodes import TableScanNode
-from shared.spi.relation import CatalogTable, Input, JdbcRelation, ParquetRelation, Relation, RowsRelation
+from shared.spi.relation import CatalogTable, Input, JdbcRelation, ParquetRelation, ReadHere, Relation, RowsRelation
 
 RelationOf = Callable[[TableScanNode], Relation]
 """What a connector says of a scan; planning passes one that asks the catalogs."""
@@ -35,14 +35,19 @@ class Scans:
         """The sqlglot table that reads ``node``."""
         relation = self.relation_of(node)
         match relation:
+            case CatalogTable(here=ReadHere(relation=rows)) if self.dialect != "spark":
+                return self._given(rows)
             case CatalogTable():
                 return self._known(relation)
             case ParquetRelation() | RowsRelation() | JdbcRelation():
-                made = Input(f"{self.prefix}_{len(self.inputs)}", relation)
-                self.inputs.append(made)
-                return exp.Table(this=name(made.name))
+                return self._given(relation)
             case _:
                 assert_never(relation)
+
+    def _given(self, relation: ParquetRelation | RowsRelation | JdbcRelation) -> Any:
+        made = Input(f"{self.prefix}_{len(self.inputs)}", relation)
+        self.inputs.append(made)
+        return exp.Table(this=name(made.name))
 
     def sequence_numbers(self, node: TableScanNode) -> Any:
         """The join that gives each row of an Iceberg table the data sequence number of its file.

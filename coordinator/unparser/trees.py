@@ -7,48 +7,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from shared.errors import ErrorCode, ProcessionError
+from coordinator.values.type_names import type_name
 from shared.plan.types import Type
 
 DIALECTS = ("duckdb", "spark")
-_BYTES = (
-    "hyperloglog",
-    "p4hyperloglog",
-    "tdigest",
-    "qdigest",
-    "setdigest",
-    "khyperloglog",
-    "kllsketch",
-    "sfmsketch",
-)
-_NAMES: dict[str, dict[str, str]] = {
-    "duckdb": {
-        "boolean": "BOOLEAN", "tinyint": "TINYINT", "smallint": "SMALLINT", "integer": "INTEGER", "bigint": "BIGINT",
-        "real": "REAL", "double": "DOUBLE", "varbinary": "BLOB", "date": "DATE", "time": "TIME",
-        "timestamp": "TIMESTAMP", "timestamp with time zone": "TIMESTAMPTZ", "interval day to second": "BIGINT",
-        "interval year to month": "INTEGER", "unknown": "INTEGER", "bingtile": "BIGINT", "color": "BIGINT",
-        **dict.fromkeys(_BYTES, "BLOB"),
-    },
-    "spark": {
-        "boolean": "BOOLEAN", "tinyint": "TINYINT", "smallint": "SMALLINT", "integer": "INT", "bigint": "BIGINT",
-        "real": "FLOAT", "double": "DOUBLE", "varbinary": "BINARY", "date": "DATE", "timestamp": "TIMESTAMP_NTZ",
-        "timestamp with time zone": "TIMESTAMP", "interval day to second": "BIGINT", "interval year to month": "INT",
-        "unknown": "INT", "time": "STRING", "bingtile": "BIGINT", "color": "BIGINT",
-        **dict.fromkeys(_BYTES, "BINARY"),
-    },
-}  # fmt: skip
-_TEXT = (
-    "varchar",
-    "char",
-    "json",
-    "uuid",
-    "ipaddress",
-    "ipprefix",
-    "time with time zone",
-    "kdbtree",
-    "geometry",
-    "sphericalgeography",
-)
 
 
 def name(text: str) -> Any:
@@ -90,39 +52,6 @@ def case(branches: list[tuple[Any, Any]], otherwise: Any = None) -> Any:
 def is_null(value: Any) -> Any:
     """``(value IS NULL)``."""
     return binary(exp.Is, value, exp.Null())
-
-
-@lru_cache(maxsize=4096)
-def type_name(kind: Type, dialect: str) -> str:
-    """The engine's text of a Presto type; raises NOT_SUPPORTED for a type that the engine cannot hold."""
-    names = _NAMES[dialect]
-    if kind.base in names:
-        return names[kind.base]
-    if kind.base in _TEXT:
-        return "VARCHAR" if dialect == "duckdb" else "STRING"
-    if kind.base == "decimal":
-        return f"DECIMAL({kind.numbers[0]}, {kind.numbers[1]})"
-    inner = [type_name(a, dialect) for a in kind.arguments]
-    if kind.base == "array":
-        return f"{inner[0]}[]" if dialect == "duckdb" else f"ARRAY<{inner[0]}>"
-    if kind.base == "map":
-        return f"MAP({', '.join(inner)})" if dialect == "duckdb" else f"MAP<{', '.join(inner)}>"
-    if kind.base == "row":
-        return _row_name(kind, inner, dialect)
-    raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Type {kind} is not supported by the engine")
-
-
-def _row_name(kind: Type, inner: list[str], dialect: str) -> str:
-    quote = '"' if dialect == "duckdb" else "`"
-    names = [f"{quote}{field_name(kind, i).replace(quote, quote * 2)}{quote}" for i in range(len(inner))]
-    if dialect == "duckdb":
-        return f"STRUCT({', '.join(f'{n} {t}' for n, t in zip(names, inner, strict=True))})"
-    return f"STRUCT<{', '.join(f'{n}: {t}' for n, t in zip(names, inner, strict=True))}>"
-
-
-def field_name(kind: Type, position: int) -> str:
-    """The engine's name of a row's field, as ``coordinator.engine.arrow_types`` names it."""
-    return kind.fields[position].name or f"field{position}"
 
 
 @lru_cache(maxsize=4096)

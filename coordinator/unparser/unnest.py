@@ -8,7 +8,8 @@ from typing import Any
 from sqlglot import exp
 
 from coordinator.unparser.block import Block, Rendering, select_of
-from coordinator.unparser.trees import binary, call, cast, column, field_name, name, number
+from coordinator.unparser.trees import binary, call, cast, column, name, number
+from coordinator.values.type_names import field_name
 from shared.plan.expressions import Variable
 from shared.plan.nodes import UnnestNode
 from shared.plan.traversal import output_variables

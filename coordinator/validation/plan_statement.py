@@ -12,13 +12,12 @@ from functools import partial
 from time import perf_counter
 from typing import Protocol
 
-from sqlglot.tokens import Token
-
+from coordinator.analyzer.builders import constant
+from coordinator.analyzer.clock import clock_reads
 from coordinator.analyzer.context import placed_in_text
-from coordinator.analyzer.moments import clock_reads
 from coordinator.analyzer.procedure_call import bind_call
 from coordinator.analyzer.procedure_resolution import resolve_procedure
-from coordinator.analyzer.syntax import parse_query
+from coordinator.analyzer.types import UNKNOWN
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.listing import INFORMATION_SCHEMA
 from coordinator.connectors.system.registered import SYSTEM_CATALOG
@@ -48,11 +47,14 @@ from coordinator.planner.table_execute import procedure_call
 from coordinator.planner.writes import ROWS
 from coordinator.sql import statements as sql
 from coordinator.sql.ddl_statements import ExecuteTableProcedure
+from coordinator.sql.lexer import too_large
 from coordinator.sql.parameters import placeholders, substitute
 from coordinator.sql.parse_statement import parse_statement
-from coordinator.sql.tokens import tokenize, too_large
+from coordinator.sql.tree.queries import Query
 from coordinator.unparser import work_of
 from coordinator.unparser.constant_query import constant_rows
+from coordinator.unparser.engine_choice import engine_note
+from coordinator.unparser.engine_limits import engine_limits
 from coordinator.unparser.fetch import fetch_of, fetch_work
 from coordinator.unparser.session_zone import in_session_zone
 from coordinator.unparser.writes import write_work
@@ -93,12 +95,13 @@ class _Line:
         self._session = session
         self._catalogs = catalogs
         self._checkers = checkers
-        self._seconds = dict.fromkeys(("parse", "analyze", "plan", "optimize", "fragment"), 0.0)
+        self._seconds: dict[str, float] = {}
         self._warnings: list[PrestoWarning] = []
         self._fired: tuple[FiredRule, ...] = ()
         self._explaining = False
         self._initial: PlanNode | None = None
         self._notes: list[str] = []
+        self._engine_note: str | None = None
 
     def plan(self, text: str) -> PlannedStatement:
         try:
@@ -123,12 +126,12 @@ class _Line:
         try:
             yield
         finally:
-            self._seconds[name] += perf_counter() - start
+            self._seconds[name] = self._seconds.get(name, 0.0) + perf_counter() - start
 
     def _plan(self, statement: sql.Statement, text: str) -> PlannedStatement:
         if type(statement) in PLANNERS:
             with self._verb("analyze"):
-                planned = PLANNERS[type(statement)](statement, text, self._session, self._catalogs)
+                planned = PLANNERS[type(statement)](statement, self._session, self._catalogs)
             self._refuse_in_transaction(planned)
             return planned
         if type(statement) in WRITERS:
@@ -136,31 +139,31 @@ class _Line:
         match statement:
             case sql.Call():
                 return self._call(statement, text)
-            case sql.Query():
+            case Query():
                 return self._query(statement, text)
             case sql.Explain():
                 refuse_to_analyze(statement)
                 self._explaining = not statement.analyze
                 planned = self._plan(statement.statement, text)
-                return plan_explain(statement, planned, self._fired, self._notes)
+                return plan_explain(statement, planned, self._fired, self._told())
             case sql.Execute():
                 prepared = session_statements.prepared_text(statement.name, self._session)
                 return self._execute(prepared, statement.parameters, statement.location)
             case sql.ExecuteImmediate():
                 return self._execute(statement.text, statement.parameters, statement.location)
             case ExecuteTableProcedure():
-                return self._call(procedure_call(statement, text, self._session), text)
+                return self._call(procedure_call(statement, self._session), text)
             case sql.OtherStatement():
                 raise refusal(statement)
             case _:
-                return self._metadata(statement, text)
+                return self._metadata(statement)
 
-    def _metadata(self, statement: sql.Statement, text: str) -> PlannedStatement:
+    def _metadata(self, statement: sql.Statement) -> PlannedStatement:
         session, catalogs = self._session, self._catalogs
         with self._verb("analyze"):
             match statement:
                 case sql.SetSession():
-                    return session_statements.plan_set_session(statement, text, session, catalogs)
+                    return session_statements.plan_set_session(statement, session, catalogs)
                 case sql.ResetSession():
                     return session_statements.plan_reset_session(statement, catalogs)
                 case sql.Use():
@@ -217,21 +220,18 @@ class _Line:
         if isinstance(statement, sql.Call):
             declaration = resolve_procedure(statement, self._session, self._catalogs).procedure.declaration
             return describe_output([Column(column.name, column.type) for column in declaration.output])
-        marks = placeholders(tokenize(prepared))
-        if isinstance(statement, sql.Query):
-            tree = parse_query(prepared, statement.tokens)
-            unknown = (None,) * len(marks)
-            planned = plan_query(tree, prepared, self._session, self._catalogs, unknown, statement.tokens)
+        marks = placeholders(prepared)
+        if isinstance(statement, Query):
+            unknown = (constant(None, UNKNOWN),) * len(marks)
+            planned = plan_query(statement, self._session, self._catalogs, unknown)
             origins = origins_of(planned.root, planned.tables)
-            return describe_output(planned.columns, origins, aliased_columns(statement, prepared))
+            return describe_output(planned.columns, origins, aliased_columns(statement))
         return describe_output(self._execute(prepared, ("NULL",) * len(marks), ErrorLocation(1, 1)).columns)
 
-    def _query(self, query: sql.Query, text: str) -> PlannedStatement:
-        _refuse_parameters(query.tokens)
-        with self._verb("parse"):
-            tree = parse_query(text, query.tokens)
+    def _query(self, query: Query, text: str) -> PlannedStatement:
+        _refuse_parameters(text)
         with self._verb("plan"):
-            planned = plan_query(tree, text, self._session, self._catalogs, tokens=query.tokens)
+            planned = plan_query(query, self._session, self._catalogs)
         self._warn_of(planned.tables)
         logical, subplan = self._finish(planned.root, planned.table_rows, planned.distinct_values)
         assert isinstance(logical, OutputNode)
@@ -256,14 +256,22 @@ class _Line:
             if likely is not None:
                 where = f"where {likely.told}, everywhere if too few are there"
                 self._notes.append(f"the first rows are looked for {where}")
+            whole = logical if fetch is None else self._before_late_materialization()
+            note = engine_note(whole, self._catalogs.relation, engine_limits(self._session), fetches=fetch is not None)
+            self._engine_note = note
             return ReturnRows(())
         if fetch is not None:
             before = self._before_late_materialization()
             max_rows = int(session_value(self._session, "global_late_materialization_max_rows"))
             found = None if likely is None else (likely.plan, likely.rows)
-            of_plan = partial(work_of, relation_of=self._catalogs.relation)
+            of_plan = partial(work_of, relation_of=self._catalogs.relation, limits=engine_limits(self._session))
             return fetch_work(logical, before, of_plan, max_rows, found)
-        return constant_rows(logical) or work_of(logical, self._catalogs.relation)
+        return constant_rows(logical) or work_of(logical, self._catalogs.relation, engine_limits(self._session))
+
+    def _told(self) -> list[str]:
+        """What EXPLAIN says beside the plan."""
+        engine = [] if self._engine_note is None else [f"Engine: {self._engine_note}"]
+        return [*(f"Late materialization: {note}" for note in self._notes), *engine]
 
     def _likely_rows(self, fetch: FetchNode) -> LikelyRows | None:
         if not session_flag(self._session, "global_late_materialization_guess_first_rows"):
@@ -271,9 +279,9 @@ class _Line:
         return likely_rows(fetch.source, self._catalogs.column_bounds)
 
     def _write(self, statement: sql.Statement, text: str) -> PlannedStatement:
-        _refuse_parameters(tokenize(text))
+        _refuse_parameters(text)
         with self._verb("plan"):
-            planned = WRITERS[type(statement)](statement, text, self._session, self._catalogs)
+            planned = WRITERS[type(statement)](statement, self._session, self._catalogs)
         if isinstance(planned, PlannedStatement):
             return planned
         self._warn_of(planned.tables)
@@ -316,11 +324,11 @@ class _Line:
         return plan
 
     def _call(self, call: sql.Call, text: str) -> PlannedStatement:
-        _refuse_parameters([token for argument in call.arguments for token in argument.tokens])
+        _refuse_parameters(text)
         with self._verb("analyze"):
-            bound = bind_call(call, text, self._session, self._catalogs)
+            bound = bind_call(call, self._session, self._catalogs)
         with self._verb("plan"):
-            planned = plan_call(bound, text, self._session, self._catalogs)
+            planned = plan_call(bound, self._session, self._catalogs)
         logical, subplan = self._finish(planned.plan)
         return PlannedStatement(
             query_type="DATA_DEFINITION" if planned.plan is None else "CALL_DISTRIBUTED_PROCEDURE",
@@ -374,8 +382,8 @@ def _reads_system_tables(work: Work, seen: Sequence[TableVersion]) -> bool:
     return all(each.catalog == SYSTEM_CATALOG or each.schema == INFORMATION_SCHEMA for each in seen)
 
 
-def _refuse_parameters(tokens: Sequence[Token]) -> None:
-    marks = placeholders(tokens)
+def _refuse_parameters(text: str) -> None:
+    marks = placeholders(text) if "?" in text else ()
     if marks:
         message = f"Incorrect number of parameters: expected {len(marks)} but found 0"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=ErrorLocation(1, 1))

@@ -1,4 +1,4 @@
-"""Which function plans which statement: one line each, for those that need only text and catalogs."""
+"""Which function plans which statement: one line each, for those that need only session and catalogs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from coordinator.planner.writes import PlannedWrite
 from coordinator.sql import ddl_statements, dml_statements, statements
 from shared.spi.session import Session
 
-Planner = Callable[[Any, str, Session, Catalogs], PlannedStatement]
-WritePlanner = Callable[[Any, str, Session, Catalogs], PlannedWrite | PlannedStatement]
+Planner = Callable[[Any, Session, Catalogs], PlannedStatement]
+WritePlanner = Callable[[Any, Session, Catalogs], PlannedWrite | PlannedStatement]
 
 PLANNERS: Mapping[type, Planner] = {
     ddl_statements.CreateSchema: ddl.plan_create_schema,

@@ -171,11 +171,11 @@ class TableDataRewriteProcedure(Protocol):
         """Pin the snapshot, plan and journal the work; the returned handle is the procedure's own."""
         ...
 
-    def write(self, context: ProcedureContext, handle: Any) -> Sequence[bytes]:
-        """Run the kernels on ``context.workers``; the returned fragments describe what was written."""
+    def write(self, context: ProcedureContext, handle: Any) -> Any:
+        """Run the kernels on ``context.workers``; what is returned is the procedure's own, as the handle is."""
         ...
 
-    def finish(self, context: ProcedureContext, handle: Any, fragments: Sequence[bytes]) -> ProcedureResult:
+    def finish(self, context: ProcedureContext, handle: Any, written: Any) -> ProcedureResult:
         """Validate against concurrent commits, commit, and return the result rows."""
         ...
 

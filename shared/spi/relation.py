@@ -15,14 +15,6 @@ from shared.plan.nodes import TableHandle
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogTable:
-    """A table that Spark knows by name, under the catalog's own name; the snapshot is the one pinned at planning."""
-
-    parts: tuple[str, ...]
-    snapshot_id: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ParquetRelation:
     """Parquet files with the columns of the scan, and their total size in bytes.
 
@@ -45,6 +37,32 @@ class RowsRelation:
     catalog: str
     handle: TableHandle
     columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadHere:
+    """A scan that the connector can read in the coordinator too: what it reads, by the metadata of its files."""
+
+    relation: RowsRelation
+    size_bytes: int
+    rows: int
+    files: int
+    decoded_bytes: int | None = None
+    """An estimate; None where the footers do not tell."""
+    direct: bool = False
+    """Whether an engine can read the files by itself: nothing is deleted, and they are on this machine's disks."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogTable:
+    """A table that Spark knows by name, under the catalog's own name; the snapshot is the one pinned at planning.
+
+    ``here``: how it is read without Spark, or why it is not.
+    """
+
+    parts: tuple[str, ...]
+    snapshot_id: int | None = None
+    here: ReadHere | str = "it is a table of Spark's alone"
 
 
 @dataclass(frozen=True, slots=True)

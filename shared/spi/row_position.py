@@ -35,12 +35,15 @@ class RowPositionDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class LookUpTemplate:
-    """What every task of one look-up has in common, as JSON for the kernel ``lookup:look_up``.
+    """What every task of one look-up has in common.
 
-    ``paths`` says in which file the rows of each row source are; one that is not there cannot be read by position.
+    ``fields`` and ``name_mapping`` are in Iceberg's JSON; ``storage`` opens files. ``paths`` says in which file the
+    rows of each row source are; one that is not there cannot be read by position.
     """
 
-    common: Mapping[str, Any] = field(default_factory=dict)
+    fields: Sequence[Mapping[str, Any]] = ()
+    storage: Mapping[str, str] = field(default_factory=dict)
+    name_mapping: Sequence[Mapping[str, Any]] | None = None
     paths: Mapping[int | str, str] = field(default_factory=dict)
     snapshot_id: int | None = None
 

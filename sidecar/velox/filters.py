@@ -8,6 +8,7 @@ from typing import Any
 
 from shared.plan.blocks import decimal_digits, decode_physical, unscaled_decimal
 from shared.plan.types import Type
+from shared.spi.handles import column_name
 from sidecar.velox.constants import json_number
 from sidecar.velox.refusal import internal_error, unsupported, user_error
 from sidecar.velox.types import Json, parse
@@ -41,7 +42,7 @@ def subfield_filters(tuple_domain: dict[str, Any]) -> list[Json]:
             raise user_error("Malformed column domain")
         subfield = entry.get("column")
         if isinstance(subfield, dict):
-            subfield = subfield.get("name") or (subfield.get("columnIdentity") or {}).get("name")
+            subfield = column_name(subfield)
         filters.append({"subfield": _quoted(str(subfield)), "filter": _domain(entry["domain"])})
     return filters
 

@@ -8,9 +8,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-import sqlglot
 
-from coordinator.analyzer.constants import evaluate_constant, evaluate_constant_text
+from coordinator.analyzer.constants import evaluate_constant_text
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 
@@ -44,7 +43,6 @@ SESSION = Session(user="test", start=datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC))
 )
 def test_value(text: str, kind: str, value: Any) -> None:
     assert evaluate_constant_text(text, kind, SESSION) == value
-    assert evaluate_constant(sqlglot.parse_one(text, read="trino"), kind, SESSION) == value
 
 
 @pytest.mark.parametrize(

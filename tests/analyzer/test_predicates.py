@@ -43,8 +43,8 @@ def analyze(text: str) -> RowExpression:
         ("n", "line 1:1: WHERE clause must evaluate to a boolean: actual type integer"),
         ("nope(k) = 1", "line 1:1: Function nope not registered"),
         ("cast(a AS bigint) = 1", "line 1:1: Cannot cast array(integer) to bigint"),
-        ("k == 1", "line 1:3: mismatched input '=='. Expecting: <expression>"),
-        ("k::int = 1", "line 1:2: mismatched input '::'. Expecting: <expression>"),
+        ("k == 1", "line 1:4: mismatched input '='. Expecting: 'ALL', 'ANY', 'SOME', <expression>"),
+        ("k::int = 1", "line 1:1: identifiers must not contain ':'"),
     ],
 )
 def test_error(text: str, message: str) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from coordinator.config import CoordinatorSettings, read_config
-from coordinator.settings_model import parse_settings
+from coordinator.dispatch.settings import DispatchSettings
+from coordinator.settings_files import parse_settings
 from shared.properties import ConfigurationError, read_properties
 
 
@@ -18,8 +19,9 @@ def write(directory: Path, name: str, text: str) -> Path:
 
 def test_values_are_typed_with_prestos_units(tmp_path: Path) -> None:
     file = write(tmp_path, "config.properties", "http-server.http.port=9090\nquery.client.timeout=2.5m\n")
-    settings = parse_settings(CoordinatorSettings, read_properties(file))
-    assert (settings.http_port, settings.client_timeout) == (9090, 150.0)
+    read = read_properties(file)
+    assert parse_settings(CoordinatorSettings, read).http_port == 9090
+    assert parse_settings(DispatchSettings, read).client_timeout == 150.0
 
 
 def test_unknown_key_names_file_and_line(tmp_path: Path) -> None:

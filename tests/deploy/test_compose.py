@@ -90,7 +90,7 @@ def test_configuration_of_the_container_is_valid_and_names_the_other_services(co
     assert SERVICES["coordinator"]["ports"] == [f"127.0.0.1:{settings.http_port}:{settings.http_port}"]
     assert settings.http_host == "0.0.0.0"
     assert settings.sidecar_url == f"http://sidecar:{argument('sidecar', 'EXPOSE')}"
-    assert settings.spark_remote == f"sc://spark:{argument('spark', 'EXPOSE')}"
+    assert container_config.spark.remote == f"sc://spark:{argument('spark', 'EXPOSE')}"
     volume = SERVICES["coordinator"]["volumes"][0].split(":")[1]
     assert str(container_config.node.data_dir) == volume
 

@@ -13,9 +13,9 @@ import pytest
 from coordinator.dispatch.clock import SystemClock
 from coordinator.dispatch.execution import QueryExecution
 from coordinator.dispatch.failures import canceled
-from coordinator.dispatch.ports import Execution, QueryProgress
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
+from coordinator.engine.execution import Execution, QueryProgress
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 from tests.execution import FakeExecution

@@ -10,9 +10,9 @@ import pytest
 
 from coordinator.dispatch.clock import SystemClock
 from coordinator.dispatch.execution import start_execution
-from coordinator.dispatch.ports import Execution
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
+from coordinator.engine.execution import Execution
 from coordinator.planner.planned_statement import Column, PlannedStatement, RunLocally, RunOnSpark, Work
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session

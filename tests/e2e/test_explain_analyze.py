@@ -15,8 +15,8 @@ from tests.e2e.service import Service
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
-def text_of(service: Service, sql: str) -> str:
-    ((text,),) = service.execute(sql)
+def text_of(service: Service, sql: str, engine: str = "SPARK") -> str:
+    ((text,),) = service.execute(sql, session_properties={"engine": engine})
     return text
 
 

@@ -67,13 +67,13 @@ def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
         time.sleep(0.02)
 
 
-def in_background(service: Service, sql: str) -> tuple[threading.Thread, list[Any]]:
+def in_background(service: Service, sql: str, **options: Any) -> tuple[threading.Thread, list[Any]]:
     """The statement on a thread; its rows or its exception arrive in the list."""
     outcome: list[Any] = []
 
     def run() -> None:
         try:
-            outcome.append(service.execute(sql))
+            outcome.append(service.execute(sql, **options))
         except Exception as error:
             outcome.append(error)
 

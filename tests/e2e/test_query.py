@@ -31,9 +31,11 @@ def names(service: Service) -> dict[str, tuple[str, str]]:
     return {key: (f"iceberg.db.q{key}", f"read_parquet({files[key]!r})") for key in tables}
 
 
+@pytest.mark.parametrize("engine", ["EMBEDDED", "SPARK"])
 @pytest.mark.parametrize("query", QUERIES)
-def test_equal_to_duckdb(service: Service, names: dict[str, tuple[str, str]], query: str) -> None:
-    ours = service.execute(query.format(**{key: pair[0] for key, pair in names.items()}))
+def test_equal_to_duckdb(service: Service, names: dict[str, tuple[str, str]], query: str, engine: str) -> None:
+    text = query.format(**{key: pair[0] for key, pair in names.items()})
+    ours = service.execute(text, session_properties={"engine": engine})
     theirs = duckdb.sql(query.format(**{key: pair[1] for key, pair in names.items()})).fetchall()
     assert [tuple(row) for row in ours] == theirs
 

@@ -30,7 +30,7 @@ def test_a_query_outlives_its_spark(fresh: Service) -> None:
     fresh.execute("CALL system.clean_data_cache()")
     fresh.create("t", [wide(0, rows=6_000)])
     count = "SELECT count(*) FROM iceberg.db.t a CROSS JOIN iceberg.db.t b WHERE length(a.text || b.text) > 3"
-    thread, outcome = in_background(fresh, count)
+    thread, outcome = in_background(fresh, count, session_properties={"engine": "SPARK"})
     running_query(fresh)
     time.sleep(1)
     first = java_of(fresh)

@@ -17,6 +17,7 @@ from coordinator.engine.inputs import ArrowInput
 from coordinator.engine.local import LocalEngine
 from coordinator.planner.planned_statement import RunLocally
 from coordinator.planner.query import plan_query
+from coordinator.sql.parser import parse_query
 from coordinator.unparser import work_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
@@ -24,7 +25,7 @@ from tests.execution import FakeExecution
 
 
 def batches(text: str) -> list[pa.RecordBatch]:
-    plan = plan_query(None, text, Session(user="test"), Catalogs([]))
+    plan = plan_query(parse_query(text), Session(user="test"), Catalogs([]))
     work = work_of(plan.root, catalog_table)
     assert isinstance(work, RunLocally)
     return list(LocalEngine().run(work.sql, FakeExecution()))

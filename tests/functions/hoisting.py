@@ -59,7 +59,7 @@ def _literal_end(tokens: list[tuple[str, str]], at: int) -> int:
     if kind == "text":
         # X'00' and U&'…' stay as they are, and what the grammar asks for as a literal.
         before = [t.lower() for k, t in tokens[max(0, at - 2) : at] if k != "blank"]
-        return at if before[-1:] in (["x"], ["&"], ["escape"], ["precision"]) else at + 1
+        return at if before[-1:] in (["x"], ["&"], ["escape"], ["precision"], ["color"]) else at + 1
     if kind == "number":
         if at > 1 and tokens[at - 1][1] == "[" and tokens[at - 2][1].islower():
             return at  # perhaps a field of a row

@@ -12,6 +12,7 @@ import pyarrow as pa
 from coordinator.connectors.registry import Catalogs
 from coordinator.dispatch.encode import encode_rows
 from coordinator.planner.query import plan_query
+from coordinator.sql.parser import parse_query
 from coordinator.unparser import unparse
 from coordinator.unparser.session_zone import in_session_zone
 from shared.errors import ProcessionError
@@ -26,7 +27,7 @@ def answer(text: str, dialect: str, run: Run, zone: str = "UTC") -> Any:
     """The rows of a statement over values, or the error's name and text."""
     session = Session(user="test", time_zone=zone)
     try:
-        plan = plan_query(None, text, session, Catalogs([]))
+        plan = plan_query(parse_query(text), session, Catalogs([]))
         with in_session_zone(zone):
             sql = unparse(plan.root, dialect, lambda *_: None)
         types = tuple(parse_type(column.type) for column in plan.columns)

@@ -48,9 +48,9 @@ def main() -> None:
     elif point == "after-commit":
         journal.close = lambda *args: die()
     if point == "join":
-        import coordinator.connectors.iceberg.rewrite.payloads as payloads
+        import coordinator.connectors.iceberg.rewrite.outputs as outputs
 
-        payloads._LEAST_PART = 1
+        outputs._LEAST_PART = 1
     lake.rewrite("t", {"rewrite-all": "true"})
 
 

@@ -26,6 +26,7 @@ from shared.spi.session import Session
 from tests.execution import FakeExecution
 
 PROPERTIES = {
+    "engine": "spark",
     "enable_global_late_materialization": "true",
     "global_late_materialization_cost_based": "false",
 }

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coordinator.connectors.iceberg.rewrite import sorted_writes
+from coordinator.connectors.iceberg.rewrite import range_sorting
 from shared.errors import ErrorCode, ProcessionError
 
 
@@ -53,8 +53,8 @@ def test_rows_after_rewrite_all(fixtures: Any, java_rows: Any, name: str) -> Non
 @pytest.mark.parametrize("name", [name for name in REWRITTEN if name != "sorted"])
 def test_rows_after_a_sort_over_ranges(fixtures: Any, java_rows: Any, monkeypatch: Any, name: str) -> None:
     """A Hilbert curve through all primitive columns: every type, nested columns carried along, deletes applied."""
-    monkeypatch.setattr(sorted_writes, "_SMALL_BYTES", 0)
-    monkeypatch.setattr(sorted_writes, "_RANGE_BYTES", 2000)
+    monkeypatch.setattr(range_sorting, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(range_sorting, "_RANGE_BYTES", 2000)
     fields = fixtures.other.load_table(f"fx.{name}").schema().fields
     columns = ", ".join(
         f'"{f.name}"' for f in fields if f.field_type.is_primitive and str(f.field_type) not in NEW_TYPES

@@ -18,7 +18,7 @@ from shared.properties import Property
 from shared.spi.session import Session
 
 PREFIX = "global_late_materialization_"
-ON = {"enable_global_late_materialization": "true", PREFIX + "cost_based": "false"}
+ON = {"engine": "spark", "enable_global_late_materialization": "true", PREFIX + "cost_based": "false"}
 
 
 class NoCheckers:

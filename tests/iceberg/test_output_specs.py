@@ -13,7 +13,7 @@ import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import parse_transform
 
-from coordinator.connectors.iceberg.rewrite import dry_run, sorted_writes
+from coordinator.connectors.iceberg.rewrite import dry_run, range_sorting
 from coordinator.kernels import scratch, sorting
 from shared.errors import ErrorCode, ProcessionError
 
@@ -73,7 +73,7 @@ def by_partition(lake: Any, name: str) -> dict[tuple[Any, ...], list[str]]:
 @pytest.fixture(params=["binpack", "sort", "zorder"])
 def given(request: Any, monkeypatch: Any) -> dict[str, Any]:
     """What is asked for, in runs so small that each file is spread over several."""
-    monkeypatch.setattr(sorted_writes, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(range_sorting, "_SMALL_BYTES", 0)
     monkeypatch.setattr(scratch, "_RUN_BYTES", 4_000)
     monkeypatch.setattr(sorting, "_PASS_BYTES", 4_000)
     entries = {"sort": ["price DESC", "n"], "zorder": ["zorder(n, day)"]}

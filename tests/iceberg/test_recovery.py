@@ -123,7 +123,7 @@ def test_failed_task_leaves_nothing(lake: Any, table: str) -> None:
 
 def test_worker_that_outlives_its_cancelled_call_leaves_nothing(lake: Any, table: str, monkeypatch: Any) -> None:
     """A killed task may still write after the call was undone: it is swept a second time."""
-    from coordinator.connectors.iceberg.procedures import rewrite_data_files
+    from coordinator.connectors.iceberg.rewrite import one_rewrite
 
     late: list[Path] = []
 
@@ -132,7 +132,7 @@ def test_worker_that_outlives_its_cancelled_call_leaves_nothing(lake: Any, table
         late.append(lake.home / "wh/db/t/data" / f"00000-0-{entry.call_id}-abcd.parquet")
         raise ProcessionError(ErrorCode.USER_CANCELED, "Query was canceled")
 
-    monkeypatch.setattr(rewrite_data_files, "_WORKERS_GONE_SECONDS", 0.3)
+    monkeypatch.setattr(one_rewrite, "_WORKERS_GONE_SECONDS", 0.3)
     lake.workers.before = fail
     with pytest.raises(ProcessionError, match="Query was canceled"):
         lake.rewrite(table)

@@ -196,9 +196,9 @@ def test_large_files_are_split_between_row_groups(lake: Any) -> None:
 
 
 def test_parts_of_one_output_are_joined(lake: Any, monkeypatch: Any) -> None:
-    from coordinator.connectors.iceberg.rewrite import payloads
+    from coordinator.connectors.iceberg.rewrite import outputs
 
-    monkeypatch.setattr(payloads, "_LEAST_PART", 1)
+    monkeypatch.setattr(outputs, "_LEAST_PART", 1)
     lake.workers.parallelism = 4
     lake.create("t", [numbers(i * 20) for i in range(9)])
     before = lake.rows("t")

@@ -14,7 +14,7 @@ import pytest
 from pyiceberg.table.sorting import NullOrder
 from pyiceberg.transforms import DayTransform, IdentityTransform, TruncateTransform
 
-from coordinator.connectors.iceberg.rewrite import sorted_writes
+from coordinator.connectors.iceberg.rewrite import range_sorting
 from coordinator.kernels import scratch, sorting
 from shared.errors import ErrorCode, ProcessionError
 
@@ -28,9 +28,9 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sorted_writes, "_SMALL_BYTES", 0)
-    monkeypatch.setattr(sorted_writes, "_RANGE_BYTES", 20_000)
-    monkeypatch.setattr(sorted_writes, "_SCATTER_BYTES", 30_000)
+    monkeypatch.setattr(range_sorting, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(range_sorting, "_RANGE_BYTES", 20_000)
+    monkeypatch.setattr(range_sorting, "_SCATTER_BYTES", 30_000)
     monkeypatch.setattr(scratch, "_RUN_BYTES", 40_000)
     monkeypatch.setattr(sorting, "_PASS_BYTES", 40_000)
 
@@ -148,7 +148,7 @@ def test_a_misjudged_range_is_sorted_in_passes(
     lake: Any, monkeypatch: pytest.MonkeyPatch, sorted_by: list[str]
 ) -> None:
     ranges(monkeypatch)
-    monkeypatch.setattr(sorted_writes, "_RANGE_BYTES", 1 << 30)
+    monkeypatch.setattr(range_sorting, "_RANGE_BYTES", 1 << 30)
     monkeypatch.setattr(sorting, "_LARGE_RANGE", 50_000)
     parts = [rows(seed) for seed in range(6)]
     lake.create("t", parts)

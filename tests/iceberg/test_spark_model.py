@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from pyiceberg.expressions import And, GreaterThanOrEqual, LessThan
 
 from coordinator.connectors.iceberg.properties import spark_properties
-from coordinator.connectors.iceberg.rewrite import copying, sorted_writes
+from coordinator.connectors.iceberg.rewrite import copying, range_sorting
 from coordinator.kernels import scratch, sorting
 from shared.errors import ProcessionError
 from tests.execution import FakeExecution
@@ -64,8 +64,8 @@ def rivals(spark_engine: Any, lake_in: Any, tmp_path_factory: pytest.TempPathFac
 @pytest.fixture
 def steps_of_large_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sorting over ranges, and copies of row groups, in tables of a few rows."""
-    monkeypatch.setattr(sorted_writes, "_SMALL_BYTES", 0)
-    monkeypatch.setattr(sorted_writes, "_RANGE_BYTES", 500)
+    monkeypatch.setattr(range_sorting, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(range_sorting, "_RANGE_BYTES", 500)
     monkeypatch.setattr(scratch, "_RUN_BYTES", 1000)
     monkeypatch.setattr(sorting, "_PASS_BYTES", 1000)
     monkeypatch.setattr(copying, "LEAST_ROW_GROUP", 100)

@@ -26,9 +26,9 @@ def spark(lake: Any, spark_engine: Any, tmp_path: Path) -> Iterator[Any]:
 
 
 def test_rewritten_on_spark_and_read_by_iceberg_java(lake: Any, spark: Any, foreign: Any, monkeypatch: Any) -> None:
-    from coordinator.connectors.iceberg.rewrite import payloads
+    from coordinator.connectors.iceberg.rewrite import outputs
 
-    monkeypatch.setattr(payloads, "_LEAST_PART", 1)
+    monkeypatch.setattr(outputs, "_LEAST_PART", 1)
     parts = [
         pa.table({"id": pa.array(range(i * 100, i * 100 + 100), pa.int64()), "name": [f"n{i}"] * 100}) for i in range(6)
     ]

@@ -14,6 +14,7 @@ from coordinator.engine.inputs import arrow_inputs, spark_inputs
 from coordinator.engine.local import LocalEngine
 from coordinator.planner.planned_statement import RunLocally
 from coordinator.planner.query import plan_query
+from coordinator.sql.parser import parse_query
 from coordinator.unparser import work_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import ConfigurationError
@@ -28,7 +29,7 @@ SESSION = Session(user="test", catalog="pg", schema="shop")
 
 
 def query(catalogs: Catalogs, text: str) -> list[tuple[Any, ...]]:
-    work = work_of(plan_query(None, text, SESSION, catalogs).root, catalogs.relation)
+    work = work_of(plan_query(parse_query(text), SESSION, catalogs).root, catalogs.relation)
     assert isinstance(work, RunLocally)
     run = FakeExecution()
     with arrow_inputs(work.inputs, catalogs, run) as inputs:
@@ -89,13 +90,13 @@ def test_names_are_found_without_their_case(catalogs: Catalogs) -> None:
 
 
 def test_only_the_columns_that_are_needed_are_asked_for(catalogs: Catalogs) -> None:
-    work = work_of(plan_query(None, "SELECT id FROM days", SESSION, catalogs).root, catalogs.relation)
+    work = work_of(plan_query(parse_query("SELECT id FROM days"), SESSION, catalogs).root, catalogs.relation)
     assert 'FROM "shop"."days"' in work.inputs[0].relation.sql
 
 
 def test_secrets_are_for_the_engine_alone(postgres: str) -> None:
     catalogs = Catalogs([catalog_config(postgres, **{"connection-password": "open sesame"})])
-    work = work_of(plan_query(None, "SELECT id FROM kinds", SESSION, catalogs).root, catalogs.relation)
+    work = work_of(plan_query(parse_query("SELECT id FROM kinds"), SESSION, catalogs).root, catalogs.relation)
     assert "sesame" not in repr(work)
     with spark_inputs(work.inputs, catalogs, FakeExecution()) as (made,):
         assert made.options["password"] == "open sesame"

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coordinator.kernels import lookup, ranges
+from coordinator.kernels import lookup, ranges, wire
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.ranges import Traffic
 from coordinator.kernels.schema import arrow_field
+from coordinator.kernels.tasks import LookUpTask
 from coordinator.kernels.thrift import Reader, encode
 from tests.kernels.object_store import bucket
 
@@ -67,8 +68,8 @@ def rows() -> pa.Table:
 
 def fetch(files: list[tuple[str, Any]], fields: list[dict[str, Any]], **common: Any) -> tuple[pa.Table, Traffic]:
     traffic = Traffic()
-    payload = lookup.payload({"fields": fields, **common}, files, 0)
-    return lookup.read_rows(lookup.task_of(payload), traffic), traffic
+    task = lookup.with_rows(LookUpTask(fields, **common), files)
+    return lookup.read_rows(wire.decode(LookUpTask, wire.encode(task)), traffic), traffic
 
 
 def same(found: pa.Table, expected: pa.Table) -> None:
@@ -260,7 +261,7 @@ def test_what_cannot_be_read_says_so(rows: pa.Table, tmp_path: Path) -> None:
 def test_kernel_answers_with_its_number_and_traffic(rows: pa.Table, tmp_path: Path) -> None:
     path = str(tmp_path / "f.parquet")
     pq.write_table(rows, path, write_page_index=True)
-    answer = lookup.look_up(lookup.payload({"fields": FIELDS}, [(path, np.array([3, 5]))], 7))
+    answer = lookup.look_up(wire.encode(lookup.with_rows(LookUpTask(FIELDS), [(path, np.array([3, 5]))], 7)))
     table = pa.ipc.open_stream(answer).read_all()
     assert table.schema.metadata[b"number"] == b"7"
     assert int(table.schema.metadata[b"bytes"]) > 0

@@ -22,9 +22,9 @@ import pytest
 import uvicorn
 
 from coordinator.dispatch.dispatcher import Dispatcher
-from coordinator.dispatch.ports import Execution, QueryProgress
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
+from coordinator.engine.execution import Execution, QueryProgress
 from coordinator.planner.planned_statement import Column, PlannedStatement, RunLocally, SessionChange
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.specification import ManagerSpec

@@ -16,8 +16,9 @@ from tests.queries import late_tables
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-OFF = {"enable_global_late_materialization": "false"}
+OFF = {"engine": "SPARK", "enable_global_late_materialization": "false"}
 ON = {
+    "engine": "SPARK",
     "enable_global_late_materialization": "true",
     "global_late_materialization_cost_based": "false",
     "global_late_materialization_min_columns": "1",

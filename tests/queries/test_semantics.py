@@ -17,6 +17,7 @@ from coordinator.dispatch.encode import encode_rows
 from coordinator.engine.local import LocalEngine
 from coordinator.planner.planned_statement import RunLocally
 from coordinator.planner.query import plan_query
+from coordinator.sql.parser import parse_query
 from coordinator.unparser import work_of
 from shared.errors import ProcessionError
 from shared.plan.types import parse_type
@@ -44,7 +45,7 @@ def statement(expression: str, row: str) -> str:
 def locally(text: str, engine: LocalEngine) -> Answer:
     """Rows, an error's (name, message), or None for what goes to Spark."""
     try:
-        plan = plan_query(None, text, Session(user="test"), Catalogs([]))
+        plan = plan_query(parse_query(text), Session(user="test"), Catalogs([]))
         work = work_of(plan.root, catalog_table)
         if not isinstance(work, RunLocally):
             return None
@@ -58,7 +59,7 @@ def locally(text: str, engine: LocalEngine) -> Answer:
 def over_http(service: Service, text: str) -> Answer:
     """Without the native checker: the question is what Spark answers, also where Velox lacks a type or a function."""
     headers = {"X-Presto-User": "tester", "X-Presto-Catalog": "iceberg", "X-Presto-Schema": "tpch"}
-    headers["X-Presto-Session"] = "native_plan_checker_enabled=false"
+    headers["X-Presto-Session"] = "native_plan_checker_enabled=false,engine=SPARK"
     with httpx.Client(headers=headers, timeout=60) as client:
         page = client.post(f"{service.url}/v1/statement", content=text.encode()).json()
         rows = page.get("data") or []

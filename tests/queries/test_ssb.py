@@ -15,6 +15,7 @@ from tests.data_sets.ssb import QUERIES, derive_ssb, generate_tpch
 from tests.e2e.service import Service
 from tests.queries.comparison import assert_same_result
 from tests.queries.test_late_materialization import OFF, ON
+from tests.queries.test_tpch import EMBEDDED, SPARK
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -31,7 +32,9 @@ def star(queries: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield connection
 
 
-@pytest.mark.parametrize("properties", [{}, ON] if os.environ.get("PROCESSION_TEST_FULL") else [{}])
+@pytest.mark.parametrize(
+    "properties", [SPARK, EMBEDDED, ON] if os.environ.get("PROCESSION_TEST_FULL") else [SPARK, EMBEDDED]
+)
 @pytest.mark.parametrize("name", QUERIES)
 def test_ssb(name: str, properties: dict[str, str], queries: Service, star: duckdb.DuckDBPyConnection) -> None:
     cursor = queries.cursor(catalog="iceberg", schema="ssb", session_properties=properties)
@@ -52,7 +55,7 @@ LATE = {
 def test_announcement_of_late_materialization(name: str, queries: Service, star: duckdb.DuckDBPyConnection) -> None:
     """StarRocks' three queries, with orders that leave no ties, as the cost-based gate has them; off and on."""
     options = {"catalog": "iceberg", "schema": "ssb"}
-    priced = {"global_late_materialization_min_table_size": "0B"}
+    priced = {**SPARK, "global_late_materialization_min_table_size": "0B"}
     for properties in (OFF, priced):
         found = assert_same_result(LATE[name], queries.cursor(session_properties=properties, **options), star)
         assert found > 0

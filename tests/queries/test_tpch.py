@@ -1,4 +1,4 @@
-"""All of TPC-H over HTTP, planned here and run by Spark on Iceberg tables, against DuckDB on the generator's files."""
+"""TPC-H over HTTP on Iceberg tables, by Spark and by the embedded engine, against DuckDB on the same files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from tests.queries.test_late_materialization import ON
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
+SPARK, EMBEDDED = {"engine": "SPARK"}, {"engine": "EMBEDDED"}
 ALL = [f"q{number:02d}" for number in range(1, 23)]
 FETCHED = ALL if os.environ.get("PROCESSION_TEST_FULL") else ["q02", "q20"]
 """Of these some columns may be read by position."""
 
 
-@pytest.mark.parametrize(("name", "properties"), [*((name, {}) for name in ALL), *((name, ON) for name in FETCHED)])
+@pytest.mark.parametrize(
+    ("name", "properties"), [*((n, SPARK) for n in ALL), *((n, EMBEDDED) for n in ALL), *((n, ON) for n in FETCHED)]
+)
 def test_tpch(
     name: str,
     properties: dict[str, str],

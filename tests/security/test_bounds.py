@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -41,7 +40,8 @@ SLOW = {
     "regexp_like(rpad('a', 100000, 'a'), 'a*a*a*a*b')": "False",
 }
 CHILD = """
-import sys
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), int(sys.argv[1])))
 from coordinator.connectors.registry import Catalogs
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.validation.plan_statement import plan_statement
@@ -59,13 +59,12 @@ for line in sys.stdin:
 def planned(expressions: list[str]) -> list[str]:
     """What a planner of its own says of each, in little memory."""
     done = subprocess.run(
-        [sys.executable, "-c", CHILD],
+        [sys.executable, "-c", CHILD, str(MEMORY)],
         input="".join(f"SELECT {e}\n" for e in expressions),
         capture_output=True,
         text=True,
         timeout=120,
         cwd=ROOT,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)),
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.settings import SparkSettings
 
 if __name__ == "__main__":
-    engine = SparkEngine(SparkSettings(Path(sys.argv[1]), driver_memory="512m", warm_up=True), {})
+    engine = SparkEngine(SparkSettings(work_dir=Path(sys.argv[1]), driver_memory="512m", warm_up=True), {})
     connection = engine.connect()
     connection.session.sql("SELECT 1").toArrow()
     engine._warm_up(connection)

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def own_engine(tmp_path: Path) -> Iterator[SparkEngine]:
     """A second engine, which a test may harm."""
-    engine = SparkEngine(SparkSettings(tmp_path / "spark", driver_memory="512m"), {})
+    engine = SparkEngine(SparkSettings(work_dir=tmp_path / "spark", driver_memory="512m"), {})
     yield engine
     engine.stop()
 
@@ -65,7 +65,7 @@ def test_a_killed_server_is_a_retriable_error_and_comes_back(
 def test_stop_leaves_no_process_and_refuses_what_comes_later(
     tmp_path: Path, executions: Any, gone_within: Callable[[Path, float], list[int]]
 ) -> None:
-    engine = SparkEngine(SparkSettings(tmp_path, driver_memory="512m"), {})
+    engine = SparkEngine(SparkSettings(work_dir=tmp_path, driver_memory="512m"), {})
     assert next(engine.workers(executions()).run_tasks("cache:clear", [b""])) == b'{"entries": 0, "bytes": 0}'
     engine.stop()
     assert gone_within(tmp_path, 0) == []
@@ -101,7 +101,7 @@ def test_the_token_is_needed(engine: SparkEngine) -> None:
 def test_a_remote_server_runs_statements_and_kernels(engine: SparkEngine, executions: Any, tmp_path: Path) -> None:
     server = engine.connect().server
     assert server is not None
-    remote = SparkEngine(SparkSettings(tmp_path, remote=server.url), {"spark.sql.shuffle.partitions": "3"})
+    remote = SparkEngine(SparkSettings(work_dir=tmp_path, remote=server.url), {"spark.sql.shuffle.partitions": "3"})
     try:
         # The catalogs' settings reach the session of a server that others configured.
         rows = pa.Table.from_batches(remote.run("SET spark.sql.shuffle.partitions", executions())).to_pylist()
@@ -114,7 +114,7 @@ def test_a_remote_server_runs_statements_and_kernels(engine: SparkEngine, execut
 
 
 def test_an_unreachable_remote_server_is_a_retriable_error(executions: Any, tmp_path: Path) -> None:
-    remote = SparkEngine(SparkSettings(tmp_path, remote="sc://localhost:1"), {})
+    remote = SparkEngine(SparkSettings(work_dir=tmp_path, remote="sc://localhost:1"), {})
     with pytest.raises(ProcessionError) as failed:
         list(remote.run("SELECT 1", executions()))
     assert (failed.value.code, failed.value.retriable) == (ErrorCode.REMOTE_HOST_GONE, True)
@@ -127,7 +127,7 @@ def test_a_java_that_is_missing_is_told_with_the_fix(
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("coordinator.engine.spark.java.find_spec", lambda _name: None)
-    engine = SparkEngine(SparkSettings(tmp_path / "spark"), {})
+    engine = SparkEngine(SparkSettings(work_dir=tmp_path / "spark"), {})
     with pytest.raises(
         ProcessionError, match=r"Spark needs Java 17 or newer; tried: JAVA_HOME .* Fix: install"
     ) as failed:
@@ -137,7 +137,7 @@ def test_a_java_that_is_missing_is_told_with_the_fix(
 
 
 def test_a_broken_spark_setting_is_told_with_its_last_words(executions: Any, tmp_path: Path) -> None:
-    engine = SparkEngine(SparkSettings(tmp_path, conf={"spark.master": "nonsense"}), {})
+    engine = SparkEngine(SparkSettings(work_dir=tmp_path, conf={"spark.master": "nonsense"}), {})
     with pytest.raises(ProcessionError, match=r"Spark ended while starting: .*nonsense") as failed:
         list(engine.run("SELECT 1", executions()))
     assert failed.value.code is ErrorCode.NO_NODES_AVAILABLE

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 def own_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine]:
     """An engine that these tests may harm, watched closely."""
     settings = SparkSettings(
-        tmp_path_factory.mktemp("spark"), driver_memory="512m", watchdog_interval=0.5, watchdog_timeout=8
+        work_dir=tmp_path_factory.mktemp("spark"), driver_memory="512m", watchdog_interval=0.5, watchdog_timeout=8
     )
     engine = SparkEngine(settings, {})
     yield engine

@@ -20,6 +20,13 @@ AFTER_TABLE_ALIAS = (
     "'NATURAL', 'OFFSET', 'ORDER', 'RIGHT', 'TABLESAMPLE', 'UNION', 'WHERE', <EOF>"
 )
 
+FIRST = (
+    "'ALTER', 'ANALYZE', 'CALL', 'COMMIT', 'CREATE', 'DEALLOCATE', 'DELETE', 'DESC', 'DESCRIBE', 'DROP', 'EXECUTE', "
+    "'EXPLAIN', 'GRANT', 'INSERT', 'MERGE', 'PREPARE', 'REFRESH', 'RESET', 'REVOKE', 'ROLLBACK', 'SET', 'SHOW', "
+    "'START', 'TRUNCATE', 'UPDATE', 'USE', <query>"
+)
+CREATED = "'FUNCTION', 'MATERIALIZED', 'OR', 'ROLE', 'SCHEMA', 'TABLE', 'TEMPORARY', 'TYPE', 'VIEW'"
+
 REFUSED = [
     ("select * from foo where @what", "line 1:25: mismatched input '@'. Expecting: <expression>"),
     ("select *\nfrom x\nfrom", f"line 3:1: mismatched input 'from'. Expecting: {AFTER_TABLE}"),
@@ -75,6 +82,21 @@ REFUSED = [
     ("SELECT foo(*) filter (", f"line 1:22: mismatched input '('. Expecting: {AFTER_ALIAS}"),
     ("SELECT * FROM t t x", f"line 1:19: mismatched input 'x'. Expecting: {AFTER_TABLE_ALIAS}"),
     ("SELECT * FROM t WHERE EXISTS (", "line 1:31: mismatched input '<EOF>'. Expecting: <query>"),
+    ("@select", f"line 1:1: mismatched input '@'. Expecting: {FIRST}"),
+    ("select * from 'oops", f"line 1:15: mismatched input '''. Expecting: {RELATION}"),
+    ("SELECT 'it''s' -- don't\n, \"x", "line 2:3: mismatched input '\"'. Expecting: '*', <expression>, <identifier>"),
+    ("SELECT 1 /* x", "line 1:11: mismatched input '*'. Expecting: <expression>"),
+    (
+        "select CAST(-12223222232535343423232435343 AS BIGINT)",
+        "line 1:1: Invalid numeric literal: 12223222232535343423232435343",
+    ),
+    ("CREATE TABLE foo () AS (VALUES 1)", f"line 1:19: mismatched input ')'. Expecting: {CREATED}"),
+    ("CREATE TABLE foo (*) AS (VALUES 1)", f"line 1:19: mismatched input '*'. Expecting: {CREATED}"),
+    ("CREATE TABLE t (x bigint) COMMENT ", "line 1:35: mismatched input '<EOF>'. Expecting: <string>"),
+    ("SELECT CAST(a AS decimal()", "line 1:26: mismatched input ')'. Expecting: <integer>, <type>"),
+    ("SELECT x() over (ROWS select) FROM t", f"line 1:17: mismatched input '('. Expecting: {AFTER_ALIAS}"),
+    ("SHOW SESSION LIKE '%$_%' ESCAPE", "line 1:32: mismatched input '<EOF>'. Expecting: <string>"),
+    ("SHOW CATALOGS LIKE '%$_%' ESCAPE", "line 1:33: mismatched input '<EOF>'. Expecting: <string>"),
     # Recorded from a Presto 0.296 server.
     ("SELECT 1 LIMIT -1", f"line 1:16: mismatched input '-'. Expecting: {AFTER_ALIAS}"),
     ("SELECT 1; SELECT 2", f"line 1:9: mismatched input ';'. Expecting: {AFTER_EXPRESSION}"),
@@ -111,6 +133,7 @@ def test_refused_as_presto_refuses(text: str, message: str) -> None:
         "SELECT a FROM t QUALIFY 1 = 1",
         "SELECT CASE END FROM t",
         "SELECT * EXCEPT name FROM t",
+        "SELECT é FROM t",
     ],
 )
 def test_refused(text: str) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coordinator.sql.lexer import location_of
 from coordinator.sql.parameters import substitute
-from coordinator.sql.tokens import location_of
 from shared.errors import ErrorLocation, ProcessionError
 
 START = ErrorLocation(1, 1)

@@ -9,13 +9,11 @@ import pytest
 from coordinator.sql import ddl_statements as ddl
 from coordinator.sql import dml_statements as dml
 from coordinator.sql.parse_statement import parse_statement
+from coordinator.sql.parser import parse_expression, parse_query
+from coordinator.sql.tree.queries import QuerySpecification
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 
 START = ErrorLocation(1, 1)
-
-
-def texts(tokens: Any) -> str:
-    return " ".join(token.text for token in tokens)
 
 
 @pytest.mark.parametrize(
@@ -58,9 +56,9 @@ def test_columns_of_a_table() -> None:
     assert (d.type, [p.name for p in d.properties]) == ("row(x decimal(10, 2))", ["partitioning"])
     assert isinstance(like, ddl.LikeClause) and like.including_properties
     assert made.comment == "all"
-    assert [(p.name, texts(p.tokens)) for p in made.properties] == [
-        ("partitioning", "ARRAY [ a ]"),
-        ("write.x.y", "1"),
+    assert [(p.name, p.text, p.value) for p in made.properties] == [
+        ("partitioning", "ARRAY['a']", parse_expression("ARRAY['a']")),
+        ("write.x.y", "1", parse_expression("1")),
     ]
 
 
@@ -68,22 +66,22 @@ def test_columns_of_a_table() -> None:
     ("text", "columns", "query", "with_data"),
     [
         ("CREATE TABLE t AS SELECT 1 a", (), "SELECT 1 a", True),
-        ("CREATE TABLE t (x, y) AS SELECT 1, 2 WITH NO DATA", ("x", "y"), "SELECT 1 , 2", False),
-        ("CREATE TABLE t AS (SELECT 1) WITH DATA", (), "( SELECT 1 )", True),
+        ("CREATE TABLE t (x, y) AS SELECT 1, 2 WITH NO DATA", ("x", "y"), "SELECT 1, 2", False),
+        ("CREATE TABLE t AS (SELECT 1) WITH DATA", (), "(SELECT 1)", True),
     ],
 )
 def test_tables_of_queries(text: str, columns: tuple[str, ...], query: str, with_data: bool) -> None:
     made = parse_statement(text)
     assert isinstance(made, ddl.CreateTableAs)
-    assert (made.columns, texts(made.tokens), made.with_data) == (columns, query, with_data)
+    assert (made.columns, made.query, made.with_data) == (columns, parse_query(query), with_data)
 
 
 def test_inserted_columns_are_told_from_a_query_in_parentheses() -> None:
     listed = parse_statement("INSERT INTO t (a, b) VALUES (1, 2)")
     query = parse_statement("INSERT INTO t (SELECT 1)")
     assert isinstance(listed, dml.Insert) and isinstance(query, dml.Insert)
-    assert (listed.columns, texts(listed.tokens)) == (("a", "b"), "VALUES ( 1 , 2 )")
-    assert (query.columns, texts(query.tokens)) == (None, "( SELECT 1 )")
+    assert (listed.columns, listed.query) == (("a", "b"), parse_query("VALUES (1, 2)"))
+    assert (query.columns, query.query) == (None, parse_query("(SELECT 1)"))
 
 
 def test_cases_of_a_merge() -> None:
@@ -94,12 +92,15 @@ def test_cases_of_a_merge() -> None:
         "WHEN NOT MATCHED THEN INSERT (a, b) VALUES (s.a, 2)"
     )
     assert isinstance(merge, dml.Merge)
-    assert (merge.alias, texts(merge.source), texts(merge.on)) == ("x", "( SELECT 1 a ) s", "x . a = s . a")
+    source = parse_query("SELECT * FROM (SELECT 1 a) s").body
+    assert isinstance(source, QuerySpecification)
+    assert (merge.alias, merge.source, merge.on) == ("x", source.from_, parse_expression("x.a = s.a"))
     delete, update, insert = merge.cases
     assert delete.condition is not None
-    assert (delete.action, texts(delete.condition)) == ("DELETE", "CASE WHEN s . a = 1 THEN true END")
-    assert [(v.column, texts(v.tokens)) for v in update.assignments] == [("b", "1"), ("c", "s . a")]
-    assert (insert.matched, insert.columns, [texts(v) for v in insert.values]) == (False, ("a", "b"), ["s . a", "2"])
+    one, two, a = parse_expression("1"), parse_expression("2"), parse_expression("s.a")
+    assert (delete.action, delete.condition) == ("DELETE", parse_expression("CASE WHEN s.a = 1 THEN true END"))
+    assert [(v.column, v.value) for v in update.assignments] == [("b", one), ("c", a)]
+    assert (insert.matched, insert.columns, insert.values) == (False, ("a", "b"), (a, two))
 
 
 @pytest.mark.parametrize(

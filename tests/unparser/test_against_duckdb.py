@@ -12,9 +12,10 @@ import sqlglot
 
 from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.engine.local_functions import register_functions
-from coordinator.engine.python_functions import PythonFunction
 from coordinator.planner.query import plan_query
+from coordinator.sql.parser import parse_query
 from coordinator.unparser import unparse
+from coordinator.values.python_functions import PythonFunction
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +52,7 @@ def test_statements_give_the_same_rows(
     for name, text in statements.items():
         if name in NOT_YET | NO_ORACLE:
             continue
-        plan = plan_query(None, text, tpch_session, catalogs)
+        plan = plan_query(parse_query(text), tpch_session, catalogs)
         sql = unparse(plan.root, "duckdb", catalog_table)
         register_functions(tpch_data, sql, known)
         ours = _rows(tpch_data.execute(sql).fetchall())
@@ -67,7 +68,7 @@ def test_every_planned_statement_has_spark_sql_with_pinned_snapshots(
     statements: dict[str, str], catalogs: Any, tpch_session: Any
 ) -> None:
     for number in range(1, 23):
-        plan = plan_query(None, statements[f"q{number:02d}"], tpch_session, catalogs)
+        plan = plan_query(parse_query(statements[f"q{number:02d}"]), tpch_session, catalogs)
         sql = unparse(plan.root, "spark", catalog_table)
         assert "VERSION AS OF 7" in sql
         assert sql.count("`tpch`.`tiny`") == sql.count("VERSION AS OF 7")

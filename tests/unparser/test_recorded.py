@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coordinator.planner.query import plan_query
+from coordinator.sql.parser import parse_query
 from shared.errors import ProcessionError
 
 # Found at run time, by the session, or by ANTLR's grammar, whose lists of expected tokens are not ours.
@@ -21,7 +22,7 @@ def test_columns_and_errors_are_prestos(recorded: list[dict[str, Any]], catalogs
         if error is not None and any(p in error["message"] for p in ELSEWHERE):
             continue
         try:
-            plan = plan_query(None, text, tpch_session, catalogs)
+            plan = plan_query(parse_query(text), tpch_session, catalogs)
         except ProcessionError as refused:
             assert error is not None, f"{text}: {refused.wire_message}"
             assert (refused.code.name, refused.wire_message) == (error["errorName"], error["message"]), text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.descriptions import Descriptions
@@ -13,10 +13,13 @@ from coordinator.connectors.iceberg.metadata_tables.names import special_name
 from coordinator.connectors.iceberg.metadata_tables.tables import metadata_table
 from coordinator.connectors.iceberg.procedures import iceberg_procedures
 from coordinator.connectors.iceberg.properties import read_settings, spark_packages, spark_properties
-from coordinator.connectors.iceberg.relations import catalog_table
+from coordinator.connectors.iceberg.relations import catalog_table, read_here
 from coordinator.connectors.iceberg.rewrite.journal import Journal
 from coordinator.connectors.iceberg.rewrite.recovery import Recovered, recover
-from coordinator.connectors.iceberg.row_position import look_up_template, row_position
+from coordinator.connectors.iceberg.row_position import ROW_ID_COLUMNS, look_up_template, row_position
+from coordinator.connectors.iceberg.scans.rows import file_scan
+from coordinator.connectors.iceberg.scans.scan import scan_of
+from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
 from coordinator.connectors.iceberg.snapshots.time_travel import snapshot_of
 from coordinator.connectors.iceberg.statistics.analysis import ANALYZE_PROPERTIES, analyze
 from coordinator.connectors.iceberg.statistics.column_ranges import ColumnRanges
@@ -28,11 +31,13 @@ from coordinator.connectors.iceberg.tables.definitions import schema_definition,
 from coordinator.connectors.iceberg.tables.table_properties import COLUMN_PROPERTIES, DECLARED, SCHEMA_PROPERTIES
 from coordinator.connectors.iceberg.views.catalog_views import load_view, view_names
 from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, system_table
+from coordinator.kernels.file_scan import FileScan, scan_reader
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.properties import Property
+from shared.spi.capabilities import Capabilities
 from shared.spi.catalog_changes import CatalogChange, PropertyDeclaration, TableDefinition
-from shared.spi.connector import SparkDrivers, TableMetadata, ViewMetadata
+from shared.spi.connector import ColumnMetadata, SparkDrivers, TableMetadata, ViewMetadata
 from shared.spi.procedure import Procedure, ProcedureContext
 from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
@@ -50,8 +55,23 @@ class IcebergConnector:
         self.journal = Journal(self.settings.journal_file)
         self._bounds = ColumnRanges(self.tables_of)
         self._decoded = DecodedSizes()
+        self._files = SnapshotFiles()
         self._descriptions = Descriptions(catalog)
         self._procedures: tuple[Procedure, ...] | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            views=self,
+            changes=self,
+            writes=self,
+            row_changes=self,
+            analyze=self,
+            statistics=self,
+            column_bounds=self,
+            row_positions=self,
+            rows=self,
+        )
 
     def schemas(self) -> Sequence[str]:
         return self.tables_of.schemas()
@@ -88,16 +108,36 @@ class IcebergConnector:
         handle = scan.table.connectorHandle
         if handle["@type"] != "system":
             table = self.tables_of.load(str(handle["schemaName"]), str(handle["icebergTableName"]["tableName"]))
-            if table is not None:
-                check_for_spark(table)
-            return catalog_table(scan)
+            if table is None:
+                return catalog_table(scan)
+            check_for_spark(table)
+            return catalog_table(scan, read_here(scan, table, self._files, self._decoded, self.settings.storage))
         return rows_relation(scan, self._known_metadata_table(scan.table))
 
     def read(self, relation: RowsRelation | JdbcRelation) -> ArrowStream:
-        """Rows of a metadata table. Raises ProcessionError."""
+        """Rows of a table's files or of a metadata table. Raises ProcessionError."""
         assert isinstance(relation, RowsRelation)
+        if relation.handle.connectorHandle["@type"] != "system":
+            return cast(ArrowStream, scan_reader(self._table_scan(relation)))
         with mapped(str(relation.handle.connectorHandle["tableName"])):
             return read_rows(self._known_metadata_table(relation.handle), relation)
+
+    def file_scan(self, relation: RowsRelation) -> FileScan | None:
+        """What the kernels read for a scan of a table; None for metadata tables. Raises ProcessionError."""
+        system = relation.handle.connectorHandle["@type"] == "system"
+        return None if system else self._table_scan(relation)
+
+    def _table_scan(self, relation: RowsRelation) -> FileScan:
+        handle = relation.handle.connectorHandle
+        name = _table_name(self.catalog, handle)
+        table = self.tables_of.load(str(handle["schemaName"]), str(handle["icebergTableName"]["tableName"]))
+        if table is None:
+            raise ProcessionError(ErrorCode.NOT_FOUND, f"Table {name} does not exist")
+        scan = scan_of(table, self._files, relation.handle, relation.columns)
+        if isinstance(scan, str):
+            message = f"{name} cannot be read any more as it was planned: {scan}; running the query again helps"
+            raise ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, message, retriable=True)
+        return file_scan(scan, self.settings.storage)
 
     def _metadata_table(self, schema: str, name: str) -> VirtualTable | None:
         asked = special_name(name)
@@ -153,6 +193,9 @@ class IcebergConnector:
     def write(self, write: TableWrite, context: WriteContext) -> int:
         return writing.write(self.tables_of, write, context)
 
+    def row_id_columns(self) -> Sequence[ColumnMetadata]:
+        return ROW_ID_COLUMNS
+
     def row_position(self, scan: TableScanNode) -> RowPositionDescriptor | str:
         return row_position(self.tables_of, self._decoded, scan)
 
@@ -166,6 +209,10 @@ class IcebergConnector:
             # Looking among the installed packages takes milliseconds, and never gives another answer.
             self._procedures = iceberg_procedures(self.tables_of, self.journal)
         return self._procedures
+
+
+def _table_name(catalog: str, handle: Mapping[str, Any]) -> str:
+    return f"{catalog}.{handle['schemaName']}.{handle['icebergTableName']['tableName']}"
 
 
 class IcebergConnectorFactory:

@@ -5,7 +5,7 @@ Only what surely excludes a file does so: a conjunct that we cannot read selects
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyiceberg.expressions import (
@@ -32,6 +32,7 @@ from pyiceberg.expressions.visitors import (
     extract_field_ids,
     inclusive_projection,
 )
+from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
@@ -60,7 +61,11 @@ def file_filter(expression: RowExpression | None, table: Table) -> FileFilter:
     if expression is None:
         return lambda _file: True
     schema = table.schema()
-    predicate = iceberg_predicate(expression, schema)
+    return filter_of(iceberg_predicate(expression, schema), schema, table.specs())
+
+
+def filter_of(predicate: BooleanExpression, schema: Schema, specs: Mapping[int, PartitionSpec]) -> FileFilter:
+    """The same for a predicate over ``schema``."""
     if isinstance(predicate, AlwaysTrue):
         return lambda _file: True
     if isinstance(predicate, AlwaysFalse):
@@ -71,7 +76,7 @@ def file_filter(expression: RowExpression | None, table: Table) -> FileFilter:
     def may_match(file: LiveFile) -> bool:
         spec_id = file.file.spec_id
         if spec_id not in by_partition:
-            by_partition[spec_id] = _partition_filter(table, schema, spec_id, predicate)
+            by_partition[spec_id] = _partition_filter(specs[spec_id], schema, predicate)
         return by_partition[spec_id](file) and bool(by_metrics(file.file))
 
     return may_match
@@ -87,8 +92,7 @@ def filtered_columns(expression: RowExpression | None, table: Table) -> frozense
     return frozenset(extract_field_ids(bind(table.schema(), predicate, case_sensitive=True)))
 
 
-def _partition_filter(table: Table, schema: Schema, spec_id: int, predicate: BooleanExpression) -> FileFilter:
-    spec = table.specs()[spec_id]
+def _partition_filter(spec: PartitionSpec, schema: Schema, predicate: BooleanExpression) -> FileFilter:
     if spec.is_unpartitioned():
         return lambda _file: True
     try:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from zoneinfo import ZoneInfo
+from datetime import UTC, datetime, timedelta
+
+from coordinator.kernels.functions.kinds import zone_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_millis(moment: datetime, time_zone: str = "UTC") -> int:
     """Whole milliseconds since 1970; a moment without a zone is in ``time_zone``."""
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone(time_zone))
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone_of(time_zone))
     return (aware - _EPOCH) // timedelta(milliseconds=1)
 
 
@@ -39,11 +40,3 @@ def parse_instant(text: str, time_zone: str = "UTC") -> int | None:
         return to_millis(datetime.fromisoformat(digits), time_zone)
     except (ValueError, OverflowError):
         return None
-
-
-def zone(name: str) -> tzinfo:
-    """A session's zone: a region, ``UTC``, or an offset as ``+02:00``."""
-    if name[:1] in "+-" and name[1:3].isdigit() and name[4:6].isdigit():
-        offset = timedelta(hours=int(name[1:3]), minutes=int(name[4:6]))
-        return timezone(-offset if name[0] == "-" else offset)
-    return ZoneInfo(name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import xxhash
@@ -79,6 +80,10 @@ FILE = metadata_column("_file", 2147483646, "varchar")
 FILE_ID = metadata_column("$file_id", 2147483646, "bigint")
 """A number for ``_file``, which joins and sorts carry along instead of a long path: its 64-bit xxHash."""
 POSITION = metadata_column("_pos", 2147483645, "bigint")
+ROW_ID_COLUMNS = tuple(
+    replace(column, handle={**column.handle, "columnType": "REGULAR"}) for column in (FILE, POSITION)
+)
+"""As Presto's Iceberg connector names them in plans of DELETE, UPDATE and MERGE."""
 _LINEAGE = (
     metadata_column("_row_id", 2147483540, "bigint"),
     metadata_column("_last_updated_sequence_number", 2147483539, "bigint"),
@@ -146,11 +151,9 @@ def look_up_template(
     fields = json.loads(handle.connectorHandle["tableSchemaJson"])["fields"]
     mapping = table.name_mapping()
     return LookUpTemplate(
-        common={
-            "fields": [{**field, "required": False} for field in fields if field["id"] in wanted],
-            "storage": dict(catalog.settings.storage),
-            "name_mapping": None if mapping is None else json.loads(mapping.model_dump_json()),
-        },
+        fields=[{**field, "required": False} for field in fields if field["id"] in wanted],
+        storage=catalog.settings.storage,
+        name_mapping=None if mapping is None else json.loads(mapping.model_dump_json()),
         paths=_paths(table, snapshot, sources),
         snapshot_id=snapshot_id,
     )

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from psycopg2.extensions import make_dsn
 
 from coordinator.connectors.jdbc.database import Database
-from coordinator.engine.arrow_types import arrow_type
+from coordinator.values.arrow_types import source_type
 from shared.plan.types import parse_type
 from shared.spi.relation import JdbcRelation
 
@@ -56,7 +56,7 @@ def _typed(batch: pa.RecordBatch, relation: JdbcRelation) -> pa.RecordBatch:
 
 def _empty(relation: JdbcRelation) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
-        [pa.array([], _target(kind)) for kind in relation.types], names=list(relation.columns)
+        [pa.array([], source_type(kind)) for kind in relation.types], names=list(relation.columns)
     )
 
 
@@ -70,8 +70,4 @@ def _column(column: Any, kind: str) -> pa.Array:
         case "time":
             return pa.array([v if v is None else time.fromisoformat(v) for v in values.to_pylist()], pa.time64("us"))
         case _:
-            return values.cast(_target(kind))
-
-
-def _target(kind: str) -> pa.DataType:
-    return pa.timestamp("us", tz="UTC") if kind == "timestamp with time zone" else arrow_type(kind)
+            return values.cast(source_type(kind))

@@ -18,6 +18,7 @@ from coordinator.connectors.jdbc.settings import JdbcSettings, read_settings
 from shared.plan.expressions import RowExpression
 from shared.plan.nodes import PlanNode, TableScanNode
 from shared.properties import Property
+from shared.spi.capabilities import Capabilities
 from shared.spi.connector import ColumnMetadata, SparkDrivers, TableMetadata
 from shared.spi.procedure import Procedure
 from shared.spi.pushdown import JoinedScan
@@ -33,6 +34,10 @@ class JdbcConnector:
         self.settings = settings
         self.dialect = dialect
         self.database = Database(settings, dialect)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(pushdown=self, remote=self)
 
     def schemas(self) -> Sequence[str]:
         return sorted(name.lower() for name in self.database.schemas())

@@ -11,7 +11,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from coordinator.engine.arrow_types import arrow_type
+from coordinator.values.arrow_types import source_type
 from shared.plan.types import parse_type
 from shared.spi.relation import JdbcRelation
 
@@ -41,8 +41,6 @@ def _batch(relation: JdbcRelation, rows: Any) -> pa.RecordBatch:
 
 def _array(values: list[Any], kind: str) -> pa.Array:
     match parse_type(kind).base:
-        case "timestamp with time zone":
-            return pa.array(values, pa.timestamp("us", tz="UTC"))
         case "char":
             # Presto pads when it shows a char; between engines it travels without trailing spaces.
             return pa.array([v if v is None else str(v).rstrip(" ") for v in values], pa.string())
@@ -53,9 +51,9 @@ def _array(values: list[Any], kind: str) -> pa.Array:
         case "time":
             return pa.array([v if v is None else datetime.strptime(v[:15], _time(v)).time() for v in values])
         case "decimal":
-            return pa.array([v if v is None else Decimal(v) for v in values], arrow_type(kind))
+            return pa.array([v if v is None else Decimal(v) for v in values], source_type(kind))
         case _:
-            return pa.array(values, arrow_type(kind))
+            return pa.array(values, source_type(kind))
 
 
 def _time(value: str) -> str:

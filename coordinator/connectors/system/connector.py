@@ -12,6 +12,7 @@ from coordinator.connectors.system.registered import SYSTEM_CATALOG, all_procedu
 from coordinator.connectors.system.runtime import Runtime, runtime_tables
 from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, system_table
 from shared.plan.nodes import TableHandle, TableScanNode
+from shared.spi.capabilities import Capabilities
 from shared.spi.connector import TableMetadata
 from shared.spi.procedure import Procedure
 from shared.spi.relation import ArrowStream, JdbcRelation, RowsRelation
@@ -30,6 +31,10 @@ class SystemConnector:
         self._tables: dict[str, dict[str, VirtualTable]] = {}
         for table in tables:
             self._tables.setdefault(table.schema, {})[table.name] = table
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(rows=self)
 
     def schemas(self) -> Sequence[str]:
         return sorted(self._tables)

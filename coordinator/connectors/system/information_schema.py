@@ -17,6 +17,7 @@ from coordinator.connectors.system.listing import INFORMATION_SCHEMA, ListedCata
 from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, typed, varchars
 from coordinator.connectors.system.wanted import Wanted
 from shared.plan.nodes import TableHandle, TableScanNode
+from shared.spi.capabilities import Capabilities
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.procedure import Procedure
 from shared.spi.relation import ArrowStream, JdbcRelation, RowsRelation
@@ -34,6 +35,10 @@ class InformationSchema:
 
     catalog: str
     catalogs: ListedCatalogs
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(rows=self)
 
     def schemas(self) -> Sequence[str]:
         return (INFORMATION_SCHEMA,)

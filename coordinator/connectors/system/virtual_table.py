@@ -12,7 +12,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from coordinator.connectors.system.wanted import Wanted, wanted_of
-from coordinator.engine.arrow_types import arrow_type
+from coordinator.values.arrow_types import source_type
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.relation import ArrowStream, RowsRelation
@@ -78,7 +78,7 @@ def read_rows(table: VirtualTable, relation: RowsRelation) -> ArrowStream:
     """The wanted rows as a stream of batches with the columns of ``relation``. Raises what making the rows raises."""
     places = {name: index for index, name in enumerate(table.columns)}
     indexes = [places[name] for name in relation.columns]
-    schema = pa.schema([(name, _arrow_type(table.columns[name])) for name in relation.columns])
+    schema = pa.schema([(name, source_type(table.columns[name])) for name in relation.columns])
     rows = iter(table.rows(wanted_of(relation.handle)))
     # Engines take the batches on threads of their own, which know nothing of whose statement it is.
     whose = copy_context()
@@ -91,7 +91,3 @@ def _batches(
     while chunk := whose.run(lambda: list(islice(rows, _BATCH_ROWS))):
         arrays = [pa.array([row[i] for row in chunk], field.type) for i, field in zip(indexes, schema, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _arrow_type(kind: str) -> pa.DataType:
-    return pa.timestamp("us", tz="UTC") if kind == "timestamp with time zone" else arrow_type(kind)

@@ -14,6 +14,7 @@ from coordinator.connectors.tpch.tables import SCHEMAS, TABLES, Table, exact_row
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.properties import Property
+from shared.spi.capabilities import Capabilities
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.procedure import Procedure
 from shared.spi.relation import ParquetRelation
@@ -41,6 +42,10 @@ class TpchConnector:
     def __init__(self, catalog: str, settings: TpchSettings) -> None:
         self.catalog = catalog
         self._settings = settings
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(statistics=self, files=self)
 
     def schemas(self) -> Sequence[str]:
         return sorted(SCHEMAS)

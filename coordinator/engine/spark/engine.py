@@ -12,7 +12,7 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql.connect.session import SparkSession
 
-from coordinator.dispatch.ports import Execution
+from coordinator.engine.execution import Execution
 from coordinator.engine.inputs import SparkInput
 from coordinator.engine.measured import Operator
 from coordinator.engine.spark.connection import Connection

@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.connect.session import SparkSession
 from pyspark.util import PythonEvalType
 
-from coordinator.engine.python_functions import PythonFunction, python_functions
 from coordinator.engine.spark.kernel_package import PACKAGE
-from coordinator.unparser.trees import type_name
+from coordinator.values.python_functions import PythonFunction, python_functions
+from coordinator.values.type_names import type_name
 
 _KNOWN = "_procession_functions"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from coordinator.dispatch.ports import QueryProgress
+from coordinator.engine.execution import QueryProgress
 
 Report = Callable[[QueryProgress], None]
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
-from coordinator.dispatch.ports import Execution
+from coordinator.engine.execution import Execution
 from coordinator.engine.measured import Operator
 from coordinator.engine.spark.connection import Connection
 from coordinator.engine.spark.failures import is_useless, map_failure, session_gone, spark_gone

@@ -1,11 +1,14 @@
-"""Settings of the Spark engine; `coordinator.config` fills them from `spark.*` in etc/config.properties."""
+"""Settings of the Spark engine: ``spark.*`` of etc/config.properties."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from pydantic import Field
+
+from coordinator.values.settings import Names, Paths, Seconds, Settings
 
 DEFAULT_PACKAGES = (
     "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",
@@ -34,29 +37,46 @@ def default_jar_cache() -> Path:
     return (Path(cache) if cache else Path.home() / ".cache") / "procession" / "jars"
 
 
-@dataclass(frozen=True, slots=True)
-class SparkSettings:
+class SparkSettings(Settings):
     """How Spark is reached or started.
 
-    ``work_dir`` holds everything that the embedded server writes: logs/, kernels, scratch space.
-    ``remote`` is ``sc://host:port`` of a server that others run; with it every other field is unused.
-    ``driver_memory`` is a JVM heap size such as ``2g``. ``conf`` is added to the server's Spark settings and wins.
-    ``start_timeout`` is in seconds. Every ``watchdog_interval`` seconds the server is asked something small; one that
-    does not answer within ``watchdog_timeout`` is given up.
+    ``work_dir`` holds everything that the embedded server writes: logs/, kernels, scratch space. With ``remote`` every
+    other field is unused. ``conf`` is added to the server's Spark settings and wins. ``start_timeout`` is in seconds.
     """
 
-    work_dir: Path
-    remote: str | None = None
-    warm_up: bool = False
-    driver_memory: str = "2g"
-    master: str = "local[*]"
-    packages: tuple[str, ...] = DEFAULT_PACKAGES
-    jars: tuple[Path, ...] = ()
-    jar_cache: Path = field(default_factory=default_jar_cache)
-    conf: Mapping[str, str] = field(default_factory=dict)
+    work_dir: Path = Path("var/spark")
+    remote: str | None = Field(
+        None,
+        alias="spark.remote",
+        description="sc://host:port of a Spark Connect server; without it one is started as a child.",
+    )
+    warm_up: bool = Field(False, alias="spark.warm-up", description="Start Spark on boot and run a first task.")
+    watchdog_interval: Seconds = Field(
+        5.0,
+        alias="spark.watchdog-interval",
+        gt=0,
+        description="How often Spark is asked something small; with the time-out below 30 s to a new server.",
+    )
+    watchdog_timeout: Seconds = Field(
+        20.0,
+        alias="spark.watchdog-timeout",
+        gt=0,
+        description="An embedded Spark that does not answer for this long is started again, longer than a pause of"
+        " its garbage collector takes that it comes back from; one of `spark.remote` is given up after three times.",
+    )
+    driver_memory: str = Field(
+        "2g", alias="spark.driver-memory", pattern=r"\d+[mg]", description="Heap of the embedded Spark server."
+    )
+    master: str = Field("local[*]", alias="spark.master", description="Master of the embedded Spark server.")
+    packages: Names = Field(
+        DEFAULT_PACKAGES,
+        alias="spark.packages",
+        description="Maven coordinates of the embedded Spark server's jars.",
+    )
+    jars: Paths = Field((), alias="spark.jars", description="Paths of further jars.")
+    jar_cache: Path = Field(default_factory=default_jar_cache)
+    conf: Mapping[str, str] = Field(default_factory=dict)
     start_timeout: float = 120.0
-    watchdog_interval: float = 5.0
-    watchdog_timeout: float = 20.0
 
     @property
     def log_file(self) -> Path:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from functools import lru_cache
@@ -44,12 +44,16 @@ class Kind(NamedTuple):
         return f"{self.base}({inside})" if inside else self.base
 
 
-_PLAIN: dict[str, pa.DataType] = {
+PLAIN: dict[str, pa.DataType] = {
     "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "integer": pa.int32(), "bigint": pa.int64(),
     "real": pa.float32(), "double": pa.float64(), "varbinary": pa.binary(), "date": pa.date32(),
-    "time": pa.time64("us"), "timestamp": pa.timestamp("us"), "timestamp with time zone": pa.timestamp("us", "UTC"),
-    "interval day to second": pa.int64(), "interval year to month": pa.int32(), "unknown": pa.int32(),
+    "time": pa.time64("us"), "timestamp": pa.timestamp("us"), "interval year to month": pa.int32(),
     "bingtile": pa.int64(),
+}  # fmt: skip
+"""Types without parts that have the same Arrow form everywhere."""
+_IN_KERNELS: dict[str, pa.DataType] = {
+    **PLAIN, "timestamp with time zone": pa.timestamp("us", "UTC"), "interval day to second": pa.int64(),
+    "unknown": pa.int32(),
     "hyperloglog": pa.binary(), "p4hyperloglog": pa.binary(), "tdigest": pa.binary(), "qdigest": pa.binary(),
     "setdigest": pa.binary(), "khyperloglog": pa.binary(), "kllsketch": pa.binary(), "sfmsketch": pa.binary(),
     "kdbtree": pa.string(), "color": pa.int64(),
@@ -77,20 +81,20 @@ def kind_of(encoded: list[Any]) -> Kind:
     return _frozen_kind(_frozen(encoded))
 
 
-def arrow_type(kind: Kind) -> pa.DataType:
-    """The Arrow form in which values of the type travel."""
+def arrow_type(kind: Kind, plain: Mapping[str, pa.DataType] = _IN_KERNELS) -> pa.DataType:
+    """The Arrow form of a type, by that of types without parts; text for every type that is not among ``plain``."""
     match kind.base:
         case "decimal":
             return pa.decimal128(*kind.numbers)
         case "array":
-            return pa.list_(arrow_type(kind.arguments[0]))
+            return pa.list_(arrow_type(kind.arguments[0], plain))
         case "map":
-            return pa.map_(arrow_type(kind.arguments[0]), arrow_type(kind.arguments[1]))
+            return pa.map_(*(arrow_type(argument, plain) for argument in kind.arguments))
         case "row":
             fields = enumerate(zip(kind.names, kind.arguments, strict=True))
-            return pa.struct([(n or f"field{i}", arrow_type(a)) for i, (n, a) in fields])
+            return pa.struct([(n or f"field{i}", arrow_type(a, plain)) for i, (n, a) in fields])
         case base:
-            return _PLAIN.get(base, pa.string())
+            return plain.get(base, pa.string())
 
 
 def _same(value: Any) -> Any:
@@ -166,7 +170,7 @@ def decoded(value: Any, kind: Kind) -> Any:
             return Decimal(value)
         case "double" | "real":
             return float(value)
-        case base if _PLAIN.get(base) == pa.binary():
+        case base if _IN_KERNELS.get(base) == pa.binary():
             return bytes.fromhex(value)
         case "date":
             return date.fromisoformat(value)

@@ -24,7 +24,7 @@ def rewrite(node: PlanNode, context: RuleContext) -> PlanNode:
     """The same rows; what fails when it is computed is left to fail at run time."""
     if not isinstance(node, ValuesNode) or all(isinstance(cell, Constant) for row in node.rows for cell in row):
         return node
-    zone = Context("", context.session).zone
+    zone = Context(context.session).zone
     rows = tuple(tuple(folded(cell, zone) for cell in row) for row in node.rows)
     open_columns = [
         i for i in range(len(node.outputVariables)) if not all(isinstance(row[i], Constant) for row in rows)

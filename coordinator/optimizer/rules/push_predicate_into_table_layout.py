@@ -15,6 +15,7 @@ from coordinator.optimizer.rule import RuleContext
 from coordinator.optimizer.tuple_domain import Domain, column_domains
 from shared.plan.expressions import Variable
 from shared.plan.nodes import FilterNode, PlanNode, TableScanNode
+from shared.spi.handles import column_name
 
 
 def rewrite(node: PlanNode, _context: RuleContext) -> PlanNode:
@@ -36,21 +37,17 @@ def rewrite(node: PlanNode, _context: RuleContext) -> PlanNode:
 def _with_domains(layout: dict[str, Any], scan: TableScanNode, domains: dict[Variable, Domain]) -> dict[str, Any]:
     handles = {variable: scan.assignments.get(variable.key) for variable in domains}
     known = {variable: handle for variable, handle in handles.items() if handle is not None}
-    keys = {_column_name(handle): handle for handle in layout.get("partitionColumns", ())}
-    by_name = {_column_name(handle): domains[variable] for variable, handle in known.items()}
+    keys = {column_name(handle): handle for handle in layout.get("partitionColumns", ())}
+    by_name = {column_name(handle): domains[variable] for variable, handle in known.items()}
     return {
         **layout,
         "domainPredicate": {
             "columnDomains": [{"column": name, "domain": domain.wire()} for name, domain in by_name.items()]
         },
-        "predicateColumns": {_column_name(handle): handle for handle in known.values()},
+        "predicateColumns": {column_name(handle): handle for handle in known.values()},
         "partitionColumnPredicate": {
             "columnDomains": [
                 {"column": keys[name], "domain": domain.wire()} for name, domain in by_name.items() if name in keys
             ]
         },
     }
-
-
-def _column_name(handle: dict[str, Any]) -> str:
-    return str(handle.get("columnIdentity", handle).get("name", ""))

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from sqlglot.tokens import Token
-
-from coordinator.analyzer.literal_nodes import literal_expression
-from coordinator.analyzer.locations import Places
-from coordinator.analyzer.syntax import parse_query, query_tokens
-from coordinator.analyzer.token_rewriter import REWRITTEN
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.planned_statement import Column
 from coordinator.planner.query.planner import QueryPlanner
 from coordinator.planner.source_locations import inherit_locations
-from coordinator.sql.tokens import too_large
+from coordinator.sql.lexer import too_large
+from coordinator.sql.tree.queries import Query
 from shared.errors import ErrorLocation
 from shared.plan.expressions import Constant
 from shared.plan.nodes import OutputNode
@@ -36,26 +30,12 @@ class QueryPlan:
     """Of columns, by the names of their variables."""
 
 
-def plan_query(
-    tree: Any,
-    text: str,
-    session: Session,
-    catalogs: Catalogs,
-    parameters: tuple[Any, ...] = (),
-    tokens: Sequence[Token] | None = None,
-) -> QueryPlan:
-    """The plan of the query in the statement ``text``.
+def plan_query(tree: Query, session: Session, catalogs: Catalogs, parameters: tuple[Constant, ...] = ()) -> QueryPlan:
+    """The plan of a query; ``parameters`` are the values of its ``?``.
 
-    ``tree`` may be None or any sqlglot tree: unless ``coordinator.analyzer.syntax`` made it, ``text`` is parsed again,
-    without a leading EXPLAIN […] or PREPARE … FROM. ``parameters`` are the Python values, or constants,
-    of the query's ``?``, ``tokens`` those of the query where the caller has them.
-    Raises located ProcessionErrors with Presto's texts.
+    Raises ProcessionErrors with Presto's texts, located in the query's text.
     """
-    if tree is None or not tree.meta.get(REWRITTEN):
-        tokens = query_tokens(text)
-        tree = parse_query(text, tokens)
-    values = tuple(p if isinstance(p, Constant) else literal_expression(p) for p in parameters)
-    planner = QueryPlanner(text, session, catalogs, values, Places(text, tokens))
+    planner = QueryPlanner(session, catalogs, (tree,), parameters, set())
     try:
         plan = planner.plan_query(tree, planner.context)
     except RecursionError as error:

@@ -6,19 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_context
 from itertools import product
-from typing import Any
+from typing import assert_never
 
 from msgspec.structs import replace as replace_node
 
 from coordinator.analyzer import expressions
 from coordinator.analyzer.builders import constant, typed
 from coordinator.analyzer.context import Context
-from coordinator.analyzer.expression_text import expression_text
 from coordinator.analyzer.types import is_comparable
 from coordinator.planner.query.builder import Builder, free_variables
 from coordinator.planner.query.collector import Aggregate, Collector, grouping_value
 from coordinator.planner.query.joins import aggregate
 from coordinator.planner.query.planning import SelectItem, ordinal
+from coordinator.sql.formatter import format_expression
+from coordinator.sql.tree import queries as sql
+from coordinator.sql.tree.expressions import Expression, Row
+from coordinator.sql.tree.names import qualified_name
+from coordinator.sql.tree.queries import AllColumns, GroupingElement, QuerySpecification
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, Variable, type_of
 from shared.plan.nodes import Aggregation, AggregationNode, GroupIdNode, GroupingSets, Ordering, OrderingScheme
 from shared.plan.traversal import output_variables
@@ -35,97 +39,93 @@ class Grouping:
     sets: tuple[tuple[RowExpression, ...], ...]
 
 
-def plan_grouping(tree: Any, items: Sequence[SelectItem], context: Context) -> Grouping | None:
+def plan_grouping(tree: QuerySpecification, items: Sequence[SelectItem], context: Context) -> Grouping | None:
     """What GROUP BY says, or None."""
-    clause = tree.args.get("group")
+    clause = tree.group_by
     if clause is None:
         return None
-    context.only(clause, "expressions", "grouping_sets", "rollup", "cube", "all")
-    parts: list[list[tuple[RowExpression, ...]]] = []
     inner = replace_context(context, clause="GROUP BY clause")
-    elements = list(clause.expressions)
-    for name in ("grouping_sets", "rollup", "cube"):
-        value = clause.args.get(name)
-        elements += value if isinstance(value, list) else ([value] if value else [])
     count = 1
-    for element in elements:
+    for element in clause.elements:
         count *= _size(element)
     if count > _MAX_SETS:
-        shown = count if count <= _MOST_COUNTED else f"more than {_MOST_COUNTED}"
-        first = min(elements, key=lambda e: _position(e, context))
-        raise context.error(first, f"GROUP BY has {shown} grouping sets but can contain at most {_MAX_SETS}")
-    for element in elements:
-        parts.append(_element(element, items, inner))
+        number = count if count <= _MOST_COUNTED else f"more than {_MOST_COUNTED}"
+        message = f"GROUP BY has {number} grouping sets but can contain at most {_MAX_SETS}"
+        raise context.error(clause.elements[0], message)
+    parts = [_element(element, items, inner) for element in clause.elements]
     sets = [tuple(dict.fromkeys(k for keys in choice for k in keys)) for choice in product(*parts)]
-    if clause.args.get("all") is False:  # GROUP BY DISTINCT
+    if clause.distinct:
         sets = list({frozenset(keys): keys for keys in reversed(sets)}.values())[::-1]
     return Grouping(tuple(sets))
 
 
-def _position(element: Any, context: Context) -> tuple[int, int]:
-    place = context.locate(element)
-    return (0, 0) if place is None else (place.line, place.column)
-
-
-def check_groupings(tree: Any, grouping: Grouping | None, collector: Collector, context: Context) -> None:
+def check_groupings(
+    tree: QuerySpecification, grouping: Grouping | None, collector: Collector, context: Context
+) -> None:
     """Refuses ``grouping(…)`` without GROUP BY, and over what is no key of it."""
     if collector.groupings and grouping is None:
         clauses = "GROUPING SET/CUBE/ROLLUP/GROUP BY"
         raise context.error(tree, f"A GROUPING() operation can only be used with a corresponding {clauses} clause")
     keys = {key for keys in (() if grouping is None else grouping.sets) for key in keys}
     for arguments, node in collector.grouping_nodes.items():
-        for argument, written in zip(arguments, node.expressions, strict=True):
+        for argument, written in zip(arguments, node.columns, strict=True):
             if argument not in keys:
-                shown = expression_text(written)
+                shown = format_expression(written)
                 where = "referenced by the GROUP BY at the associated query level"
                 message = f"The arguments to GROUPING() must be expressions {where}. Mismatch due to {shown}."
                 raise context.error(node, message)
 
 
-def _size(element: Any) -> int:
-    match type(element).__name__:
-        case "Cube":
-            return 1 << len(element.expressions)
-        case "Rollup":
-            return len(element.expressions) + 1
-        case "GroupingSets":
-            return len(element.expressions)
-        case _:
+def _size(element: GroupingElement) -> int:
+    match element:
+        case sql.Cube():
+            return 1 << len(element.columns)
+        case sql.Rollup():
+            return len(element.columns) + 1
+        case sql.GroupingSets():
+            return sum(_size(member) for member in element.sets)
+        case sql.SimpleGroupBy():
             return 1
+        case _:
+            assert_never(element)
 
 
-def _element(element: Any, items: Sequence[SelectItem], context: Context) -> list[tuple[RowExpression, ...]]:
-    kind = type(element).__name__
-    if kind in ("Rollup", "Cube", "GroupingSets"):
-        context.only(element, "expressions")
-        groups = [_keys(e, items, context, columns_only=True) for e in element.expressions]
-        if kind == "GroupingSets":
-            return groups
-        if kind == "Rollup":
+def _element(
+    element: GroupingElement, items: Sequence[SelectItem], context: Context, *, columns_only: bool = False
+) -> list[tuple[RowExpression, ...]]:
+    match element:
+        case sql.SimpleGroupBy():
+            return [_joined([_keys(e, items, context, columns_only=columns_only) for e in element.columns])]
+        case sql.GroupingSets():
+            return [s for member in element.sets for s in _element(member, items, context, columns_only=True)]
+        case sql.Rollup():
+            groups = [_keys(e, items, context, columns_only=True) for e in element.columns]
             return [_joined(groups[:n]) for n in range(len(groups), -1, -1)]
-        masks = range((1 << len(groups)) - 1, -1, -1)
-        width = len(groups)
-        return [_joined([g for i, g in enumerate(groups) if mask >> (width - 1 - i) & 1]) for mask in masks]
-    return [_keys(element, items, context)]
+        case sql.Cube():
+            groups = [_keys(e, items, context, columns_only=True) for e in element.columns]
+            width = len(groups)
+            masks = range((1 << width) - 1, -1, -1)
+            return [_joined([g for i, g in enumerate(groups) if mask >> (width - 1 - i) & 1]) for mask in masks]
+        case _:
+            assert_never(element)
 
 
-def _joined(groups: list[tuple[RowExpression, ...]]) -> tuple[RowExpression, ...]:
+def _joined(groups: Sequence[tuple[RowExpression, ...]]) -> tuple[RowExpression, ...]:
     return tuple(k for g in groups for k in g)
 
 
 def _keys(
-    element: Any, items: Sequence[SelectItem], context: Context, *, columns_only: bool = False
+    element: Expression, items: Sequence[SelectItem], context: Context, *, columns_only: bool = False
 ) -> tuple[RowExpression, ...]:
-    if type(element).__name__ in ("Tuple", "Paren"):
-        inside = (element.this,) if type(element).__name__ == "Paren" else element.expressions
-        return tuple(k for e in inside for k in _keys(e, items, context, columns_only=columns_only))
-    if columns_only and ordinal(element) is None and type(element).__name__ not in ("Column", "Dot"):
-        message = f"GROUP BY expression must be a column reference: {expression_text(element)}"
+    if isinstance(element, Row) and not element.keyword:
+        return _joined([_keys(e, items, context, columns_only=columns_only) for e in element.items])
+    if columns_only and ordinal(element) is None and qualified_name(element) is None:
+        message = f"GROUP BY expression must be a column reference: {format_expression(element)}"
         raise context.error(element, message)
     return (_key(element, items, context),)
 
 
-def _key(node: Any, items: Sequence[SelectItem], context: Context) -> RowExpression:
+def _key(node: Expression, items: Sequence[SelectItem], context: Context) -> RowExpression:
     position = ordinal(node)
     if position is not None:
         if not 1 <= position <= len(items):
@@ -265,10 +265,17 @@ def _aggregation(spec: Aggregate, assigned: dict[RowExpression, Variable]) -> Ag
     )
 
 
-def check_grouped(node: Any, expression: RowExpression, allowed: set[RowExpression], context: Context) -> None:
+def check_grouped(
+    node: Expression | AllColumns, expression: RowExpression, allowed: set[RowExpression], context: Context
+) -> None:
     """Refuses an expression that reads a column which is neither grouped nor aggregated."""
     stray = free_variables(expression) - allowed
     if stray:
-        shown = expression_text(node) if node is not None else ""
-        message = f"'{shown}' must be an aggregate expression or appear in GROUP BY clause"
+        message = f"'{_shown(node)}' must be an aggregate expression or appear in GROUP BY clause"
         raise context.error(node, message)
+
+
+def _shown(node: Expression | AllColumns) -> str:
+    if isinstance(node, AllColumns):
+        return ".".join([*(part.value for part in node.prefix), "*"])
+    return format_expression(node)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-from sqlglot import exp
 
 from coordinator.analyzer import calls, expressions
 from coordinator.analyzer.builders import conjunction, conjuncts
@@ -18,46 +15,36 @@ from coordinator.planner.query.builder import replace as substitute
 from coordinator.planner.query.collector import Collector, Subquery
 from coordinator.planner.query.correlation import correlated
 from coordinator.planner.query.joins import extend
+from coordinator.planner.query.named_windows import window_definitions
 from coordinator.planner.query.no_aggregates import NoAggregates
-from coordinator.planner.query.planning import Planning, SelectItem, ordinal, resolve_windows
+from coordinator.planner.query.planning import Planning, SelectItem, ordinal
 from coordinator.planner.query.pushdown import push_filter
-from coordinator.planner.query.relations import plan_from
-from coordinator.planner.query.samples import sampled
 from coordinator.planner.query.subqueries import apply_subqueries
 from coordinator.planner.query.window_calls import substituted
 from coordinator.planner.query.windows import plan_windows
+from coordinator.sql.tree.expressions import DereferenceExpression, Expression, Identifier
+from coordinator.sql.tree.expressions import SortItem as SortItemNode
+from coordinator.sql.tree.names import columns, qualified_name
+from coordinator.sql.tree.queries import AllColumns, QuerySpecification
 from shared.plan.expressions import RowExpression, Variable, type_of
 from shared.plan.traversal import output_variables
 
-_READ = (
-    "expressions", "from_", "joins", "laterals", "where", "group", "having", "order", "limit", "offset", "distinct",
-    "with_", "kind", "windows", "sample",
-)  # fmt: skip
 
-
-def plan_block(planner: Planning, tree: Any, context: Context) -> RelationPlan:
+def plan_block(planner: Planning, tree: QuerySpecification, context: Context) -> RelationPlan:
     """The plan of one SELECT."""
-    context.only(tree, *_READ)
-    if not tree.expressions:
-        expected = "'*', 'ALL', 'DISTINCT', <expression>, <identifier>"
-        raise context.error(tree, f"mismatched input 'FROM'. Expecting: {expected}")
-    if tree.args.get("windows"):
-        resolve_windows(tree, tree.args["windows"], context)
-    if tree.args.get("laterals"):
-        raise context.unsupported(tree.args["laterals"][0], "LATERAL VIEW")
-    source = _source(planner, tree, context)
+    source = planner.no_rows_source() if tree.from_ is None else planner.plan_relation(tree.from_, context)
     scope = Scope(source.fields, context.scope.parent)
     builder = Builder(planner.ids, source.node)
     _where(planner, tree, builder, replace(context, scope=scope))
-    collector = Collector(planner.ids, planner)
-    inner = replace(context, scope=scope, sinks=collector, clause="SELECT clause")
+    collector = Collector(planner.ids, planner, block=tree, definitions=window_definitions(tree))
+    inner = replace(context, scope=scope, collector=collector, clause="SELECT clause")
     items = _select_items(tree, source, inner)
     having = _having(tree, inner)
     stand_ins: dict[RowExpression, RowExpression] = {}
     order = _order(tree, items, inner, planner.ids, stand_ins)
     order = [(node, _over_outputs(sort, collector, stand_ins)) for node, sort in order]
     collector.subqueries = [_comparing(s, stand_ins) for s in collector.subqueries]
-    grouping = plan_grouping(tree, items, replace(inner, sinks=NoAggregates(collector, "GROUP BY clause")))
+    grouping = plan_grouping(tree, items, replace(inner, collector=NoAggregates(collector, "GROUP BY clause")))
     check_groupings(tree, grouping, collector, inner)
     mapping: dict[RowExpression, RowExpression] = {}
     if grouping is not None or collector.aggregates or collector.groupings:
@@ -69,8 +56,8 @@ def plan_block(planner: Planning, tree: Any, context: Context) -> RelationPlan:
         allowed = _standing_in(collector) | set(mapping.values()) | outer
         for item in items:
             check_grouped(item.node, substitute(item.expression, mapping), allowed, inner)
-        if having is not None:
-            check_grouped(tree.args["having"].this, substitute(having, mapping), allowed, inner)
+        if having is not None and tree.having is not None:
+            check_grouped(tree.having, substitute(having, mapping), allowed, inner)
         for node, sort in order:
             check_grouped(node, substitute(sort.expression, mapping), allowed, inner)
         for subquery in collector.subqueries:
@@ -123,8 +110,8 @@ def _check_read(subquery: Subquery, ungrouped: set[Variable], context: Context) 
     given = {f.variable for f in subquery.plan.fields}
     if not (given & ungrouped or correlated(subquery.plan.node, ungrouped)):
         return
-    for column in subquery.node.find_all(exp.Column):
-        parts = [str(part.name).lower() for part in column.parts]
+    for column, name in columns(subquery.node):
+        parts = [part.value.lower() for part in name]
         for count in range(len(parts), 0, -1):
             found = context.scope.find(parts[count - 1], tuple(parts[: count - 1]))
             read = {f.variable for f in found} & ungrouped
@@ -161,29 +148,12 @@ def _standing_in(collector: Collector) -> set[RowExpression]:
     return variables | {s.variable for s in collector.subqueries}
 
 
-def _source(planner: Planning, tree: Any, context: Context) -> RelationPlan:
-    clause = tree.args.get("from_")
-    joins = tree.args.get("joins") or []
-    if clause is None:
-        return planner.no_rows_source()
-    context.only(clause, "this")
-    plan = plan_from(planner, clause.this, joins, context)
-    sample = tree.args.get("sample")
-    if sample is None:
-        return plan
-    # The parser hangs the sample of a last relation that is no table on the query.
-    if joins:
-        raise context.unsupported(joins[-1].this, "TABLESAMPLE after a join")
-    return sampled(planner.ids, plan, sample, context)
-
-
-def _where(planner: Planning, tree: Any, builder: Builder, context: Context) -> None:
-    clause = tree.args.get("where")
-    if clause is None:
+def _where(planner: Planning, tree: QuerySpecification, builder: Builder, context: Context) -> None:
+    if tree.where is None:
         return
-    collector = Collector(planner.ids, planner, allow_aggregates=False)
-    inner = replace(context, sinks=NoAggregates(collector, "WHERE clause", clause.this), clause="WHERE clause")
-    condition = expressions.analyze_condition(clause.this, inner, "WHERE clause")
+    collector = Collector(planner.ids, planner, block=tree)
+    inner = replace(context, collector=NoAggregates(collector, "WHERE clause", tree.where), clause="WHERE clause")
+    condition = expressions.analyze_condition(tree.where, inner, "WHERE clause")
     # What needs no subquery filters before the subqueries are joined.
     made = {s.variable for s in collector.subqueries}
     terms = conjuncts(condition)
@@ -196,46 +166,33 @@ def _where(planner: Planning, tree: Any, builder: Builder, context: Context) -> 
         builder.node = push_filter(builder.node, conjunction(rest), planner.ids)
 
 
-def _having(tree: Any, context: Context) -> RowExpression | None:
-    clause = tree.args.get("having")
-    if clause is None:
+def _having(tree: QuerySpecification, context: Context) -> RowExpression | None:
+    if tree.having is None:
         return None
-    return expressions.analyze_condition(clause.this, replace(context, clause="HAVING clause"), "HAVING clause")
+    return expressions.analyze_condition(tree.having, replace(context, clause="HAVING clause"), "HAVING clause")
 
 
-def _select_items(tree: Any, source: RelationPlan, context: Context) -> list[SelectItem]:
+def _select_items(tree: QuerySpecification, source: RelationPlan, context: Context) -> list[SelectItem]:
     items: list[SelectItem] = []
-    for node in tree.expressions:
-        kind = type(node).__name__
-        if kind == "Star" or (kind == "Column" and type(node.this).__name__ == "Star"):
-            items += _star(node, source, context)
+    for item in tree.select:
+        if isinstance(item, AllColumns):
+            items += _star(item, source, context)
             continue
-        value, name = node, None
-        if kind == "Alias":
-            context.only(node, "this", "alias")
-            value, name = node.this, str(node.alias)
-        name = name if name is not None else _implied_name(value)
+        value = item.expression
+        name = _implied_name(value) if item.alias is None else item.alias.value
         items.append(SelectItem(name, expressions.analyze_expression(value, context), value))
     return items
 
 
-def _implied_name(node: Any) -> str | None:
+def _implied_name(node: Expression) -> str | None:
     """The name of a column, or of a field reached by names only; nothing else names its result."""
-    while type(node).__name__ == "Paren":
-        node = node.this
-    if type(node).__name__ == "Column":
-        return str(node.name)
-    if type(node).__name__ == "Dot" and _implied_name(node.this) is not None:
-        return str(node.expression.name)
-    return None
+    if isinstance(node, Identifier):
+        return node.value
+    return node.field.value if isinstance(node, DereferenceExpression) and qualified_name(node) is not None else None
 
 
-def _star(node: Any, source: RelationPlan, context: Context) -> list[SelectItem]:
-    star = node if type(node).__name__ == "Star" else node.this
-    context.only(star)
-    prefix: tuple[str, ...] = ()
-    if type(node).__name__ == "Column":
-        prefix = tuple(str(node.args[k].name).lower() for k in ("catalog", "db", "table") if node.args.get(k))
+def _star(node: AllColumns, source: RelationPlan, context: Context) -> list[SelectItem]:
+    prefix = tuple(part.value.lower() for part in node.prefix)
     fields = [f for f in source.visible if not prefix or f.relation[-len(prefix) :] == prefix]
     if prefix and not Scope(source.fields).relation_exists(prefix):
         raise context.error(node, f"Table '{'.'.join(prefix)}' not found")
@@ -264,16 +221,14 @@ def _compute_outputs(
 
 
 def _order(
-    tree: Any,
+    tree: QuerySpecification,
     items: Sequence[SelectItem],
     context: Context,
     ids: Ids,
     stand_ins: dict[RowExpression, RowExpression],
-) -> list[tuple[Any, SortItem]]:
-    clause = tree.args.get("order")
-    if clause is None:
+) -> list[tuple[Expression, SortItem]]:
+    if tree.order_by is None:
         return []
-    context.only(clause, "expressions")
     # Output names come before source columns of the same name; two outputs of one name are ambiguous.
     fields: list[ScopeField] = []
     for item in items:
@@ -288,24 +243,24 @@ def _order(
     rest = list(context.scope.fields)
     scope = Scope(tuple(fields), Scope(tuple(rest), context.scope.parent))
     inner = replace(context, scope=scope, clause="ORDER BY clause")
-    return [(o.this, _order_item(o, items, stand_ins, inner)) for o in clause.expressions]
+    return [(item.sort_key, _order_item(item, items, stand_ins, inner)) for item in tree.order_by.sort_items]
 
 
 def _order_item(
-    node: Any, items: Sequence[SelectItem], stand_ins: dict[RowExpression, RowExpression], context: Context
+    node: SortItemNode, items: Sequence[SelectItem], stand_ins: dict[RowExpression, RowExpression], context: Context
 ) -> SortItem:
-    position = ordinal(node.this)
+    position = ordinal(node.sort_key)
     if position is not None:
         if not 1 <= position <= len(items):
-            raise context.error(node.this, f"ORDER BY position {position} is not in select list")
+            raise context.error(node.sort_key, f"ORDER BY position {position} is not in select list")
         return calls.sort_item(node, items[position - 1].expression, context)
-    expression = substitute(expressions.analyze_expression(node.this, context), stand_ins)
+    expression = substitute(expressions.analyze_expression(node.sort_key, context), stand_ins)
     return calls.sort_item(node, expression, context)
 
 
 def _finish(
     planner: Planning,
-    tree: Any,
+    tree: QuerySpecification,
     builder: Builder,
     items: list[SelectItem],
     sorts: list[SortItem],
@@ -313,8 +268,7 @@ def _finish(
 ) -> RelationPlan:
     """SELECT's projection, DISTINCT, ORDER BY and LIMIT."""
     chosen = _project(planner, builder, items, sorts)
-    if tree.args.get("distinct"):
-        context.only(tree.args["distinct"])
+    if tree.distinct:
         selected = {i.expression for i in items}
         if any(sort.expression not in selected for sort in sorts):
             raise context.error(tree, "For SELECT DISTINCT, ORDER BY expressions must appear in select list")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace as changed
@@ -90,7 +89,7 @@ def reads(plan: PlanNode) -> Outer:
     return found
 
 
-def _collect(value: Any, found: Outer) -> None:
+def _collect(value: object, found: Outer) -> None:
     match value:
         case Variable() | Constant() | Call() | SpecialForm() | Lambda():
             found |= free_variables(value)

@@ -83,7 +83,14 @@ def join(
     )
 
 
-def join_on(ids: Ids, kind: str, left: PlanNode, right: PlanNode, condition: RowExpression) -> JoinNode:
+def join_on(
+    ids: Ids,
+    kind: str,
+    left: PlanNode,
+    right: PlanNode,
+    condition: RowExpression,
+    place: SourceLocation | None = None,
+) -> JoinNode:
     """A join whose equalities between the sides are its criteria and whose other terms its filter."""
     sides = [set(output_variables(left)), set(output_variables(right))]
     pairs: list[tuple[RowExpression, RowExpression]] = []
@@ -97,7 +104,8 @@ def join_on(ids: Ids, kind: str, left: PlanNode, right: PlanNode, condition: Row
     builders = [Builder(ids, left), Builder(ids, right)]
     keys = [builders[i].add((p[i], "expr") for p in pairs) for i in (0, 1)]
     criteria = tuple(EquiJoinClause(left=a, right=b) for a, b in zip(*keys, strict=True))
-    return join(ids, kind, builders[0].node, builders[1].node, criteria, conjunction(rest) if rest else None)
+    remaining = conjunction(rest) if rest else None
+    return join(ids, kind, builders[0].node, builders[1].node, criteria, remaining, place)
 
 
 def equality(term: RowExpression, sides: Sequence[set[Variable]]) -> tuple[RowExpression, RowExpression] | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import assert_never
 
 from coordinator.analyzer import calls, expressions
 from coordinator.analyzer.builders import value_of
 from coordinator.analyzer.constants import evaluate_constant
 from coordinator.analyzer.context import Context, SortItem
-from coordinator.analyzer.locations import Places
 from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.query.blocks import plan_block
@@ -27,6 +27,21 @@ from coordinator.planner.query.view_expansion import (
     refuse_recursion,
 )
 from coordinator.planner.source_locations import located_at
+from coordinator.sql.tree.expressions import Expression, Parameter
+from coordinator.sql.tree.expressions import SortItem as SortItemNode
+from coordinator.sql.tree.names import written_names
+from coordinator.sql.tree.node import Node
+from coordinator.sql.tree.queries import (
+    Query,
+    QueryBody,
+    QuerySpecification,
+    Relation,
+    SetOperation,
+    Table,
+    TableQuery,
+    TableSubquery,
+    Values,
+)
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Constant, RowExpression
 from shared.plan.nodes import AggregationNode, LimitNode, OffsetNode, PlanNode, SortNode, TopNNode
@@ -45,20 +60,22 @@ class Cte:
     """A named query of WITH and the names that it may use itself."""
 
     name: str
-    tree: Any
+    tree: Query
     columns: tuple[str, ...]
-    visible: dict[str, Any]
+    visible: dict[str, Cte]
 
 
 @dataclass(slots=True)
 class QueryPlanner:
     """The state of planning one statement: ids, the tables read, the WITH names in sight."""
 
-    text: str
     session: Session
     catalogs: Catalogs
-    parameters: tuple[Any, ...] = ()
-    places: Places | None = None
+    roots: tuple[Node, ...] = ()
+    """What is planned, whole: which of a table's hidden columns it names."""
+    parameters: tuple[RowExpression, ...] = ()
+    columns: set[str] | None = None
+    """Variables that are columns of tables; None where no places are kept."""
     ids: Ids = field(default_factory=Ids)
     ctes: dict[str, Cte] = field(default_factory=dict)
     scans: dict[str, TableMetadata] = field(default_factory=dict)
@@ -72,21 +89,36 @@ class QueryPlanner:
     """The views around what is planned now, outermost first."""
     replaced_view: ViewName | None = None
     """The view that the statement makes anew."""
+    names: frozenset[str] | None = None
+    """All names in ``roots``, once one is asked for."""
 
     @property
     def context(self) -> Context:
         """The context of a query that stands in no other."""
-        return Context(self.text, self.session, Scope(), None, "expression", {}, self.parameters, self.places)
+        return Context(self.session, parameters=self.parameters, columns=self.columns)
 
-    def plan_subquery(self, tree: Any, context: Context) -> RelationPlan:
+    @property
+    def named(self) -> Container[str]:
+        """The names of WITH queries in sight."""
+        return self.ctes
+
+    def is_named(self, column: str) -> bool:
+        """Whether the statement, or the view that is planned, has a name like this one in it."""
+        if self.names is None:
+            self.names = written_names(self.roots)
+        return column in self.names
+
+    def plan_relation(self, tree: Relation, context: Context) -> RelationPlan:
+        """An item of FROM."""
+        return plan_relation(self, tree, context)
+
+    def plan_subquery(self, tree: Query, context: Context) -> RelationPlan:
         """A subquery of an expression; the expression's scope is around it."""
-        if type(tree).__name__ == "Subquery" and not tree.args.get("alias"):
-            tree = tree.this
-        return self.plan_query(tree, replace(context, scope=Scope((), context.scope), sinks=None))
+        return self.plan_query(tree, replace(context, scope=Scope((), context.scope), collector=None))
 
-    def plan_nested(self, tree: Any, context: Context) -> RelationPlan:
+    def plan_nested(self, tree: Query, context: Context) -> RelationPlan:
         """A subquery of FROM: it sees the scope around the query, not the relations beside it."""
-        return self.plan_query(tree, replace(context, scope=Scope((), context.scope.parent), sinks=None))
+        return self.plan_query(tree, replace(context, scope=Scope((), context.scope.parent), collector=None))
 
     def plan_cte(self, name: str, context: Context) -> RelationPlan:
         """A reference to a name of WITH: planned anew, with variables of its own."""
@@ -94,7 +126,7 @@ class QueryPlanner:
         self._count_inlined(cte.tree, context)
         outside, self.ctes = self.ctes, cte.visible
         try:
-            plan = self.plan_query(cte.tree, replace(context, scope=Scope(), sinks=None))
+            plan = self.plan_query(cte.tree, replace(context, scope=Scope(), collector=None))
         finally:
             self.ctes = outside
         if cte.columns and len(cte.columns) != len(plan.visible):
@@ -105,27 +137,28 @@ class QueryPlanner:
         fields = tuple(ScopeField(n, f.variable) for n, f in zip(names, plan.visible, strict=True))
         return RelationPlan(plan.node, fields)
 
-    def plan_view(self, view: ViewMetadata, node: Any, context: Context) -> RelationPlan:
+    def plan_view(self, view: ViewMetadata, node: Table, context: Context) -> RelationPlan:
         """The rows of a view named by ``node``: under its own default names, without the WITH names around it."""
         if name_of(view) == self.replaced_view:
             raise context.error(node, "Statement would create a recursive view")
         refuse_recursion(view, self.open_views, node, context)
         self._count_inlined(node, context)
         tree = parse_view(view, node, context)
-        outside = self.session, self.ctes, self.open_views
+        outside = self.session, self.ctes, self.open_views, self.roots, self.names
         self.session = replace(self.session, catalog=view.default_catalog, schema=view.default_schema)
         self.ctes, self.open_views = {}, (*self.open_views, name_of(view))
+        self.roots, self.names = (tree,), None
         try:
-            plan = self.plan_query(tree, Context(view.definition, self.session))
+            plan = self.plan_query(tree, Context(self.session))
         except ProcessionError as error:
             raise analysis_failure(view, error, node, context) from error
         finally:
-            self.session, self.ctes, self.open_views = outside
+            self.session, self.ctes, self.open_views, self.roots, self.names = outside
         # What a view does stands where the view is named.
         plan = RelationPlan(located_at(plan.node, context.place(node)), plan.fields)
         return promised_columns(self, view, plan, node, context)
 
-    def _count_inlined(self, tree: Any, context: Context) -> None:
+    def _count_inlined(self, tree: Node, context: Context) -> None:
         self.inlined += 1
         if self.inlined > MAX_INLINED:
             message = f"Number of references to WITH queries and views in the plan exceeds {MAX_INLINED}"
@@ -135,7 +168,7 @@ class QueryPlanner:
         """One row without columns."""
         return RelationPlan(single_row(self.ids), ())
 
-    def plan_query(self, tree: Any, context: Context) -> RelationPlan:
+    def plan_query(self, tree: Query, context: Context) -> RelationPlan:
         """A query; its fields are its output columns."""
         outside = self.ctes
         named: list[Cte] = []
@@ -152,47 +185,47 @@ class QueryPlanner:
         self._check_named([cte for cte in named if id(cte) not in self.planned], context, unused=True)
         return plan
 
-    def _plan_query(self, tree: Any, context: Context) -> RelationPlan:
-        match type(tree).__name__:
-            case "Select":
-                return plan_block(self, tree, context)
-            case "Union" | "Except" | "Intersect":
-                return self._ordered(plan_set_operation(self, tree, context), tree, context)
-            case "Values":
-                context.only(tree, "expressions", "order", "limit", "offset", "with_")
-                return self._ordered(self.plan_values(tree, context), tree, context)
-            case "Subquery" | "Paren":
-                context.only(tree, "this", "order", "limit", "offset", "with_")
-                return self._ordered(self.plan_query(tree.this, context), tree, context)
-            case "Table":
-                context.only(tree, "this", "db", "catalog")
-                return plan_relation(self, tree, context, None)
-            case name:
-                raise context.unsupported(tree, f"{name.upper()} query")
+    def _plan_query(self, tree: Query, context: Context) -> RelationPlan:
+        plan = self.plan_body(tree.body, context)
+        return plan if isinstance(tree.body, QuerySpecification) else self._ordered(plan, tree, context)
 
-    def _with(self, tree: Any, context: Context, named: list[Cte]) -> None:
-        clause = tree.args.get("with_")
+    def plan_body(self, tree: QueryBody, context: Context) -> RelationPlan:
+        """What stands between WITH and ORDER BY; a SELECT with its own ORDER BY, OFFSET and LIMIT."""
+        match tree:
+            case QuerySpecification():
+                return plan_block(self, tree, context)
+            case SetOperation():
+                return plan_set_operation(self, tree, context)
+            case Values():
+                return plan_values(self.ids, tree, context)
+            case TableSubquery():
+                return self.plan_query(tree.query, context)
+            case TableQuery():
+                return plan_relation(self, tree.table, context)
+            case _:
+                assert_never(tree)
+
+    def _with(self, tree: Query, context: Context, named: list[Cte]) -> None:
+        clause = tree.with_
         if clause is None:
             return
-        context.only(clause, "expressions", "recursive")
-        if clause.args.get("recursive"):
+        if clause.recursive:
             raise context.error(clause, "Recursive WITH queries are not supported")
         visible = dict(self.ctes)
         own: set[str] = set()
-        for cte in clause.expressions:
-            context.only(cte, "this", "alias")
-            name = str(cte.alias).lower()
+        for query in clause.queries:
+            name = query.name.value.lower()
             if name in own:
-                raise context.error(cte.args["alias"].this, f"WITH query name '{name}' specified more than once")
+                raise context.error(query.name, f"WITH query name '{name}' specified more than once")
             own.add(name)
-            columns = tuple(str(c.name) for c in cte.args["alias"].args.get("columns") or ())
-            named.append(Cte(name, cte.this, columns, visible))
+            columns = tuple(column.value for column in query.columns or ())
+            named.append(Cte(name, query.query, columns, visible))
             visible = {**visible, name: named[-1]}
         self.ctes = visible
 
     def _check_named(self, named: list[Cte], context: Context, *, unused: bool = False) -> None:
         """Plans queries that WITH names for their errors alone."""
-        context = replace(context, places=None)
+        context = replace(context, columns=None)
         for cte in named:
             known = {**cte.visible, cte.name: cte}
             checker = replace(self, ids=Ids(), scans={}, distinct_values={}, ctes=known, checking=True)
@@ -202,57 +235,53 @@ class QueryPlanner:
                 if not (unused and error.code in _OF_PLANNING):
                     raise
 
-    def plan_values(self, tree: Any, context: Context) -> RelationPlan:
-        """``VALUES row, …``."""
-        return plan_values(self.ids, tree, context)
-
-    def distinct(self, node: PlanNode, tree: Any, context: Context) -> AggregationNode:
+    def distinct(self, node: PlanNode, tree: Node, context: Context) -> AggregationNode:
         """The distinct rows of a plan."""
         return distinct_rows(self, node, tree, context)
 
-    def _ordered(self, plan: RelationPlan, tree: Any, context: Context) -> RelationPlan:
+    def _ordered(self, plan: RelationPlan, tree: Query, context: Context) -> RelationPlan:
         """ORDER BY, OFFSET and LIMIT over output columns alone."""
-        order = tree.args.get("order")
         builder = Builder(self.ids, plan.node)
-        if order is not None:
-            context.only(order, "expressions")
+        items: list[SortItem] = []
+        if tree.order_by is not None:
             scope = Scope(plan.fields, context.scope.parent)
-            inner = replace(context, scope=scope, sinks=None, clause="ORDER BY clause")
-            items = [self.sort_item(o, plan.visible, inner) for o in order.expressions]
-            self.sort_and_limit(builder, items, tree, context)
-        else:
-            self.sort_and_limit(builder, [], tree, context)
+            inner = replace(context, scope=scope, collector=None, clause="ORDER BY clause")
+            items = [self._sort_item(item, plan.visible, inner) for item in tree.order_by.sort_items]
+        self.sort_and_limit(builder, items, tree, context)
         visible: dict[str, RowExpression] = {f.variable.key: f.variable for f in plan.visible}
         if set(output_variables(builder.node)) != {f.variable for f in plan.visible}:
             builder.project(visible)
         return RelationPlan(builder.node, plan.fields)
 
-    def sort_item(self, node: Any, visible: tuple[ScopeField, ...], context: Context) -> SortItem:
+    def _sort_item(self, node: SortItemNode, visible: tuple[ScopeField, ...], context: Context) -> SortItem:
         """An ORDER BY item over output columns: an ordinal or an expression."""
-        position = ordinal(node.this)
+        position = ordinal(node.sort_key)
         if position is not None:
             if not 1 <= position <= len(visible):
-                raise context.error(node.this, f"ORDER BY position {position} is not in select list")
+                raise context.error(node.sort_key, f"ORDER BY position {position} is not in select list")
             return calls.sort_item(node, visible[position - 1].variable, context)
-        return calls.sort_item(node, expressions.analyze_expression(node.this, context), context)
+        return calls.sort_item(node, expressions.analyze_expression(node.sort_key, context), context)
 
-    def sort_and_limit(self, builder: Builder, items: list[SortItem], tree: Any, context: Context) -> None:
+    def sort_and_limit(
+        self, builder: Builder, items: list[SortItem], tree: Query | QuerySpecification, context: Context
+    ) -> None:
         """Sort, Offset and Limit on top; an order with a limit becomes TopN, as Presto's optimizer makes it."""
-        limit, offset = self._count(tree, "limit", context), self._count(tree, "offset", context)
-        scheme = builder.ordering(items) if items else None
-        if scheme is not None and limit is not None and not offset:
-            builder.node = TopNNode(
-                sourceLocation=context.place(tree.args["order"]),
-                id=self.ids.node(),
-                source=builder.node,
-                count=limit,
-                orderingScheme=scheme,
-                step="SINGLE",
-            )
-            return
-        if scheme is not None:
+        limit, offset = self._limit(tree, context), self._offset(tree, context)
+        if items:
+            scheme = builder.ordering(items)
+            place = None if tree.order_by is None else context.place(tree.order_by)
+            if limit is not None and not offset:
+                builder.node = TopNNode(
+                    sourceLocation=place,
+                    id=self.ids.node(),
+                    source=builder.node,
+                    count=limit,
+                    orderingScheme=scheme,
+                    step="SINGLE",
+                )
+                return
             builder.node = SortNode(
-                sourceLocation=context.place(tree.args["order"]),
+                sourceLocation=place,
                 id=self.ids.node(),
                 source=builder.node,
                 orderingScheme=scheme,
@@ -264,26 +293,21 @@ class QueryPlanner:
         if limit is not None:
             builder.node = LimitNode(id=self.ids.node(), source=builder.node, count=limit, step="FINAL")
 
-    def _count(self, tree: Any, name: str, context: Context) -> int | None:
-        node = tree.args.get(name)
-        if node is None:
+    def _limit(self, tree: Query | QuerySpecification, context: Context) -> int | None:
+        if tree.limit is None:
             return None
-        if type(node).__name__ == "Fetch":
-            context.only(node, "direction", "count", "limit_options")
-            options = node.args.get("limit_options")
-            if options is not None and (options.args.get("with_ties") or options.args.get("percent")):
-                raise context.unsupported(node, "FETCH FIRST … WITH TIES")
-            value = node.args.get("count")
-        else:
-            context.only(node, "expression", "this")
-            value = node.expression
-        if value is None or type(value).__name__ == "Var":
-            return 1 if type(node).__name__ == "Fetch" else None
-        if type(value).__name__ == "Column" and str(value.name).lower() == "all":
-            return None
-        value.meta["rewritten"] = True
-        if type(value).__name__ == "Placeholder":
-            result = evaluate_parameter(value, context)
+        if tree.limit.with_ties:
+            raise context.unsupported(tree.limit, "FETCH FIRST … WITH TIES")
+        return None if tree.limit.count is None else self._count(tree.limit.count, "limit", context)
+
+    def _offset(self, tree: Query | QuerySpecification, context: Context) -> int | None:
+        return None if tree.offset is None else self._count(tree.offset.count, "offset", context)
+
+    def _count(self, value: Expression, name: str, context: Context) -> int:
+        result: object
+        if isinstance(value, Parameter):
+            found = expressions.analyze_expression(value, context)
+            result = value_of(found) if isinstance(found, Constant) else None
         else:
             result = evaluate_constant(value, "bigint", self.session)
         if not isinstance(result, int) or result < 0:
@@ -292,9 +316,3 @@ class QueryPlanner:
         if result >= 1 << 63:
             raise ProcessionError(ErrorCode.INVALID_LIMIT_CLAUSE, f"Invalid {name}: {result}")
         return result
-
-
-def evaluate_parameter(node: Any, context: Context) -> Any:
-    """The value of a ``?``."""
-    found = expressions.analyze_expression(node, context)
-    return value_of(found) if isinstance(found, Constant) else None

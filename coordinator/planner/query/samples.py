@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coordinator.analyzer.builders import constant, function_call, operator
 from coordinator.analyzer.constants import evaluate_constant
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.types import BOOLEAN, DOUBLE
 from coordinator.planner.query.builder import Ids, RelationPlan
+from coordinator.sql.tree.queries import SampledRelation
 from shared.plan.nodes import FilterNode, SampleNode
 
 
-def sampled(ids: Ids, plan: RelationPlan, sample: Any, context: Context) -> RelationPlan:
+def sampled(ids: Ids, plan: RelationPlan, sample: SampledRelation, context: Context) -> RelationPlan:
     """A part of a relation's rows."""
-    context.only(sample, "method", "percent", "size")
-    tree = sample.args.get("percent") or sample.args.get("size")
-    kind = str(sample.args.get("method") or "BERNOULLI").upper()
-    tree.meta["rewritten"] = True
+    tree = sample.percentage
     percent = evaluate_constant(tree, "double", context.session)
     if percent < 0:
         raise context.error(tree, "Sample percentage must be greater than or equal to 0")
     if percent > 100:
         raise context.error(tree, "Sample percentage must be less than or equal to 100")
-    if kind == "BERNOULLI":
+    if sample.kind == "BERNOULLI":
         chance = function_call("random", (), DOUBLE)
         test = operator("<", (chance, constant(percent / 100, DOUBLE)), BOOLEAN)
         return RelationPlan(FilterNode(id=ids.node(), source=plan.node, predicate=test), plan.fields)
-    node = SampleNode(id=ids.node(), source=plan.node, sampleRatio=percent / 100, sampleType=kind)
+    node = SampleNode(id=ids.node(), source=plan.node, sampleRatio=percent / 100, sampleType=sample.kind)
     return RelationPlan(node, plan.fields)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from coordinator.analyzer.builders import coerce, conjunction, constant, function_call, operator, typed
 from coordinator.analyzer.context import Context
@@ -10,6 +10,8 @@ from coordinator.analyzer.scope import ScopeField
 from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, is_comparable, type_text
 from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.planning import Planning
+from coordinator.sql.tree.node import Node
+from coordinator.sql.tree.queries import QueryBody, SetOperation
 from shared.plan.expressions import RowExpression
 from shared.plan.nodes import (
     Aggregation,
@@ -22,38 +24,51 @@ from shared.plan.nodes import (
     PlanNode,
 )
 from shared.plan.traversal import output_variables
+from shared.plan.types import Type
 
 _SINGLE = PartitioningHandle(connectorHandle={"@type": "$remote", "partitioning": "SINGLE", "function": "SINGLE"})
 
 
-def plan_set_operation(planner: Planning, tree: Any, context: Context) -> RelationPlan:
-    """The operation without the ORDER BY and LIMIT that follow it."""
-    context.only(tree, "this", "expression", "distinct", "order", "limit", "offset", "with_")
-    kind = type(tree).__name__
-    distinct = tree.args.get("distinct")
-    if kind != "Union" and not distinct:
-        raise context.error(tree, f"{kind.upper()} ALL not yet implemented")
-    plans = [planner.plan_query(t, context) for t in _operands(tree, kind)]
-    if kind != "Union":
-        return _marked(planner, plans, tree, context, kind)
-    plan = _union(planner, plans, tree, context, kind)
-    if distinct:
-        plan = RelationPlan(planner.distinct(plan.node, tree, context), plan.fields)
+def plan_set_operation(planner: Planning, tree: SetOperation, context: Context) -> RelationPlan:
+    """The operation without the ORDER BY and LIMIT that follow it. Chains are walked, not recursed."""
+    spine: list[SetOperation] = []
+    first: QueryBody = tree
+    while isinstance(first, SetOperation):
+        if first.kind != "UNION" and not first.distinct:
+            raise context.error(first, f"{first.kind} ALL not yet implemented")
+        spine.append(first)
+        first = first.left
+    spine.reverse()
+    plan = planner.plan_body(first, context)
+    while spine:
+        run = _run(spine)
+        del spine[: len(run)]
+        plans = [plan, *(planner.plan_body(operation.right, context) for operation in run)]
+        plan = _combined(planner, plans, run, context)
     return plan
 
 
-def _operands(tree: Any, kind: str) -> list[Any]:
-    trees, spine = [], tree
-    # UNION ALL chains are walked, not recursed, and planned as one node.
-    while type(spine).__name__ == kind == "Union" and spine.args.get("distinct") == tree.args.get("distinct"):
-        if spine is not tree and any(spine.args.get(k) for k in ("order", "limit", "offset", "with_")):
-            break
-        trees.append(spine.expression)
-        spine = spine.this
-    return [spine, *reversed(trees)] if trees else [tree.this, tree.expression]
+def _run(spine: Sequence[SetOperation]) -> list[SetOperation]:
+    """The operations at the beginning that are one node: UNIONs of one kind."""
+    first = spine[0]
+    if first.kind != "UNION":
+        return [first]
+    for position, operation in enumerate(spine):
+        if operation.kind != "UNION" or operation.distinct != first.distinct:
+            return list(spine[:position])
+    return list(spine)
 
 
-def _marked(planner: Planning, plans: list[RelationPlan], tree: Any, context: Context, kind: str) -> RelationPlan:
+def _combined(planner: Planning, plans: list[RelationPlan], run: list[SetOperation], context: Context) -> RelationPlan:
+    if run[0].kind != "UNION":
+        return _marked(planner, plans, run, context)
+    plan = _union(planner, plans, run, context)
+    if run[0].distinct:
+        plan = RelationPlan(planner.distinct(plan.node, run[-1], context), plan.fields)
+    return plan
+
+
+def _marked(planner: Planning, plans: list[RelationPlan], run: list[SetOperation], context: Context) -> RelationPlan:
     """One union in which each side marks its rows; a group belongs to the result by its counts of marks."""
     width = len(plans[0].visible)
     sides = []
@@ -66,7 +81,7 @@ def _marked(planner: Planning, plans: list[RelationPlan], tree: Any, context: Co
         kept: dict[str, RowExpression] = {f.variable.key: f.variable for f in plan.visible}
         builder.project(kept | {variable.key: mark for variable, mark in marks.items()})
         sides.append(RelationPlan(builder.node, (*plan.visible, *(ScopeField(None, v) for v in marks))))
-    union = _union(planner, sides, tree, context, kind)
+    union = _union(planner, sides, run, context)
     keys = tuple(f.variable for f in union.fields[:width])
     counts = [planner.ids.variable("count", "bigint") for _ in plans]
     aggregations = {}
@@ -85,7 +100,7 @@ def _marked(planner: Planning, plans: list[RelationPlan], tree: Any, context: Co
     one, zero = constant(1, BIGINT), constant(0, BIGINT)
     terms = [operator(">=", (counts[0], one), BOOLEAN)]
     terms += [
-        operator(">=", (c, one), BOOLEAN) if kind == "Intersect" else operator("=", (c, zero), BOOLEAN)
+        operator(">=", (c, one), BOOLEAN) if run[0].kind == "INTERSECT" else operator("=", (c, zero), BOOLEAN)
         for c in counts[1:]
     ]
     builder.filter(conjunction(terms))
@@ -93,33 +108,33 @@ def _marked(planner: Planning, plans: list[RelationPlan], tree: Any, context: Co
     return RelationPlan(builder.node, union.fields[:width])
 
 
-def _common_types(plans: list[RelationPlan], tree: Any, context: Context, kind: str) -> list[Any]:
+def _common_types(plans: list[RelationPlan], run: list[SetOperation], context: Context) -> list[Type]:
     first = plans[0].visible
     types = [typed(f.variable) for f in first]
-    for plan in plans[1:]:
+    for operation, plan in zip(run, plans[1:], strict=True):
         if len(plan.visible) != len(first):
-            message = f"{kind.upper()} query has different number of fields: {len(first)}, {len(plan.visible)}"
-            raise context.error(tree, message)
+            message = f"{operation.kind} query has different number of fields: {len(first)}, {len(plan.visible)}"
+            raise context.error(operation, message)
         for position, f in enumerate(plan.visible):
             common = common_super_type(types[position], typed(f.variable))
             if common is None:
                 shown = f"{type_text(types[position])}, {f.variable.type}"
-                column = f"column {position + 1} in {kind.upper()} query has incompatible types: {shown}"
-                raise context.error(tree, column)
+                column = f"column {position + 1} in {operation.kind} query has incompatible types: {shown}"
+                raise context.error(operation, column)
             types[position] = common
     return types
 
 
-def _union(planner: Planning, plans: list[RelationPlan], tree: Any, context: Context, kind: str) -> RelationPlan:
+def _union(planner: Planning, plans: list[RelationPlan], run: list[SetOperation], context: Context) -> RelationPlan:
     first = plans[0].visible
-    types = _common_types(plans, tree, context, kind)
+    types = _common_types(plans, run, context)
     inputs, sources = [], []
     for plan in plans:
         builder = Builder(planner.ids, plan.node)
         values = [(coerce(f.variable, t), f.variable.name) for f, t in zip(plan.visible, types, strict=True)]
         inputs.append(tuple(builder.add(values)))
         sources.append(builder.node)
-    place = context.place(tree)
+    place = context.place(run[-1])
     layout = tuple(
         planner.ids.variable(f.name or "expr", type_text(t), f.variable.sourceLocation or place)
         for f, t in zip(first, types, strict=True)
@@ -145,7 +160,7 @@ def _union(planner: Planning, plans: list[RelationPlan], tree: Any, context: Con
     return RelationPlan(node, tuple(ScopeField(f.name, v) for f, v in zip(first, layout, strict=True)))
 
 
-def distinct_rows(planner: Planning, node: PlanNode, tree: Any, context: Context) -> AggregationNode:
+def distinct_rows(planner: Planning, node: PlanNode, tree: Node, context: Context) -> AggregationNode:
     """The distinct rows of a plan."""
     keys = output_variables(node)
     for key in keys:

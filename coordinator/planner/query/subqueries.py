@@ -15,6 +15,7 @@ from coordinator.planner.query.correlation import NotDecorrelatedError, Outer, c
 from coordinator.planner.query.joins import aggregate, aggregation, count_rows, extend, join, project
 from coordinator.planner.query.marked_rows import FALSE, TRUE
 from coordinator.planner.query.row_of_outer import row_of_outer
+from coordinator.sql.tree.expressions import SubqueryExpression
 from shared.errors import ErrorCode
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import EnforceSingleRowNode, LimitNode, SemiJoinNode
@@ -32,8 +33,9 @@ def apply_subqueries(builder: Builder, subqueries: list[Subquery], mapping: dict
             _apply(builder, subquery, value, outer)
         except NotDecorrelatedError as error:
             message = "Given correlated subquery is not supported"
-            node = subquery.node.this if subquery.kind == "scalar" else subquery.node
-            raise subquery.context.planning_error(node, message, ErrorCode.UNSUPPORTED_SUBQUERY) from error
+            node = subquery.node
+            place = node.query if isinstance(node, SubqueryExpression) else node
+            raise subquery.context.planning_error(place, message, ErrorCode.UNSUPPORTED_SUBQUERY) from error
 
 
 def _apply(builder: Builder, subquery: Subquery, value: Variable | None, outer: Outer) -> None:

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from coordinator.analyzer.constants import typed_constant
 from coordinator.analyzer.context import Context
-from coordinator.analyzer.syntax import function_name
-from coordinator.analyzer.token_rewriter import BEFORE
 from coordinator.analyzer.types import type_text
+from coordinator.sql.tree.queries import TableVersion
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.connector import Before, Version
 
 
-def table_version(node: Any, table: str, context: Context) -> Version | None:
+def table_version(node: TableVersion | None, table: str, context: Context) -> Version | None:
     """A snapshot's id, the name of a branch or tag, or a moment with its zone; None for the current version.
 
     Raises ProcessionError for an expression of another type, NULL, and what is no constant.
     """
     if node is None:
         return None
-    context.only(node, "this", "kind", "expression")
-    called = node.expression
-    tree = called.expressions[0]
-    of_time = str(node.this).upper() == "TIMESTAMP"
+    tree = node.expression
+    of_time = node.kind == "TIMESTAMP"
     kind, value = typed_constant(tree, context.session, "timestamp with time zone" if of_time else None)
     words = "Supported table version AS OF/BEFORE expression type is"
     wanted = ("timestamp", "timestamp with time zone") if of_time else ("bigint", "varchar")
@@ -35,4 +31,4 @@ def table_version(node: Any, table: str, context: Context) -> Version | None:
         named = "Timestamp or Timestamp with Time Zone." if of_time else "BIGINT or VARCHAR"
         raise context.error(tree, f"Type {type_text(kind)} is invalid. {words} {named}")
     assert isinstance(value, int | str | datetime)
-    return Before(value) if function_name(called) == BEFORE else value
+    return Before(value) if node.operator == "BEFORE" else value

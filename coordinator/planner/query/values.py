@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coordinator.analyzer import expressions
 from coordinator.analyzer.builders import coerce, constant, operator, special, typed
 from coordinator.analyzer.context import Context
@@ -12,6 +10,9 @@ from coordinator.analyzer.scope import ScopeField
 from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, type_text
 from coordinator.planner.query.builder import Ids, RelationPlan
 from coordinator.planner.query.joins import project
+from coordinator.sql.tree.expressions import Expression
+from coordinator.sql.tree.expressions import Row as RowNode
+from coordinator.sql.tree.queries import Values
 from shared.plan.expressions import Constant, RowExpression, SourceLocation, SpecialForm, Variable
 from shared.plan.nodes import PlanNode, ValuesNode
 from shared.plan.types import Type
@@ -19,9 +20,9 @@ from shared.plan.types import Type
 Row = tuple[RowExpression, ...]
 
 
-def plan_values(ids: Ids, tree: Any, context: Context) -> RelationPlan:
+def plan_values(ids: Ids, tree: Values, context: Context) -> RelationPlan:
     """Its fields have no names; a row-typed expression stands for a row of columns."""
-    rows = [_row(item, context) for item in tree.expressions]
+    rows = [_row(item, context) for item in tree.rows]
     kinds = _common(rows, tree, context)
     place = context.place(tree)
     variables = tuple(ids.variable("field", type_text(kind), place) for kind in kinds)
@@ -31,21 +32,16 @@ def plan_values(ids: Ids, tree: Any, context: Context) -> RelationPlan:
     return RelationPlan(_node(ids, variables, cells, place), tuple(ScopeField(None, v) for v in variables))
 
 
-def _row(item: Any, context: Context) -> list[RowExpression]:
-    # VALUES (1, 2) is a row of two; VALUES 1 arrives as a tuple of one.
-    if type(item).__name__ == "Tuple":
-        found = [expressions.analyze_expression(c, context) for c in item.expressions]
-        if len(found) > 1:
-            return found
-        single = found[0]
-    else:
-        single = expressions.analyze_expression(item, context)
+def _row(item: Expression, context: Context) -> list[RowExpression]:
+    if isinstance(item, RowNode):
+        return [expressions.analyze_expression(cell, context) for cell in item.items]
+    single = expressions.analyze_expression(item, context)
     if isinstance(single, SpecialForm) and single.form == "ROW_CONSTRUCTOR":
         return list(single.arguments)
     return [single]
 
 
-def _common(rows: list[list[RowExpression]], tree: Any, context: Context) -> list[Type]:
+def _common(rows: list[list[RowExpression]], tree: Values, context: Context) -> list[Type]:
     kinds = [typed(cell) for cell in rows[0]]
     for row in rows:
         own = [typed(cell) for cell in row]

@@ -6,15 +6,15 @@ Source of rules and texts: Presto's ``StatementAnalyzer`` (processView, analyzeV
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from coordinator.analyzer.builders import coerce
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.scope import ScopeField
-from coordinator.analyzer.syntax import parse_query
 from coordinator.analyzer.types import can_coerce, read_type
 from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.planning import Planning
+from coordinator.sql.parser import parse_query
+from coordinator.sql.tree.queries import Query, Table
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import RowExpression
 from shared.spi.connector import ViewMetadata
@@ -28,13 +28,13 @@ def name_of(view: ViewMetadata) -> ViewName:
     return view.catalog.lower(), view.schema.lower(), view.name.lower()
 
 
-def refuse_recursion(view: ViewMetadata, open_views: Sequence[ViewName], node: Any, context: Context) -> None:
+def refuse_recursion(view: ViewMetadata, open_views: Sequence[ViewName], node: Table, context: Context) -> None:
     """Raises SYNTAX_ERROR where the view stands in its own query."""
     if name_of(view) in open_views:
         raise context.error(node, "View is recursive")
 
 
-def parse_view(view: ViewMetadata, node: Any, context: Context) -> Any:
+def parse_view(view: ViewMetadata, node: Table, context: Context) -> Query:
     """The tree of the view's query; raises ProcessionError, located where the view is named."""
     if not view.definition:
         message = f"Cannot read view '{'.'.join(name_of(view))}': its dialect is '{view.dialect}'"
@@ -46,7 +46,7 @@ def parse_view(view: ViewMetadata, node: Any, context: Context) -> Any:
         raise context.error(node, message) from error
 
 
-def analysis_failure(view: ViewMetadata, error: ProcessionError, node: Any, context: Context) -> ProcessionError:
+def analysis_failure(view: ViewMetadata, error: ProcessionError, node: Table, context: Context) -> ProcessionError:
     """What is told where the view is named; failures that are not the view's fault stay as they are."""
     if error.code.type != "USER_ERROR":
         return error
@@ -54,7 +54,7 @@ def analysis_failure(view: ViewMetadata, error: ProcessionError, node: Any, cont
 
 
 def promised_columns(
-    planner: Planning, view: ViewMetadata, plan: RelationPlan, node: Any, context: Context
+    planner: Planning, view: ViewMetadata, plan: RelationPlan, node: Table, context: Context
 ) -> RelationPlan:
     """The plan with the names and types that the view was made with; raises SYNTAX_ERROR when it cannot have them."""
     fields = plan.visible

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, assert_never
 
 from msgspec.structs import replace
 
@@ -12,10 +12,11 @@ from coordinator.analyzer import call_binding, calls, expressions, registry
 from coordinator.analyzer.builders import coerce, typed, value_of
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.operators import arithmetic
-from coordinator.analyzer.syntax import function_name
 from coordinator.analyzer.types import BIGINT, DAY_SECOND, NUMERIC, YEAR_MONTH, is_comparable, is_orderable
 from coordinator.planner.query.builder import replace as substitute
-from coordinator.sql.tokens import location_of, tokenize
+from coordinator.sql.formatter import format_expression
+from coordinator.sql.tree.expressions import Expression, FrameBound, FunctionCall, Window, WindowFrame
+from coordinator.sql.tree.node import Node
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import Call, Constant, RowExpression, type_of
 
@@ -73,33 +74,25 @@ def substituted(spec: WindowCall, mapping: Mapping[RowExpression, RowExpression]
     return WindowCall(call, spec.ignore_nulls, partition, order, frame)
 
 
-def window_call(node: Any, context: Context) -> WindowCall:
-    """The analyzed form of ``function(…) OVER (…)``."""
-    context.only(node, "this", "partition_by", "order", "spec", "alias", "over")
-    inner, ignore = node.this, False
-    if type(inner).__name__ in ("IgnoreNulls", "RespectNulls"):
-        ignore, inner = type(inner).__name__ == "IgnoreNulls", inner.this
-    block = node.parent_select or node
-    if type(inner).__name__ == "Filter":
+def window_call(node: FunctionCall, window: Window, block: Node, context: Context) -> WindowCall:
+    """The analyzed form of ``function(…) OVER (…)``; ``window`` has no name, ``block`` is the query block around."""
+    if node.filter is not None:
         raise context.error(block, "FILTER is not yet supported for window functions")
-    name = function_name(inner)
-    if name is None:
-        raise context.unsupported(inner, f"{type(inner).__name__.upper()} window function")
-    context.only(inner, "this", "expressions")
-    analyze = expressions.analyze_expression
-    arguments, distinct, order = calls.aggregate_arguments(inner, context, analyze)
-    if order:
+    if node.order_by:
         raise context.error(node, "Window function with ORDER BY is not supported")
-    if distinct:
-        raise context.error(block, f"DISTINCT in window function parameters not yet supported: {_shown(node)}")
+    if node.distinct:
+        message = f"DISTINCT in window function parameters not yet supported: {format_expression(node)}"
+        raise context.error(block, message)
+    name = calls.function_name(node, context)
     if not {s.kind for s in registry.registry().get(name, ())} & {"window", "aggregate"} and registry.exists(name):
         raise context.error(block, f"Not a window function: {name}")
-    call = call_binding.bind_call(inner, name, arguments, context, analyze, ("window", "aggregate"))
+    analyze = expressions.analyze_expression
+    call = call_binding.bind_call(node, name, node.arguments, context, analyze, ("window", "aggregate"))
     assert isinstance(call, Call)
-    call = replace(call, sourceLocation=context.place(inner))
+    call = replace(call, sourceLocation=context.place(node))
     _refuse_offset(name, call)
-    partition, sort = _specification(node, context)
-    return WindowCall(call, ignore, partition, sort, _frame(node, sort, context))
+    partition, sort = _specification(node, window, context)
+    return WindowCall(call, node.nulls == "IGNORE", partition, sort, _frame(node, window, sort, context))
 
 
 _LEAST_OFFSETS = {"lag": 0, "lead": 0, "nth_value": 1}
@@ -115,62 +108,48 @@ def _refuse_offset(name: str, call: Call) -> None:
         raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, f"Offset must be at least {least}")
 
 
-def _shown(node: Any) -> str:
-    return str(node.sql(dialect="trino")).lower().replace("fn$", "").replace('"', "")
-
-
-def _specification(node: Any, context: Context) -> tuple[tuple[RowExpression, ...], tuple[SortItem, ...]]:
-    if node.args.get("alias") is not None:
-        raise context.unsupported(node, "A named WINDOW")
-    partition = tuple(expressions.analyze_expression(e, context) for e in node.args.get("partition_by") or ())
+def _specification(
+    node: FunctionCall, window: Window, context: Context
+) -> tuple[tuple[RowExpression, ...], tuple[SortItem, ...]]:
+    partition = tuple(expressions.analyze_expression(e, context) for e in window.partition_by)
     for key in partition:
         if not is_comparable(typed(key)):
             message = f"{type_of(key)} is not comparable, and therefore cannot be used in window function PARTITION BY"
             raise context.error(node, message)
-    order = node.args.get("order")
-    items = () if order is None else tuple(order.expressions)
-    keys = [expressions.analyze_expression(o.this, context) for o in items]
+    keys = [expressions.analyze_expression(item.sort_key, context) for item in window.order_by]
     for key in keys:
         if not is_orderable(typed(key)):
             message = f"{type_of(key)} is not orderable, and therefore cannot be used in window function ORDER BY"
             raise context.error(node, message)
-    return partition, tuple(calls.sort_item(o, key, context) for o, key in zip(items, keys, strict=True))
+    return partition, tuple(calls.sort_item(o, key, context) for o, key in zip(window.order_by, keys, strict=True))
 
 
-def _frame(node: Any, order: tuple[SortItem, ...], context: Context) -> Frame:
-    spec = node.args.get("spec")
+def _frame(node: FunctionCall, window: Window, order: tuple[SortItem, ...], context: Context) -> Frame:
+    spec = window.frame
     if spec is None:
         return Frame()
-    context.only(spec, "kind", "start", "start_side", "end", "end_side")
-    kind = str(spec.args.get("kind") or "RANGE").upper()
-    start = _bound(node, kind, "start", order, context)
-    end = Bound("CURRENT_ROW") if spec.args.get("end") is None else _bound(node, kind, "end", order, context)
+    around = _Around(node, window, spec, order)
+    start = _bound(spec.start, "start", around, context)
+    end = Bound("CURRENT_ROW") if spec.end is None else _bound(spec.end, "end", around, context)
     message = _misplaced(start.kind, end.kind)
     if message is not None:
-        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=_frame_location(node, context))
-    return Frame(kind, start, end)
+        raise context.error(spec, message)
+    return Frame(spec.kind, start, end)
 
 
-def _frame_location(window: Any, context: Context) -> ErrorLocation | None:
-    return _behind(window, ("ROWS", "RANGE", "GROUPS"), context)
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What a bound stands in."""
+
+    call: FunctionCall
+    window: Window
+    frame: WindowFrame
+    order: tuple[SortItem, ...]
 
 
-def _without_order(window: Any, kind: str, context: Context) -> ProcessionError:
-    message = f"Window frame of type {kind} PRECEDING or FOLLOWING requires ORDER BY"
-    return ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=_behind(window, ("OVER",), context))
-
-
-def _behind(window: Any, words: tuple[str, ...], context: Context) -> ErrorLocation | None:
-    """Where the window or its frame begins, which the parser does not keep: the first such word behind the call."""
-    call = context.locate(window)
-    if call is None or not context.text:
-        return call
-    for token in tokenize(context.text):
-        here = location_of(context.text, token.start)
-        behind = (here.line, here.column) > (call.line, call.column)
-        if behind and str(token.text).upper() in words:
-            return here
-    return call
+def _without_order(around: _Around, context: Context) -> ProcessionError:
+    message = f"Window frame of type {around.frame.kind} PRECEDING or FOLLOWING requires ORDER BY"
+    return context.error(around.window, message)
 
 
 def _misplaced(start: str, end: str) -> str | None:
@@ -187,40 +166,48 @@ def _misplaced(start: str, end: str) -> str | None:
     return None
 
 
-def _bound(node: Any, kind: str, end: str, order: tuple[SortItem, ...], context: Context) -> Bound:
-    spec = node.args["spec"]
-    value, side = spec.args.get(end), spec.args.get(f"{end}_side")
-    text = str(value).upper()
-    if text == "CURRENT ROW":
-        return Bound("CURRENT_ROW")
-    direction = str(side or "PRECEDING").upper()
-    if text == "UNBOUNDED":
-        return Bound(f"UNBOUNDED_{direction}")
+def _bound(node: FrameBound, end: Literal["start", "end"], around: _Around, context: Context) -> Bound:
+    match node.kind:
+        case "CURRENT ROW":
+            return Bound("CURRENT_ROW")
+        case "UNBOUNDED PRECEDING" | "UNBOUNDED FOLLOWING":
+            return Bound(node.kind.replace(" ", "_"))
+        case "PRECEDING" | "FOLLOWING":
+            assert node.value is not None
+            return _offset(node.value, node.kind, end, around, context)
+        case _:
+            assert_never(node.kind)
+
+
+def _offset(value: Expression, direction: str, end: str, around: _Around, context: Context) -> Bound:
+    kind = around.frame.kind
     if kind == "RANGE":
-        return _range(node, value, direction, order, context)
-    if kind == "GROUPS" and not order:
-        raise _without_order(node, kind, context)
+        return _range(value, direction, around, context)
+    if kind == "GROUPS" and not around.order:
+        raise _without_order(around, context)
     offset = expressions.analyze_expression(value, context)
     if typed(offset).base not in ("integer", "bigint"):
         message = f"Window frame {kind} {end} value type must be INTEGER or BIGINT (actual {type_of(offset)})"
-        raise context.error(node, message)
+        raise context.error(around.call, message)
     _not_negative(offset)
-    return Bound(direction, coerce(offset, BIGINT), None, _shown(value))
+    return Bound(direction, coerce(offset, BIGINT), None, format_expression(value))
 
 
-def _range(node: Any, value: Any, direction: str, order: tuple[SortItem, ...], context: Context) -> Bound:
+def _range(value: Expression, direction: str, around: _Around, context: Context) -> Bound:
     """The bound as Presto computes it: the sort key less or plus the offset."""
     what = "Window frame of type RANGE PRECEDING or FOLLOWING requires"
+    order, items = around.order, around.window.order_by
     if not order:
-        raise _without_order(node, "RANGE", context)
+        raise _without_order(around, context)
     if len(order) != 1:
-        raise context.error(node.args["order"], f"{what} single sort item in ORDER BY (actual: {len(order)})")
+        message = f"{what} single sort item in ORDER BY (actual: {len(order)})"
+        word = around.window.order_by_location or items[0].location
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=ErrorLocation(word.line, word.column))
     key = order[0].expression
     base = typed(key).base
     if base not in (*NUMERIC, *_MOMENTS, *_INTERVALS):
-        tree = node.args["order"].expressions[0].this
         message = f"{what} that sort item type be numeric, datetime or interval (actual: {type_of(key)})"
-        raise context.error(tree, message)
+        raise context.error(items[0].sort_key, message)
     offset = expressions.analyze_expression(value, context)
     if typed(offset).base not in (NUMERIC if base in NUMERIC else _INTERVALS):
         raise context.error(value, _incompatible(offset, key))
@@ -231,7 +218,7 @@ def _range(node: Any, value: Any, direction: str, order: tuple[SortItem, ...], c
     except ProcessionError as error:
         raise context.error(value, _incompatible(offset, key)) from error
     unknown = None if isinstance(offset, Constant) else offset
-    return Bound(direction, bound, coerce(key, typed(bound)), _shown(value), unknown)
+    return Bound(direction, bound, coerce(key, typed(bound)), format_expression(value), unknown)
 
 
 def _incompatible(offset: RowExpression, key: RowExpression) -> str:

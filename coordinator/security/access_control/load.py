@@ -10,7 +10,7 @@ from coordinator.security.access_control.file_rules import FileRules
 from coordinator.security.access_control.rules import read_rules
 from coordinator.security.access_control.settings import AccessControlSettings
 from coordinator.security.refreshed_file import RefreshedFile
-from coordinator.settings_model import find_file, parse_settings
+from coordinator.settings_files import check_known, find_file, parse_settings
 from shared.properties import ConfigurationError, read_properties
 from shared.spi.access_control import AccessControlFactory, SystemAccessControl
 
@@ -33,6 +33,7 @@ def load_access_control(etc: Path, *, authenticated: bool) -> SystemAccessContro
     plugin = next((point for point in entry_points(group=ENTRY_POINTS) if point.name == name.value), None)
     match name.value:
         case "allow-all" | "read-only" | "file":
+            check_known((AccessControlSettings,), entries)
             return _built_in(etc, file, parse_settings(AccessControlSettings, entries))
         case _ if plugin is not None:
             factory: AccessControlFactory = plugin.load()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from coordinator.settings_model import Seconds, Settings
+from coordinator.values.settings import Seconds, Settings
 
 
 class AccessControlSettings(Settings):

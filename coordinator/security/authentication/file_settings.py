@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from coordinator.settings_model import Seconds, Settings
+from coordinator.values.settings import Seconds, Settings
 
 
 class PasswordFileSettings(Settings):

@@ -1,1 +1,1 @@
-"""Presto's grammar of queries as a recogniser: it builds nothing, and refuses with the tokens that could have come."""
+"""Presto's grammar: each rule reads its words and builds its node, or refuses with the tokens that could have come."""

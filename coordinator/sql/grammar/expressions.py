@@ -2,490 +2,286 @@
 
 from __future__ import annotations
 
-from coordinator.sql.grammar.words import (
-    AFTER_EXPRESSION,
-    AFTER_PREDICATE,
-    EXPRESSION,
-    OPERATORS,
-    Expected,
-    Words,
+from collections.abc import Callable, Mapping
+
+from coordinator.sql.grammar import calls, forms, literals, predicates
+from coordinator.sql.grammar.words import AFTER_EXPRESSION, EXPRESSION, Expected, Words
+from coordinator.sql.reserved_words import RESERVED
+from coordinator.sql.tree.expressions import (
+    ArithmeticBinaryExpression,
+    ArithmeticUnaryExpression,
+    AtTimeZone,
+    BooleanLiteral,
+    Concatenation,
+    DereferenceExpression,
+    Expression,
+    FunctionCall,
+    Identifier,
+    LambdaExpression,
+    LogicalExpression,
+    NotExpression,
+    NullLiteral,
+    Parameter,
+    SubscriptExpression,
 )
-from coordinator.sql.tokens import RESERVED
-from shared.errors import ErrorCode, ProcessionError
+from shared.plan.expressions import SourceLocation
 
-QUERY_WORDS = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
-_COMPARISONS = frozenset(("=", "<>", "!=", "<", "<=", ">", ">="))
-_AFTER_DIRECTION = ("','", "'FETCH'", "'LIMIT'", "'NULLS'", "'OFFSET'", "<EOF>")
-_BINARY = frozenset(("+", "-", "*", "/", "%", "||"))
-_AFTER_QUERY = frozenset(("UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT", "OFFSET", "FETCH"))
-_FIELDS = frozenset(("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"))
-_NILADIC = frozenset(("CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"))
-_NILADIC |= {"CURRENT_USER", "CURRENT_ROLE"}
-_AFTER_ELEMENT = tuple(sorted({"']'", *OPERATORS}))
+_PRECEDENCE = {"*": 3, "/": 3, "%": 3, "+": 2, "-": 2, "||": 1}
+_SIGNS = frozenset(("-", "+"))
 _CALLED = frozenset(("EXTRACT", "NORMALIZE", "GROUPING"))
-"""Reserved words that are called as functions are."""
-_BEGINNING = _NILADIC | _CALLED | {"NULL", "TRUE", "FALSE", "CASE", "CAST", "EXISTS", "NOT"}
-NO_EXPRESSION = (RESERVED - _BEGINNING) | {",", ")", ";", "@", "="}
-"""What can begin no expression."""
+_SESSION_NAMES = frozenset(("CURRENT_CATALOG", "CURRENT_SCHEMA"))
+"""Called without parentheses; no words of Presto's grammar."""
+_BEGINNING = calls.NILADIC | _CALLED | {"NULL", "TRUE", "FALSE", "CASE", "CAST", "EXISTS", "NOT"}
+_NO_EXPRESSION = RESERVED - _BEGINNING
 
 
-def expression(words: Words) -> None:
-    """Any expression."""
+def begins_expression(words: Words) -> bool:
+    """Whether the next word may be the first of one."""
+    if words.kind == "word":
+        return words.word not in _NO_EXPRESSION
+    return words.kind != "end" and (words.kind != "sign" or words.word in ("(", "?", "+", "-"))
+
+
+def expression(words: Words) -> Expression:
+    """Any expression: AND binds closer than OR."""
+    disjuncts: list[Expression] = []
+    conjuncts: list[Expression] = []
+    either = both = None
     while True:
-        while words.accept("NOT"):
-            pass
-        value(words)
-        complete = _predicate(words) and words.follow
-        words.expected = tuple(sorted((*AFTER_PREDICATE, *words.follow))) if complete else AFTER_EXPRESSION
-        if not (words.accept("AND") or words.accept("OR")):
-            return
-
-
-def expressions(words: Words) -> None:
-    """One or more, separated by commas."""
-    expression(words)
-    while words.accept(","):
-        expression(words)
-
-
-def value(words: Words) -> None:
-    """Without predicates and logic: what stands on the sides of a comparison."""
-    while True:
-        while words.accept("+") or words.accept("-"):
-            pass
-        _primary(words)
-        _postfix(words)
-        words.expected = AFTER_EXPRESSION
-        if words.kind != "sign" or words.word not in _BINARY:
-            return
+        conjuncts.append(_negated(words))
+        word = words.words[words.position]
+        if word == "AND":
+            both = words.place()
+        else:
+            disjuncts.append(_chain("AND", conjuncts, both))
+            if word != "OR":
+                return _chain("OR", disjuncts, either)
+            either = words.place()
+            conjuncts = []
         words.position += 1
 
 
-def condition(words: Words, follow: Expected) -> None:
+def _chain(operator: str, terms: list[Expression], place: SourceLocation | None) -> Expression:
+    if len(terms) == 1 or place is None:
+        return terms[0]
+    return LogicalExpression(location=place, operator=operator, terms=tuple(terms))  # type: ignore[arg-type]
+
+
+def _negated(words: Words) -> Expression:
+    """``[NOT …] value [predicate]``."""
+    places = []
+    while words.words[words.position] == "NOT":
+        places.append(words.place())
+        words.position += 1
+    made = value(words)
+    if words.words[words.position] in predicates.STARTS:
+        made = predicates.predicate(words, made)
+    for place in reversed(places):
+        made = NotExpression(location=place, value=made)
+    return made
+
+
+def condition(words: Words, follow: Expected) -> Expression:
     """An expression before what may follow it."""
     outside, words.follow = words.follow, follow
-    expression(words)
+    made = expression(words)
     words.follow = outside
+    return made
 
 
-def _predicate(words: Words) -> bool:
-    """Whether one was there that ends with a value."""
-    if words.kind == "sign" and words.word in _COMPARISONS:
-        return _comparison(words)
-    if words.word == "IS":
-        return _is(words)
-    begin = words.position
-    if words.word == "NOT":
+def value(words: Words) -> Expression:
+    """Without predicates and logic: what stands on the sides of a comparison."""
+    left = _signed(words) if words.words[words.position] in _SIGNS else _postfix(words)
+    precedence = _PRECEDENCE.get(words.words[words.position])
+    if precedence is None:
+        words.expected = AFTER_EXPRESSION
+        return left
+    operands = [left]
+    operators: list[tuple[int, str, SourceLocation]] = []
+    while precedence is not None:
+        while operators and operators[-1][0] >= precedence:
+            _reduce(operands, operators)
+        operators.append((precedence, words.word, words.place()))
         words.position += 1
-        if words.word not in ("BETWEEN", "IN", "LIKE"):
-            raise words.mismatch(("'BETWEEN'", "'IN'", "'LIKE'"))
-    if words.accept("BETWEEN"):
-        value(words)
-        if words.word != "AND":
-            raise words.mismatch(tuple(sorted({"'AND'", *OPERATORS})))
-        words.position += 1
-        value(words)
-        return True
-    if words.accept("IN"):
-        _in(words, begin)
-    elif words.accept("LIKE"):
-        value(words)
-        if words.accept("ESCAPE"):
-            value(words)
-            return True
-    return False
+        operands.append(_signed(words))
+        precedence = _PRECEDENCE.get(words.words[words.position])
+    while operators:
+        _reduce(operands, operators)
+    words.expected = AFTER_EXPRESSION
+    return operands[0]
 
 
-def _comparison(words: Words) -> bool:
-    words.position += 1
-    if words.word in ("ALL", "SOME", "ANY") and words.ahead(1) == "(" and starts_query(words, 2):
-        words.position += 1
-        _parenthesized_query(words)
-        return False
-    if words.kind == "end" or words.word == "=":
-        raise words.mismatch(("'ALL'", "'ANY'", "'SOME'", "<expression>"))
-    value(words)
-    return True
-
-
-def _is(words: Words) -> bool:
-    words.position += 1
-    words.accept("NOT")
-    if words.accept("DISTINCT"):
-        words.expect("FROM")
-        value(words)
-        return True
-    if not words.accept("NULL"):
-        raise words.mismatch(("'DISTINCT'", "'NOT'", "'NULL'"))
-    return False
-
-
-def _in(words: Words, begin: int) -> None:
-    """A list that is none makes ANTLR refuse the whole predicate, where it begins."""
-    listed = words.is_closed() and words.ahead(1) != ")"
-    if words.follow and not listed:
-        words.position = begin
-        raise words.mismatch(tuple(sorted({"'AND'", "'OR'", *words.follow})))
-    words.expect("(")
-    _query_or_expressions(words)
-    words.expect(")")
-
-
-def starts_query(words: Words, count: int = 0) -> bool:
-    """Whether a query begins ``count`` words ahead, perhaps in parentheses, and is no part of an expression."""
-    if words.ahead(count) != "(" or words.kind_ahead(count) != "sign":
-        return words.ahead(count) in QUERY_WORDS and words.kind_ahead(count) == "word"
-    if not starts_query(words, count + 1):
-        return False
-    after = words.after_parenthesis(words.position + count)
-    return words.words[after] in _AFTER_QUERY or words.words[after] in (")", "")
-
-
-def _query_or_expressions(words: Words) -> None:
-    if starts_query(words):
-        _query(words)
+def _reduce(operands: list[Expression], operators: list[tuple[int, str, SourceLocation]]) -> None:
+    _, sign, place = operators.pop()
+    right = operands.pop()
+    left = operands.pop()
+    if sign == "||":
+        operands.append(Concatenation(location=place, left=left, right=right))
     else:
-        expressions(words)
-
-
-def _query(words: Words) -> None:
-    from coordinator.sql.grammar.queries import query  # queries hold expressions, which hold queries
-
-    query(words)
-
-
-def _parenthesized_query(words: Words) -> None:
-    words.expect("(")
-    if not starts_query(words):
-        raise words.mismatch(("<query>",))
-    _query(words)
-    words.expect(")")
-
-
-def _postfix(words: Words) -> None:
-    while True:
-        if words.accept("."):
-            if words.accept("*"):
-                return
-            words.identifier()
-            if words.word == "(":
-                _call(words)
-        elif words.accept("["):
-            value(words)
-            if words.word != "]":
-                raise words.mismatch(_AFTER_ELEMENT)
-            words.position += 1
-        elif words.word == "AT" and words.ahead(1) == "TIME":
-            words.position += 2
-            words.expect("ZONE")
-            _primary(words)
-        else:
-            return
-
-
-def _primary(words: Words) -> None:
-    match words.kind:
-        case "string" | "literal":
-            words.position += 1
-        case "unicode":
-            words.position += 1
-            if words.accept("UESCAPE"):
-                _string(words)
-        case "number":
-            _number(words)
-        case "sign":
-            _sign(words)
-        case "word" | "quoted":
-            _named(words)
-        case _:
-            raise words.mismatch(EXPRESSION)
-
-
-def _number(words: Words) -> None:
-    here, following = words.places[words.position], words.places[words.position + 1]
-    if words.kind_ahead(1) == "word" and following[0] == here[1] + 1:
-        message = "identifiers must not start with a digit; surround the identifier with double quotes"
-        raise words.error(message)
-    words.position += 1
-
-
-def _sign(words: Words) -> None:
-    if words.accept("?"):
-        return
-    if words.word == "." and words.kind_ahead(1) == "number":
-        words.position += 2
-        return
-    if words.word != "(":
-        raise words.mismatch(EXPRESSION)
-    after = words.after_parenthesis(words.position)
-    if words.words[after] == "->":
-        _lambda(words, after)
-        return
-    words.position += 1
-    outside, words.follow = words.follow, ()
-    if starts_query(words):
-        _query(words)
-    else:
-        expressions(words)
-        words.expected = EXPRESSION
-    words.follow = outside
-    words.expect(")")
-
-
-def _lambda(words: Words, after: int) -> None:
-    words.position += 1
-    while words.position < after - 1:
-        words.identifier()
-        if words.position < after - 1:
-            words.expect(",")
-    words.position = after + 1
-    expression(words)
-
-
-def _named(words: Words) -> None:  # noqa: C901 - one case a form
-    word = words.word if words.kind == "word" else ""
-    following = words.ahead(1)
-    match word:
-        case "NULL" | "TRUE" | "FALSE":
-            words.position += 1
-        case "CASE":
-            _case(words)
-        case "CAST" | "EXTRACT" if following != "(":
-            words.position += 1
-            words.expect("(")
-        case "CAST" | "TRY_CAST" if following == "(":
-            _cast(words)
-        case "EXISTS":
-            words.position += 1
-            _parenthesized_query(words)
-        case "INTERVAL" if words.kind_ahead(1) == "string" or following in ("+", "-"):
-            _interval(words)
-        case "ARRAY" if following == "[":
-            words.position += 2
-            if words.word != "]":
-                expressions(words)
-            if words.word != "]":
-                raise words.mismatch(_AFTER_ELEMENT)
-            words.position += 1
-        case "DOUBLE" if following == "PRECISION" and words.kind_ahead(2) == "string":
-            words.position += 3
-        case _ if word in _NILADIC:
-            words.position += 1
-            if words.accept("("):
-                if words.kind == "number":
-                    words.position += 1
-                words.expect(")")
-        case _ if (word in _CALLED and following == "(") or words.is_identifier():
-            _name(words)
-        case _:
-            raise words.mismatch(EXPRESSION)
-
-
-def _name(words: Words) -> None:
-    if words.word not in RESERVED or words.kind == "quoted":
-        words.identifier()
-    else:
-        words.position += 1
-    if words.kind == "string":  # a typed literal
-        words.position += 1
-    elif words.word == "(" and words.kind == "sign":
-        _call(words)
-    elif words.accept("->"):
-        expression(words)
-
-
-def _string(words: Words) -> None:
-    if words.kind != "string":
-        raise words.mismatch(("<string>",))
-    words.position += 1
-
-
-def _case(words: Words) -> None:
-    words.position += 1
-    if words.word != "WHEN":
-        expression(words)
-    while True:
-        words.expect("WHEN")
-        expression(words)
-        if words.word != "THEN":
-            raise words.mismatch(words.expected)
-        words.position += 1
-        expression(words)
-        if words.word != "WHEN":
-            break
-    if words.accept("ELSE"):
-        expression(words)
-    elif words.word != "END":
-        raise words.mismatch(("'WHEN'", "<expression>"))
-    words.expect("END")
-
-
-def _cast(words: Words) -> None:
-    words.position += 2
-    expression(words)
-    if words.word != "AS":
-        raise words.mismatch(words.expected)
-    words.position += 1
-    type_to_parenthesis(words)
-    words.expected = ("'.'", "<type>")
-    if words.word != ")":
-        raise words.mismatch(words.expected)
-    words.position += 1
-
-
-def type_to_parenthesis(words: Words) -> None:
-    """A type, up to the parenthesis that closes the cast; its own form is read where types are."""
-    depth, start = 0, words.position
-    while words.kind != "end" and (depth or words.word != ")"):
-        depth += {"(": 1, ")": -1}.get(words.word, 0)
-        words.position += 1
-    if words.position == start or words.kinds[start] not in ("word", "quoted"):
-        words.position = start
-        raise words.mismatch(("<type>",))
-    words.expected = ()
-
-
-def _interval(words: Words) -> None:
-    begin = words.position
-    words.position += 1
-    signed = words.word in ("+", "-")
-    words.position += signed
-    start, end = words.places[words.position]
-    _string(words)
-    fields = words.word
-    if fields not in _FIELDS and not signed:  # a literal of a type of that name
-        words.position = begin
-        raise words.error(
-            f"Unknown type: {words.text[slice(*words.places[begin])]}{words.text[words.places[begin][1]]}"
+        operands.append(
+            ArithmeticBinaryExpression(location=place, operator=sign, left=left, right=right)  # type: ignore[arg-type]
         )
-    words.identifier(("'DAY'", "'HOUR'", "'MINUTE'", "'MONTH'", "'SECOND'", "'YEAR'"))
-    if words.word == "TO" and words.is_identifier(1):
-        fields += f" TO {words.ahead(1)}"
-        words.position += 2
-    value = words.text[start + 1 : end]
-    if any(character.isalpha() for character in value):
-        message = f"Invalid INTERVAL {fields} value: {value}"
-        raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, message)
 
 
-def _call(words: Words) -> None:
-    name = words.ahead(-1)
-    words.position += 1
-    if name == "GROUPING":
-        _names_of_grouping(words)
-        return
-    if words.word != ")":
-        _arguments(words, name)
-        if words.expected == AFTER_EXPRESSION:
-            words.expected = ("','", "<expression>")
-    words.expect(")")
-    _after_call(words)
-
-
-def _names_of_grouping(words: Words) -> None:
-    if words.kind == "end" or not words.is_identifier():
-        raise words.mismatch(EXPRESSION)
-    while words.word != ")":
-        words.identifier()
-        while words.accept("."):
-            words.identifier()
-        if words.word not in (",", ")"):
-            raise words.mismatch(("')'", "','"))
-        words.accept(",")
-    words.position += 1
-
-
-def _arguments(words: Words, name: str) -> None:
-    if words.accept("*"):
-        return
-    if words.word in ("DISTINCT", "ALL"):
+def _signed(words: Words) -> Expression:
+    word = words.words[words.position]
+    signs = []
+    while word in _SIGNS:
+        signs.append((word, words.place()))
         words.position += 1
-    if name == "POSITION":
-        value(words)
-        if words.accept("IN"):
-            value(words)
-            return
-    elif name == "EXTRACT":
-        words.identifier()
-        words.expect("FROM")
-        value(words)
-        return
-    elif name == "TRIM" and words.word in ("BOTH", "LEADING", "TRAILING") and words.ahead(1) not in (",", ")", "."):
-        words.position += 1
-        if words.word != "FROM":
-            expression(words)
-    else:
-        expression(words)
-    if name in ("SUBSTRING", "TRIM") and words.accept("FROM"):
-        expression(words)
-        if words.accept("FOR"):
-            expression(words)
-        return
-    while words.accept(","):
-        expression(words)
-    if words.accept("ORDER"):
-        words.expect("BY")
-        sort_items(words)
+        word = words.words[words.position]
+    made = _postfix(words)
+    for sign, place in reversed(signs):
+        made = ArithmeticUnaryExpression(location=place, sign=sign, value=made)  # type: ignore[arg-type]
+    return made
 
 
-def _after_call(words: Words) -> None:
-    if words.word == "FILTER" and words.ahead(1) == "(" and words.ahead(2) == "WHERE":
-        words.position += 3
-        expression(words)
-        words.expect(")")
-    if words.word in ("IGNORE", "RESPECT") and words.ahead(1) == "NULLS":
-        words.position += 2
-    if words.word == "OVER" and (words.ahead(1) == "(" or words.is_identifier(1)):
-        words.position += 1
-        if words.accept("("):
-            window(words)
-            words.expect(")")
-        else:
-            words.identifier()
-
-
-def window(words: Words) -> None:
-    """What stands in the parentheses of OVER."""
-    if words.is_identifier() and words.word not in ("PARTITION", "RANGE", "ROWS", "GROUPS"):
-        words.identifier()
-    words.expected = ()
-    if words.accept("PARTITION", "BY"):
-        expressions(words)
-    if words.accept("ORDER", "BY"):
-        sort_items(words)
-        words.expected = ("','", "'GROUPS'", "'RANGE'", "'ROWS'")
-    if words.word in ("RANGE", "ROWS", "GROUPS"):
-        words.position += 1
-        if words.accept("BETWEEN"):
-            _bound(words)
-            words.expect("AND")
-        _bound(words)
-        words.expected = ()
-
-
-def _bound(words: Words) -> None:
-    if words.accept("CURRENT", "ROW"):
-        return
-    if (words.word == "UNBOUNDED" and words.kind_ahead(1) != "sign") or words.word == "UNBOUNDED" == words.ahead(0):
-        words.position += 1
-        words.expect("FOLLOWING", "PRECEDING")
-        return
-    if words.kind == "end":
-        raise words.mismatch(("'CURRENT'", "'UNBOUNDED'", "<expression>"))
-    expression(words)
-    if words.word not in ("FOLLOWING", "PRECEDING"):
-        raise words.mismatch(words.expected)
-    words.position += 1
-
-
-def sort_items(words: Words) -> None:
-    """``expression [ASC | DESC] [NULLS FIRST | LAST]``, …"""
+def _postfix(words: Words) -> Expression:
+    """A primary with fields, subscripts and AT TIME ZONE behind it."""
+    begin = words.position
+    made = _primary(words)
     while True:
-        expression(words)
-        if words.word in ("ASC", "DESC"):
-            words.position += 1
-            words.expected = _AFTER_DIRECTION
-        if words.accept("NULLS"):
-            words.expect("FIRST", "LAST")
-        if not words.accept(","):
-            return
+        match words.words[words.position]:
+            case ".":
+                words.position += 1
+                field = words.identifier()
+                if words.words[words.position] == "(":
+                    made = calls.call(words, (*_parts(words, made), field), words.place(begin))
+                else:
+                    made = DereferenceExpression(location=words.place(begin), base=made, field=field)
+            case "[":
+                words.position += 1
+                index = value(words)
+                if words.word != "]":
+                    raise words.mismatch(forms.AFTER_ELEMENT)
+                words.position += 1
+                made = SubscriptExpression(location=words.place(begin), base=made, index=index)
+            case "AT" if words.ahead(1) == "TIME":
+                place = words.place()
+                words.position += 2
+                words.expect("ZONE")
+                made = AtTimeZone(location=place, value=made, time_zone=_primary(words))
+            case _:
+                return made
+
+
+def _parts(words: Words, node: Expression) -> tuple[Identifier, ...]:
+    """The names before the last one of a function; the call is at its parenthesis."""
+    if isinstance(node, Identifier):
+        return (node,)
+    if isinstance(node, DereferenceExpression):
+        return (*_parts(words, node.base), node.field)
+    raise words.mismatch(AFTER_EXPRESSION)
+
+
+def _primary(words: Words) -> Expression:
+    match words.kinds[words.position]:
+        case "name":
+            return _name(words)
+        case "number":
+            return literals.number(words)
+        case "string" | "unicode":
+            return literals.text_literal(words)
+        case "word":
+            return _reserved(words)
+        case "sign" if words.word == "(":
+            return forms.parenthesized(words)
+        case "sign" if words.word == "?":
+            return _parameter(words)
+        case "quoted":
+            return _quoted(words)
+        case "binary":
+            return literals.binary(words)
+        case "digits" | "backquoted":
+            return words.identifier()
+        case _:
+            raise words.mismatch(EXPRESSION)
+
+
+def _parameter(words: Words) -> Parameter:
+    made = Parameter(location=words.place(), position=words.parameters)
+    words.parameters += 1
+    words.position += 1
+    return made
+
+
+def _name(words: Words) -> Expression:
+    """What begins with a word that is not reserved."""
+    position = words.position
+    match words.words[position + 1] if words.kinds[position + 1] not in ("string", "unicode") else "'":
+        case "(":
+            return _call(words)
+        case "[" if words.word == "ARRAY":
+            return forms.array(words)
+        case "'":
+            return literals.interval(words) if words.word == "INTERVAL" else literals.typed(words)
+        case "+" | "-" if words.word == "INTERVAL" and words.kind_ahead(2) in ("string", "unicode"):
+            return literals.interval(words)
+        case "PRECISION" if words.word == "DOUBLE" and words.kind_ahead(2) in ("string", "unicode"):
+            return literals.typed(words, 2)
+        case "->":
+            return _lambda(words)
+        case _ if words.word in _SESSION_NAMES:
+            place = words.place()
+            return FunctionCall(location=place, name=(words.identifier(),))
+        case _:
+            return words.identifier()
+
+
+def _call(words: Words) -> Expression:
+    match words.word:
+        case "TRY_CAST":
+            return forms.cast(words)
+        case "ROW" if words.ahead(2) != ")":
+            return forms.row(words)
+        case _:
+            place = words.place()
+            return calls.call(words, (words.identifier(),), place)
+
+
+def _quoted(words: Words) -> Expression:
+    match words.words[words.position + 1]:
+        case "(":
+            place = words.place()
+            return calls.call(words, (words.identifier(),), place)
+        case "->":
+            return _lambda(words)
+        case _ if words.kind_ahead(1) in ("string", "unicode"):
+            return literals.typed(words)
+        case _:
+            return words.identifier()
+
+
+def _lambda(words: Words) -> LambdaExpression:
+    argument = words.identifier()
+    words.position += 1
+    return LambdaExpression(location=argument.location, arguments=(argument,), body=expression(words))
+
+
+def _reserved(words: Words) -> Expression:
+    """What begins with a reserved word."""
+    form = _FORMS.get(words.word)
+    if form is None or (words.word in ("NORMALIZE", "GROUPING") and words.ahead(1) != "("):
+        raise words.mismatch(EXPRESSION)
+    return form(words)
+
+
+def _constant(words: Words) -> Expression:
+    place, word = words.place(), words.word
+    words.position += 1
+    return NullLiteral(location=place) if word == "NULL" else BooleanLiteral(location=place, value=word == "TRUE")
+
+
+_FORMS: Mapping[str, Callable[[Words], Expression]] = {
+    "NULL": _constant,
+    "TRUE": _constant,
+    "FALSE": _constant,
+    "CASE": forms.case,
+    "CAST": forms.cast,
+    "EXISTS": forms.exists,
+    "EXTRACT": calls.extract,
+    "NORMALIZE": calls.normalize,
+    "GROUPING": calls.grouping,
+    **dict.fromkeys(calls.NILADIC, calls.current_time),
+}
+"""By the reserved words that begin an expression."""

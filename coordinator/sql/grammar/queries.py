@@ -1,400 +1,261 @@
-"""Queries: WITH, set operations, query blocks, relations."""
+"""Queries: WITH, set operations, query blocks, and what orders and limits them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from msgspec.structs import replace
 
-from sqlglot.tokens import Token
-
-from coordinator.sql.grammar.expressions import (
-    NO_EXPRESSION,
-    QUERY_WORDS,
-    condition,
-    expression,
-    expressions,
-    sort_items,
-    starts_query,
-    value,
-    window,
-)
+from coordinator.sql.grammar.calls import expressions, sort_items, window_in_parentheses
+from coordinator.sql.grammar.clauses import AFTER_ALIAS, TAIL, begins_clause, listed, names, qualified_name
+from coordinator.sql.grammar.expressions import begins_expression, condition, expression
+from coordinator.sql.grammar.grouping import group_by
+from coordinator.sql.grammar.relations import relation
+from coordinator.sql.grammar.subqueries import QUERY_WORDS
 from coordinator.sql.grammar.words import IDENTIFIER, Expected, Words
-from coordinator.sql.tokens import location_of, too_large
+from coordinator.sql.tree.expressions import Expression, LongLiteral, Parameter
+from coordinator.sql.tree.queries import (
+    AllColumns,
+    Join,
+    Limit,
+    Offset,
+    OrderBy,
+    Query,
+    QueryBody,
+    QuerySpecification,
+    Relation,
+    SetOperation,
+    SingleColumn,
+    Table,
+    TableQuery,
+    TableSubquery,
+    Values,
+    WindowDefinition,
+    With,
+    WithQuery,
+)
+from shared.plan.expressions import SourceLocation
 
-_END: Expected = ("<EOF>",)
-_TAIL = ("EXCEPT", "FETCH", "INTERSECT", "LIMIT", "OFFSET", "ORDER", "UNION")
-_CLAUSES = ("EXCEPT", "FETCH", "GROUP", "HAVING", "INTERSECT", "LIMIT", "OFFSET", "ORDER", "UNION", "WHERE")
-_JOINS = ("CROSS", "FULL", "INNER", "JOIN", "LEFT", "NATURAL", "RIGHT", "TABLESAMPLE")
-
-
-def _listed(*words: str) -> Expected:
-    return tuple(f"'{word}'" for word in sorted(words))
-
-
-_AFTER_ALIAS = (*_listed(",", "FROM", *_CLAUSES), "<EOF>")
-_AFTER_TABLE = (*_listed(",", ".", "AS", "FOR", *_CLAUSES, *_JOINS), "<EOF>", "<identifier>")
-_AFTER_RELATION = (*_listed(",", "AS", *_CLAUSES, *_JOINS), "<EOF>", "<identifier>")
-_AFTER_TABLE_ALIAS = (*_listed("(", ",", *_CLAUSES, *_JOINS), "<EOF>")
-_AFTER_COLUMN_ALIASES = (*_listed(",", *_CLAUSES, *_JOINS), "<EOF>")
-_AFTER_WHERE = (*_listed("GROUP", "HAVING", *_TAIL), "<EOF>")
-_AFTER_HAVING = (*_listed(*_TAIL), "<EOF>")
-_RELATION = (*_listed("(", "LATERAL", "TABLE", "UNNEST"), "<identifier>")
-_BEHIND_RELATIONS = _listed(",", *_CLAUSES)
-_GROUPING = (*_listed("(", "CUBE", "GROUPING", "ROLLUP"), "<expression>")
-
-
-_TERM = _listed("(", "SELECT", "TABLE", "VALUES")
-_QUANTIFIABLE = _listed("(", "ALL", "DISTINCT", "SELECT", "TABLE", "VALUES")
+END: Expected = ("<EOF>",)
+_AFTER_WHERE = (*listed("GROUP", "HAVING", *TAIL), "<EOF>")
+_AFTER_HAVING = (*listed(*TAIL), "<EOF>")
+_TERM = listed("(", "SELECT", "TABLE", "VALUES")
+_QUANTIFIABLE = listed("(", "ALL", "DISTINCT", "SELECT", "TABLE", "VALUES")
 _SELECTED: Expected = ("'*'", "<expression>", "<identifier>")
+_FIRST_SELECTED: Expected = (*listed("*", "ALL", "DISTINCT"), "<expression>", "<identifier>")
+_PRECEDENCE = {"INTERSECT": 2, "UNION": 1, "EXCEPT": 1}
 
 
-def check_query(text: str, tokens: Sequence[Token]) -> None:
-    """Raises Presto's SYNTAX_ERROR unless ``tokens`` are one query and nothing more."""
-    _check(text, tokens, query)
-
-
-def check_relation(text: str, tokens: Sequence[Token]) -> None:
-    """Raises Presto's SYNTAX_ERROR unless ``tokens`` are one relation of FROM and nothing more."""
-    _check(text, tokens, _relation)
-
-
-def _check(text: str, tokens: Sequence[Token], rule: Callable[[Words], None]) -> None:
-    words = Words(text, tokens)
-    try:
-        rule(words)
-    except RecursionError as error:
-        raise too_large(location_of(text, tokens[0].start)) from error
-    if words.kind != "end":
-        raise words.mismatch(words.expected or _END)
-
-
-def query(words: Words) -> None:
+def query(words: Words) -> Query:
     """A query with everything that may stand before and behind its blocks."""
-    if words.accept("WITH"):
-        recursive = words.accept("RECURSIVE")
-        _named_query(words, IDENTIFIER if recursive else ("'RECURSIVE'", "<identifier>"))
-        while words.accept(","):
-            _named_query(words, IDENTIFIER)
-    _terms(words)
-    if words.accept("ORDER"):
-        words.expect("BY")
-        sort_items(words)
-    if words.accept("OFFSET"):
-        expected = ("'?'", "<integer>")
-        _count(words, expected)
-        if words.word in ("ROW", "ROWS"):
-            words.position += 1
+    place = words.place()
+    with_ = _with(words) if words.word == "WITH" else None
+    body = _terms(words)
+    order = _order_by(words) if words.word == "ORDER" else None
+    offset = _offset(words) if words.word == "OFFSET" else None
+    limit = _limit(words) if words.word in ("LIMIT", "FETCH") else None
+    if not isinstance(body, QuerySpecification):
+        return Query(location=place, body=body, with_=with_, order_by=order, offset=offset, limit=limit)
+    if order is not None or offset is not None or limit is not None:
+        body = replace(body, order_by=order, offset=offset, limit=limit)
+    return Query(location=place, body=body, with_=with_)
+
+
+def _order_by(words: Words) -> OrderBy:
+    place = words.place()
+    words.position += 1
+    words.expect("BY")
+    return OrderBy(location=place, sort_items=sort_items(words))
+
+
+def _offset(words: Words) -> Offset:
+    place = words.place()
+    words.position += 1
+    count = _count(words, ("'?'", "<integer>"))
+    if words.word in ("ROW", "ROWS"):
+        words.position += 1
+    return Offset(location=place, count=count)
+
+
+def _limit(words: Words) -> Limit:
+    place = words.place()
     if words.accept("LIMIT"):
-        if not words.accept("ALL"):
-            _count(words, ("'ALL'", "<integer>"))
-        words.expected = _END
-    elif words.accept("FETCH"):
-        _fetch(words)
-
-
-def _fetch(words: Words) -> None:
+        count = None if words.accept("ALL") else _count(words, ("'ALL'", "<integer>"))
+        words.expected = END
+        return Limit(location=place, count=count)
+    words.position += 1
     words.expect("FIRST", "NEXT")
+    first: Expression = LongLiteral(location=place, value=1)
     if words.word not in ("ROW", "ROWS"):
-        _count(words, ("<integer>",))
+        first = _count(words, ("<integer>",))
     words.expect("ROW", "ROWS")
-    if not words.accept("WITH", "TIES"):
+    ties = words.accept("WITH", "TIES")
+    if not ties:
         words.expect("ONLY")
-    words.expected = _END
+    words.expected = END
+    return Limit(location=place, count=first, with_ties=ties)
 
 
-def _count(words: Words, expected: Expected) -> None:
-    if not words.word.isdigit() and words.word != "?":
+def _count(words: Words, expected: Expected) -> Expression:
+    place, word = words.place(), words.word
+    if not word.isdigit() and word != "?":
         raise words.mismatch(expected)
     words.position += 1
-    words.expected = _END
+    words.expected = END
+    if word != "?":
+        return LongLiteral(location=place, value=int(word))
+    words.parameters += 1
+    return Parameter(location=place, position=words.parameters - 1)
 
 
-def _named_query(words: Words, expected: Expected) -> None:
-    words.identifier(expected)
+def _with(words: Words) -> With:
+    place = words.place()
+    words.position += 1
+    recursive = words.accept("RECURSIVE")
+    found = [_named_query(words, IDENTIFIER if recursive else ("'RECURSIVE'", "<identifier>"))]
+    while words.accept(","):
+        found.append(_named_query(words, IDENTIFIER))
+    return With(location=place, queries=tuple(found), recursive=recursive)
+
+
+def _named_query(words: Words, expected: Expected) -> WithQuery:
+    name = words.identifier(expected)
+    columns = None
     if words.word == "(":
-        _names(words)
+        columns = names(words)
     elif words.word != "AS":
-        raise words.mismatch(_listed("(", "AS"))
+        raise words.mismatch(listed("(", "AS"))
     words.expect("AS")
     words.expect("(")
-    _inner_query(words)
-    words.expect(")")
-
-
-def _inner_query(words: Words) -> None:
     if words.word not in QUERY_WORDS and words.word != "(":
         raise words.mismatch(("<query>",))
-    query(words)
-
-
-def _names(words: Words) -> None:
-    words.expect("(")
-    words.identifier()
-    while words.accept(","):
-        words.identifier()
-    words.expected = ("','",)
+    inner = query(words)
     words.expect(")")
+    return WithQuery(location=name.location, name=name, query=inner, columns=columns)
 
 
-def _terms(words: Words) -> None:
-    quantifiable = False
-    while True:
-        _term(words, quantifiable)
-        if words.word not in ("UNION", "EXCEPT", "INTERSECT"):
-            return
+def _terms(words: Words) -> QueryBody:
+    """Terms of set operations, nested to the left; INTERSECT binds closer."""
+    terms = [_term(words, _TERM)]
+    operations: list[tuple[str, bool, SourceLocation]] = []
+    while words.word in _PRECEDENCE:
+        while operations and _PRECEDENCE[operations[-1][0]] >= _PRECEDENCE[words.word]:
+            _combine(terms, operations)
+        kind, place = words.word, words.place()
         words.position += 1
-        quantifiable = words.word not in ("ALL", "DISTINCT")
-        words.position += not quantifiable
+        quantified = words.word in ("ALL", "DISTINCT")
+        operations.append((kind, words.word != "ALL", place))
+        words.position += quantified
+        terms.append(_term(words, _TERM if quantified else _QUANTIFIABLE))
+    while operations:
+        _combine(terms, operations)
+    return terms[0]
 
 
-def _term(words: Words, quantifiable: bool) -> None:
+def _combine(terms: list[QueryBody], operations: list[tuple[str, bool, SourceLocation]]) -> None:
+    kind, distinct, place = operations.pop()
+    right = terms.pop()
+    left = terms.pop()
+    made = SetOperation(location=place, kind=kind, distinct=distinct, left=left, right=right)  # type: ignore[arg-type]
+    terms.append(made)
+
+
+def _term(words: Words, expected: Expected) -> QueryBody:
+    place = words.place()
     if words.accept("SELECT"):
-        _block(words)
-    elif words.accept("VALUES"):
-        expressions(words)
-    elif words.accept("TABLE"):
-        _qualified_name(words)
-        words.expected = (*_listed(".", *_TAIL), "<EOF>")
-    elif words.accept("("):
-        if words.word not in QUERY_WORDS and words.word != "(":
-            raise words.mismatch(_TERM)
-        query(words)
-        words.expect(")")
-        words.expected = _END
-    else:
-        raise words.mismatch(_QUANTIFIABLE if quantifiable else _TERM)
-
-
-def _block(words: Words) -> None:
-    quantified = words.word in ("ALL", "DISTINCT")
-    words.position += quantified
-    _select_item(words, _SELECTED if quantified else (*_listed("*", "ALL", "DISTINCT"), "<expression>", "<identifier>"))
-    while words.accept(","):
-        _select_item(words, _SELECTED)
-    if words.accept("FROM"):
-        _relation(words)
-        while words.accept(","):
-            _relation(words)
-    if words.accept("WHERE"):
-        condition(words, _AFTER_WHERE)
-    if words.accept("GROUP"):
-        words.expect("BY")
-        _group_by(words)
-    if words.accept("HAVING"):
-        condition(words, _AFTER_HAVING)
-    if words.word == "WINDOW" and words.ahead(2) == "AS":
-        _windows(words)
-
-
-def _select_item(words: Words, expected: Expected) -> None:
-    if words.accept("*"):
-        words.expected = _AFTER_ALIAS
-        return
-    if words.kind == "end" or (words.word in NO_EXPRESSION and words.kind in ("word", "sign")):
+        return _block(words, place)
+    if words.accept("VALUES"):
+        return Values(location=place, rows=expressions(words))
+    if words.accept("TABLE"):
+        table = Table(location=words.place(), name=qualified_name(words))
+        words.expected = (*listed(".", *TAIL), "<EOF>")
+        return TableQuery(location=place, table=table)
+    if not words.accept("("):
         raise words.mismatch(expected)
-    if words.is_identifier() and words.ahead(1) == "." and words.kind_ahead(2) == "end":
-        words.position += 2
-        raise words.mismatch(_SELECTED)
-    expression(words)
-    if words.ahead(-1) == "*" and words.kind_ahead(-1) == "sign":  # of ``relation.*``
-        words.expected = _AFTER_ALIAS
-    if words.accept("AS") or (words.is_identifier() and not _begins_clause(words)):
-        words.identifier()
-        words.expected = _AFTER_ALIAS
+    if words.word not in QUERY_WORDS and words.word != "(":
+        raise words.mismatch(_TERM)
+    inner = query(words)
+    words.expect(")")
+    words.expected = END
+    return TableSubquery(location=place, query=inner)
 
 
-def _begins_clause(words: Words) -> bool:
-    """Words that are names too begin a clause where the clause goes on."""
-    if words.kind != "word":
-        return False
-    match words.word:
-        case "LIMIT":
-            return words.kind_ahead(1) == "number" or words.ahead(1) in ("ALL", "?")
-        case "OFFSET":
-            return words.kind_ahead(1) == "number" or words.ahead(1) == "?"
-        case "FETCH":
-            return words.ahead(1) in ("FIRST", "NEXT")
-        case "WINDOW":
-            return words.ahead(2) == "AS"
-        case "TABLESAMPLE":
-            return words.ahead(1) in ("BERNOULLI", "SYSTEM")
-        case _:
-            return False
-
-
-def _windows(words: Words) -> None:
-    words.position += 1
-    while True:
-        words.identifier()
-        words.expect("AS")
-        words.expect("(")
-        window(words)
-        words.expect(")")
-        if not words.accept(","):
-            return
-
-
-def _group_by(words: Words) -> None:
-    if words.word in ("ALL", "DISTINCT"):
-        words.position += 1
-    elif words.kind == "end":
-        raise words.mismatch(tuple(sorted({*_listed("ALL", "DISTINCT"), *_GROUPING})))
-    _grouping_element(words)
+def _block(words: Words, place: SourceLocation) -> QuerySpecification:
+    quantified = words.word in ("ALL", "DISTINCT")
+    distinct = words.word == "DISTINCT"
+    words.position += quantified
+    select = [_select_item(words, _SELECTED if quantified else _FIRST_SELECTED)]
     while words.accept(","):
-        _grouping_element(words)
+        select.append(_select_item(words, _SELECTED))
+    from_ = _from(words, place) if words.accept("FROM") else None
+    where = condition(words, _AFTER_WHERE) if words.accept("WHERE") else None
+    groups = group_by(words) if words.word == "GROUP" else None
+    having = condition(words, _AFTER_HAVING) if words.accept("HAVING") else None
+    windows = _windows(words) if words.word == "WINDOW" and words.ahead(2) == "AS" else ()
+    return QuerySpecification(
+        location=place,
+        select=tuple(select),
+        distinct=distinct,
+        from_=from_,
+        where=where,
+        group_by=groups,
+        having=having,
+        windows=windows,
+    )
 
 
-def _grouping_element(words: Words) -> None:
-    if words.word in ("ROLLUP", "CUBE"):
-        words.position += 1
-        words.expect("(")
-        if words.kind == "end":
-            raise words.mismatch(("')'", "<expression>"))
-        if words.word != ")":
-            expressions(words)
-        words.expect(")")
-    elif words.word == "GROUPING" and words.ahead(1) != "(":
-        words.position += 1
-        words.expect("SETS")
-        words.expect("(")
-        if words.kind == "end":
-            raise words.mismatch(("'('", "<expression>"))
-        _grouping_element(words)
-        while words.accept(","):
-            _grouping_element(words)
-        words.expect(")")
-    elif not words.accept("(", ")"):
-        if words.kind == "end":
-            raise words.mismatch(_GROUPING)
-        expression(words)
+def _from(words: Words, place: SourceLocation) -> Relation:
+    """Relations between commas: Presto's place of such a join is that of the whole block."""
+    made = relation(words)
+    while words.accept(","):
+        made = Join(location=place, kind="IMPLICIT", left=made, right=relation(words))
+    return made
 
 
-def _relation(words: Words) -> None:
-    _sampled(words)
-    while True:
-        if words.accept("CROSS"):
-            words.expect("JOIN")
-            _sampled(words)
-        elif words.accept("NATURAL"):
-            if words.word not in ("LEFT", "RIGHT", "FULL", "INNER", "JOIN"):
-                raise words.mismatch(_listed("FULL", "INNER", "JOIN", "LEFT", "RIGHT"))
-            _join_type(words)
-            words.expect("JOIN")
-            _sampled(words)
-        elif words.word in ("JOIN", "INNER", "LEFT", "RIGHT", "FULL"):
-            _join_type(words)
-            words.expect("JOIN")
-            _relation(words)
-            _criteria(words)
-        else:
-            return
+def _select_item(words: Words, expected: Expected) -> SingleColumn | AllColumns:
+    place = words.place()
+    if words.accept("*"):
+        words.expected = AFTER_ALIAS
+        return AllColumns(location=place)
+    if not begins_expression(words):
+        raise words.mismatch(expected)
+    if words.is_identifier() and words.ahead(1) == ".":
+        if words.kind_ahead(2) == "end":
+            words.position += 2
+            raise words.mismatch(_SELECTED)
+        star = _star_of_relation(words)
+        if star is not None:
+            return star
+    outside, words.after_alias = words.after_alias, AFTER_ALIAS
+    made = expression(words)
+    words.after_alias = outside
+    alias = None
+    if words.accept("AS") or (words.is_identifier() and not begins_clause(words)):
+        alias = words.identifier()
+        words.expected = AFTER_ALIAS
+    return SingleColumn(location=place, expression=made, alias=alias)
 
 
-def _join_type(words: Words) -> None:
-    if words.word in ("LEFT", "RIGHT", "FULL"):
-        words.position += 1
-        if not words.accept("OUTER") and words.word != "JOIN":
-            raise words.mismatch(_listed("JOIN", "OUTER"))
-    else:
-        words.accept("INNER")
-
-
-def _criteria(words: Words) -> None:
-    if words.accept("ON"):
-        expression(words)
-    elif words.accept("USING"):
-        _names(words)
-        words.expected = _AFTER_COLUMN_ALIASES
-    else:
-        kept = {*_listed(*_JOINS, ".", "AS", "FOR", "("), "<identifier>"} & set(words.expected)
-        if words.kind == "end":
-            kept = set()
-        raise words.mismatch(tuple(sorted({*kept, "'ON'", "'USING'"})))
-
-
-def _sampled(words: Words) -> None:
-    _aliased(words)
-    if words.word == "TABLESAMPLE":
-        words.position += 1
-        words.expect("BERNOULLI", "SYSTEM")
-        words.expect("(")
-        expression(words)
-        words.expect(")")
-        words.expected = _AFTER_COLUMN_ALIASES
-        if words.word == "AS" or (words.is_identifier() and not _begins_clause(words)):
-            _alias(words)
-
-
-def _aliased(words: Words) -> None:
-    _relation_primary(words)
-    if words.word == "AS" or (words.is_identifier() and not _begins_clause(words)):
-        _alias(words)
-
-
-def _alias(words: Words) -> None:
-    words.accept("AS")
-    words.identifier()
-    words.expected = _AFTER_TABLE_ALIAS
-    if words.word == "(":
-        _names(words)
-        words.expected = _AFTER_COLUMN_ALIASES
-
-
-def _relation_primary(words: Words) -> None:
-    if words.accept("UNNEST"):
-        words.expect("(")
-        expressions(words)
-        words.expect(")")
-        words.accept("WITH", "ORDINALITY")
-        words.expected = _AFTER_RELATION
-    elif words.accept("LATERAL"):
-        words.expect("(")
-        _inner_query(words)
-        words.expect(")")
-        words.expected = _AFTER_RELATION
-    elif words.word == "TABLE" and words.ahead(1) == "(":
-        _table_function(words)
-    elif words.accept("("):
-        if words.kind == "end":
-            raise words.mismatch((*_RELATION, "<query>"))
-        if starts_query(words):
-            query(words)
-        else:
-            _relation(words)
-            words.expected = tuple(e for e in words.expected if e not in _BEHIND_RELATIONS)
-        words.expect(")")
-        words.expected = _AFTER_RELATION
-    else:
-        _qualified_name(words, _RELATION)
-        words.expected = _AFTER_TABLE
-        if words.word == "FOR":
-            _version(words)
-
-
-def _table_function(words: Words) -> None:
-    """``TABLE(f(…))``: there are none here, and Presto's text says so at the name."""
-    words.position += 2
-    start, _ = words.places[words.position]
-    at = words.position
-    _qualified_name(words)
-    if words.word != "(":
-        raise words.mismatch(("'('", "'.'"))
-    name = words.text[start : words.places[words.position - 1][1] + 1]
-    words.position = at
-    raise words.error(f"Table function {name} not registered")
-
-
-def _version(words: Words) -> None:
+def _star_of_relation(words: Words) -> AllColumns | None:
+    """``a.b.*``."""
+    ahead = 1
+    while words.ahead(ahead) == "." and words.is_identifier(ahead + 1):
+        ahead += 2
+    if words.ahead(ahead) != "." or words.ahead(ahead + 1) != "*":
+        return None
+    place = words.place()
+    prefix = [words.identifier()]
+    while words.accept(".") and words.word != "*":
+        prefix.append(words.identifier())
     words.position += 1
-    words.expect("SYSTEM_TIME", "SYSTEM_VERSION", "TIMESTAMP", "VERSION")
-    if not words.accept("BEFORE"):
-        if words.word != "AS":
-            raise words.mismatch(("'AS'", "'BEFORE'"))
-        words.position += 1
-        words.expect("OF")
-    value(words)
+    words.expected = AFTER_ALIAS
+    return AllColumns(location=place, prefix=tuple(prefix))
 
 
-def _qualified_name(words: Words, expected: Expected = IDENTIFIER) -> None:
-    words.identifier(expected)
-    while words.accept("."):
-        words.identifier()
+def _windows(words: Words) -> tuple[WindowDefinition, ...]:
+    words.position += 1
+    found: list[WindowDefinition] = []
+    while True:
+        place, name = words.place(), words.identifier()
+        words.expect("AS")
+        found.append(WindowDefinition(location=place, name=name, window=window_in_parentheses(words, words.place())))
+        if not words.accept(","):
+            return tuple(found)

@@ -1,79 +1,69 @@
-"""A statement's tokens as words one can step over, and Presto's refusal of the word that does not fit."""
+"""A text's tokens as words one can step over, and Presto's refusal of the word that does not fit."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sqlglot.tokens import Token, TokenType
+from coordinator.sql.lexer import Kind, Tokens, matching
+from coordinator.sql.tree.expressions import Expression, Identifier
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.plan.expressions import SourceLocation
 
-from coordinator.sql.tokens import RESERVED, is_quoted, location_of
-from shared.errors import ErrorCode, ProcessionError
+if TYPE_CHECKING:
+    from coordinator.sql.tree.queries import Query
 
 Expected = tuple[str, ...]
 
 EXPRESSION: Expected = ("<expression>",)
 OPERATORS: Expected = ("'%'", "'*'", "'+'", "'-'", "'.'", "'/'", "'AT'", "'['", "'||'")
 IDENTIFIER: Expected = ("<identifier>",)
-AFTER_EXPRESSION: Expected = ("'%'", "'*'", "'+'", "'-'", "'.'", "'/'", "'AT'", "'['", "'||'", "<expression>")
+AFTER_EXPRESSION: Expected = (*OPERATORS, "<expression>")
 """What ANTLR names after an expression that is complete."""
 AFTER_PREDICATE: Expected = ("'%'", "'*'", "'+'", "'-'", "'.'", "'/'", "'AND'", "'AT'", "'OR'", "'['", "'||'")
+_NAMES = frozenset(("name", "quoted", "backquoted", "digits"))
+_DIGITS = "identifiers must not start with a digit; surround the identifier with double quotes"
+_BACKQUOTED = "backquoted identifiers are not supported; use double quotes to quote identifiers"
 
-_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
-_LITERALS = {TokenType.STRING: "string", TokenType.NUMBER: "number", TokenType.HEX_STRING: "literal"}
-_LITERALS |= {TokenType.UNICODE_STRING: "unicode"}
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Rules that hold one another: calls have expressions inside, expressions calls and queries."""
+
+    expression: Callable[[Words], Expression]
+    value: Callable[[Words], Expression]
+    query: Callable[[Words], Query]
 
 
 class Words:
-    """The words of a query. ``kinds`` are word, quoted, string, unicode, literal, number, sign; ``end`` at the end.
+    """A place among the tokens of a text.
 
-    ``expected`` is what could follow the construct that was read last.
+    ``expected`` is what could follow the construct that was read last, ``follow`` what may stand behind the condition
+    that is read now, ``after_alias`` what may stand behind an alias of the expression that is read now, where it may
+    have one. ``parameters`` counts the question marks so far.
     """
 
-    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+    def __init__(self, text: str, rules: Rules) -> None:
         self.text = text
-        self.words: list[str] = []
-        self.kinds: list[str] = []
-        self.places: list[tuple[int, int]] = []
-        for token in tokens:
-            self._add(token)
-        self.words.append("")
-        self.kinds.append("end")
-        self.places.append((len(text), len(text)))
+        self.tokens = Tokens(text)
+        self.words = self.tokens.words
+        self.kinds = self.tokens.kinds
+        self.rules = rules
         self.position = 0
+        self.parameters = 0
         self.expected: Expected = ()
         self.follow: Expected = ()
-        """What may stand behind the condition that is read now."""
-        self._closing = _closing(self.words)
-
-    def _add(self, token: Token) -> None:
-        kind = _LITERALS.get(token.token_type)
-        if kind is None and token.token_type is TokenType.IDENTIFIER:
-            kind = "quoted"
-        if kind is not None or is_quoted(token):
-            self._put(token.text if kind == "number" else "", kind or "literal", token.start, token.end)
-            return
-        word = token.text.upper()
-        if not word[:1].isalpha() or len(word.split()) == 1:
-            self._put(word, "word" if _is_word(word) else "sign", token.start, token.end)
-            return
-        offset = token.start
-        for part in self.text[token.start : token.end + 1].split():  # GROUP BY and its like are one token
-            offset = self.text.index(part, offset)
-            self._put(part.upper(), "word", offset, offset + len(part) - 1)
-
-    def _put(self, word: str, kind: str, start: int, end: int) -> None:
-        self.words.append(word)
-        self.kinds.append(kind)
-        self.places.append((start, end))
+        self.after_alias: Expected = ()
+        self._closing: dict[int, int] | None = None
 
     @property
     def word(self) -> str:
-        """The next word in upper case, a sign, or an empty text for literals, quoted names and the end."""
+        """The next word in upper case, a sign, a number, or an empty text for other literals, names and the end."""
         return self.words[self.position]
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Kind:
         return self.kinds[self.position]
 
     def ahead(self, count: int) -> str:
@@ -81,17 +71,39 @@ class Words:
         index = self.position + count
         return self.words[index] if index < len(self.words) else ""
 
-    def kind_ahead(self, count: int) -> str:
+    def kind_ahead(self, count: int) -> Kind:
         index = self.position + count
         return self.kinds[index] if index < len(self.kinds) else "end"
 
+    @property
+    def closing(self) -> dict[int, int]:
+        """By the index of an opening parenthesis that of its closing one."""
+        if self._closing is None:
+            self._closing = matching(self.words)
+        return self._closing
+
     def after_parenthesis(self, index: int) -> int:
         """The index behind the parenthesis that closes the one at ``index``; that of the end where none does."""
-        return self._closing.get(index, len(self.words) - 2) + 1
+        return self.closing.get(index, len(self.words) - 2) + 1
 
     def is_closed(self) -> bool:
         """Whether a parenthesis comes next that is closed somewhere."""
-        return self.position in self._closing
+        return self.position in self.closing
+
+    def place(self, index: int | None = None) -> SourceLocation:
+        """Where a token stands: the next one, or the one at ``index``."""
+        line, column = self.tokens.line_and_column(self.tokens.starts[self.position if index is None else index])
+        return SourceLocation(line, column)
+
+    @property
+    def location(self) -> ErrorLocation:
+        """Where the next token stands, or the place after the last character."""
+        return self.tokens.location(self.tokens.starts[self.position])
+
+    def source(self, start: int, end: int | None = None) -> str:
+        """The text from the token at ``start`` up to the one before ``end``, or before the next one."""
+        last = (self.position if end is None else end) - 1
+        return self.text[self.tokens.starts[start] : self.tokens.ends[last]]
 
     def accept(self, *words: str) -> bool:
         """Steps over the words when they come next."""
@@ -103,7 +115,7 @@ class Words:
 
     def expect(self, *words: str) -> str:
         """Steps over one of the words; a closing parenthesis may be missing after more than itself."""
-        found = self.word
+        found = self.words[self.position]
         if found not in words or not found:
             wanted = tuple(f"'{word}'" for word in words)
             if words == (")",) and self.expected:
@@ -116,55 +128,46 @@ class Words:
 
     def is_identifier(self, count: int = 0) -> bool:
         """Whether a name may stand there: quoted, or a word that is not reserved."""
-        kind = self.kind_ahead(count)
-        return kind == "quoted" or (kind == "word" and self.ahead(count) not in RESERVED)
+        return self.kind_ahead(count) in _NAMES
 
-    def identifier(self, expected: Expected = IDENTIFIER) -> None:
-        """Steps over a name; refuses what Presto's lexer takes for one and its parser does not."""
-        if not self.is_identifier():
+    def is_identifier_at(self, index: int) -> bool:
+        """The same for the token at an index."""
+        return self.kinds[index] in _NAMES
+
+    def identifier(self, expected: Expected = IDENTIFIER) -> Identifier:
+        """The name that comes next; refuses what Presto's lexer takes for one and its parser does not."""
+        position = self.position
+        kind = self.kinds[position]
+        if kind == "name":
+            written = self.text[self.tokens.starts[position] : self.tokens.ends[position]]
+            if "@" in written or ":" in written:
+                sign = next(c for c in written if c in "@:")
+                raise self.error(f"identifiers must not contain '{sign}'")
+            self.position += 1
+            return Identifier(location=self.place(position), value=written)
+        if kind not in _NAMES:
             raise self.mismatch(expected)
-        if self.kind == "word":
-            self._refuse_inside()
+        if kind != "quoted":
+            raise self.error(_DIGITS if kind == "digits" else _BACKQUOTED)
+        written = self.text[self.tokens.starts[position] + 1 : self.tokens.ends[position] - 1]
         self.position += 1
+        return Identifier(location=self.place(position), value=written.replace('""', '"'), delimited=True)
 
-    def _refuse_inside(self) -> None:
-        sign = self.ahead(1)
-        if sign in ("@", ":") and self.places[self.position + 1][0] == self.places[self.position][1] + 1:
-            raise self.error(f"identifiers must not contain '{sign}'")
+    def string(self) -> str:
+        """The value of a plain string literal."""
+        if self.kind != "string":
+            raise self.mismatch(("<string>",))
+        value = self.text[self.tokens.starts[self.position] + 1 : self.tokens.ends[self.position] - 1]
+        self.position += 1
+        return value.replace("''", "'")
 
     def mismatch(self, expected: Expected) -> ProcessionError:
         """``mismatched input 'x'. Expecting: …`` at the next word."""
-        if self.word == "`":
-            return self.error("backquoted identifiers are not supported; use double quotes to quote identifiers")
-        start, end = self.places[self.position]
-        found = self._behind() if self.kind == "end" else self.text[start : end + 1]
+        if self.kind == "backquoted":
+            return self.error(_BACKQUOTED)
+        found = "<EOF>" if self.kind == "end" else self.source(self.position, self.position + 1)
         return self.error(f"mismatched input '{found}'. Expecting: {', '.join(sorted(expected))}")
-
-    def _behind(self) -> str:
-        """What stands behind the tokens, where they are a part of the statement."""
-        start = self.places[-2][1] + 1 if len(self.places) > 1 else 0
-        rest = _COMMENT.sub(lambda comment: " " * len(comment[0]), self.text[start:])
-        found = re.search(r"\w+|\S", rest)
-        if found is None:
-            return "<EOF>"
-        self.places[-1] = (start + found.start(), start + found.end() - 1)
-        return found[0]
 
     def error(self, message: str) -> ProcessionError:
         """A SYNTAX_ERROR at the next word."""
-        location = location_of(self.text, self.places[self.position][0])
-        return ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
-
-
-def _closing(words: Sequence[str]) -> dict[int, int]:
-    found, stack = {}, []
-    for index, word in enumerate(words):
-        if word == "(":
-            stack.append(index)
-        elif word == ")" and stack:
-            found[stack.pop()] = index
-    return found
-
-
-def _is_word(word: str) -> bool:
-    return word[:1].isalpha() or word[:1] == "_"
+        return ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=self.location)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from coordinator.sql.tree.node import Node
+from shared.plan.expressions import SourceLocation
 
 if TYPE_CHECKING:
     from coordinator.sql.tree.queries import Query
@@ -283,6 +284,7 @@ class Window(Node, frozen=True, kw_only=True):
     name: Identifier | None = None
     partition_by: tuple[Expression, ...] = ()
     order_by: tuple[SortItem, ...] = ()
+    order_by_location: SourceLocation | None = None
     frame: WindowFrame | None = None
 
 

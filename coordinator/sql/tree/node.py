@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 import msgspec
 
 from shared.plan.expressions import SourceLocation
+
+_PLAIN = ("str", "int", "bool", "bytes", "Literal", "SourceLocation")
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,9 +21,15 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     location: SourceLocation
 
 
+@cache
+def fields_with_nodes(kind: type[Node]) -> tuple[str, ...]:
+    """The names of a node's fields that may hold nodes."""
+    return tuple(name for name, written in kind.__annotations__.items() if not written.startswith(_PLAIN))
+
+
 def children(node: Node) -> Iterator[Node]:
     """The nodes right below, in the order of their fields."""
-    for name in node.__struct_fields__:
+    for name in fields_with_nodes(type(node)):
         value = getattr(node, name)
         if isinstance(value, Node):
             yield value

@@ -8,6 +8,8 @@ import msgspec
 
 from shared.plan.expressions import Constant, RowExpression
 from shared.plan.nodes import IndexSourceNode, TableHandle, TableScanNode
+from shared.spi.handles import column_name as own_name
+from shared.spi.handles import schema_name, table_name
 from sidecar.velox.constants import physical
 from sidecar.velox.expressions import UNCHECKED, expression
 from sidecar.velox.filters import subfield_filters
@@ -65,10 +67,7 @@ def _text(handle: dict[str, Any], *keys: str) -> str | None:
 
 def column_name(handle: dict[str, Any], default: str) -> str:
     """The connector's own name of a column."""
-    identity = handle.get("columnIdentity")
-    if isinstance(identity, dict) and isinstance(identity.get("name"), str):
-        return str(identity["name"])
-    return _text(handle, "name", "columnName", "hiveColumnName") or default
+    return own_name(handle) or _text(handle, "hiveColumnName") or default
 
 
 def _column_handle(handle: dict[str, Any], name: str, velox: Json) -> Json:
@@ -85,11 +84,7 @@ def _column_handle(handle: dict[str, Any], name: str, velox: Json) -> Json:
 
 
 def _table_handle(table: TableHandle, layout: dict[str, Any]) -> Json:
-    connector = table.connectorHandle
-    schema = _text(connector, "schemaName") or ""
-    iceberg = connector.get("icebergTableName")
-    inner = _text(iceberg, "tableName") if isinstance(iceberg, dict) else None
-    name = inner or _text(connector, "tableName", "table") or ""
+    schema, name = schema_name(table), table_name(table)
     made: Json = {
         "name": "HiveTableHandle",
         "connectorId": table.connectorId,

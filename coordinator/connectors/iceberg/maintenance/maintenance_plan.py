@@ -15,7 +15,7 @@ from coordinator.connectors.iceberg.maintenance.dangling import dangling_deletes
 from coordinator.connectors.iceberg.rewrite.groups import FileGroup, limited
 from coordinator.connectors.iceberg.rewrite.options import RewriteOptions, parse_options
 from coordinator.connectors.iceberg.rewrite.output_specs import with_output_spec
-from coordinator.connectors.iceberg.rewrite.rewrite import look
+from coordinator.connectors.iceberg.rewrite.selection import select_files
 from coordinator.connectors.iceberg.snapshots.changes import count
 from coordinator.connectors.iceberg.snapshots.references import history
 from shared.spi.procedure import TableTarget
@@ -75,8 +75,8 @@ def rewrite_step(need: Need) -> Step:
     """Merging data files, the partitions with the most files first, as far as the budget goes."""
     name, given = "rewrite_data_files", {**need.options, "rewrite-job-order": "files-desc"}
     options = with_output_spec(parse_options(given, need.table.properties, "BIN-PACK"), need.table)
-    looked = look(need.table, need.target, options)
-    groups = [] if looked is None else looked.survey.groups
+    selected = select_files(need.table, need.target, options)
+    groups = [] if selected is None else selected.survey.groups
     if not groups:
         return Step(name, "every data file has the right size or is alone in its partition")
     taken, most = _affordable(groups, options, need.budget.bytes_left())

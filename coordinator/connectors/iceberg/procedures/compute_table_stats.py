@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
@@ -22,9 +22,12 @@ from coordinator.connectors.iceberg.procedures.show_snapshot_files import SNAPSH
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark
 from coordinator.connectors.iceberg.rewrite.groups import Candidate
-from coordinator.connectors.iceberg.rewrite.payloads import OutputPlan, Slice, TaskFactory
+from coordinator.connectors.iceberg.rewrite.kernel_calls import run_kernel
+from coordinator.connectors.iceberg.rewrite.outputs import Slice
+from coordinator.connectors.iceberg.rewrite.tasks import TaskFactory
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.statistics.puffin import Blob, puffin
+from coordinator.kernels.tasks import SKETCH, WriteTask
 from coordinator.kernels.theta import Theta
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
@@ -33,7 +36,6 @@ from shared.spi.procedure import (
     OutputColumn,
     ProcedureDeclaration,
     ProcedureKind,
-    ProcedureProgress,
 )
 
 _THETA = "apache-datasketches-theta-v1"
@@ -124,28 +126,22 @@ def _is_ours(table: Table, live: LiveFiles, fields: Sequence[NestedField], snaps
 def _sketches(call: Call, table: Table, live: LiveFiles, fields: Sequence[NestedField]) -> dict[int, Theta]:
     """One sketch a field id, made on the executors from about equal shares of the files."""
     sketches = {field.field_id: Theta() for field in fields}
-    payloads = _payloads(call, table, live, fields)
-    results = call.context.workers.run_tasks("sketch:run", payloads, description=f"statistics of {call.table}")
-    for number, result in enumerate(results, start=1):
-        call.context.report(ProcedureProgress(number, len(payloads), "sketching distinct values"))
-        for field_id, (theta, hashes) in json.loads(result).items():
-            part = Theta(np.frombuffer(base64.b64decode(hashes), "<u8").astype(np.uint64), theta)
+    tasks = _tasks(call, table, live, fields)
+    for found in run_kernel(call.context, SKETCH, tasks, "sketching distinct values", f"statistics of {call.table}"):
+        for field_id, sketch in found.fields.items():
+            part = Theta(np.frombuffer(sketch.hashes, "<u8").astype(np.uint64), sketch.theta)
             sketches[int(field_id)].merge(part)
     return sketches
 
 
-def _payloads(call: Call, table: Table, live: LiveFiles, fields: Sequence[NestedField]) -> list[bytes]:
+def _tasks(call: Call, table: Table, live: LiveFiles, fields: Sequence[NestedField]) -> list[WriteTask]:
     index = DeleteIndex(live.deletes, table.specs())
     slices = [Slice(Candidate(file, index.of(file)), file.size) for file in live.data]
     slices.sort(key=lambda piece: -piece.size)
     count = min(len(slices), call.context.workers.parallelism * _TASKS_A_CORE)
     factory = TaskFactory.of(table, call.catalog.settings.storage)
     columns = [json.loads(field.model_dump_json()) for field in fields]
-    payloads = []
-    for number in range(count):
-        plan = OutputPlan(0, "none", "none", (tuple(slices[number::count]),))
-        payloads.append(json.dumps({**json.loads(factory.write(0, plan, 0)), "fields": columns}).encode())
-    return payloads
+    return [replace(factory.write(slices[n::count], "none", "none"), fields=columns) for n in range(count)]
 
 
 def _write(

@@ -14,17 +14,19 @@ from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGU
 from coordinator.connectors.iceberg.rewrite.equality_conversion import (
     Conversion,
     NewDeletes,
+    conversion_tasks,
     directory_of,
     new_deletes,
-    payloads,
     plan_conversion,
     rows_of_dry_run,
 )
 from coordinator.connectors.iceberg.rewrite.journal import Journal, JournalEntry
+from coordinator.connectors.iceberg.rewrite.kernel_calls import run_kernel
 from coordinator.connectors.iceberg.rewrite.recovery import landed_snapshot, sweep
 from coordinator.connectors.iceberg.snapshots.convert_deletes import ConvertDeletes
+from coordinator.kernels.tasks import POSITIONS, PositionFiles
 from shared.errors import ErrorCode
-from shared.spi.procedure import Argument, OutputColumn, ProcedureDeclaration, ProcedureKind, ProcedureProgress
+from shared.spi.procedure import Argument, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 _CERTAIN = (CommitFailedException, ValidationException, NoSuchTableError)
 DECLARATION = ProcedureDeclaration(
@@ -78,14 +80,11 @@ def answer(call: Call) -> Rows:
     return [[len(conversion.equality), len(made.files), made.rows]]
 
 
-def _run(call: Call, conversion: Conversion, call_id: str) -> Iterator[bytes]:
+def _run(call: Call, conversion: Conversion, call_id: str) -> Iterator[PositionFiles]:
     workers = call.context.workers
-    tasks = list(payloads(conversion, call_id, call.catalog.settings.storage, workers.parallelism))
-    answers = workers.run_tasks("positions:run", tasks, description=f"positions of deleted rows of {call.table}")
-    for number, found in enumerate(answers if tasks else (), start=1):
-        call.context.check_cancelled()
-        call.context.report(ProcedureProgress(number, len(tasks), "comparing rows"))
-        yield found
+    tasks = conversion_tasks(conversion, call_id, call.catalog.settings.storage, workers.parallelism)
+    job = f"positions of deleted rows of {call.table}"
+    return run_kernel(call.context, POSITIONS, tasks, "comparing rows", job)
 
 
 def _entry(call: Call, table: Table, call_id: str) -> JournalEntry:

@@ -11,12 +11,12 @@ from pyiceberg.partitioning import PartitionField
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation
 
-from coordinator.connectors.iceberg.instants import zone
 from coordinator.connectors.iceberg.maintenance.time_partitions import end_of, has_zone, time_fields
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.snapshots.edit_files import EditFiles
+from coordinator.kernels.functions.kinds import zone_of
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 DECLARATION = ProcedureDeclaration(
@@ -46,7 +46,7 @@ def answer(call: Call) -> Rows:
     """Raises ProcessionError when no or more than one column partitions by time."""
     table = call.catalog.open(call.schema, call.table)
     fields = _fields(table, call.arguments["column"])
-    moment = _moment(call.arguments["older_than"], zone(call.context.session.time_zone))
+    moment = _moment(call.arguments["older_than"], zone_of(call.context.session.time_zone))
     live = read_live(table, table.current_snapshot())
     files = [f for f in live.data if _is_older(table, fields, f, moment)]
     # Delete files of a partition apply to nothing outside of it.

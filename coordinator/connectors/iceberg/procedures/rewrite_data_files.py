@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import logging
-import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
-from pyiceberg.table import Table
+from functools import partial
+from typing import Any, assert_never
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
-from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
+from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.rewrite import dry_run
-from coordinator.connectors.iceberg.rewrite.all_writes import write_files
-from coordinator.connectors.iceberg.rewrite.commit import commit_rewrite
-from coordinator.connectors.iceberg.rewrite.copying import Way, choose_ways
+from coordinator.connectors.iceberg.rewrite.arguments import RewriteArguments
+from coordinator.connectors.iceberg.rewrite.cases import Call, DryRun, Steps
 from coordinator.connectors.iceberg.rewrite.delegated import (
     Delegated,
     delegate,
@@ -24,29 +17,21 @@ from coordinator.connectors.iceberg.rewrite.delegated import (
     result,
     run,
 )
-from coordinator.connectors.iceberg.rewrite.journal import Journal, JournalEntry
-from coordinator.connectors.iceberg.rewrite.options import NO_LIMIT, RewriteOptions, Rewriter, parse_options
-from coordinator.connectors.iceberg.rewrite.ordering import Ordering, row_order
+from coordinator.connectors.iceberg.rewrite.journal import Journal
+from coordinator.connectors.iceberg.rewrite.one_rewrite import finish_rewrite, undo_rewrite, write_rewrite
+from coordinator.connectors.iceberg.rewrite.ordering import row_order
 from coordinator.connectors.iceberg.rewrite.output_specs import with_output_spec
-from coordinator.connectors.iceberg.rewrite.packed_writes import write_packed
 from coordinator.connectors.iceberg.rewrite.partial_progress import Row, run_steps
-from coordinator.connectors.iceberg.rewrite.payloads import TaskFactory
-from coordinator.connectors.iceberg.rewrite.recovery import landed_snapshot, sweep
 from coordinator.connectors.iceberg.rewrite.rewrite import (
-    NotOurs,
+    NothingToDo,
     Rewrite,
-    journal_begin,
-    look,
-    new_data_files,
+    RewriteRequest,
+    Unsupported,
     plan_rewrite,
-    reason_of_work,
 )
-from coordinator.connectors.iceberg.rewrite.sorted_writes import write_sorted
-from coordinator.connectors.iceberg.rewrite.sorting import SortedBy, parse_sorted_by
-from shared.errors import ErrorCode
+from coordinator.kernels.tasks import Fragment
 from shared.spi.procedure import (
     Argument,
-    ArgumentError,
     Arguments,
     OutputColumn,
     ProcedureContext,
@@ -55,9 +40,6 @@ from shared.spi.procedure import (
     ProcedureResult,
     TableTarget,
 )
-
-logger = logging.getLogger(__name__)
-_WORKERS_GONE_SECONDS = 10.0
 
 DECLARATION = ProcedureDeclaration(
     name="rewrite_data_files",
@@ -109,19 +91,6 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-@dataclass(slots=True)
-class Call:
-    """One call between begin and its end; nothing is to do when there is neither a rewrite nor a delegated call."""
-
-    rewrite: Rewrite | None
-    delegated: Delegated | None = None
-    shown: Sequence[Sequence[Any]] | None = None
-    steps: Sequence[Rewrite] = ()
-    writing: bool = False
-    outcome_unknown: bool = False
-    committed: bool = False
-
-
 class RewriteDataFiles:
     """Packing and sorting on the executors, one atomic REPLACE, journaled from before the first file to the end."""
 
@@ -133,185 +102,101 @@ class RewriteDataFiles:
 
     def validate(self, arguments: Arguments) -> None:
         """Refuse wrong strategies, sort columns and options before the statement queues."""
-        parse_options(arguments.get("options"), rewriter=_rewriter(arguments, _sorted_by(arguments)))
+        RewriteArguments.of(arguments).parsed_options()
 
     def begin(self, context: ProcedureContext, target: TableTarget, arguments: Arguments) -> Call:
         """Plan over the pinned snapshot and journal the intent, or see that Spark's part it is; raises ProcessionError.
 
         What Iceberg's own procedure does leaves no journal entry: nothing of ours may delete its files.
         """
-        sorted_by = _sorted_by(arguments)
-        rewriter = _rewriter(arguments, sorted_by)
-        name = f"{target.schema}.{target.table}"
-        with mapped(name):
+        asked = RewriteArguments.of(arguments)
+        with mapped(f"{target.schema}.{target.table}"):
             table = self._catalog.open(target.schema, target.table)
-            options = with_output_spec(parse_options(arguments.get("options"), table.properties, rewriter), table)
-            planned: list[Rewrite] | NotOurs | None
+            options = with_output_spec(asked.parsed_options(table.properties), table)
             if table.current_snapshot() is None:
-                return Call(None, shown=[] if arguments.get("dry_run") else None)
+                return DryRun(()) if asked.dry_run else NothingToDo()
             reason, ordering = reason_before_planning(table), None
-            if reason is None and rewriter != "BIN-PACK":
-                found = row_order(table, sorted_by, options)
+            if reason is None and asked.strategy == "sort":
+                found = row_order(table, asked.sorted_by, options)
                 reason, ordering = (found, None) if isinstance(found, str) else (None, found)
-            if arguments.get("dry_run"):
-                return Call(None, shown=self._shown(table, target, options, reason, ordering, context))
-            if reason is not None:
-                planned = NotOurs(reason)
-            else:
-                planned = plan_rewrite(self._catalog, table, target, options, context.workers, ordering)
-            match planned:
-                case NotOurs(reason):
-                    catalog = self._catalog.settings.catalog
-                    return Call(None, delegate(table, catalog, target, arguments, options, sorted_by, reason))
-                case [rewrite] if not options.partial_progress:
-                    self._begin(context, rewrite)
-                    return Call(rewrite)
-                case list():
-                    return Call(None, steps=planned)
-                case None:
-                    return Call(None)
-        raise AssertionError("every plan is one of these")
+            request = RewriteRequest(self._catalog, table, target, options, ordering, context.session.query_id)
+            if asked.dry_run:
+                return DryRun(dry_run.dry_run_rows(request, reason, context.workers))
+            return self._planned(request, asked, reason, context)
+        raise AssertionError("a request is planned or refused")
 
-    def _begin(self, context: ProcedureContext, rewrite: Rewrite) -> None:
-        journal_begin(rewrite, self._journal, self._catalog.settings.catalog, context.session.query_id)
+    def _planned(
+        self, request: RewriteRequest, asked: RewriteArguments, reason: str | None, context: ProcedureContext
+    ) -> Call:
+        planned = Unsupported(reason) if reason else plan_rewrite(request, self._journal, context.workers)
+        match planned:
+            case NothingToDo():
+                return planned
+            case Unsupported(reason):
+                name = self._catalog.settings.catalog
+                delegated = delegate(request.table, name, request.target, asked, request.options, reason)
+                return delegated or NothingToDo()
+            case (rewrite,) if not request.options.partial_progress:
+                rewrite.call.begin()
+                return rewrite
+            case _:
+                return Steps(planned)
 
-    def _shown(
-        self,
-        table: Table,
-        target: TableTarget,
-        options: RewriteOptions,
-        reason: str | None,
-        ordering: Ordering | None,
-        context: ProcedureContext,
-    ) -> list[Any]:
-        """The rows of a dry run."""
-        looked = look(table, target, options)
-        if looked is None:
-            return []
-        groups = looked.survey.groups
-        reason = reason or (reason_of_work(table, groups) if groups else None)
-        if reason is not None and options.max_files < NO_LIMIT:
-            reason += "; it may choose other files where there are more than max-files-to-rewrite"
-        if reason is not None:
-            methods = [("iceberg", Way(copies=False, reason=reason))] * len(groups)
-        elif ordering is not None:
-            methods = [("sort", Way(copies=False, reason="strategy sort"))] * len(groups)
-        else:
-            factory = TaskFactory.of(table, self._catalog.settings.storage)
-            ways = choose_ways(table, groups, options, factory, context.workers)
-            methods = [("copy" if way.copies else "rewrite", way) for way in ways]
-        return dry_run.dry_run_rows(table, looked.survey, methods, context.workers.parallelism)
-
-    def write(self, context: ProcedureContext, handle: Call) -> Sequence[bytes]:
+    def write(self, context: ProcedureContext, handle: Call) -> Any:
         """Run the kernels, or Iceberg's procedure, which commits on its own; raises ProcessionError."""
-        if handle.delegated is not None:
-            return [json.dumps(dict(run(handle.delegated, context))).encode()]
-        if handle.steps:
-            return [json.dumps(self._in_steps(context, handle)).encode()]
-        return [] if handle.rewrite is None else self._write(context, handle, handle.rewrite)
+        match handle:
+            case NothingToDo() | DryRun():
+                return None
+            case Delegated():
+                return run(handle, context)
+            case Steps():
+                return self._in_steps(context, handle)
+            case Rewrite():
+                return write_rewrite(handle, context)
+            case _:
+                assert_never(handle)
 
-    def _write(self, context: ProcedureContext, handle: Call, rewrite: Rewrite) -> Sequence[bytes]:
-        handle.writing = True
-        fragments = write_files(rewrite, context, write_packed if rewrite.ordering is None else write_sorted)
-        handle.writing = False
-        return fragments
-
-    def _in_steps(self, context: ProcedureContext, handle: Call) -> Row:
+    def _in_steps(self, context: ProcedureContext, steps: Steps) -> Row:
         """Partial progress: each commit stands when it is made, and one that fails costs its own groups alone."""
 
         def step(rewrite: Rewrite) -> Row:
-            handle.rewrite, handle.committed = rewrite, False
-            self._begin(context, rewrite)
-            return self._commit(context, handle, rewrite, self._write(context, handle, rewrite))
+            rewrite.call.begin()
+            return self._finished(context, rewrite, write_rewrite(rewrite, context))
 
-        def undo() -> None:
-            self.abort(context, handle)
-            handle.rewrite, handle.writing = None, False
+        return run_steps(steps.rewrites, step, partial(undo_rewrite, self._catalog), context.check_cancelled)
 
-        return run_steps(handle.steps, step, undo, context.check_cancelled)
-
-    def finish(self, context: ProcedureContext, handle: Call, fragments: Sequence[bytes]) -> ProcedureResult:
+    def finish(self, context: ProcedureContext, handle: Call, written: Any) -> ProcedureResult:
         """Commit one REPLACE snapshot; raises ProcessionError."""
-        if handle.shown is not None:
-            return ProcedureResult(rows=handle.shown)
-        if handle.delegated is not None:
-            return result(handle.delegated, json.loads(fragments[0]), self._catalog)
-        if handle.steps:
-            row = json.loads(fragments[0])
-            return ProcedureResult(rows=[row], update_count=row[-1])
-        if handle.rewrite is None:
-            return ProcedureResult(rows=[(0, 0, 0, 0, 0, 0)], update_count=0)
-        row = self._commit(context, handle, handle.rewrite, fragments)
-        return ProcedureResult(rows=[row], update_count=row[-1])
+        match handle:
+            case NothingToDo():
+                return _result([0] * len(DECLARATION.output))
+            case DryRun(rows):
+                return ProcedureResult(rows=rows)
+            case Delegated():
+                return result(handle, written, self._catalog)
+            case Steps():
+                return _result(written)
+            case Rewrite():
+                return _result(self._finished(context, handle, written))
+            case _:
+                assert_never(handle)
 
-    def _commit(self, context: ProcedureContext, handle: Call, rewrite: Rewrite, fragments: Sequence[bytes]) -> Row:
-        added = new_data_files(rewrite, fragments)
-        self._journal.committing(rewrite.call_id, [file.file_path for file in added])
-        try:
-            landed = commit_rewrite(self._catalog, rewrite, added, context.session.query_id)
-        except CommitOutcomeUnknownError:
-            handle.outcome_unknown = True
-            raise
-        handle.committed = True
-        self._tidy(rewrite, attempts=landed.attempts)
-        self._journal.close(rewrite.call_id, "COMMITTED")
-        replaced = rewrite.replaced
-        rows = sum(file.record_count for file in added)
-        size = sum(file.size for file in replaced)
-        return [len(replaced), len(added), size, 0, landed.removed_delete_files, rows]
+    def _finished(self, context: ProcedureContext, rewrite: Rewrite, fragments: list[Fragment]) -> Row:
+        return finish_rewrite(self._catalog, rewrite, fragments, context.session.query_id)
 
     def abort(self, context: ProcedureContext, handle: Call) -> None:  # noqa: ARG002
         """Remove what the call wrote; when that fails or the outcome is unknown, the next start's recovery does it."""
-        rewrite = handle.rewrite
-        if rewrite is None or rewrite.entry is None or handle.outcome_unknown or handle.committed:
-            return
-        if not handle.writing:
-            self._undo(rewrite, rewrite.entry)
-            return
-        # A worker whose task was killed may go on for a moment and write after the sweep: the journal entry stays
-        # open until a second one, which the next start's recovery makes if this process does not live to.
-        self._undo(rewrite, rewrite.entry, close=False)
-        again = threading.Timer(_WORKERS_GONE_SECONDS, self._undo, (rewrite, rewrite.entry))
-        again.daemon = True
-        again.start()
-
-    def _undo(self, rewrite: Rewrite, entry: JournalEntry, *, close: bool = True) -> None:
-        try:
-            with mapped(rewrite.target.table):
-                table = self._catalog.load(rewrite.target.schema, rewrite.target.table)
-                sweep(rewrite.table.io, entry, table, None)
-                if close:
-                    self._journal.close(rewrite.call_id, "ABORTED")
-        except Exception:
-            logger.warning("Files of call %s remain until the next start", rewrite.call_id, exc_info=True)
-
-    def _tidy(self, rewrite: Rewrite, *, attempts: int) -> None:
-        """After a commit that lost races, remove what its lost attempts wrote."""
-        if attempts <= 1 or rewrite.entry is None:
-            return
-        try:
-            table = self._catalog.open(rewrite.target.schema, rewrite.target.table)
-            landed = landed_snapshot(table, rewrite.call_id)
-            if landed is not None:
-                sweep(table.io, rewrite.entry, table, landed)
-        except Exception:
-            logger.warning("Files of lost attempts of call %s remain", rewrite.call_id, exc_info=True)
+        match handle:
+            case Rewrite():
+                undo_rewrite(self._catalog, handle)
+            case Steps(rewrites):
+                for rewrite in rewrites:
+                    undo_rewrite(self._catalog, rewrite)
+            case NothingToDo() | DryRun() | Delegated():
+                pass
+            case _:
+                assert_never(handle)
 
 
-def _sorted_by(arguments: Arguments) -> SortedBy | None:
-    """The checked pair of strategy and sort columns; None for binpack and for the table's own order."""
-    strategy = arguments.get("strategy") or "binpack"
-    entries = arguments.get("sorted_by")
-    if strategy.lower() not in ("binpack", "sort"):
-        message = f"Invalid rewrite strategy: {strategy}. Valid values are 'sort' or 'binpack'."
-        raise ArgumentError("strategy", message, ErrorCode.NOT_SUPPORTED)
-    if strategy.lower() == "binpack" and entries:
-        message = "Cannot use binpack strategy with sorted_by option. Use sort strategy when specifying sort order."
-        raise ArgumentError("sorted_by", message, ErrorCode.NOT_SUPPORTED)
-    return parse_sorted_by(entries) if entries else None
-
-
-def _rewriter(arguments: Arguments, sorted_by: SortedBy | None) -> Rewriter:
-    if (arguments.get("strategy") or "binpack").lower() == "binpack":
-        return "BIN-PACK"
-    return "Z-ORDER" if sorted_by is not None and sorted_by.curve is not None else "SORT"
+def _result(row: Row) -> ProcedureResult:
+    return ProcedureResult(rows=[row], update_count=row[-1])

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from coordinator.connectors.iceberg.instants import zone
 from coordinator.connectors.iceberg.procedures.table_procedure import Call
 from coordinator.connectors.iceberg.rewrite.delegated import told
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map
 from coordinator.connectors.iceberg.table_words import check_for_spark
+from coordinator.kernels.functions.kinds import zone_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ProcedureProgress
 
@@ -64,7 +64,7 @@ def moment(call: Call, value: datetime | None) -> datetime | None:
     """A timestamp argument as a moment; one without a zone is in the session's."""
     if value is None or value.tzinfo is not None:
         return value
-    return value.replace(tzinfo=zone(call.context.session.time_zone))
+    return value.replace(tzinfo=zone_of(call.context.session.time_zone))
 
 
 def literal(value: Any) -> str:

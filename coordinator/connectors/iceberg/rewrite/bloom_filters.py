@@ -29,9 +29,9 @@ def unsupported_column(schema: Schema, properties: Mapping[str, str]) -> str | N
     return next((name for name in asked_columns(properties) if not _is_plain(schema, name)), None)
 
 
-def bloom_filters(schema: Schema, properties: Mapping[str, str]) -> dict[str, list[float]]:
-    """``[distinct values, share of false positives]`` by Parquet path; columns that are gone or boolean have none."""
-    found = {}
+def bloom_filters(schema: Schema, properties: Mapping[str, str]) -> dict[str, tuple[int, float]]:
+    """Distinct values and the share of false positives by Parquet path; columns that are gone or boolean have none."""
+    found: dict[str, tuple[int, float]] = {}
     for name in asked_columns(properties):
         if name not in schema.column_names or isinstance(schema.find_type(name), BooleanType):
             continue
@@ -39,7 +39,7 @@ def bloom_filters(schema: Schema, properties: Mapping[str, str]) -> dict[str, li
         share = share if 0 < share < 1 else _DEFAULT_SHARE
         most = max(32.0, _number(properties.get(_MOST_BYTES), _DEFAULT_MOST_BYTES))
         values = -8 * most / _BITS_A_BLOCK_WORD * math.log(1 - share ** (1 / _BITS_A_BLOCK_WORD))
-        found[name] = [max(1, min(_MOST_VALUES, int(values))), share]
+        found[name] = (max(1, min(_MOST_VALUES, int(values))), share)
     return found
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyiceberg.table import Table
 
@@ -13,10 +11,10 @@ from coordinator.connectors.iceberg.rewrite.bloom_filters import asked_columns
 from coordinator.connectors.iceberg.rewrite.groups import FileGroup
 from coordinator.connectors.iceberg.rewrite.options import RewriteOptions
 from coordinator.connectors.iceberg.rewrite.output_specs import scatters
-from coordinator.connectors.iceberg.rewrite.payloads import TaskFactory
+from coordinator.connectors.iceberg.rewrite.tasks import TaskFactory
+from coordinator.kernels.tasks import PROBE, Probed, ProbeTask
 from shared.spi.workers import WorkerRuntime
 
-PROBE_KERNEL = "probe:run"
 LEAST_ROW_GROUP = 8 << 20
 """Bytes that row groups have on average: smaller ones are better merged by decoding, as readers pay for each."""
 _CODEC = "write.parquet.compression-codec"
@@ -27,17 +25,17 @@ _COPIED = "row groups are large and alike, and no row is deleted"
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Method:
     """How a group is rewritten, and why so, in plain words."""
 
     copies: bool
     reason: str
 
 
-def choose_ways(
+def choose_methods(
     table: Table, groups: Sequence[FileGroup], options: RewriteOptions, factory: TaskFactory, workers: WorkerRuntime
-) -> list[Way]:
-    """One way a group. Manifests rule most out; the footers of the rest are read on the workers."""
+) -> list[Method]:
+    """One for each group. Manifests rule most out; the footers of the rest are read on the workers."""
     reasons = [_reason_of_manifests(group, options) for group in groups]
     for number, group in enumerate(groups):
         if scatters(table, group):
@@ -48,9 +46,7 @@ def choose_ways(
     for number, reason in _probed(table, groups, open_groups, factory, workers).items():
         reasons[number] = reason
     return [
-        Way(copies=True, reason="row groups are large and alike, and no row is deleted")
-        if reason is None
-        else Way(copies=False, reason=reason)
+        Method(copies=True, reason=_COPIED) if reason is None else Method(copies=False, reason=reason)
         for reason in reasons
     ]
 
@@ -71,34 +67,25 @@ def _reason_of_manifests(group: FileGroup, options: RewriteOptions) -> str | Non
 def _probed(
     table: Table, groups: Sequence[FileGroup], numbers: Iterable[int], factory: TaskFactory, workers: WorkerRuntime
 ) -> dict[int, str | None]:
-    payloads = [
-        json.dumps(
-            {
-                "fields": factory.common["fields"],
-                "storage": factory.common["storage"],
-                "files": [c.data.path for c in groups[number].files[start : start + _FILES_OF_A_PROBE]],
-                "tag": number,
-            }
-        ).encode()
+    tasks = [
+        ProbeTask(factory.fields, [candidate.data.path for candidate in some], factory.storage, number)
         for number in numbers
         for start in range(0, len(groups[number].files), _FILES_OF_A_PROBE)
+        for some in [groups[number].files[start : start + _FILES_OF_A_PROBE]]
     ]
-    if not payloads:
-        return {}
-    answers: dict[int, list[dict[str, Any]]] = {}
-    for raw in workers.run_tasks(PROBE_KERNEL, payloads, description="look at footers"):
-        answer = json.loads(raw)
-        answers.setdefault(answer["tag"], []).append(answer)
+    answers: dict[int, list[Probed]] = {}
+    for answer in PROBE.run(workers, tasks, "look at footers"):
+        answers.setdefault(answer.group, []).append(answer)
     return {number: _reason_of_footers(found, table.properties) for number, found in answers.items()}
 
 
-def _reason_of_footers(answers: Sequence[Mapping[str, Any]], properties: Mapping[str, str]) -> str | None:
+def _reason_of_footers(answers: Sequence[Probed], properties: Mapping[str, str]) -> str | None:
     for answer in answers:
-        if answer["reason"] is not None:
-            return str(answer["reason"])
-    if len({kind for answer in answers for kind in answer["kinds"]}) > 1:
+        if answer.reason is not None:
+            return answer.reason
+    if len({kind for answer in answers for kind in answer.kinds}) > 1:
         return "files differ in schema"
-    codecs = {codec for answer in answers for codec in answer["codecs"]}
+    codecs = {codec for answer in answers for codec in answer.codecs}
     if len(codecs) > 1:
         return f"files differ in compression: {', '.join(sorted(codecs))}"
     asked = properties.get(_CODEC, "").lower()

@@ -19,9 +19,10 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
 from coordinator.connectors.iceberg.filters import iceberg_predicate
+from coordinator.connectors.iceberg.rewrite.arguments import RewriteArguments
 from coordinator.connectors.iceberg.rewrite.bloom_filters import unsupported_column
 from coordinator.connectors.iceberg.rewrite.options import RewriteOptions, option_texts
-from coordinator.connectors.iceberg.rewrite.sorting import SortedBy, resolved, sort_order_text
+from coordinator.connectors.iceberg.rewrite.sorted_by import resolved, sort_order_text
 from coordinator.connectors.iceberg.rewrite.stored_columns import unwritable_column
 from coordinator.connectors.iceberg.snapshots.producer import CALL_ID
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map, where_clause
@@ -29,7 +30,6 @@ from coordinator.connectors.iceberg.table_words import check_for_spark
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
     ArgumentError,
-    Arguments,
     ProcedureContext,
     ProcedureProgress,
     ProcedureResult,
@@ -77,9 +77,8 @@ def delegate(
     table: Table,
     catalog: str,
     target: TableTarget,
-    arguments: Arguments,
+    arguments: RewriteArguments,
     options: RewriteOptions,
-    sorted_by: SortedBy | None,
     reason: str,
 ) -> Delegated | None:
     """The call to make; None when the table is empty or the filter excludes every file. Raises ProcessionError."""
@@ -87,17 +86,17 @@ def delegate(
         return None
     # With the catalog: Spark takes the first of two names for one when a catalog is called so.
     given = [("table", quoted_string(quoted_path((catalog, *table.name()))))]
-    if (arguments.get("strategy") or "binpack").lower() == "sort":
+    if arguments.strategy == "sort":
         given.append(("strategy", "'sort'"))
-        if sorted_by is not None:
-            given.append(("sort_order", quoted_string(sort_order_text(resolved(sorted_by, table)))))
+        if arguments.sorted_by is not None:
+            given.append(("sort_order", quoted_string(sort_order_text(resolved(arguments.sorted_by, table)))))
         elif table.sort_order().is_unsorted:
             raise ArgumentError(
                 "strategy",
                 f"Cannot sort data without a valid sort order: table {target.schema}.{target.table} is unsorted and "
                 "sorted_by is not given",
             )
-    texts = _with_deletes(option_texts(arguments.get("options") or {}, options), table)
+    texts = _with_deletes(option_texts(arguments.options or {}, options), table)
     if texts:
         given.append(("options", string_map(texts)))
     if target.filter is not None:

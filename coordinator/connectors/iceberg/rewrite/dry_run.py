@@ -9,9 +9,14 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.manifests.live_files import Partition
-from coordinator.connectors.iceberg.rewrite.copying import Way
+from coordinator.connectors.iceberg.rewrite.copying import Method, choose_methods
 from coordinator.connectors.iceberg.rewrite.groups import Candidate, FileGroup, Skipped, Survey
+from coordinator.connectors.iceberg.rewrite.options import NO_LIMIT
+from coordinator.connectors.iceberg.rewrite.rewrite import RewriteRequest
+from coordinator.connectors.iceberg.rewrite.selection import reason_of_work, select_files
+from coordinator.connectors.iceberg.rewrite.tasks import TaskFactory
 from shared.spi.procedure import OutputColumn
+from shared.spi.workers import WorkerRuntime
 
 COLUMNS = (
     OutputColumn("file_group", "integer", "Number of the group, in the order of work; NULL for files that stay."),
@@ -32,20 +37,40 @@ _BYTES_PER_SECOND = {"copy": 400e6, "rewrite": 34e6, "sort": 20e6, "iceberg": 18
 _DELETES_COST = 1.3
 
 
-def dry_run_rows(table: Table, survey: Survey, methods: Sequence[tuple[str, Way]], parallelism: int) -> list[Any]:
-    """One row a group of ``survey``, rewritten ones first; ``methods`` are the names and ways of its groups."""
+def dry_run_rows(request: RewriteRequest, reason: str | None, workers: WorkerRuntime) -> list[Any]:
+    """The rows of a call that is only shown; ``reason`` says why Iceberg's procedure would do it, if it would."""
+    selection = select_files(request.table, request.target, request.options)
+    if selection is None:
+        return []
+    groups = selection.survey.groups
+    reason = reason or (reason_of_work(request.table, groups) if groups else None)
+    if reason is not None and request.options.max_files < NO_LIMIT:
+        reason += "; it may choose other files where there are more than max-files-to-rewrite"
+    if reason is not None:
+        methods = [("iceberg", Method(copies=False, reason=reason))] * len(groups)
+    elif request.ordering is not None:
+        methods = [("sort", Method(copies=False, reason="strategy sort"))] * len(groups)
+    else:
+        factory = TaskFactory.of(request.table, request.catalog.settings.storage)
+        found = choose_methods(request.table, groups, request.options, factory, workers)
+        methods = [("copy" if method.copies else "rewrite", method) for method in found]
+    return _rows(request.table, selection.survey, methods, workers.parallelism)
+
+
+def _rows(table: Table, survey: Survey, methods: Sequence[tuple[str, Method]], parallelism: int) -> list[Any]:
+    """One row a group of ``survey``, rewritten ones first; ``methods`` are those of its groups, with their names."""
     rows: list[Any] = [
         (
             number,
             *_files(table, group.partition, group.files),
             True,
             group.reason,
-            method,
-            way.reason,
+            name,
+            method.reason,
             group.output_files,
-            _seconds(group, method, parallelism),
+            _seconds(group, name, parallelism),
         )
-        for number, (group, (method, way)) in enumerate(zip(survey.groups, methods, strict=True))
+        for number, (group, (name, method)) in enumerate(zip(survey.groups, methods, strict=True))
     ]
     return rows + [_stays(table, skipped) for skipped in survey.skipped]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
@@ -15,7 +14,9 @@ from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_l
 from coordinator.connectors.iceberg.manifests.reader import ManifestDataFile
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.rewrite.groups import Candidate
-from coordinator.connectors.iceberg.rewrite.payloads import OutputPlan, Slice, TaskFactory
+from coordinator.connectors.iceberg.rewrite.outputs import Slice
+from coordinator.connectors.iceberg.rewrite.tasks import TaskFactory
+from coordinator.kernels.tasks import PositionFile, PositionFiles, PositionsTask
 from shared.errors import ErrorCode, ProcessionError
 
 _PATH, _POSITION = 2147483546, 2147483545
@@ -56,18 +57,17 @@ def plan_conversion(table: Table) -> Conversion:
     return Conversion(table, equality, candidates)
 
 
-def payloads(conversion: Conversion, call_id: str, storage: Mapping[str, str], parallelism: int) -> Iterator[bytes]:
+def conversion_tasks(
+    conversion: Conversion, call_id: str, storage: Mapping[str, str], parallelism: int
+) -> list[PositionsTask]:
     """Tasks over about equal shares of the data files."""
     slices = [Slice(_readable(candidate, conversion), candidate.data.size) for candidate in conversion.candidates]
     slices.sort(key=lambda piece: -piece.size)
     count = min(len(slices), parallelism * _TASKS_A_CORE)
     factory = TaskFactory.of(conversion.table, storage)
     directory = directory_of(conversion.table)
-    for number in range(count):
-        name = f"{number:05d}-{call_id}-deletes"
-        plan = OutputPlan(0, name, directory, (tuple(slices[number::count]),))
-        task = factory.task(plan.parts[0], directory, name, {}, final=False)
-        yield json.dumps({"task": {**task, "fields": []}, "vectors": conversion.as_vectors}).encode()
+    tasks = [factory.write(slices[n::count], directory, f"{n:05d}-{call_id}-deletes") for n in range(count)]
+    return [PositionsTask(replace(task, fields=[]), conversion.as_vectors) for task in tasks]
 
 
 def directory_of(table: Table) -> str:
@@ -93,38 +93,39 @@ class NewDeletes:
     data_files: frozenset[str]
 
 
-def new_deletes(conversion: Conversion, answers: Iterable[bytes]) -> NewDeletes:
+def new_deletes(conversion: Conversion, answers: Iterable[PositionFiles]) -> NewDeletes:
     """The answers of all tasks."""
     by_key = {candidate.data.key: candidate for candidate in conversion.candidates}
-    written = [entry for raw in answers for entry in json.loads(raw)]
+    written = [file for answer in answers for file in answer.files]
     files, replaced = [], []
-    for entry in written:
-        candidate = by_key[normalize(entry["data_file"])]
-        files.append(_delete_file(entry, candidate.data, vectors=conversion.as_vectors))
+    for file in written:
+        candidate = by_key[normalize(file.data_file)]
+        files.append(_delete_file(file, candidate.data, vectors=conversion.as_vectors))
         if conversion.as_vectors:
             replaced += [d for d in candidate.deletes if d.file.file_format == FileFormat.PUFFIN]
-    keys = frozenset(normalize(entry["data_file"]) for entry in written)
-    return NewDeletes(tuple(files), sum(entry["deleted_rows"] for entry in written), tuple(replaced), keys)
+    keys = frozenset(normalize(file.data_file) for file in written)
+    return NewDeletes(tuple(files), sum(file.deleted_rows for file in written), tuple(replaced), keys)
 
 
-def _delete_file(entry: Mapping[str, Any], data: LiveFile, *, vectors: bool) -> DataFile:
-    common = {
+def _delete_file(written: PositionFile, data: LiveFile, *, vectors: bool) -> DataFile:
+    common: dict[str, Any] = {
         "content": DataFileContent.POSITION_DELETES,
-        "file_path": entry["path"],
+        "file_path": written.path,
         "partition": data.file.partition,
-        "record_count": entry["rows"],
-        "file_size_in_bytes": entry["size"],
+        "record_count": written.rows,
+        "file_size_in_bytes": written.size,
     }
     if vectors:
         found = ManifestDataFile.from_args(file_format=FileFormat.PUFFIN, **common)
         found.__dict__["extras"] = {
             "referenced_data_file": data.path,
-            "content_offset": entry["offset"],
-            "content_size_in_bytes": entry["length"],
+            "content_offset": written.offset,
+            "content_size_in_bytes": written.length,
         }
     else:
         path = data.path.encode()
-        low, high = (value.to_bytes(8, "little") for value in entry["bounds"])
+        assert written.bounds is not None, "a Parquet file has bounds"
+        low, high = (value.to_bytes(8, "little") for value in written.bounds)
         found = ManifestDataFile.from_args(
             file_format=FileFormat.PARQUET,
             lower_bounds={_PATH: path, _POSITION: low},

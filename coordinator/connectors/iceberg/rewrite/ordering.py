@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -21,19 +19,20 @@ from pyiceberg.transforms import (
 from pyiceberg.types import IcebergType, PrimitiveType
 
 from coordinator.connectors.iceberg.rewrite.options import RewriteOptions
-from coordinator.connectors.iceberg.rewrite.sorting import SortedBy, resolved
+from coordinator.connectors.iceberg.rewrite.sorted_by import SortedBy, resolved
+from coordinator.kernels.sort_tasks import KeyColumn, RowOrder
 from shared.spi.procedure import ArgumentError
 
-_TIMES = {YearTransform: "year", MonthTransform: "month", DayTransform: "day", HourTransform: "hour"}
+_TIMES: dict[type, str] = {YearTransform: "year", MonthTransform: "month", DayTransform: "day", HourTransform: "hour"}
 STRANGE_TYPES = ("unknown", "variant", "geometry", "geography", "timestamp_ns", "timestamptz_ns")
 """Beginnings of types that our kernels neither sort by nor divide by."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """``spec`` is what kernels take; ``sort_order_id`` is given to files when the order is the table's own."""
+    """``order`` is what kernels take; ``sort_order_id`` is given to files when the order is the table's own."""
 
-    spec: Mapping[str, Any]
+    order: RowOrder
     sort_order_id: int | None = None
 
 
@@ -48,13 +47,13 @@ def row_order(table: Table, sorted_by: SortedBy | None, options: RewriteOptions)
         field = schema.find_field(column.name)
         if reason := _unsortable(field.field_type, column.name):
             return reason
-        given = {"id": field.field_id, "descending": column.direction == "DESC", "nulls_first": column.nulls == "FIRST"}
-        found.append(given if sorted_by.curve is None else {"id": field.field_id, "prefix": options.var_length})
+        key = KeyColumn(field.field_id, descending=column.direction == "DESC", nulls_first=column.nulls == "FIRST")
+        found.append(key if sorted_by.curve is None else KeyColumn(field.field_id, prefix=options.var_length))
     if sorted_by.curve is None:
         exact = not table.sort_order().is_unsorted and len(found) == len(table.sort_order().fields)
-        return Ordering({"columns": found}, table.sort_order().order_id if exact else None)
+        return Ordering(RowOrder(found), table.sort_order().order_id if exact else None)
     bits = None if options.max_output_size is None else 8 * options.max_output_size
-    return Ordering({"columns": found, "curve": sorted_by.curve, "bits": bits})
+    return Ordering(RowOrder(found, sorted_by.curve, bits))
 
 
 def _of_table(table: Table) -> Ordering | str:
@@ -71,10 +70,10 @@ def _of_table(table: Table) -> Ordering | str:
         if isinstance(column, str):
             return column
         found.append(column)
-    return Ordering({"columns": found}, order.order_id)
+    return Ordering(RowOrder(found), order.order_id)
 
 
-def _column(field: SortField, schema: Schema) -> dict[str, Any] | str:
+def _column(field: SortField, schema: Schema) -> KeyColumn | str:
     source = next((f for f in schema.fields if f.field_id == field.source_id), None)
     if source is None:
         return "the table's sort order names a nested column"
@@ -83,12 +82,12 @@ def _column(field: SortField, schema: Schema) -> dict[str, Any] | str:
     transform = _transform(field)
     if transform is None:
         return f"the table's sort order has {field.transform} of {source.name}"
-    return {
-        "id": source.field_id,
-        "transform": transform,
-        "descending": field.direction == SortDirection.DESC,
-        "nulls_first": field.null_order == NullOrder.NULLS_FIRST,
-    }
+    return KeyColumn(
+        source.field_id,
+        transform,
+        descending=field.direction == SortDirection.DESC,
+        nulls_first=field.null_order == NullOrder.NULLS_FIRST,
+    )
 
 
 def _transform(field: SortField) -> str | None:

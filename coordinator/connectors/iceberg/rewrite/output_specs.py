@@ -18,6 +18,7 @@ from pyiceberg.types import BinaryType, DecimalType, FixedType, IcebergType, Pri
 from coordinator.connectors.iceberg.rewrite.groups import FileGroup
 from coordinator.connectors.iceberg.rewrite.options import RewriteOptions
 from coordinator.connectors.iceberg.rewrite.ordering import STRANGE_TYPES
+from coordinator.kernels.sort_tasks import PartitionColumn
 from shared.spi.procedure import ArgumentError
 
 
@@ -50,9 +51,9 @@ def reason_of_spec(table: Table, spec_id: int) -> str | None:
     return None
 
 
-def partition_fields(spec: PartitionSpec) -> list[dict[str, Any]]:
+def partition_columns(spec: PartitionSpec) -> list[PartitionColumn]:
     """What the kernels divide rows by."""
-    return [{"id": field.source_id, "transform": str(field.transform)} for field in _dividing(spec)]
+    return [PartitionColumn(field.source_id, str(field.transform)) for field in _dividing(spec)]
 
 
 def _dividing(spec: PartitionSpec) -> list[PartitionField]:
@@ -60,7 +61,7 @@ def _dividing(spec: PartitionSpec) -> list[PartitionField]:
 
 
 def partition_record(values: Sequence[Any], spec: PartitionSpec, schema: Schema) -> Record:
-    """The partition of a kernel's ``values``, one a field of ``partition_fields``."""
+    """The partition of a kernel's ``values``, one a field of ``partition_columns``."""
     found = dict(zip((field.field_id for field in _dividing(spec)), values, strict=True))
     return Record(*(_value(found.get(field.field_id), field, schema) for field in spec.fields))
 

@@ -16,7 +16,7 @@ _FAILED = 3
 
 
 def run_steps(
-    steps: Sequence[Rewrite], step: Callable[[Rewrite], Row], undo: Callable[[], None], check: Callable[[], None]
+    steps: Sequence[Rewrite], step: Callable[[Rewrite], Row], undo: Callable[[Rewrite], None], check: Callable[[], None]
 ) -> Row:
     """The sums of the steps that committed, with the data files of failed ones counted.
 
@@ -34,7 +34,7 @@ def run_steps(
         except ProcessionError as error:
             if error.code is ErrorCode.USER_CANCELED:
                 raise
-            undo()
+            undo(rewrite)
             logger.warning("A step of call %s failed and was undone: %s", rewrite.call_id, error.message)
             failures.append(error)
             total[_FAILED] += len(rewrite.replaced)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from coordinator.connectors.jdbc.dialects.dialect import Dialect
 from coordinator.connectors.jdbc.pushdown.refusal import NotPushable
+from coordinator.kernels.functions.moments import parse_timestamp
 from shared.plan.types import Type
 
 _NUMBERS = ("tinyint", "smallint", "integer", "bigint", "decimal")
@@ -49,10 +49,10 @@ def text(value: str, dialect: Dialect) -> str:
 
 def moment(value: Any) -> datetime:
     """``2024-02-29 10:00:00.5 Europe/Berlin`` in UTC; raises NotPushable for what is no such text."""
-    day, _, rest = str(value).strip().partition(" ")
-    clock, _, zone = rest.partition(" ")
     try:
-        named = datetime.fromisoformat(f"{day}T00:00:00{zone}").tzinfo if zone[0] in "+-" else ZoneInfo(zone)
-        return datetime.fromisoformat(f"{day}T{clock}").replace(tzinfo=named).astimezone(UTC)
-    except (ValueError, IndexError, ZoneInfoNotFoundError) as error:
+        found = parse_timestamp(str(value).strip())
+    except (ValueError, OverflowError) as error:
         raise NotPushable(f"the moment {value}") from error
+    if found.tzinfo is None:
+        raise NotPushable(f"the moment {value}")
+    return found.astimezone(UTC)

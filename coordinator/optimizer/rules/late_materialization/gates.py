@@ -15,6 +15,7 @@ from shared.plan import nodes
 from shared.plan.nodes import PlanNode
 from shared.plan.traversal import sources, variable_of_key, walk
 from shared.plan.types import parse_type
+from shared.spi.handles import column_name
 from shared.spi.session import Session
 from shared.units import format_data_size, parse_data_size
 
@@ -107,7 +108,7 @@ def _to_read(deferral: Deferral, enough: int) -> int:
 def _columns(scan: nodes.TableScanNode) -> dict[str, str]:
     """Names of the table's columns by variable."""
     handles = {variable_of_key(key).name: handle for key, handle in scan.assignments.items()}
-    return {name: str(handle.get("columnIdentity", {}).get("name", name)) for name, handle in handles.items()}
+    return {name: column_name(handle) or name for name, handle in handles.items()}
 
 
 _REDUCING = (nodes.TopNNode, nodes.LimitNode, nodes.FilterNode, nodes.JoinNode, nodes.SemiJoinNode, nodes.SampleNode)

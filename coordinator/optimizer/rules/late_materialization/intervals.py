@@ -19,6 +19,7 @@ from shared.plan.expressions import Call, Constant, RowExpression, Variable
 from shared.plan.nodes import PlanNode
 from shared.plan.traversal import sources, variable_of_key
 from shared.plan.types import parse_type
+from shared.spi.handles import column_name
 
 _WHOLE = frozenset({"tinyint", "smallint", "integer", "bigint", "date"})
 _NUMBERS = _WHOLE | {"decimal", "double", "real", "timestamp"}
@@ -65,7 +66,7 @@ def _found(node: PlanNode, bounds_of: ColumnBoundsOf, known: dict[str, Interval]
             bounds = bounds_of(node)
             for key, handle in node.assignments.items():
                 variable = variable_of_key(key)
-                ranges = bounds.get(str(handle.get("columnIdentity", handle).get("name")))
+                ranges = bounds.get(column_name(handle))
                 base = parse_type(variable.type).base
                 if ranges and base in _NUMBERS:
                     low, high = min(r.low for r in ranges), max(r.high for r in ranges)

@@ -25,6 +25,7 @@ from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import PlanNode
 from shared.plan.traversal import output_variables, sources, with_sources
 from shared.plan.types import Type, parse_type
+from shared.spi.handles import column_name
 from shared.spi.table_statistics import ValueRange
 
 _MARGIN = 1.5
@@ -117,8 +118,7 @@ def _chain(node: PlanNode, key: Variable) -> tuple[list[PlanNode], Variable] | N
 
 
 def _column(scan: nodes.TableScanNode, key: Variable) -> str:
-    handle = scan.assignments[key.key]
-    return str(handle.get("columnIdentity", handle).get("name"))
+    return column_name(scan.assignments[key.key])
 
 
 def _limit(ranges: Sequence[ValueRange], wanted: float, *, ascending: bool) -> float | None:

@@ -15,6 +15,7 @@ from coordinator.optimizer.rules.late_materialization.narrow_joins import with_c
 from coordinator.optimizer.rules.late_materialization.rewriter import Deferral, PlanRewriter, UnionConflictError
 from shared.plan.nodes import OutputNode, PlanNode, TableScanNode
 from shared.plan.traversal import variable_of_key
+from shared.spi.handles import column_name, table_name
 
 
 def apply(plan: PlanNode, context: RuleContext) -> PlanNode:
@@ -55,7 +56,7 @@ def _deferrals(
         if deferral is None:
             continue
         if too_narrow(deferral, settings):
-            context.note(f"only {_count(deferral)} of {_table(scan)} would be fetched")
+            context.note(f"only {_count(deferral)} of {table_name(scan.table)} would be fetched")
         else:
             found[scan_id] = deferral
     if not found and collector.scans and not collector.carried and SWITCH in context.session.properties:
@@ -74,23 +75,13 @@ def _deferral(scan: TableScanNode, carried: frozenset[str], context: RuleContext
     if isinstance(descriptor, str):
         context.note(descriptor)
         return None
-    columns = {variable_of_key(key).name: _column(handle) for key, handle in scan.assignments.items()}
+    columns = {variable_of_key(key).name: column_name(handle) for key, handle in scan.assignments.items()}
     names = frozenset(name for name in carried if columns[name] in descriptor.deferrable)
     if not names:
-        context.note(f"no column of {_table(scan)} that only the result needs can be fetched by position")
+        context.note(f"no column of {table_name(scan.table)} that only the result needs can be fetched by position")
         return None
     return Deferral(scan, descriptor, names)
 
 
-def _column(handle: dict[str, object]) -> str:
-    identity = handle.get("columnIdentity")
-    return str(identity["name"]) if isinstance(identity, dict) else str(handle.get("name", ""))
-
-
 def _count(deferral: Deferral) -> str:
     return "1 narrow column" if len(deferral.names) == 1 else f"{len(deferral.names)} narrow columns"
-
-
-def _table(scan: TableScanNode) -> str:
-    inner = scan.table.connectorHandle.get("icebergTableName")
-    return str(inner.get("tableName") if isinstance(inner, dict) else scan.table.connectorHandle.get("tableName"))

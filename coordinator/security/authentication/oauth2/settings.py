@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import Field
 
 from coordinator.security.settings import MAPPING_FILE, MAPPING_PATTERN
-from coordinator.settings_model import Names, Seconds, Settings
+from coordinator.values.settings import Names, Seconds, Settings
 
 
 class OAuth2Settings(Settings):

@@ -1,0 +1,93 @@
+"""One rewrite from its first task to its commit, or to its undoing."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+
+from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
+from coordinator.connectors.iceberg.rewrite.commit import commit_rewrite
+from coordinator.connectors.iceberg.rewrite.journaled_call import Stage
+from coordinator.connectors.iceberg.rewrite.packing import write_packed
+from coordinator.connectors.iceberg.rewrite.partial_progress import Row
+from coordinator.connectors.iceberg.rewrite.range_sorting import write_sorted
+from coordinator.connectors.iceberg.rewrite.recovery import landed_snapshot, sweep
+from coordinator.connectors.iceberg.rewrite.rewrite import Rewrite, new_data_files
+from coordinator.connectors.iceberg.rewrite.writing import write_files
+from coordinator.kernels.tasks import Fragment
+from shared.spi.procedure import ProcedureContext
+
+logger = logging.getLogger(__name__)
+_WORKERS_GONE_SECONDS = 10.0
+
+
+def write_rewrite(rewrite: Rewrite, context: ProcedureContext) -> list[Fragment]:
+    """Run the kernels; raises ProcessionError."""
+    rewrite.call.stage = Stage.WRITING
+    fragments = write_files(rewrite, context, write_packed if rewrite.ordering is None else write_sorted)
+    rewrite.call.stage = Stage.WRITTEN
+    return fragments
+
+
+def finish_rewrite(catalog: TableCatalog, rewrite: Rewrite, fragments: Sequence[Fragment], query_id: str) -> Row:
+    """Commit one REPLACE snapshot, and the result row; raises ProcessionError."""
+    added = new_data_files(rewrite, fragments)
+    journal = rewrite.call.journal
+    journal.committing(rewrite.call_id, [file.file_path for file in added])
+    try:
+        landed = commit_rewrite(catalog, rewrite, added, query_id)
+    except CommitOutcomeUnknownError:
+        rewrite.call.stage = Stage.UNKNOWN
+        raise
+    rewrite.call.stage = Stage.COMMITTED
+    if landed.attempts > 1:
+        _remove_lost_attempts(catalog, rewrite)
+    journal.close(rewrite.call_id, "COMMITTED")
+    rows = sum(file.record_count for file in added)
+    size = sum(file.size for file in rewrite.replaced)
+    return [len(rewrite.replaced), len(added), size, 0, landed.removed_delete_files, rows]
+
+
+def undo_rewrite(catalog: TableCatalog, rewrite: Rewrite) -> None:
+    """Remove what a rewrite that is not committed wrote; what cannot be removed now is for the next start's recovery.
+
+    When the outcome is unknown its files may be the table's, and stay.
+    """
+    match rewrite.call.stage:
+        case Stage.BEGUN | Stage.WRITTEN:
+            rewrite.call.stage = Stage.UNDONE
+            _sweep(catalog, rewrite)
+        case Stage.WRITING:
+            rewrite.call.stage = Stage.UNDONE
+            # A worker whose task was killed may go on for a moment and write after the sweep: the journal entry stays
+            # open until a second one, which the next start's recovery makes if this process does not live to.
+            _sweep(catalog, rewrite, close=False)
+            again = threading.Timer(_WORKERS_GONE_SECONDS, _sweep, (catalog, rewrite))
+            again.daemon = True
+            again.start()
+        case Stage.PLANNED | Stage.COMMITTED | Stage.UNKNOWN | Stage.UNDONE:
+            pass
+
+
+def _sweep(catalog: TableCatalog, rewrite: Rewrite, *, close: bool = True) -> None:
+    try:
+        with mapped(rewrite.target.table):
+            table = catalog.load(rewrite.target.schema, rewrite.target.table)
+            sweep(rewrite.table.io, rewrite.call.entry, table, None)
+            if close:
+                rewrite.call.journal.close(rewrite.call_id, "ABORTED")
+    except Exception:
+        logger.warning("Files of call %s remain until the next start", rewrite.call_id, exc_info=True)
+
+
+def _remove_lost_attempts(catalog: TableCatalog, rewrite: Rewrite) -> None:
+    """After a commit that lost races, remove what its lost attempts wrote."""
+    try:
+        table = catalog.open(rewrite.target.schema, rewrite.target.table)
+        landed = landed_snapshot(table, rewrite.call_id)
+        if landed is not None:
+            sweep(table.io, rewrite.call.entry, table, landed)
+    except Exception:
+        logger.warning("Files of lost attempts of call %s remain", rewrite.call_id, exc_info=True)

@@ -1,0 +1,127 @@
+"""The files that a rewrite writes, each out of slices of data files."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from coordinator.connectors.iceberg.rewrite.groups import Candidate, FileGroup, output_sizes
+from coordinator.connectors.iceberg.rewrite.options import RewriteOptions
+
+_LEAST_PART = 16 << 20
+"""Splitting further would cost more in starting tasks than it gains."""
+_OPEN_END = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A data file or some row groups of it."""
+
+    candidate: Candidate
+    size: int
+    groups: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPlan:
+    """One file to be written, from ``parts`` that are written side by side and joined.
+
+    When it ``copies``, its one part is joined as it is, without being decoded. ``partition`` are its values where
+    they are not those of the group.
+    """
+
+    group: int
+    name: str
+    directory: str
+    parts: tuple[tuple[Slice, ...], ...]
+    copies: bool = False
+    partition: tuple[Any, ...] | None = None
+
+
+def plan_outputs(
+    groups: Sequence[FileGroup],
+    parallelism: int,
+    directories: Sequence[str],
+    call_id: str,
+    options: RewriteOptions,
+    copies: Sequence[bool] = (),
+    scattered: Sequence[bool] = (),
+) -> list[OutputPlan]:
+    """The files to write: enough parts that every core works even when there are fewer files than cores.
+
+    Groups that ``copies`` marks have one part a file: copying waits for storage, not for cores. For one that
+    ``scattered`` marks, one output stands until its partitions are known.
+    """
+    total = sum(group.output_files for group in groups)
+    wanted = -(-parallelism // total) if total < parallelism else 1
+    plans: list[OutputPlan] = []
+    for number, group in enumerate(groups):
+        if scattered and scattered[number]:
+            plans.append(_standing(number, len(plans), directories[number], call_id))
+            continue
+        each = group.size // group.output_files
+        copied = bool(copies) and copies[number]
+        parts = 1 if copied else max(1, min(wanted, each // _LEAST_PART))
+        sizes = output_sizes(group.size, options)
+        slices = _slices(group, len(sizes) * parts)
+        bins = _balanced(slices, [size / parts for size in sizes for _ in range(parts)])
+        for start in range(0, len(bins), parts):
+            chosen = tuple(tuple(b) for b in bins[start : start + parts] if b)
+            if chosen:
+                name = f"{len(plans):05d}-{number}-{call_id}"
+                plans.append(OutputPlan(number, name, directories[number], chosen, copied))
+    return plans
+
+
+def _standing(group: int, place: int, directory: str, call_id: str) -> OutputPlan:
+    return OutputPlan(group, f"{place:05d}-{group}-{call_id}", directory, ())
+
+
+def plan_sorted_outputs(
+    groups: Sequence[FileGroup], directories: Sequence[str], call_id: str, scattered: Sequence[bool]
+) -> list[OutputPlan]:
+    """The files of sorted groups; which rows go where is known when their keys have been sampled."""
+    plans: list[OutputPlan] = []
+    for number, group in enumerate(groups):
+        for _ in range(1 if scattered[number] else group.output_files):
+            plans.append(_standing(number, len(plans), directories[number], call_id))
+    return plans
+
+
+def even_slices(group: FileGroup, bins: int) -> list[list[Slice]]:
+    """The group's files or row groups of them in at most ``bins`` contiguous lists of about equal size."""
+    return [found for found in _balanced(_slices(group, bins), [1.0] * bins) if found]
+
+
+def _slices(group: FileGroup, bins: int) -> list[Slice]:
+    """The group's files; one that is larger than a bin's share is cut between row groups."""
+    share = max(1, group.size // bins)
+    slices: list[Slice] = []
+    for candidate in group.files:
+        offsets = candidate.data.file.split_offsets or []
+        size = candidate.data.size
+        if bins == 1 or size <= share or len(offsets) < 2:
+            slices.append(Slice(candidate, size))
+            continue
+        ends = [*offsets[1:], size]
+        for i, (start, end) in enumerate(zip(offsets, ends, strict=True)):
+            # The last slice is open: rows behind the last known offset must not be lost.
+            last = _OPEN_END if i == len(offsets) - 1 else i + 1
+            slices.append(Slice(candidate, end - start, (i, last)))
+    return slices
+
+
+def _balanced(slices: Sequence[Slice], weights: Sequence[float]) -> list[list[Slice]]:
+    """Contiguous bins of about the sizes that ``weights`` say in proportion."""
+    total = sum(s.size for s in slices) or 1
+    ends = [end * total / sum(weights) for end in accumulate(weights)]
+    result: list[list[Slice]] = [[] for _ in weights]
+    done = 0
+    for piece in slices:
+        place = bisect_right(ends, done + piece.size / 2)
+        result[min(len(ends) - 1, place)].append(piece)
+        done += piece.size
+    return result

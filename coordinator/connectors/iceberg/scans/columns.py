@@ -1,0 +1,111 @@
+"""The columns that a scan reads, as the kernels take them, and what keeps a scan from being read here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+    TimeType,
+    UUIDType,
+)
+
+from coordinator.connectors.iceberg.rewrite.stored_columns import stored_fields
+from coordinator.connectors.iceberg.types import presto_type
+from shared.plan.types import Type
+
+_NESTED = (
+    *(BooleanType, IntegerType, LongType, FloatType, DoubleType, DateType, DecimalType, StringType, BinaryType),
+    *(FixedType, TimestampType),
+)
+_PLAIN = (*_NESTED, TimestamptzType, TimeType, UUIDType)
+_LINEAGE = {"_row_id": 2147483540, "_last_updated_sequence_number": 2147483539}
+
+
+@dataclass(frozen=True, slots=True)
+class ScanColumn:
+    """``field`` is Iceberg's JSON; ``leaves`` are the ids under which manifests tell the column's bytes."""
+
+    name: str
+    type: Type
+    field: Mapping[str, Any]
+    leaves: tuple[int, ...]
+
+
+def scan_columns(schema: Schema, names: Iterable[str], format_version: int) -> list[ScanColumn] | str:
+    """The named columns, each once; or why they are not read here."""
+    stored = {str(field["name"]): field for field in stored_fields(schema)}
+    found = []
+    for name in dict.fromkeys(names):
+        if name in stored:
+            kind = schema.find_type(int(stored[name]["id"]))
+            if not readable(kind):
+                return f"column {name} is of type {kind}"
+            found.append(_column(stored[name], kind))
+        elif name in _LINEAGE and format_version >= 3:
+            lineage = {"id": _LINEAGE[name], "name": name, "required": False, "type": "long"}
+            found.append(ScanColumn(name, Type("bigint"), lineage, (_LINEAGE[name],)))
+        else:
+            return f"it reads {name}"
+    return found
+
+
+def cheapest_column(schema: Schema, sizes: Mapping[int, int]) -> ScanColumn | None:
+    """The column with the fewest bytes, for what only counts rows; None when none can be read here."""
+    columns = [_column(f, k) for f in stored_fields(schema) if readable(k := schema.find_type(int(f["id"])))]
+    return min(columns, key=lambda c: sum(sizes.get(leaf, 0) for leaf in c.leaves), default=None)
+
+
+def _column(field: Mapping[str, Any], kind: IcebergType) -> ScanColumn:
+    leaves = tuple(_leaves(int(field["id"]), kind))
+    return ScanColumn(str(field["name"]), presto_type(kind), {**field, "required": False}, leaves)
+
+
+def readable(kind: IcebergType, *, nested: bool = False) -> bool:
+    """Whether the embedded engine gets the values of this type as Presto has them."""
+    match kind:
+        case StructType():
+            return bool(kind.fields) and all(readable(field.field_type, nested=True) for field in kind.fields)
+        case ListType():
+            return readable(kind.element_type, nested=True)
+        case MapType():
+            return readable(kind.key_type, nested=True) and readable(kind.value_type, nested=True)
+        case _:
+            return isinstance(kind, _NESTED if nested else _PLAIN)
+
+
+def _leaves(number: int, kind: IcebergType) -> Iterator[int]:
+    match kind:
+        case StructType():
+            for field in kind.fields:
+                yield from _leaves(field.field_id, field.field_type)
+        case ListType():
+            yield from _leaves(kind.element_id, kind.element_type)
+        case MapType():
+            yield from _leaves(kind.key_id, kind.key_type)
+            yield from _leaves(kind.value_id, kind.value_type)
+        case _:
+            yield number
+
+
+def leaf_ids(columns: Sequence[ScanColumn]) -> frozenset[int]:
+    """The ids of all leaves."""
+    return frozenset(leaf for column in columns for leaf in column.leaves)

@@ -1,0 +1,91 @@
+"""The domains of a scan's layout as an Iceberg predicate that is true for at least the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+from pyiceberg.expressions import (
+    AlwaysFalse,
+    AlwaysTrue,
+    And,
+    BooleanExpression,
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    NotNull,
+    Or,
+)
+from pyiceberg.expressions.visitors import bind
+from pyiceberg.schema import Schema
+
+from shared.plan.blocks import decode_constant
+
+_FLOATING = ("real", "double")
+_MAKE: Mapping[str, Any] = {
+    "=": EqualTo, ">=": GreaterThanOrEqual, ">": GreaterThan, "<=": LessThanOrEqual, "<": LessThan,
+    "null": IsNull, "not null": NotNull,
+}  # fmt: skip
+"""Whose types do not tell that a column's name is taken for the column."""
+
+
+def predicate_of(layout: Mapping[str, Any] | None, schema: Schema) -> BooleanExpression:
+    """What ``push_predicate_into_table_layout`` wrote; domains that the table's types cannot hold let all through."""
+    entries = ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
+    terms = [_of_column(schema, str(entry["column"]), entry["domain"]) for entry in entries]
+    everything: BooleanExpression = AlwaysTrue()
+    return reduce(_and, terms, everything)
+
+
+def _of_column(schema: Schema, name: str, domain: Mapping[str, Any]) -> BooleanExpression:
+    kind = str(domain["values"]["type"])
+    ranges = domain["values"].get("ranges", ())
+    if kind in _FLOATING and any("valueBlock" not in each["high"] for each in ranges):
+        return AlwaysTrue()  # NaN is above all numbers, and no bound of a file tells of it
+    parts = [_of_range(name, each) for each in ranges]
+    if domain.get("nullAllowed"):
+        parts.append(_MAKE["null"](name))
+    nothing: BooleanExpression = AlwaysFalse()
+    predicate = reduce(_or, parts, nothing)
+    try:
+        bind(schema, predicate, case_sensitive=True)
+    except (ValueError, TypeError, NotImplementedError):
+        return AlwaysTrue()
+    return predicate
+
+
+def _of_range(name: str, found: Mapping[str, Any]) -> BooleanExpression:
+    low, high = found["low"], found["high"]
+    if "valueBlock" not in low and "valueBlock" not in high:
+        return _null_free(name)
+    if low.get("valueBlock") == high.get("valueBlock"):
+        return _made("=", name, low)
+    parts: list[BooleanExpression] = []
+    if "valueBlock" in low:
+        parts.append(_made(">=" if low["bound"] == "EXACTLY" else ">", name, low))
+    if "valueBlock" in high:
+        parts.append(_made("<=" if high["bound"] == "EXACTLY" else "<", name, high))
+    return reduce(_and, parts)
+
+
+def _and(left: BooleanExpression, right: BooleanExpression) -> BooleanExpression:
+    return And(left, right)
+
+
+def _or(left: BooleanExpression, right: BooleanExpression) -> BooleanExpression:
+    return Or(left, right)
+
+
+def _null_free(name: str) -> BooleanExpression:
+    made: BooleanExpression = _MAKE["not null"](name)
+    return made
+
+
+def _made(symbol: str, name: str, marker: Mapping[str, Any]) -> BooleanExpression:
+    value = decode_constant(str(marker["valueBlock"]), str(marker["type"]))
+    made: BooleanExpression = _MAKE[symbol](name, value)
+    return made

@@ -1,0 +1,115 @@
+"""One scan of a table at the snapshot that planning pinned: what it would read here, and its task for the kernels."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+
+from coordinator.connectors.iceberg.filters import filter_of
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile
+from coordinator.connectors.iceberg.rewrite.groups import Candidate
+from coordinator.connectors.iceberg.rewrite.outputs import Slice
+from coordinator.connectors.iceberg.rewrite.tasks import inputs_with_deletes
+from coordinator.connectors.iceberg.scans.columns import ScanColumn, cheapest_column, leaf_ids, scan_columns
+from coordinator.connectors.iceberg.scans.domains import predicate_of
+from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
+from coordinator.kernels.tasks import Output, WriteTask
+from shared.plan.nodes import TableHandle
+
+_NOWHERE = Output("", "")
+"""Nothing is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """``columns`` are what the query reads; without any, rows are only counted."""
+
+    table: Table
+    columns: tuple[ScanColumn, ...]
+    files: tuple[Candidate, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the columns that are read, as stored, and of delete files."""
+        wanted = leaf_ids(self.columns)
+        deletes = {d.key: d.size if d.vector is None else d.vector[1] for c in self.files for d in c.deletes}
+        return sum(_bytes(c.data, wanted) for c in self.files) + sum(deletes.values())
+
+    @property
+    def rows(self) -> int:
+        """Rows of the files, deleted ones included."""
+        return sum(c.data.file.record_count for c in self.files)
+
+
+def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequence[str]) -> Scan | str:
+    """The scan of the named columns, or why it is left to Spark. Raises ProcessionError."""
+    inner = handle.connectorHandle["icebergTableName"]
+    schema = Schema.model_validate_json(handle.connectorHandle["tableSchemaJson"])
+    wanted = scan_columns(schema, names, table.format_version)
+    if isinstance(wanted, str):
+        return wanted
+    files: tuple[Candidate, ...] | None = ()
+    if inner.get("snapshotId") is not None:
+        snapshot = table.snapshot_by_id(int(inner["snapshotId"]))
+        if snapshot is None:
+            return "its snapshot is gone"
+        files = known.of(table, snapshot)
+    elif table.current_snapshot() is not None:
+        return "its columns were changed after its last snapshot"
+    if files is None:
+        return "it has many files"
+    may_match = filter_of(predicate_of(handle.connectorTableLayout, schema), schema, table.specs())
+    chosen = tuple(candidate for candidate in files if may_match(candidate.data))
+    if (other := _other_format(chosen)) is not None:
+        return other
+    if not wanted and any(candidate.deletes for candidate in chosen):
+        counted = cheapest_column(schema, _sizes(chosen))
+        if counted is None:
+            return "none of its columns can be read here"
+        wanted = [counted]
+    return Scan(table, tuple(wanted), chosen)
+
+
+def _sizes(files: Sequence[Candidate]) -> Mapping[int, int]:
+    found: Counter[int] = Counter()
+    for candidate in files:
+        found.update(candidate.data.file.column_sizes or {})
+    return found
+
+
+def _other_format(files: Sequence[Candidate]) -> str | None:
+    for candidate in files:
+        for file in (candidate.data, *candidate.deletes):
+            if file.vector is None and not file.is_parquet:
+                return f"it has {file.file.file_format.value} files"
+            if file.file.key_metadata is not None:
+                return "its files are encrypted"
+    return None
+
+
+def task_of(scan: Scan, storage: Mapping[str, str]) -> WriteTask:
+    """The scan as the kernels read it."""
+    slices = [Slice(candidate, candidate.data.size) for candidate in scan.files]
+    inputs, positions, equality = inputs_with_deletes(slices, scan.table)
+    mapping = scan.table.name_mapping()
+    return WriteTask(
+        fields=[dict(column.field) for column in scan.columns],
+        inputs=inputs,
+        output=_NOWHERE,
+        position_deletes=positions,
+        equality_deletes=equality,
+        name_mapping=None if mapping is None else json.loads(mapping.model_dump_json()),
+        storage=dict(storage),
+    )
+
+
+def _bytes(file: LiveFile, wanted: frozenset[int]) -> int:
+    sizes = file.file.column_sizes or {}
+    if not sizes:
+        return file.size
+    return sum(sizes.get(leaf, 0) for leaf in wanted)

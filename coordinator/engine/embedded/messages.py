@@ -1,0 +1,52 @@
+"""What the coordinator and a process of the embedded engine tell each other, pickled: both are ours.
+
+A frame is an 8-byte little-endian length and a pickle.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+from coordinator.kernels.file_scan import FileScan
+
+LENGTH = struct.Struct("<Q")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """Of one process: DuckDB's memory and threads, and how much it may spill and answer into ``scratch``."""
+
+    scratch: str
+    memory_bytes: int = 1 << 30
+    threads: int = 1
+    spill_bytes: int = 8 << 30
+    result_bytes: int = 2 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """SQL in DuckDB's dialect over scans by name. Storage keys in the scans are never shown."""
+
+    sql: str
+    scans: dict[str, FileScan] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The result is an Arrow stream in the file ``path``, which is the reader's from now on."""
+
+    path: str
+    cpu_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A ProcessionError's code and text."""
+
+    code: str
+    message: str
+    retriable: bool = False
+
+
+Answer = Answered | Failed

@@ -1,0 +1,162 @@
+"""A process of the embedded engine: one statement after the other, each in a database of its own.
+
+Started by ``coordinator.engine.embedded.process``. The database reads the files of its statement and nothing else; it
+is made while the process waits. Results go to a file in the scratch folder, so that a slow client holds no process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import socket
+import tempfile
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import duckdb
+import pyarrow as pa
+
+from coordinator.engine.embedded.messages import LENGTH, Answer, Answered, EngineSettings, Failed, Statement
+from coordinator.engine.embedded.parquet_scan import identifier, local_path, parquet_files, parquet_sql, text
+from coordinator.engine.local_errors import presto_error
+from coordinator.engine.local_functions import register_functions
+from coordinator.engine.local_macros import MACROS
+from coordinator.kernels.errors import KernelError
+from coordinator.kernels.file_scan import FileScan, scan_reader
+from shared.errors import ErrorCode, ProcessionError
+
+_BATCH_ROWS = 8192
+_NICENESS = 3
+"""Below planners and the server's process, whose event loop must not wait."""
+
+
+def main(arguments: list[str]) -> None:
+    """Serve until the coordinator closes the socket. ``arguments``: descriptors of the socket and of a pipe."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # these reach the whole group; the coordinator ends us in its order
+    threading.Thread(target=_end_with_parent, args=(int(arguments[1]),), daemon=True).start()
+    with contextlib.suppress(OSError):
+        os.nice(_NICENESS)
+    with socket.socket(fileno=int(arguments[0])) as connection:
+        _serve(connection.makefile("rb"), connection.makefile("wb"))
+    os._exit(0)
+
+
+def _end_with_parent(pipe: int) -> None:
+    os.read(pipe, 1)  # nothing is ever written: the end of the pipe is the end of the coordinator
+    os._exit(1)
+
+
+def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    settings = _received(requests)
+    assert isinstance(settings, EngineSettings)
+    database = _database(settings)
+    _send(answers, Answered(""))
+    while (statement := _received(requests)) is not None:
+        answer = answered(database, statement, settings)
+        _send(answers, answer)
+        database.close()
+        pa.default_memory_pool().release_unused()
+        database = _database(settings)
+
+
+def answered(database: Any, statement: Statement, settings: EngineSettings) -> Answer:
+    """The result in a file, or why there is none."""
+    try:
+        return _answer(database, statement, settings)
+    except ProcessionError as error:
+        return Failed(error.code.name, error.message, error.retriable)
+    except KernelError as error:
+        known = error.name in ErrorCode.__members__
+        return Failed(error.name if known else "GENERIC_INTERNAL_ERROR", error.message)
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        failure = presto_error(error)
+        return Failed(failure.code.name, failure.message, failure.retriable)
+    except MemoryError:
+        return Failed("EXCEEDED_LOCAL_MEMORY_LIMIT", "Query exceeded the embedded engine's memory limit")
+
+
+def _answer(database: Any, statement: Statement, settings: EngineSettings) -> Answered:
+    began = time.process_time()
+    _open_scans(database, statement.scans)
+    register_functions(database, statement.sql, set())
+    database.execute("SET python_enable_replacements = false")
+    database.execute("SET lock_configuration = true")
+    reader = database.sql(statement.sql).to_arrow_reader(_BATCH_ROWS)
+    handle, path = tempfile.mkstemp(prefix="result-", suffix=".arrow", dir=settings.scratch)
+    try:
+        with os.fdopen(handle, "wb") as file, pa.ipc.new_stream(file, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+                _check_size(file.tell(), settings)
+    except BaseException:
+        Path(path).unlink()
+        raise
+    return Answered(path, time.process_time() - began)
+
+
+def _check_size(written: int, settings: EngineSettings) -> None:
+    if written > settings.result_bytes:
+        message = "Query exceeded the embedded engine's limit of result bytes"
+        raise ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
+
+
+def _open_scans(database: Any, scans: dict[str, FileScan]) -> None:
+    """Makes the scans known, and lets the database open their files alone."""
+    selects: dict[str, list[str]] = {}
+    paths: list[str] = []
+    for name, scan in scans.items():
+        selects[name] = []
+        plain = parquet_files(scan)
+        if plain:
+            selects[name].append(parquet_sql(scan, plain))
+            paths += [local_path(item, scan) for item in plain]
+        if len(plain) < len(scan.task.inputs) or not plain:
+            rest = [item for item in scan.task.inputs if item not in plain]
+            database.register(f"{name}_kernels", scan_reader(replace(scan, task=replace(scan.task, inputs=rest))))
+            columns = ", ".join(map(identifier, scan.schema.names)) or "*"
+            selects[name].append(f"SELECT {columns} FROM {identifier(name + '_kernels')}")  # noqa: S608 - quoted
+    database.execute(f"SET allowed_paths = [{', '.join(text(path) for path in dict.fromkeys(paths))}]")
+    database.execute("SET enable_external_access = false")
+    for name, parts in selects.items():
+        database.execute(f"CREATE TEMP VIEW {identifier(name)} AS {' UNION ALL '.join(parts)}")
+
+
+def _database(settings: EngineSettings) -> Any:
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "memory_limit": f"{settings.memory_bytes}B",
+            "threads": settings.threads,
+            "temp_directory": str(Path(settings.scratch) / f"spill-{os.getpid()}"),
+            "max_temp_directory_size": f"{settings.spill_bytes}B",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "allow_community_extensions": "false",
+        },
+    )
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET parquet_metadata_cache = true")
+    for macro in MACROS:
+        connection.execute(macro)
+    return connection
+
+
+def _received(requests: BinaryIO) -> Any:
+    """The next message; None when the coordinator has closed the socket."""
+    head = requests.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        return None
+    (length,) = LENGTH.unpack(head)
+    return pickle.loads(requests.read(length))  # noqa: S301 - from the coordinator that started us
+
+
+def _send(answers: BinaryIO, answer: Answer) -> None:
+    body = pickle.dumps(answer)
+    answers.write(LENGTH.pack(len(body)) + body)
+    answers.flush()

@@ -1,0 +1,60 @@
+"""The live rows of data files as record batches of a given schema: what a query reads without an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+
+from .rewrite import live_rows
+from .tasks import WriteTask
+
+_COUNTED = pa.schema([("counted", pa.null())])
+_COUNTED_ROWS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FileScan:
+    """``task`` says what is read (nothing is written); its fields become the columns of ``schema``, one each.
+
+    ``schema`` without columns: only ``rows``, which no delete file takes away, are counted.
+    """
+
+    task: WriteTask
+    schema: Any
+    rows: int
+    size: int = 0
+    """Bytes of the columns, as stored."""
+
+
+def scan_batches(scan: FileScan) -> Iterator[Any]:
+    """Raises KernelError while it is read."""
+    if not len(scan.schema):
+        yield from _counted(scan.rows)
+        return
+    for arrays, _ in live_rows(scan.task, ()):
+        if len(arrays[0]):
+            chosen = zip(arrays[: len(scan.schema)], scan.schema, strict=True)
+            columns = [_fitted(array, field.type) for array, field in chosen]
+            yield pa.RecordBatch.from_arrays(columns, schema=scan.schema)
+
+
+def scan_reader(scan: FileScan) -> Any:
+    """The same as a reader, whose errors tell the text of the KernelError."""
+    return pa.RecordBatchReader.from_batches(scan.schema if len(scan.schema) else _COUNTED, scan_batches(scan))
+
+
+def _counted(rows: int) -> Iterator[Any]:
+    while rows > 0:
+        yield pa.RecordBatch.from_arrays([pa.nulls(min(rows, _COUNTED_ROWS))], schema=_COUNTED)
+        rows -= _COUNTED_ROWS
+
+
+def _fitted(array: Any, wanted: Any) -> Any:
+    if isinstance(array.type, pa.UuidType):
+        values = array.storage.to_pylist()
+        return pa.array([None if value is None else str(UUID(bytes=value)) for value in values], wanted)
+    return array if array.type == wanted else array.cast(wanted)

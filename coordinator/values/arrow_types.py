@@ -1,0 +1,62 @@
+"""Presto types as Arrow types, and rows of Python values as record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from coordinator.kernels.functions import kinds
+from coordinator.kernels.functions.kinds import PLAIN, Kind
+from shared.plan.types import Type, parse_type
+
+
+class TypedColumn(Protocol):
+    """A result column; ``type`` is Presto type text."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def type(self) -> str: ...
+
+
+_RESULTS: dict[str, pa.DataType] = {**PLAIN, "interval day to second": pa.duration("ms"), "unknown": pa.null()}
+_SOURCES: dict[str, pa.DataType] = {**_RESULTS, "timestamp with time zone": pa.timestamp("us", "UTC")}
+
+
+def arrow_type(presto_type: str | Type) -> pa.DataType:
+    """The Arrow form of a Presto type between engines and pages; text for every type without one of its own."""
+    return kinds.arrow_type(_kind(presto_type), _RESULTS)
+
+
+def source_type(presto_type: str | Type) -> pa.DataType:
+    """The Arrow form in which connectors give values of a type: moments with a zone are instants."""
+    return kinds.arrow_type(_kind(presto_type), _SOURCES)
+
+
+def _kind(presto_type: str | Type) -> Kind:
+    parsed = parse_type(presto_type) if isinstance(presto_type, str) else presto_type
+    if parsed.base == "decimal":
+        return Kind("decimal", numbers=(*parsed.numbers, 0)[:2] if parsed.numbers else (38, 0))
+    arguments = tuple(_kind(argument) for argument in parsed.arguments)
+    return Kind(parsed.base, arguments, parsed.numbers, tuple(field.name or "" for field in parsed.fields))
+
+
+def rows_to_batch(columns: Sequence[TypedColumn], rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
+    """``rows`` of Python values as one batch whose fields are named and typed by ``columns``."""
+    arrays = [
+        pa.array([_to_arrow(row[i], column.type) for row in rows], arrow_type(column.type))
+        for i, column in enumerate(columns)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
+
+
+def _to_arrow(value: Any, presto_type: str) -> Any:
+    if isinstance(value, datetime) and value.tzinfo is not None and presto_type == "timestamp with time zone":
+        return f"{value:%Y-%m-%d %H:%M:%S}.{value.microsecond // 1000:03d} {value.tzinfo}"
+    if value is not None and presto_type in ("uuid", "ipaddress", "ipprefix"):
+        return str(value)
+    return value

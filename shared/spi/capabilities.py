@@ -1,0 +1,55 @@
+"""What a connector does beside describing tables: declared, so that nobody has to try."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from shared.spi.catalog_changes import EditableCatalog
+from shared.spi.connector import Connector, ViewSource
+from shared.spi.pushdown import Pushdown
+from shared.spi.relation import FileSource, RemoteSource, RowSource
+from shared.spi.row_position import RowPositions
+from shared.spi.table_statistics import AnalyzableCatalog, ColumnBounds, StatisticsSource
+from shared.spi.table_writes import RowChanges, WritableCatalog
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """Each part is None where a connector does not have it. A connector declares them as its ``capabilities``."""
+
+    views: ViewSource | None = None
+    changes: EditableCatalog | None = None
+    """CREATE, ALTER, DROP, COMMENT, TRUNCATE."""
+    writes: WritableCatalog | None = None
+    """INSERT and CREATE TABLE AS, and with ``row_changes`` DELETE, UPDATE and MERGE."""
+    row_changes: RowChanges | None = None
+    analyze: AnalyzableCatalog | None = None
+    statistics: StatisticsSource | None = None
+    column_bounds: ColumnBounds | None = None
+    pushdown: Pushdown | None = None
+    """Taking over parts of plans."""
+    row_positions: RowPositions | None = None
+    rows: RowSource | None = None
+    """Rows that the connector makes in the coordinator."""
+    files: FileSource | None = None
+    """Files that are made when they are first read."""
+    remote: RemoteSource | None = None
+    """A database that engines read by JDBC."""
+
+
+_NONE = Capabilities()
+
+
+def capabilities_of(connector: Connector) -> Capabilities:
+    """What a connector declares; nothing where it declares nothing."""
+    found: Capabilities = getattr(connector, "capabilities", _NONE)
+    return found
+
+
+def asked_before(capability: T | None) -> T:
+    """A capability that planning has seen already."""
+    assert capability is not None, "what was planned can be done"
+    return capability

@@ -1,0 +1,144 @@
+"""The processes of the embedded engine: limits, cancelling, crashes, what a statement may open."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from coordinator.engine.embedded.engine import EmbeddedEngine
+from coordinator.engine.embedded.messages import EngineSettings
+from coordinator.engine.embedded.parquet_scan import parquet_files
+from coordinator.kernels.file_scan import FileScan
+from coordinator.kernels.tasks import Input, Output, WriteTask
+from shared.errors import ErrorCode, ProcessionError
+from tests.execution import FakeExecution
+
+FIELDS = [
+    {"id": 1, "name": "k", "required": False, "type": "long"},
+    {"id": 2, "name": "v", "required": False, "type": "string"},
+]
+SLOW = "SELECT count(*) AS n FROM range(100000000) a, range(100000000) b WHERE a.range + b.range = 3"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> EngineSettings:
+    return EngineSettings(str(tmp_path / "scratch"), memory_bytes=256 << 20)
+
+
+@pytest.fixture
+def engine(settings: EngineSettings) -> Iterator[EmbeddedEngine]:
+    made = EmbeddedEngine(settings, processes=1, patience=0.3)
+    yield made
+    made.close()
+    assert not Path(settings.scratch).exists()
+
+
+def scan_of(path: Path, table: pa.Table) -> FileScan:
+    """A file with field ids, as Iceberg's writers leave them."""
+    ids = [field.with_metadata({"PARQUET:field_id": str(i)}) for i, field in enumerate(table.schema, start=1)]
+    pq.write_table(table.cast(pa.schema(ids)), path)
+    task = WriteTask(FIELDS[: len(ids)], [Input(str(path), path.stat().st_size)], Output("", ""))
+    return FileScan(task, table.schema, table.num_rows)
+
+
+def rows(engine: EmbeddedEngine, sql: str, execution: Any = None, **scans: FileScan) -> list[dict[str, Any]]:
+    return pa.Table.from_batches(engine.run(sql, scans, execution or FakeExecution())).to_pylist()
+
+
+def numbers(count: int) -> pa.Table:
+    return pa.table({"k": pa.array(range(count), pa.int64()), "v": [f"v{i}" for i in range(count)]})
+
+
+def test_files_are_read_by_the_database_itself_where_that_is_exact(engine: EmbeddedEngine, tmp_path: Path) -> None:
+    scan = scan_of(tmp_path / "it's.parquet", numbers(1000))
+    assert parquet_files(scan) == scan.task.inputs
+    assert rows(engine, "SELECT max(k) AS k, count(v) AS n FROM t", t=scan) == [{"k": 999, "n": 1000}]
+    star = scan_of(tmp_path / "a*b.parquet", numbers(10))
+    assert parquet_files(star) == [], "its name would be a pattern"
+    scan_of(tmp_path / "axb.parquet", numbers(100))
+    assert rows(engine, "SELECT count(k) AS n FROM t", t=star) == [{"n": 10}]
+
+
+def test_a_statement_opens_its_own_files_alone(engine: EmbeddedEngine, tmp_path: Path) -> None:
+    scan = scan_of(tmp_path / "mine.parquet", numbers(10))
+    scan_of(tmp_path / "foreign.parquet", numbers(10))
+    for sql in (
+        f"SELECT * FROM read_parquet('{tmp_path}/foreign.parquet')",
+        "SELECT * FROM read_text('/etc/passwd')",
+        f"COPY t TO '{tmp_path}/written.parquet'",
+        f"ATTACH '{tmp_path}/made.db'",
+        "SET memory_limit = '100GB'",
+    ):
+        with pytest.raises(ProcessionError):
+            rows(engine, sql, t=scan)
+    assert sorted(p.name for p in tmp_path.glob("*.*")) == ["foreign.parquet", "mine.parquet"]
+    assert rows(engine, "SELECT count(*) AS n FROM t", t=scan) == [{"n": 10}]
+
+
+def test_a_sort_beyond_memory_spills(engine: EmbeddedEngine, tmp_path: Path) -> None:
+    texts = pa.table(
+        {"k": pa.array(range(400_000), pa.int64()), "v": [f"{i * 7919 % 400_000:0900d}" for i in range(400_000)]}
+    )
+    scan = scan_of(tmp_path / "t.parquet", texts)
+    sql = "SELECT k FROM (SELECT k, v, row_number() OVER (ORDER BY v, k) AS n FROM t) WHERE n = 400000"
+    assert rows(engine, sql, t=scan) == [{"k": max(range(400_000), key=lambda i: i * 7919 % 400_000)}]
+
+
+def test_cancelling_ends_the_statement_at_once_and_the_next_one_runs(engine: EmbeddedEngine) -> None:
+    execution = FakeExecution()
+    threading.Timer(0.5, execution.cancel).start()
+    started = time.monotonic()
+    with pytest.raises(ProcessionError) as raised:
+        rows(engine, SLOW, execution)
+    assert raised.value.code is ErrorCode.USER_CANCELED
+    assert time.monotonic() - started < 30
+    assert rows(engine, "SELECT 1 AS n") == [{"n": 1}]
+    execution.cancel()
+    assert rows(engine, "SELECT 2 AS n") == [{"n": 2}], "what is over can no longer be cancelled"
+
+
+def test_a_process_that_dies_costs_one_statement(engine: EmbeddedEngine) -> None:
+    assert rows(engine, "SELECT 1 AS n") == [{"n": 1}]
+    (child,) = [p for p in psutil.Process().children() if "embedded.worker" in " ".join(p.cmdline())]
+    threading.Timer(0.5, os.kill, (child.pid, signal.SIGKILL)).start()
+    with pytest.raises(ProcessionError) as raised:
+        rows(engine, SLOW)
+    assert raised.value.code is ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT
+    assert rows(engine, "SELECT 3 AS n") == [{"n": 3}]
+
+
+def test_who_finds_no_process_free_is_told_soon(engine: EmbeddedEngine) -> None:
+    first = FakeExecution()
+
+    def cancelled() -> None:
+        with pytest.raises(ProcessionError):
+            rows(engine, SLOW, first)
+
+    thread = threading.Thread(target=cancelled)
+    thread.start()
+    time.sleep(1)
+    with pytest.raises(ProcessionError, match="All processes of the embedded engine are busy"):
+        rows(engine, "SELECT 1 AS n")
+    first.cancel()
+    thread.join(30)
+    assert rows(engine, "SELECT 1 AS n") == [{"n": 1}]
+
+
+def test_a_result_beyond_the_limit_leaves_nothing(tmp_path: Path) -> None:
+    engine = EmbeddedEngine(EngineSettings(str(tmp_path / "scratch"), result_bytes=1 << 20), processes=1)
+    try:
+        with pytest.raises(ProcessionError, match="limit of result bytes"):
+            rows(engine, "SELECT range AS n FROM range(10000000)")
+        assert list((tmp_path / "scratch").iterdir()) == []
+    finally:
+        engine.close()

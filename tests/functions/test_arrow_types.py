@@ -1,0 +1,34 @@
+"""Presto types as Arrow: one reading of parts, and what differs between kernels, results and sources."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from coordinator.kernels.functions import kinds
+from coordinator.values.arrow_types import arrow_type, source_type
+
+
+@pytest.mark.parametrize(
+    ("presto", "expected"),
+    [
+        ("decimal", pa.decimal128(38, 0)),
+        ("decimal(10,2)", pa.decimal128(10, 2)),
+        ("varchar(3)", pa.string()),
+        ("hyperloglog", pa.string()),
+        ("unknown", pa.null()),
+        ("array(map(bigint,real))", pa.list_(pa.map_(pa.int64(), pa.float32()))),
+        ("row(a date, time)", pa.struct([("a", pa.date32()), ("field1", pa.time64("us"))])),
+        ("interval day to second", pa.duration("ms")),
+        ("timestamp with time zone", pa.string()),
+    ],
+)
+def test_results(presto: str, expected: pa.DataType) -> None:
+    assert arrow_type(presto) == expected
+
+
+def test_sources_and_kernels_hold_instants() -> None:
+    assert source_type("array(timestamp with time zone)") == pa.list_(pa.timestamp("us", "UTC"))
+    zoned = kinds.kind_of(["timestamp with time zone"])
+    assert kinds.arrow_type(zoned) == pa.timestamp("us", "UTC")
+    assert kinds.arrow_type(kinds.kind_of(["interval day to second"])) == pa.int64()

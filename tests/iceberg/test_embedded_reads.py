@@ -1,0 +1,181 @@
+"""Tables read by the embedded engine, without Spark: the rows must be those that Iceberg Java read (tests/data)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.types import LongType
+
+from coordinator.connectors.registry import CatalogConfig, Catalogs
+from coordinator.engine.embedded.engine import EmbeddedEngine
+from coordinator.engine.embedded.messages import EngineSettings
+from coordinator.engine.inputs import arrow_inputs, file_scans
+from coordinator.engine.local import LocalEngine
+from coordinator.planner.planned_statement import RunLocally, RunOnSpark
+from coordinator.validation.plan_statement import plan_statement
+from shared.errors import ErrorCode, ProcessionError
+from shared.properties import Property
+from shared.spi.session import Session
+from tests.execution import FakeExecution
+
+READ = [
+    "v1_table", "v3_dv", "v3_dv_java", "v3_lineage", "v3_upgraded", "v3_eqdel", "v3_default", "v2_posdel",
+    "v2_posdel_part", "v2_eqdel", "v2_eqdel_part", "part_evolved", "transforms",
+    "nested", "evolved", "sorted", "refs", "stats", "types_v2", "ident_sorted",
+]  # fmt: skip
+
+
+class NoCheckers:
+    def validate_intermediate(self, plan: Any, session: Any, warn: Any) -> None: ...
+
+    def validate_final(self, plan: Any, session: Any, warn: Any) -> None: ...
+
+
+class Reader:
+    """Statements over the catalog of one lake."""
+
+    def __init__(self, uri: str, warehouse: str, name: str, home: Path, engine: EmbeddedEngine) -> None:
+        self.engine = engine
+        values = {"iceberg.catalog.uri": uri, "iceberg.catalog.warehouse": warehouse}
+        properties = {k: Property(k, v, Path("lab.properties"), i) for i, (k, v) in enumerate(values.items(), start=2)}
+        self.catalogs = Catalogs([CatalogConfig(name, "iceberg", properties, home)])
+        self.name = name
+
+    def work(self, query: str, **given: str) -> Any:
+        session = Session(user="test", catalog=self.name, schema="fx" if self.name == "fx" else "db", properties=given)
+        return plan_statement(query, session, self.catalogs, NoCheckers()).work
+
+    def rows(self, query: str, **given: str) -> pa.Table:
+        """From a process of the embedded engine, which are those of the coordinator's own database too."""
+        work = self.work(query, **{"engine": "embedded", **given})
+        assert isinstance(work, RunLocally), work
+        scans = file_scans(work.inputs, self.catalogs)
+        assert scans
+        found = pa.Table.from_batches(self.engine.run(work.sql, scans, FakeExecution()))
+        local, execution = LocalEngine(), FakeExecution()
+        try:
+            with arrow_inputs(work.inputs, self.catalogs, execution) as inputs:
+                inside = pa.Table.from_batches(local.run(work.sql, execution, inputs))
+        finally:
+            local.close()
+        assert shown(found) == shown(inside)
+        return found
+
+
+def shown(table: pa.Table) -> list[str]:
+    """Rows in no order; DuckDB has two names for one zone."""
+    return sorted(str(row).replace("Etc/UTC", "UTC") for row in table.to_pylist())
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]:
+    made = EmbeddedEngine(EngineSettings(str(tmp_path_factory.mktemp("engine") / "scratch")), processes=1)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def java(tmp_path_factory: pytest.TempPathFactory, java_lake: Any, engine: EmbeddedEngine) -> Any:
+    home = tmp_path_factory.mktemp("java")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(home)
+        yield Reader(java_lake(home).uri, "wh", "fx", home, engine), home
+
+
+@pytest.mark.parametrize("name", READ)
+def test_rows_are_those_that_iceberg_java_read(java: Any, java_rows: Any, name: str) -> None:
+    reader, home = java
+    found = reader.rows(f"SELECT * FROM {name}")
+    expected = java_rows.expected(home, name, found.schema)
+    assert java_rows.found(found) == expected
+    counted = reader.rows(f"SELECT count(*) FROM {name}")
+    assert counted.to_pylist() == [{"count": sum(expected.values())}]
+
+
+@pytest.fixture
+def reader(lake: Any, engine: EmbeddedEngine) -> Reader:
+    return Reader(lake.uri, f"file://{lake.home}/wh", "lab", lake.home, engine)
+
+
+def numbered(start: int, count: int) -> pa.Table:
+    return pa.table({"id": pa.array(range(start, start + count), pa.int64()), "name": [f"n{i}" for i in range(count)]})
+
+
+def test_files_that_a_filter_excludes_are_not_read(reader: Reader, lake: Any) -> None:
+    lake.create("t", [numbered(0, 1000), numbered(1000, 1000), numbered(2000, 1000)])
+    kept = {task.file.file_path for task in lake.table("t").scan(row_filter="id = 1500").plan_files()}
+    for task in lake.table("t").scan().plan_files():
+        if task.file.file_path not in kept:
+            Path(task.file.file_path.removeprefix("file://")).unlink()
+    assert reader.rows("SELECT name FROM t WHERE id = 1500").to_pylist() == [{"name": "n500"}]
+    with pytest.raises(ProcessionError) as raised:
+        reader.rows("SELECT max(id) FROM t")
+    assert raised.value.code is ErrorCode.ICEBERG_MISSING_DATA
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ("x > 2e0", [3.0, "nan"]), ("x >= 3e0", [3.0, "nan"]), ("x < 2e0", [1.0]), ("x = nan()", ["nan"]),
+        ("x IS NULL", [None]), ("x <> 1e0", [3.0, "nan"]), ("x IN (1e0, 7e0)", [1.0]), ("x BETWEEN 2e0 AND 9e0", [3.0]),
+    ],
+)  # fmt: skip
+def test_nan_is_above_all_numbers_whatever_the_bounds_of_files_say(
+    reader: Reader, lake: Any, condition: str, found: list[Any]
+) -> None:
+    parts = [pa.table({"x": pa.array([value], pa.float64())}) for value in (1.0, 3.0, float("nan"), None)]
+    lake.create("t", parts)
+    rows = [row["x"] for row in reader.rows(f"SELECT x FROM t WHERE {condition}").to_pylist()]
+    assert sorted(("nan" if value != value else value for value in rows), key=str) == sorted(found, key=str)
+
+
+def test_row_lineage(java: Any) -> None:
+    """Compared with Spark's in tests/queries/test_engines.py."""
+    reader, _ = java
+    found = reader.rows('SELECT *, _row_id AS "row id", _last_updated_sequence_number AS number FROM v3_lineage')
+    ids, numbers = (found.column(i).to_pylist() for i in (found.num_columns - 2, found.num_columns - 1))
+    assert len(set(ids)) == len(ids) > 0
+    assert None not in ids
+    assert None not in numbers
+
+
+def test_snapshots_before_a_change_of_columns(reader: Reader, lake: Any) -> None:
+    table = lake.create("t", [numbered(0, 10)])
+    first = table.refresh().current_snapshot().snapshot_id
+    with table.update_schema() as update:
+        update.rename_column("name", "title")
+        update.add_column("extra", LongType())
+    table.append(pa.table({"id": [10], "title": ["x"], "extra": [1]}))
+    old = reader.rows(f"SELECT * FROM t FOR VERSION AS OF {first} WHERE name = 'n3'").to_pylist()
+    assert old == [{"id": 3, "name": "n3"}]
+    new = reader.rows("SELECT * FROM t WHERE title IN ('n3', 'x') ORDER BY id")
+    assert [list(row.values()) for row in new.to_pylist()] == [[3, "n3", None], [10, "x", 1]]
+
+
+def test_spark_reads_what_is_beyond(reader: Reader, lake: Any) -> None:
+    lake.create("t", [numbered(0, 2000)])
+    assert isinstance(reader.work("SELECT id FROM t"), RunLocally)
+    assert isinstance(reader.work("SELECT id FROM t", engine="spark"), RunOnSpark)
+    assert isinstance(reader.work("SELECT id FROM t", embedded_engine_max_scan_size="100B"), RunOnSpark)
+    assert isinstance(reader.work("SELECT id FROM t", embedded_engine_max_scan_rows="1999"), RunOnSpark)
+    by_rows = "SELECT CAST(name AS json) FROM t"
+    assert isinstance(reader.work(by_rows), RunLocally)
+    assert isinstance(reader.work(by_rows, embedded_engine_max_program_rows="1999"), RunOnSpark)
+    assert isinstance(reader.work('SELECT "$path" FROM t'), RunOnSpark)
+
+
+def test_what_the_embedded_engine_cannot_read_is_told(reader: Reader, lake: Any) -> None:
+    lake.create("t", [numbered(0, 10)])
+    with pytest.raises(
+        ProcessionError, match=r"The embedded engine cannot run this query: lab\.db\.t .*it reads \$path"
+    ):
+        reader.work('SELECT "$path" FROM t', engine="embedded")
+    text = str(reader.work("EXPLAIN SELECT id FROM t").rows[0][0])
+    assert "the embedded engine runs it: it reads " in text
+    assert "in 10 rows of 1 files" in text
+    text = str(reader.work('EXPLAIN SELECT "$path" FROM t').rows[0][0])
+    assert "Spark runs it: lab.db.t is read by Spark alone: it reads $path" in text
