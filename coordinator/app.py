@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import math
-import signal
-import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
     asynccontextmanager,
-    contextmanager,
     nullcontext,
     suppress,
 )
@@ -23,10 +19,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from traceback import format_exception
 
 import structlog
-import uvicorn
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
@@ -40,13 +34,13 @@ from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.runtime_state import DispatcherState
 from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.executor import Executor
-from coordinator.engine.jobs import JobLog
 from coordinator.engine.local import LocalEngine
 from coordinator.engine.native import NativeExplainer
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.gateway.precheck import create_precheck_router
 from coordinator.gateway.requests import session_from_headers
 from coordinator.gateway.validator import StatementValidator
+from coordinator.http_server import HttpServer
 from coordinator.logs import configure_logging
 from coordinator.planner_factory import PlannerFactory
 from coordinator.resource_groups.manager import ResourceGroups
@@ -55,15 +49,18 @@ from coordinator.resource_groups.specification import ManagerSpec, global_group
 from coordinator.room_settings import (
     checker_defaults,
     gateway_settings,
-    request_limits,
     session_defaults,
     spark_settings,
 )
+from coordinator.security.access_control.jobs import GuardedJobLog
+from coordinator.security.access_control.load import load_access_control
+from coordinator.security.access_control.statements import AuthorizedPlanner, admitted, may_view
+from coordinator.security.authentication.load import load_authentication
 from coordinator.security.private_files import keep_files_private
 from coordinator.security.redaction import Redactor, secrets_of
 from coordinator.server.app import create_server
 from coordinator.server.browser_guard import is_loopback
-from coordinator.server.request_limits import LimitedProtocol
+from coordinator.server.exposure import check_exposure
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.telemetry.collectors import (
@@ -89,6 +86,7 @@ class Overrides:
     http_port: int | None = None
     sidecar_url: str | None = None
     data_dir: Path | None = None
+    sidecar_secret: str | None = None
 
 
 def serve(etc: Path, overrides: Overrides = Overrides(), ready: Callable[[str], None] = print) -> int:
@@ -101,15 +99,14 @@ def serve(etc: Path, overrides: Overrides = Overrides(), ready: Callable[[str], 
         config = _overridden(read_config(etc), overrides)
         check_writable(config.node.data_dir)
         configure_logging(config.log, Redactor(_secrets(config)))
-        check_exposure(config.coordinator)
+        check_exposure(config.coordinator, config.https, config.authentication)
         keep_files_private(config.node.data_dir)
-        listener = _listen(config.coordinator.http_host, config.coordinator.http_port)
-        server = _HttpServer(config, listener, ready)
+        server = HttpServer(config, partial(create_app, config), ready)
     except ConfigurationError as error:
         sys.stderr.write(f"procession: {error}\n")
         return 2
     with suppress(SystemExit):  # uvicorn's for a start that failed
-        server.run(sockets=[listener])
+        server.run(sockets=server.plain)
     if server.failure is not None:
         sys.stderr.write(f"procession: {server.failure}\n")
         return 2
@@ -144,6 +141,8 @@ def create_app(
     checkers = PlanCheckers(load_plan_checkers(config.etc / "plan-checker-providers", defaults))
     properties = session_defaults(settings) | config.embedded.session_defaults()
     factory = PlannerFactory(config.catalogs, config.etc / "plan-checker-providers", defaults, properties)
+    control = load_access_control(config.etc, authenticated=bool(config.authentication.types))
+    admit = partial(admitted, control, catalogs=catalogs.names())
     pool = ValidationPool(
         factory,
         size=settings.validation_pool_size,
@@ -151,25 +150,26 @@ def create_app(
         timeout_seconds=settings.planning_timeout,
     )
     spark = SparkEngine(spark_settings(config, catalogs.spark_drivers()), catalogs.spark_conf())
-    explainer = NativeExplainer(native_converter(checkers.providers, settings.sidecar_url))
-    jobs = JobLog(config.node.data_dir / "jobs.db")
+    explainer = NativeExplainer(native_converter(checkers.providers, defaults.get("native", {})))
+    redact = Redactor(_secrets(config))
+    jobs = GuardedJobLog(config.node.data_dir / "jobs.db", control, redact)
     scratch = (config.node.data_dir / "embedded").resolve()
     embedded = EmbeddedEngine(config.embedded.of_process(scratch), config.embedded.processes)
     executor = Executor(catalogs, LocalEngine(), spark, explainer, jobs, embedded if embedded.processes else None)
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = Dispatcher(
-        KeptPlans(pool),
+        AuthorizedPlanner(KeptPlans(pool), control),
         checkers,
         executor,
         groups,
         config.dispatch,
         freshness=MetadataVersions(catalogs),
-        redact=Redactor(_secrets(config)),
+        redact=redact,
     )
     info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
     where = address or f"http://{settings.http_host}:{settings.http_port}"
-    catalogs.runtime = DispatcherState(dispatcher, partial(_node, info, where, dispatcher))
+    catalogs.runtime = DispatcherState(dispatcher, partial(_node, info, where, dispatcher), partial(may_view, control))
     app = create_server(
         dispatcher,
         ServerSettings(
@@ -178,6 +178,11 @@ def create_app(
             principal_header=settings.principal_header,
             process_forwarded=settings.process_forwarded,
             allowed_hosts=_allowed_hosts(settings),
+            authentication=load_authentication(
+                config.etc, config.authentication, config.oauth2, settings.principal_header, control
+            ),
+            access_control=control,
+            admit=admit,
         ),
         info,
         parse_statement=parse_statement,
@@ -191,12 +196,13 @@ def create_app(
     )
     app.include_router(
         create_precheck_router(
-            StatementValidator(pool, checkers, groups, lambda: dispatcher.refusal),
+            StatementValidator(AuthorizedPlanner(pool, control), checkers, groups, lambda: dispatcher.refusal),
             gateway_settings(config),
             partial(
                 session_from_headers,
                 principal_header=settings.principal_header,
                 process_forwarded=settings.process_forwarded,
+                admit=admit,
             ),
         )
     )
@@ -215,26 +221,21 @@ def _spark_state(spark: SparkEngine) -> dict[str, object]:
 
 def _secrets(config: CoordinatorConfig) -> frozenset[str]:
     entries = [entry for catalog in config.catalogs for entry in catalog.properties.values()]
-    return secrets_of((entry.name, entry.value) for entry in entries)
+    own = (
+        config.internal.shared_secret,
+        config.sidecar_secret,
+        config.https.keystore_key,
+        config.oauth2.client_secret,
+        config.oauth2.state_key,
+    )
+    named = [("secret", secret) for secret in own if secret is not None]
+    return secrets_of([*((entry.name, entry.value) for entry in entries), *named])
 
 
 def _allowed_hosts(settings: CoordinatorSettings) -> tuple[str, ...] | None:
     if settings.allowed_hosts is None and is_loopback(settings.http_host):
         return ()
     return settings.allowed_hosts
-
-
-def check_exposure(settings: CoordinatorSettings) -> None:
-    """Raises ConfigurationError for a server that lets in everybody on the network without being told to."""
-    if is_loopback(settings.http_host):
-        return
-    if not settings.allow_unauthenticated:
-        raise ConfigurationError(
-            f"http-server.http.host={settings.http_host} lets everybody who reaches it run everything: this server "
-            "does not authenticate. Listen on 127.0.0.1 behind a proxy that does, or set "
-            "http-server.authentication.allow-unauthenticated=true"
-        )
-    _log.warning("nobody is authenticated: whoever reaches this address can do everything", host=settings.http_host)
 
 
 def _node(info: NodeInfo, address: str, dispatcher: Dispatcher) -> NodeState:
@@ -256,7 +257,12 @@ def _groups(config: CoordinatorConfig, file: SpecificationFile | None) -> Manage
     if file is not None:
         return file.read()
     settings = config.coordinator
-    return global_group(settings.max_concurrent_queries, settings.max_queued_queries)
+    return global_group(
+        settings.max_concurrent_queries,
+        settings.max_queued_queries,
+        running_of_user=settings.max_concurrent_of_user,
+        queued_of_user=settings.max_queued_of_user,
+    )
 
 
 def _follow(file: SpecificationFile | None, groups: ResourceGroups) -> AbstractAsyncContextManager[None]:
@@ -298,7 +304,7 @@ async def _running(
     embedded: EmbeddedEngine,
     explainer: NativeExplainer,
     following: Callable[[], AbstractAsyncContextManager[None]],
-    jobs: JobLog,
+    jobs: GuardedJobLog,
 ) -> AsyncIterator[None]:
     """Everything with a life cycle, started in order and stopped in reverse."""
     async with AsyncExitStack() as stack:
@@ -332,63 +338,6 @@ def _open(catalogs: Catalogs) -> None:
             _log.error("catalog cannot be reached", catalog=name, reason=error.message)
 
 
-class _HttpServer(uvicorn.Server):
-    """uvicorn that tells its address when it serves, and whose app can ask it to stop."""
-
-    def __init__(self, config: CoordinatorConfig, listener: socket.socket, ready: Callable[[str], None]) -> None:
-        self._address = "http://{}:{}".format(*listener.getsockname()[:2])
-        self.failure: str | None = None
-        app = create_app(config, stop=self._stop, address=self._address, start_failed=self._failed)
-        # Statement bodies are small and pages are encoded already; uvloop and httptools carry the rest.
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http=partial(LimitedProtocol, request_limits(config)),  # type: ignore[arg-type]
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,  # whether they count is a setting of ours
-                timeout_graceful_shutdown=10,
-            )
-        )
-        self._ready = ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._ready(self._address)
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """As uvicorn's, without raising the signals again at the end: a stop that was asked for is a clean one."""
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _stop(self) -> None:
-        self.should_exit = True
-
-    def _failed(self, error: Exception) -> None:
-        """What a person reads is one line; the stack is for the log at level DEBUG."""
-        _log.debug("start failed", stack="".join(format_exception(error)))
-        reason = error.message if isinstance(error, ProcessionError) else f"{type(error).__name__}: {error}"
-        self.failure = " ".join(reason.split())
-        # It would write the stack of what was told just now.
-        logging.getLogger("uvicorn.error").disabled = True
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port), backlog=2048)
-    except OSError as error:
-        reason = "the port is in use" if error.errno == 98 else error.strerror
-        raise ConfigurationError(f"cannot listen on {host}:{port}: {reason}") from error
-
-
 def _overridden(config: CoordinatorConfig, overrides: Overrides) -> CoordinatorConfig:
     coordinator: dict[str, object] = {}
     if overrides.http_port is not None:
@@ -399,6 +348,7 @@ def _overridden(config: CoordinatorConfig, overrides: Overrides) -> CoordinatorC
     return config.model_copy(
         update={
             "coordinator": config.coordinator.model_copy(update=coordinator),
+            "sidecar_secret": overrides.sidecar_secret,
             "node": config.node.model_copy(update={"data_dir": data_dir}),
             "catalogs": tuple(replace(catalog, data_dir=data_dir) for catalog in config.catalogs),
         }

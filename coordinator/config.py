@@ -7,21 +7,21 @@ ConfigurationError that names file and line. docs/configuration.md is generated 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
 from coordinator.connectors.registry import CatalogConfig, read_catalogs
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.embedded.settings import EmbeddedSettings
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.gateway.settings import GatewaySettings
+from coordinator.security.authentication.oauth2.settings import OAuth2Settings
+from coordinator.security.settings import AuthenticationSettings, HttpsSettings, InternalCommunicationSettings
+from coordinator.settings_files import check_known, find_file, parse_settings, read_settings
 from coordinator.values.settings import Bytes, Names, Seconds, Settings
-from shared.properties import ConfigurationError, Property, read_properties
-
-S = TypeVar("S", bound=Settings)
+from shared.properties import ConfigurationError, read_properties
 
 
 class NodeSettings(Settings):
@@ -93,6 +93,18 @@ class CoordinatorSettings(Settings):
         ge=0,
         description="Statements that may wait; one more fails with QUERY_QUEUE_FULL.",
     )
+    max_concurrent_of_user: int | None = Field(
+        None,
+        alias="query.max-concurrent-queries-per-user",
+        ge=1,
+        description="Of these, by one user; unset sets no limit.",
+    )
+    max_queued_of_user: int | None = Field(
+        None,
+        alias="query.max-queued-queries-per-user",
+        ge=0,
+        description="Waiting statements of one user; unset sets no limit. Users then take turns.",
+    )
     compression: bool = Field(
         True,
         alias="query-results.compression-enabled",
@@ -163,7 +175,7 @@ class ResourceGroupSettings(Settings):
     config_file: Path = Field(
         alias="resource-groups.config-file",
         description="The JSON file (docs/resource-groups.md); a relative path starts above the `etc` directory, "
-        "or in it. With it, query.max-concurrent-queries and query.max-queued-queries have no effect.",
+        "or in it. With it, query.max-concurrent-queries, query.max-queued-queries and those per user have no effect.",
     )
     refresh_interval: Seconds = Field(
         1.0,
@@ -175,6 +187,10 @@ class ResourceGroupSettings(Settings):
 
 CONFIG_MODELS: tuple[type[Settings], ...] = (
     CoordinatorSettings,
+    HttpsSettings,
+    AuthenticationSettings,
+    OAuth2Settings,
+    InternalCommunicationSettings,
     DispatchSettings,
     GatewaySettings,
     EmbeddedSettings,
@@ -191,6 +207,10 @@ class CoordinatorConfig(Settings):
     etc: Path
     node: NodeSettings
     coordinator: CoordinatorSettings
+    https: HttpsSettings = HttpsSettings.model_validate({})
+    authentication: AuthenticationSettings = AuthenticationSettings.model_validate({})
+    oauth2: OAuth2Settings = OAuth2Settings.model_validate({})
+    internal: InternalCommunicationSettings = InternalCommunicationSettings.model_validate({})
     dispatch: DispatchSettings
     gateway: GatewaySettings
     embedded: EmbeddedSettings
@@ -198,6 +218,8 @@ class CoordinatorConfig(Settings):
     log: LogSettings
     catalogs: tuple[CatalogConfig, ...]
     resource_groups: ResourceGroupSettings | None = None
+    sidecar_secret: str | None = None
+    """Made by `procession up`, for the sidecar at ``sidecar_url`` alone."""
 
 
 def read_config(etc: Path) -> CoordinatorConfig:
@@ -208,15 +230,25 @@ def read_config(etc: Path) -> CoordinatorConfig:
         raise ConfigurationError(f"{etc / 'config.properties'}: no such file")
     properties = read_properties(etc / "config.properties")
     check_known(CONFIG_MODELS, properties)
+    authentication, https = (
+        parse_settings(AuthenticationSettings, properties),
+        parse_settings(HttpsSettings, properties),
+    )
+    if "CERTIFICATE" in authentication.types and https.truststore_path is None:
+        raise ConfigurationError("http-server.authentication.type=CERTIFICATE needs http-server.https.truststore.path")
     return CoordinatorConfig(
         etc=etc,
-        node=_read(NodeSettings, etc / "node.properties"),
+        node=read_settings(NodeSettings, etc / "node.properties"),
         coordinator=parse_settings(CoordinatorSettings, properties),
+        https=https,
+        authentication=authentication,
+        oauth2=parse_settings(OAuth2Settings, properties),
+        internal=parse_settings(InternalCommunicationSettings, properties),
         dispatch=parse_settings(DispatchSettings, properties),
         gateway=parse_settings(GatewaySettings, properties),
         embedded=parse_settings(EmbeddedSettings, properties),
         spark=parse_settings(SparkSettings, properties),
-        log=_read(LogSettings, etc / "log.properties"),
+        log=read_settings(LogSettings, etc / "log.properties"),
         catalogs=read_catalogs(etc / "catalog"),
         resource_groups=_resource_groups(etc),
     )
@@ -226,36 +258,5 @@ def _resource_groups(etc: Path) -> ResourceGroupSettings | None:
     file = etc / "resource-groups.properties"
     if not file.is_file():
         return None
-    settings = _read(ResourceGroupSettings, file)
-    found = [path for above in (etc.parent, etc) if (path := above / settings.config_file).is_file()]
-    if not found:
-        raise ConfigurationError(f"{file}: no such file: {settings.config_file}")
-    return settings.model_copy(update={"config_file": found[0].absolute()})
-
-
-def _read(model: type[S], file: Path) -> S:
-    properties = read_properties(file) if file.is_file() else {}
-    check_known((model,), properties)
-    return parse_settings(model, properties)
-
-
-def check_known(models: tuple[type[Settings], ...], properties: Mapping[str, Property]) -> None:
-    """Raises ConfigurationError at the first entry that none of the models knows."""
-    known = {field.alias for model in models for field in model.model_fields.values()}
-    for entry in properties.values():
-        if entry.name not in known:
-            raise entry.error(f"unknown property '{entry.name}'")
-
-
-def parse_settings(model: type[S], properties: Mapping[str, Property]) -> S:
-    """The model's part of ``properties``, typed; raises ConfigurationError at the entry that is wrong."""
-    known = {field.alias for field in model.model_fields.values()}
-    try:
-        return model.model_validate({entry.name: entry.value for entry in properties.values() if entry.name in known})
-    except ValidationError as error:
-        problem = error.errors()[0]
-        if problem["type"] == "missing":
-            file = next((entry.file for entry in properties.values()), None)
-            raise ConfigurationError(f"{file or model.__doc__}: property '{problem['loc'][0]}' is missing") from error
-        entry = properties[str(problem["loc"][0])]
-        raise entry.error(f"invalid value '{entry.value}' for '{entry.name}': {problem['msg']}") from error
+    settings = read_settings(ResourceGroupSettings, file)
+    return settings.model_copy(update={"config_file": find_file(etc, settings.config_file, file)})

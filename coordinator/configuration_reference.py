@@ -7,11 +7,16 @@ from collections.abc import Sequence
 from pydantic import BeforeValidator
 
 from coordinator.config import CONFIG_MODELS, LogSettings, NodeSettings, ResourceGroupSettings
+from coordinator.security.access_control.settings import AccessControlSettings
+from coordinator.security.authentication.file_settings import GroupProviderSettings, PasswordFileSettings
 from coordinator.values.settings import Settings
 from shared.units import format_duration
 
 _FILES: dict[str, tuple[type[Settings], ...]] = {
     "config": CONFIG_MODELS,
+    "password-authenticator": (PasswordFileSettings,),
+    "group-provider": (GroupProviderSettings,),
+    "access-control": (AccessControlSettings,),
     "node": (NodeSettings,),
     "log": (LogSettings,),
     "resource-groups": (ResourceGroupSettings,),

@@ -13,6 +13,7 @@ from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.checks.providers import load_plan_checkers
 from coordinator.connectors.registry import CatalogConfig, Catalogs
 from coordinator.planner.planned_statement import PlannedStatement
+from coordinator.security.current_session import acting_for
 from coordinator.validation.plan_statement import plan_statement
 from shared.spi.session import Session
 
@@ -35,7 +36,8 @@ class PlannerFactory:
 
         def plan(text: str, session: Session) -> PlannedStatement:
             session = replace(session, property_defaults=self.session_defaults)
-            planned = plan_statement(text, session, catalogs, checkers)
+            with acting_for(session):
+                planned = plan_statement(text, session, catalogs, checkers)
             if planned.subplan is None:
                 return planned
             # Here and not on the coordinator's event loop, where they would hold up everybody.

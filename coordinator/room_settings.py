@@ -30,6 +30,12 @@ def checker_defaults(config: CoordinatorConfig) -> dict[str, dict[str, str]]:
     """Properties of plan checkers that their own files need not repeat, by provider."""
     url = config.coordinator.sidecar_url
     defaults = {} if url is None else {"native-plan-checker.sidecar-uri": url}
+    secret = config.internal.shared_secret
+    if secret is not None:
+        defaults["internal-communication.shared-secret"] = secret
+    elif config.sidecar_secret is not None and url is not None:
+        defaults["internal-communication.shared-secret"] = config.sidecar_secret
+        defaults["internal-communication.shared-secret-of"] = url
     native = {"native-execution-enabled": "true"} if config.coordinator.native_execution else {}
     return {"native": defaults | native} if defaults or native else {}
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import socket
 import sys
+from pathlib import Path
 
 import uvicorn
 
+from shared.protocol.internal_authentication import SECRET_VARIABLE
 from sidecar.app import create_app
 from sidecar.settings import VERSION, SidecarSettings
 
@@ -41,6 +44,12 @@ def arguments() -> argparse.ArgumentParser:
         default=defaults.function_catalogs,
         help="catalogs that /v1/functions/{catalog} has functions for (native,presto)",
     )
+    parser.add_argument(
+        "--shared-secret-file",
+        type=Path,
+        help=f"file with internal-communication.shared-secret of the coordinator, or {SECRET_VARIABLE} in the"
+        " environment; without it everybody who reaches the port may ask",
+    )
     parser.add_argument("--environment", default=defaults.environment, help="(%(default)s)")
     parser.add_argument("--node-version", default=VERSION, help="version that /v1/info names (%(default)s)")
     parser.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"))
@@ -50,14 +59,14 @@ def arguments() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """0 after a clean stop, 2 for a wrong flag or a busy port."""
     options = vars(arguments().parse_args(argv))
-    log_level = options.pop("log_level")
+    log_level, secret_file = options.pop("log_level"), options.pop("shared_secret_file")
     try:
-        settings = SidecarSettings(**options)
+        settings = SidecarSettings(**options, shared_secret=_secret(secret_file))
         listener = socket.create_server((settings.host, settings.port), reuse_port=False)
     except (ValueError, OSError) as e:
         sys.stderr.write(
             f"sidecar: cannot listen on {options['host']}:{options['port']}: {e}\n"
-            if isinstance(e, OSError)
+            if isinstance(e, OSError) and e.filename is None
             else f"sidecar: {e}\n"
         )
         return 2
@@ -67,6 +76,15 @@ def main(argv: list[str] | None = None) -> int:
     config = uvicorn.Config(create_app(settings), log_level=log_level, access_log=False, server_header=False)
     uvicorn.Server(config).run(sockets=[listener])
     return 0
+
+
+def _secret(file: Path | None) -> str | None:
+    """Raises OSError or ValueError. Converter processes need not know it."""
+    told = os.environ.pop(SECRET_VARIABLE, None)
+    secret = told if file is None else file.read_text(encoding="utf-8").strip()
+    if secret == "":
+        raise ValueError("the shared secret is empty")
+    return secret
 
 
 if __name__ == "__main__":

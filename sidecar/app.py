@@ -27,6 +27,7 @@ from shared.protocol.sidecar import (
     PlanConversionResponse,
 )
 from sidecar.accept import OFFERED, choose
+from sidecar.internal_guard import InternalGuard
 from sidecar.messages import ExpressionsRequest, FunctionsRequest, PlanRequest, Reply
 from sidecar.node import NodeState, info, load, status
 from sidecar.pool import CrashedError, DeadlineError, Pool, PoolError
@@ -65,6 +66,8 @@ def create_app(settings: SidecarSettings) -> FastAPI:
     app.state.service = _Service(settings, pool, NodeState(settings, time.monotonic()))
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _unexpected)
+    if settings.shared_secret is not None:
+        app.add_middleware(InternalGuard, secret=settings.shared_secret, refusal=_stranger())
     for path, methods, route in _ROUTES:
         app.add_api_route(path, route, methods=list(methods))
     return app
@@ -207,6 +210,10 @@ async def _http_error(_: Request, error: Exception) -> Response:
 
 async def _unexpected(_: Request, error: Exception) -> Response:
     return failure_response(500, ErrorCode.GENERIC_INTERNAL_ERROR, f"Internal error: {type(error).__name__}")
+
+
+def _stranger() -> Response:
+    return failure_response(401, ErrorCode.PERMISSION_DENIED, "Access Denied: Invalid internal authentication")
 
 
 def _too_large(settings: SidecarSettings) -> Response:

@@ -13,6 +13,7 @@ VERSION = "0.1.0"
 class SidecarSettings:
     """``refusal_status`` is 400 as the design says, or 422 as Presto C++ answers.
 
+    ``shared_secret``: who does not know it is not answered.
     ``function_catalogs`` are those whose functions are Velox's: the native namespace of coordinators.
     """
 
@@ -27,6 +28,7 @@ class SidecarSettings:
     function_catalogs: tuple[str, ...] = ("native", "presto")
     environment: str = "procession"
     node_version: str = VERSION
+    shared_secret: str | None = field(default=None, repr=False)
     node_id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def __post_init__(self) -> None:

@@ -14,7 +14,13 @@ from pathlib import Path
 import pyspark
 import pytest
 
-SHARED = {"whole_service": "spark", "spark_engine": "spark", "metastore": "spark", "quiet_service": "quiet"}
+SHARED = {
+    "whole_service": "spark",
+    "spark_engine": "spark",
+    "metastore": "spark",
+    "quiet_service": "quiet",
+    "secured": "secured",
+}
 """What is costly to start, and the group of tests that share it: each group runs on one worker of xdist."""
 
 ProcessesOf = Callable[[Path], list[int]]

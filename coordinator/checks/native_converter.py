@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from coordinator.checks.native import NativePlanChecker
 from coordinator.checks.native_settings import NativeSettings
@@ -15,11 +15,14 @@ from shared.spi.plan_checker import PlanChecker
 from shared.spi.plan_converter import ConvertedPlan, PlanFormat
 
 
-def native_converter(checkers: Sequence[PlanChecker], sidecar_uri: str | None) -> NativePlanConverter | None:
-    """Of the sidecar that the native checker asks, with its timeouts; without checker, of the service's own."""
+def native_converter(checkers: Sequence[PlanChecker], defaults: Mapping[str, str]) -> NativePlanConverter | None:
+    """Of the sidecar that the native checker asks, with its timeouts; without checker, of the service's own.
+
+    ``defaults`` are properties that its file would not repeat.
+    """
     found = next((checker.settings for checker in checkers if isinstance(checker, NativePlanChecker)), None)
-    if found is None and sidecar_uri is not None:
-        found = NativeSettings.model_validate({"native-plan-checker.sidecar-uri": sidecar_uri})
+    if found is None and "native-plan-checker.sidecar-uri" in defaults:
+        found = NativeSettings.model_validate(dict(defaults))
     return None if found is None else NativePlanConverter(found)
 
 

@@ -36,7 +36,16 @@ class NativeSettings(ProviderSettings):
     breaker_reset: Seconds = Field(5.0, alias="native-plan-checker.circuit-breaker.reset-interval", gt=0)
     cache_size: int = Field(10_000, alias="native-plan-checker.verdict-cache.max-entries", ge=0)
     native_workers: bool = Field(False, alias="native-execution-enabled")
+    shared_secret: str | None = Field(None, alias="internal-communication.shared-secret", min_length=1)
+    secret_of: str | None = Field(None, alias="internal-communication.shared-secret-of")
     cache_ttl: Seconds = Field(600.0, alias="native-plan-checker.verdict-cache.ttl", gt=0)
+
+    @property
+    def secret(self) -> str | None:
+        """What this sidecar is asked with; one that was made for another is none of its business."""
+        if self.secret_of is not None and self.secret_of.rstrip("/") != self.sidecar_uri.rstrip("/"):
+            return None
+        return self.shared_secret
 
 
 @dataclass(frozen=True, slots=True)

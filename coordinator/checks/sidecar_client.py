@@ -13,8 +13,10 @@ from dataclasses import dataclass
 import aiohttp
 
 from coordinator.checks.circuit_breaker import BreakerState, CircuitBreaker
+from coordinator.checks.internal_bearer import InternalBearer
 from coordinator.checks.native_settings import NativeSettings
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError, WireErrorCode
+from shared.protocol.internal_authentication import BEARER_HEADER
 from shared.protocol.sidecar import PLAN_PATH, Failure, decode_response
 
 _LOG = logging.getLogger(__name__)
@@ -51,6 +53,7 @@ class SidecarClient:
         self._url = settings.sidecar_uri.rstrip("/") + PLAN_PATH
         self._breaker = breaker or CircuitBreaker(settings.breaker_threshold, settings.breaker_reset)
         self._client: aiohttp.ClientSession | None = None
+        self._bearer = None if settings.secret is None else InternalBearer(settings.secret)
 
     @property
     def state(self) -> BreakerState:
@@ -91,6 +94,8 @@ class SidecarClient:
     async def _send(self, fragment_json: bytes, accept: str | None) -> _Response:
         client = self._client = self._client or self._new_client()
         headers = {"Content-Type": "application/json; charset=utf-8"}
+        if self._bearer is not None:
+            headers[BEARER_HEADER] = self._bearer.token()
         if accept is not None:
             headers["Accept"] = accept
         attempt = 0
@@ -135,6 +140,11 @@ def _read(response: _Response) -> Answer:
     """
     if 200 <= response.status < 300:
         return Answer(response.body, response.content_type)
+    if response.status == 401:
+        raise SidecarUnavailableError(
+            ErrorCode.NATIVEPLANCHECKER_CONNECTION_ERROR,
+            "Error from native plan checker: it does not take our internal-communication.shared-secret",
+        )
     try:
         failures = decode_response(response.body).failures
     except ValueError as error:

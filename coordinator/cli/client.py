@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ssl
+from base64 import b64encode
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import unquote
@@ -86,6 +89,27 @@ class ClientSession:
 
 
 @dataclass(frozen=True, slots=True)
+class Login:
+    """How a client says who it is: a password, or a token. ``truststore``: whom it trusts besides, in PEM."""
+
+    password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    truststore: Path | None = None
+
+    @property
+    def is_secret(self) -> bool:
+        return self.password is not None or self.token is not None
+
+    def headers(self, user: str) -> dict[str, str]:
+        """Of every request."""
+        if self.token is not None:
+            return {"Authorization": f"Bearer {self.token}"}
+        if self.password is not None:
+            return {"Authorization": "Basic " + b64encode(f"{user}:{self.password}".encode()).decode()}
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """One answer. ``columns`` is empty until the server knows them."""
 
@@ -98,13 +122,20 @@ class Page:
     update_count: int | None = None
 
 
+NOBODY = Login()
+
+
 class StatementClient:
     """One connection to one server; ``session`` follows what the statements change. Not thread-safe."""
 
-    def __init__(self, server: str, session: ClientSession) -> None:
+    def __init__(self, server: str, session: ClientSession, login: Login = NOBODY) -> None:
+        """Raises ServerUnreachableError for a trust store that cannot be read."""
         self.server = server.rstrip("/") if "://" in server else f"http://{server.rstrip('/')}"
         self.session = session
-        self._http = httpx.Client(timeout=_TIMEOUT_SECONDS)
+        self._login = login
+        self._http = httpx.Client(
+            timeout=_TIMEOUT_SECONDS, verify=_trusted(login.truststore), headers=login.headers(session.user)
+        )
         self._next: str | None = None
 
     def __enter__(self) -> StatementClient:
@@ -137,7 +168,7 @@ class StatementClient:
 
     def _cancel(self) -> None:
         address, self._next = self._next, None
-        if address is not None:
+        if address is not None and not (self._login.is_secret and not address.startswith("https://")):
             try:
                 self._http.delete(address)
             except httpx.TransportError:
@@ -161,6 +192,8 @@ class StatementClient:
         return answer
 
     def _request(self, method: str, address: str, sql: str | None) -> httpx.Response:
+        if self._login.is_secret and not address.startswith("https://"):
+            raise ServerUnreachableError(f"passwords and tokens are sent over https only, not to {address}")
         content = None if sql is None else sql.encode()
         if method == "POST":
             # Not repeated: nobody knows whether a lost answer's statement was taken.
@@ -171,6 +204,16 @@ class StatementClient:
                 if response.status_code == _GONE:
                     response.raise_for_status()
         return response
+
+
+def _trusted(truststore: Path | None) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if truststore is not None:
+        try:
+            context.load_verify_locations(truststore)
+        except OSError as error:
+            raise ServerUnreachableError(f"{truststore} holds no certificates in PEM: {error}") from error
+    return context
 
 
 def _page(answer: Mapping[str, Any]) -> Page:

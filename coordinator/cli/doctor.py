@@ -24,7 +24,13 @@ from coordinator.engine.spark.jars import JarsUnavailableError, missing_jars, re
 from coordinator.engine.spark.java import JavaNotFoundError, find_java
 from coordinator.engine.spark.server import SparkStartError, pyspark_home
 from coordinator.engine.spark.settings import default_jar_cache
-from shared.properties import ConfigurationError
+from coordinator.security.access_control.load import load_access_control
+from coordinator.security.authentication.load import load_authentication
+from coordinator.security.redaction import is_secret_name
+from coordinator.server.exposure import why_exposed
+from coordinator.server.tls import load_tls
+from coordinator.settings_files import find_file
+from shared.properties import ConfigurationError, read_properties
 from shared.units import format_data_size, parse_data_size
 
 _DISK = 2 << 30
@@ -71,7 +77,11 @@ def examine(etc: Path, port: int | None, data_dir: Path | None, *, fix: bool) ->
         return
     if config.coordinator.sidecar_url is not None:
         yield check_remote("sidecar", config.coordinator.sidecar_url)
-    yield check_port(config.coordinator.http_host, config.coordinator.http_port if port is None else port)
+    yield check_exposed(config)
+    if config.https.http_enabled:
+        yield check_port(config.coordinator.http_host, config.coordinator.http_port if port is None else port)
+    if config.https.enabled:
+        yield check_port(config.coordinator.http_host, config.https.port)
     yield check_disk((data_dir or config.node.data_dir).absolute())
     if remote is None:
         yield check_memory(config.spark.driver_memory, available_memory())
@@ -104,6 +114,9 @@ def check_configuration(etc: Path) -> tuple[Finding, CoordinatorConfig | None]:
         catalogs = Catalogs(config.catalogs)
         catalogs.spark_conf()
         load_plan_checkers(etc / "plan-checker-providers", {"native": _ANY_SIDECAR})
+        load_tls(etc, config.https)
+        control = load_access_control(etc, authenticated=bool(config.authentication.types))
+        load_authentication(etc, config.authentication, config.oauth2, config.coordinator.principal_header, control)
     except ConfigurationError as error:
         located = re.match(r"(?P<file>.+?):(?P<line>\d+): ", str(error))
         fix = f"correct line {located['line']} of {located['file']}" if located else "name one with --etc DIR"
@@ -155,6 +168,41 @@ def check_remote(name: str, url: str) -> Finding:
             return Finding(name, f"{parts.hostname}:{port} takes connections")
     except OSError as error:
         return Finding(name, f"{parts.hostname}:{port}: {error}", f"start it, or correct its address ({url})")
+
+
+def check_exposed(config: CoordinatorConfig) -> Finding:
+    """Who may come in, and whether files that hold secrets are for their owner alone."""
+    settings = config.coordinator
+    problem = why_exposed(settings, config.https, config.authentication)
+    if problem is not None:
+        allowed = ", and is allowed to" if settings.allow_unauthenticated else ", so that it does not start"
+        fix = "set http-server.authentication.type (docs/authentication.md), or http-server.http.host=127.0.0.1"
+        return Finding("exposure", f"{settings.http_host} lets everybody in: {problem}{allowed}", fix)
+    open_files = sorted(str(file) for file in _secret_files(config) if file.stat().st_mode & 0o077)
+    if open_files:
+        fix = f"chmod 600 {' '.join(open_files)}"
+        return Finding("exposure", f"other users of this machine read {', '.join(open_files)}", fix)
+    types = ", ".join(config.authentication.types)
+    return Finding("exposure", f"{settings.http_host}, {f'authenticated by {types}' if types else 'this machine only'}")
+
+
+def _secret_files(config: CoordinatorConfig) -> Iterator[Path]:
+    """Files of the configuration that say passwords, keys or hashes."""
+    for file in sorted(config.etc.rglob("*.properties")):
+        entries = read_properties(file)
+        lines = file.read_text(encoding="utf-8").splitlines()
+        if any(_says_secret(entry.name, lines[entry.line - 1]) for entry in entries.values()):
+            yield file
+        hashes = entries.get("file.password-file")
+        if hashes is not None:
+            yield find_file(config.etc, Path(hashes.value), file)
+    if config.https.enabled and config.https.keystore_path is not None:
+        yield find_file(config.etc, config.https.keystore_path, config.etc / "config.properties")
+
+
+def _says_secret(name: str, line: str) -> bool:
+    """Not where the secret is in another file, or in the environment."""
+    return is_secret_name(name) and not name.endswith(("-file", "-files", ".path", ".name")) and "${ENV:" not in line
 
 
 def check_port(host: str, port: int) -> Finding:

@@ -80,15 +80,26 @@ def sql(
     schema: Annotated[str | None, typer.Option("--schema", help="Schema of names without one.")] = None,
     user: Annotated[str | None, typer.Option("--user", help="Who asks; by default the login name.")] = None,
     output_format: Annotated[OutputFormat, typer.Option("--output-format", help="Form of rows.")] = OutputFormat.TABLE,
+    password: Annotated[
+        bool, typer.Option("--password", help="Ask for a password, unless PROCESSION_PASSWORD has it.")
+    ] = False,
+    access_token: Annotated[
+        str | None, typer.Option("--access-token", envvar="PROCESSION_ACCESS_TOKEN", help="A JSON web token.")
+    ] = None,
+    truststore: Annotated[
+        Path | None, typer.Option("--truststore-path", help="PEM file of signers to trust besides.")
+    ] = None,
 ) -> None:
     """Run statements: --execute, standard input, or a prompt."""
     import getpass
+    import os
 
-    from coordinator.cli.client import ClientSession
+    from coordinator.cli.client import ClientSession, Login
     from coordinator.cli.sql import sql as run
 
     session = ClientSession(user or getpass.getuser(), catalog, schema)
-    raise typer.Exit(run(server, session, execute, output_format))
+    word = (os.environ.get("PROCESSION_PASSWORD") or getpass.getpass()) if password else None
+    raise typer.Exit(run(server, session, execute, output_format, Login(word, access_token, truststore)))
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})

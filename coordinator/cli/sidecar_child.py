@@ -14,6 +14,7 @@ import httpx
 
 from coordinator.engine.spark.child import GuardedChild
 from coordinator.security.child_environment import child_environment
+from shared.protocol.internal_authentication import SECRET_VARIABLE
 
 _LOG = logging.getLogger(__name__)
 _START_SECONDS = 60.0
@@ -29,9 +30,9 @@ class SidecarStartError(Exception):
 class SidecarChild:
     """A sidecar that answers at ``url`` from its making on until ``stop``, but for the seconds of a restart."""
 
-    def __init__(self, log_file: Path) -> None:
-        """Starts it on a free port; raises SidecarStartError or OSError."""
-        self._log_file = log_file
+    def __init__(self, log_file: Path, secret: str) -> None:
+        """Starts it on a free port, for those who know ``secret``; raises SidecarStartError or OSError."""
+        self._log_file, self._secret = log_file, secret
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self._port = int(probe.getsockname()[1])
@@ -64,7 +65,8 @@ class SidecarChild:
     def _start(self) -> GuardedChild:
         command = [sys.executable, "-m", "sidecar", "--port", str(self._port)]
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
-        child = GuardedChild(command, env=child_environment() | {"PYTHONPATH": path}, log_file=self._log_file)
+        told = {"PYTHONPATH": path, SECRET_VARIABLE: self._secret}
+        child = GuardedChild(command, env=child_environment() | told, log_file=self._log_file)
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline and child.poll() is None and not self._stopping.is_set():
             try:

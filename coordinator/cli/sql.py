@@ -10,7 +10,15 @@ from typing import TextIO
 
 from rich.console import Console
 
-from coordinator.cli.client import ClientSession, Page, ServerUnreachableError, StatementClient, StatementError
+from coordinator.cli.client import (
+    NOBODY,
+    ClientSession,
+    Login,
+    Page,
+    ServerUnreachableError,
+    StatementClient,
+    StatementError,
+)
 from coordinator.cli.output import OutputFormat, RowPrinter
 from coordinator.cli.progress import StatementBar
 from coordinator.cli.splitter import is_blank, split_statements
@@ -19,22 +27,22 @@ INTERRUPTED = 130
 _HELP = "Statements end with ';'. Ctrl-C cancels the running one. 'quit' or Ctrl-D leaves."
 
 
-def sql(server: str, session: ClientSession, execute: str | None, form: OutputFormat) -> int:
+def sql(server: str, session: ClientSession, execute: str | None, form: OutputFormat, login: Login = NOBODY) -> int:
     """0 when every statement succeeded, 1 when one failed, 2 when the server cannot be reached, 130 after Ctrl-C."""
-    with StatementClient(server, session) as client:
-        try:
+    try:
+        with StatementClient(server, session, login) as client:
             if execute is not None:
                 return run_all(client, execute, form, sys.stdout)
             if not sys.stdin.isatty():
                 return run_all(client, sys.stdin.read(), form, sys.stdout)
             return _prompt(client, form)
-        except ServerUnreachableError as error:
-            sys.stderr.write(f"procession: {error}\n")
-            return 2
-        except BrokenPipeError:
-            # The reader of our output left, as `head` does; Python must not complain when it flushes at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
+    except ServerUnreachableError as error:
+        sys.stderr.write(f"procession: {error}\n")
+        return 2
+    except BrokenPipeError:
+        # The reader of our output left, as `head` does; Python must not complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def run_all(client: StatementClient, text: str, form: OutputFormat, output: TextIO) -> int:

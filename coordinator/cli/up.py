@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_urlsafe
 
-from coordinator.app import Overrides, check_exposure, check_writable, serve
+from coordinator.app import Overrides, check_writable, serve
 from coordinator.cli.sidecar_child import SidecarChild, SidecarStartError
 from coordinator.config import read_config
 from coordinator.security.private_files import keep_files_private
+from coordinator.server.exposure import check_exposure
 from shared.properties import ConfigurationError
 
 
@@ -21,33 +23,43 @@ def up(etc: Path, overrides: Overrides, ready: Callable[[str], None] = print) ->
     if overrides.sidecar_url is not None:
         return serve(etc, overrides, ready)
     try:
-        data_dir = _check(etc, overrides)
+        data_dir, configured = _check(etc, overrides)
     except ConfigurationError as error:
         sys.stderr.write(f"procession: {error}\n")
         return 2
     try:
-        sidecar = SidecarChild(data_dir.absolute() / "logs" / "sidecar.log")
+        secret = configured or token_urlsafe(32)
+        sidecar = SidecarChild(data_dir.absolute() / "logs" / "sidecar.log", secret)
     except (SidecarStartError, OSError) as error:
         sys.stderr.write(f"procession: {error}\n".replace("\n", " ").rstrip() + "\n")
         return 2
     try:
-        return serve(etc, replace(overrides, sidecar_url=sidecar.url), ready)
+        return serve(etc, replace(overrides, sidecar_url=sidecar.url, sidecar_secret=secret), ready)
     finally:
         sidecar.stop()
 
 
-def _check(etc: Path, overrides: Overrides) -> Path:
-    """The data directory of a configuration that can start; raises ConfigurationError before any child is made."""
+def _check(etc: Path, overrides: Overrides) -> tuple[Path, str | None]:
+    """Data directory and shared secret of a configuration that can start.
+
+    Raises ConfigurationError, before any child is made.
+    """
     config = read_config(etc)
     settings = config.coordinator
-    check_exposure(settings)
-    port = settings.http_port if overrides.http_port is None else overrides.http_port
-    try:
-        socket.create_server((settings.http_host, port)).close()
-    except OSError as error:
-        reason = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror
-        raise ConfigurationError(f"cannot listen on {settings.http_host}:{port}: {reason}") from error
+    check_exposure(settings, config.https, config.authentication)
+    if config.https.http_enabled:
+        _check_port(settings.http_host, settings.http_port if overrides.http_port is None else overrides.http_port)
+    if config.https.enabled:
+        _check_port(settings.http_host, config.https.port)
     data_dir = overrides.data_dir or config.node.data_dir
     check_writable(data_dir)
     keep_files_private(data_dir)
-    return data_dir
+    return data_dir, config.internal.shared_secret
+
+
+def _check_port(host: str, port: int) -> None:
+    try:
+        socket.create_server((host, port)).close()
+    except OSError as error:
+        reason = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror
+        raise ConfigurationError(f"cannot listen on {host}:{port}: {reason}") from error

@@ -13,9 +13,11 @@ from coordinator.connectors.system.connector import SystemConnector
 from coordinator.connectors.system.information_schema import InformationSchema
 from coordinator.connectors.system.registered import SYSTEM_CATALOG
 from coordinator.connectors.system.runtime import RuntimeState
+from coordinator.security.current_session import may_use_catalog
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import LookUpNode, TableScanNode
 from shared.properties import ConfigurationError, Property, read_properties
+from shared.spi.access_control import AccessDeniedError
 from shared.spi.capabilities import asked_before
 from shared.spi.connector import Connector, ConnectorFactory, DriverSource, SparkDrivers
 from shared.spi.pushdown import Pushdown
@@ -72,8 +74,8 @@ class Catalogs(CatalogObjects):
         self._system = SystemConnector(self, lambda: self.runtime)
 
     def names(self) -> tuple[str, ...]:
-        """Catalog names, sorted; the built-in ``system`` is one of them."""
-        return tuple(sorted({*self._configs, SYSTEM_CATALOG}))
+        """Catalog names, sorted; the built-in ``system`` is one of them. Those that the statement at work may name."""
+        return tuple(name for name in sorted({*self._configs, SYSTEM_CATALOG}) if may_use_catalog(name))
 
     def connector_name(self, catalog: str) -> str:
         """The ``connector.name`` of a catalog."""
@@ -82,9 +84,13 @@ class Catalogs(CatalogObjects):
     def connector(self, name: str) -> Connector:
         """The connector of catalog ``name``, or of a plan's connector id; raises ProcessionError when there is none.
 
+        Catalogs that the statement at work may not name are denied, whether there are such or not.
+
         ``$info_schema@x`` is the information schema of catalog ``x``, ``$system@x`` its system tables.
         """
         kind, _, catalog = name.lower().rpartition("@")
+        if not may_use_catalog(catalog):
+            raise AccessDeniedError(f"Cannot access catalog {catalog}")
         if kind == "$info_schema":
             return InformationSchema(catalog, self)
         config = self._configs.get(catalog)

@@ -213,11 +213,11 @@ class Dispatcher:
         if not query.cancel() and query.active:
             query.drop_results()
 
-    def retry(self, query: Query) -> Query:
-        """Run the failed ``query``, or a placeholder, under a new id; started at once."""
+    def retry(self, query: Query, session: Session) -> Query:
+        """Run the failed ``query``, or a placeholder, under a new id and as ``session``; started at once."""
         attempt = query.attempt + 1
         again = self.submit(
-            Submission(query.text, replace(query.session, start=self.clock.now()), len(query.text)),
+            Submission(query.text, replace(session, start=self.clock.now()), len(query.text)),
             shown_text=f"-- retry query {query.id}; attempt: {attempt}\n{query.text}",
             attempt=attempt,
         )

@@ -15,6 +15,7 @@ from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.execution import QueryProgress
 from coordinator.planner.planned_statement import FetchRows, PlannedStatement, ReturnRows, RunOnSpark, Work
+from coordinator.security.current_session import acting_for
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Type, parse_type
 from shared.spi.session import Session
@@ -79,7 +80,8 @@ def start_execution(
         query.call_on_loop(started)
         error: ProcessionError | None = None
         try:
-            _deliver(query, planned, executor, settings, _once(lambda: query.call_on_loop(first_rows)))
+            with acting_for(query.session):
+                _deliver(query, planned, executor, settings, _once(lambda: query.call_on_loop(first_rows)))
         except ProcessionError as raised:
             error = raised
         except BaseException as raised:

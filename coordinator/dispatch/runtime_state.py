@@ -10,21 +10,31 @@ from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.states import QueryState as State
 from coordinator.dispatch.stats import queued_seconds, statement_stats
+from coordinator.security.current_session import current_session
+from shared.spi.session import Session
 
 
 class DispatcherState:
     """Reads the registry; in any thread, since the registry hands out copies and a query's figures are plain values."""
 
-    def __init__(self, dispatcher: Dispatcher, node: Callable[[], NodeState]) -> None:
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        node: Callable[[], NodeState],
+        may_view: Callable[[Session | None, Session], bool] = lambda _session, _owner: True,
+    ) -> None:
+        """``may_view``: whether a session's statements may see a query of another session."""
         self._dispatcher = dispatcher
         self._node = node
+        self._may_view = may_view
 
     def node(self) -> NodeState:
         return self._node()
 
     def queries(self) -> Sequence[QueryState]:
-        """Every remembered query, oldest first."""
-        return [_state(query) for query in self._dispatcher.registry]
+        """Every remembered query that the statement at work may see, oldest first."""
+        session = current_session()
+        return [_state(query) for query in self._dispatcher.registry if self._may_view(session, query.session)]
 
 
 def _state(query: Query) -> QueryState:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from coordinator.security.redaction import redacted
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.jobs import Job, JobState
 from shared.spi.procedure import ProcedureProgress
@@ -36,8 +37,11 @@ class _Running:
 class JobLog:
     """Implements ``shared.spi.jobs.Jobs``. The file is made on first use; without one only running jobs are known."""
 
-    def __init__(self, file: Path | None = None) -> None:
-        self._file = file
+    most = _KEPT
+
+    def __init__(self, file: Path | None = None, redact: Callable[[str], str] = redacted) -> None:
+        """``redact`` takes secrets out of errors."""
+        self._file, self._redact = file, redact
         self._lock = threading.Lock()
         self._running: dict[str, _Running] = {}
         self._opened: sqlite3.Connection | None = None
@@ -100,7 +104,8 @@ class JobLog:
                 self._save(entry.job)
 
     def _end(self, entry: _Running, state: JobState, error: str | None) -> None:
-        job = replace(entry.job, state=state, error=error, ended=datetime.now(UTC))
+        shown = None if error is None else self._redact(error)
+        job = replace(entry.job, state=state, error=shown, ended=datetime.now(UTC))
         with self._lock:
             self._running.pop(job.job_id, None)
             self._save(job)

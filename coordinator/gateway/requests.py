@@ -12,25 +12,35 @@ from coordinator.dispatch.failures import text_too_large
 from coordinator.gateway.rate_limit import RateLimit, TooManyRequestsError
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.gateway.validator import StatementValidator, StatementVerdict
+from coordinator.server.authentication import authenticated_identity
 from coordinator.server.problems import ProblemError
 from coordinator.server.session import session_of
+from shared.errors import ProcessionError
 from shared.spi.session import Session
 
 SessionFromRequest = Callable[[Request], Session]
 
 
 def session_from_headers(
-    request: Request, principal_header: str | None = None, process_forwarded: bool = False
+    request: Request,
+    principal_header: str | None = None,
+    process_forwarded: bool = False,
+    admit: Callable[[Session], Session] = lambda session: session,
 ) -> Session:
-    """The session of the usual ``X-Presto-*`` or ``X-Trino-*`` headers; raises ProblemError (400)."""
+    """The session of the usual ``X-Presto-*`` or ``X-Trino-*`` headers; raises ProblemError (400, 403)."""
     client = request.client.host if request.client is not None else None
-    return session_of(
+    session = session_of(
         request.headers,
         client,
         datetime.now(UTC),
         principal_header=principal_header,
         process_forwarded=process_forwarded,
+        identity=authenticated_identity(request),
     )
+    try:
+        return admit(session)
+    except ProcessionError as error:
+        raise ProblemError(403, error.message) from error
 
 
 class PreChecks:

@@ -88,10 +88,26 @@ class ManagerSpec:
     cpu_quota_period: float | None = None
 
 
-def global_group(hard_concurrency_limit: int = 100, max_queued: int = 1000) -> ManagerSpec:
-    """One group ``global`` for all: what a coordinator without a resource group file has."""
-    root = GroupSpec("global", hard_concurrency_limit, max_queued)
-    return ManagerSpec((root,), (SelectorSpec(("global",)),))
+def global_group(
+    hard_concurrency_limit: int = 100,
+    max_queued: int = 1000,
+    *,
+    running_of_user: int | None = None,
+    queued_of_user: int | None = None,
+) -> ManagerSpec:
+    """One group ``global`` for all: what a coordinator without a resource group file has.
+
+    With a limit for each user, users have groups of their own in it, which take turns.
+    """
+    if running_of_user is None and queued_of_user is None:
+        return ManagerSpec((GroupSpec("global", hard_concurrency_limit, max_queued),), (SelectorSpec(("global",)),))
+    of_user = GroupSpec(
+        "${USER}",
+        hard_concurrency_limit if running_of_user is None else running_of_user,
+        max_queued if queued_of_user is None else queued_of_user,
+    )
+    root = GroupSpec("global", hard_concurrency_limit, max_queued, sub_groups=(of_user,))
+    return ManagerSpec((root,), (SelectorSpec(("global", "${USER}")),))
 
 
 def variables_of(template: str) -> frozenset[str]:

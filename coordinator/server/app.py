@@ -10,12 +10,16 @@ from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry
 
 from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.security.authentication.oauth2.authenticator import OAuth2Authenticator
+from coordinator.server.authentication import AuthenticationGuard
 from coordinator.server.browser_guard import BrowserGuard
 from coordinator.server.lifecycle import NodeLifecycle
 from coordinator.server.metrics import metrics_router
 from coordinator.server.node import NodeRoutes
+from coordinator.server.oauth2 import OAuth2Routes
 from coordinator.server.problems import ErrorBoundary, ProblemError, answer_problem, text_response
 from coordinator.server.queries import QueryRoutes
+from coordinator.server.query_access import QueryAccess
 from coordinator.server.resource_groups import ResourceGroupRoutes
 from coordinator.server.session import ParseStatement
 from coordinator.server.settings import NodeInfo, ServerSettings
@@ -51,13 +55,23 @@ def create_server(
     app = FastAPI(title="Procession", version=node.version, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.add_exception_handler(ProblemError, answer_problem)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
+    access = QueryAccess(settings.access_control)
     app.include_router(StatementRoutes(dispatcher, settings, parse_statement).router())
-    app.include_router(QueryRoutes(dispatcher).router())
-    app.include_router(ResourceGroupRoutes(dispatcher).router())
-    app.include_router(NodeRoutes(dispatcher, node, lifecycle, engines).router())
-    app.include_router(metrics_router(dispatcher, metrics if metrics is not None else CollectorRegistry()))
-    app.include_router(UiRoutes(dispatcher).router())
+    app.include_router(QueryRoutes(dispatcher, access).router())
+    app.include_router(ResourceGroupRoutes(dispatcher, access).router())
+    app.include_router(NodeRoutes(dispatcher, node, lifecycle, access, engines).router())
+    app.include_router(metrics_router(dispatcher, metrics if metrics is not None else CollectorRegistry(), access))
+    app.include_router(UiRoutes(dispatcher, access).router())
     app.state.process_forwarded = settings.process_forwarded
+    if settings.authentication is not None:
+        for each in settings.authentication.authenticators:
+            if isinstance(each, OAuth2Authenticator):
+                app.include_router(OAuth2Routes(each.logins).router())
+        app.add_middleware(
+            AuthenticationGuard,
+            authentication=settings.authentication,
+            process_forwarded=settings.process_forwarded,
+        )
     app.add_middleware(BrowserGuard, allowed=settings.allowed_hosts)
     app.add_middleware(ErrorBoundary)
     return app

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.states import QueryState
+from coordinator.server.query_access import QueryAccess
 
 
 class QueryCollector(Collector):
@@ -45,12 +46,13 @@ class QueryCollector(Collector):
         yield verbs
 
 
-def metrics_router(dispatcher: Dispatcher, registry: CollectorRegistry) -> APIRouter:
+def metrics_router(dispatcher: Dispatcher, registry: CollectorRegistry, access: QueryAccess) -> APIRouter:
     """``GET /metrics``; other rooms may register more in ``registry``."""
     registry.register(QueryCollector(dispatcher))
     router = APIRouter(default_response_class=Response)
 
-    async def metrics() -> Response:
+    async def metrics(request: Request) -> Response:
+        access.check_read_information(request)
         return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     router.add_api_route("/metrics", metrics, methods=["GET"])

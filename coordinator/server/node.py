@@ -16,6 +16,7 @@ from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.states import QueryState
 from coordinator.server.lifecycle import NodeLifecycle, NodeState
 from coordinator.server.problems import bad_request
+from coordinator.server.query_access import QueryAccess
 from coordinator.server.settings import NodeInfo
 from shared.units import format_duration
 
@@ -33,6 +34,7 @@ class NodeRoutes:
     dispatcher: Dispatcher
     node: NodeInfo
     lifecycle: NodeLifecycle
+    access: QueryAccess
     engines: Callable[[], Mapping[str, object]] = dict
 
     def router(self) -> APIRouter:
@@ -63,6 +65,7 @@ class NodeRoutes:
 
     async def change_state(self, request: Request) -> Response:
         """Drain (INACTIVE), undo it (ACTIVE), or leave for good (SHUTTING_DOWN); the body is a JSON string."""
+        self.access.check_write_information(request)
         try:
             new = NodeState(msgspec.json.decode(await request.body(), type=str))
         except (msgspec.DecodeError, ValueError) as error:

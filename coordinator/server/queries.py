@@ -15,6 +15,7 @@ from coordinator.dispatch.query import Query as StatementQuery
 from coordinator.dispatch.states import QueryState
 from coordinator.server.node import json_response
 from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
+from coordinator.server.query_access import QueryAccess
 from coordinator.server.uris import uris_of
 from shared.errors import ProcessionError
 
@@ -23,9 +24,10 @@ _MESSAGE_LIMIT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class QueryRoutes:
-    """Views on the registry."""
+    """Views on the registry, of what the user may see; 403 for what is another's."""
 
     dispatcher: Dispatcher
+    access: QueryAccess
 
     def router(self) -> APIRouter:
         router = APIRouter(prefix="/v1", default_response_class=Response)
@@ -47,7 +49,7 @@ class QueryRoutes:
         self, request: Request, state: str | None = None, limit: Annotated[int | None, Query(ge=1)] = None
     ) -> Response:
         """Newest first; ``state`` and ``limit`` narrow."""
-        queries = list(self.dispatcher.registry)[::-1]
+        queries = self.access.visible(request, list(self.dispatcher.registry)[::-1])
         if state is not None:
             if state.upper() not in QueryState.__members__:
                 raise bad_request(f"Unknown query state: {state}")
@@ -57,10 +59,14 @@ class QueryRoutes:
 
     async def one(self, request: Request, query_id: str) -> Response:
         """Everything known, the timeline of the ten verbs included; 410 once forgotten."""
-        return json_response(query_info(self._query(query_id), uris_of(request).base))
+        query = self._query(query_id)
+        self.access.check_view(request, query)
+        return json_response(query_info(query, uris_of(request).base))
 
-    async def delete(self, query_id: str) -> Response:
-        self.dispatcher.cancel(self._query(query_id))
+    async def delete(self, request: Request, query_id: str) -> Response:
+        query = self._query(query_id)
+        self.access.check_kill(request, query)
+        self.dispatcher.cancel(query)
         return Response(status_code=204)
 
     async def kill(self, request: Request, query_id: str) -> Response:
@@ -73,11 +79,13 @@ class QueryRoutes:
 
     async def _end(self, request: Request, query_id: str, error: Callable[[str], ProcessionError]) -> Response:
         query = self._query(query_id)
+        self.access.check_kill(request, query)
         message = (await request.body())[:_MESSAGE_LIMIT].decode("utf-8", "replace").strip()
         if not query.fail(error(message)):
             raise ProblemError(409, "Query is already finished")
         return Response(status_code=200)
 
-    async def states(self) -> Response:
+    async def states(self, request: Request) -> Response:
         """The short form of every query that runs."""
-        return json_response([query_state_info(q) for q in self.dispatcher.registry if not q.state.done])
+        queries = self.access.visible(request, self.dispatcher.registry)
+        return json_response([query_state_info(query) for query in queries if not query.state.done])

@@ -8,6 +8,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from coordinator.server.tls import client_subject
+
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
@@ -18,7 +20,7 @@ class RequestLimits:
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol; answers 431 and 408, and closes."""
+    """uvicorn's protocol; answers 431 and 408, and closes. Names the client's certificate in the scope."""
 
     def __init__(self, limits: RequestLimits, **options: Any) -> None:
         super().__init__(**options)
@@ -27,9 +29,12 @@ class LimitedProtocol(HttpToolsProtocol):
         self._in_headers = False
         self._header_size = 0
         self._too_large = self._asked = False
+        self._tls: dict[str, str | None] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if self.scheme == "https":
+            self._tls = {"client_cert_name": client_subject(transport.get_extra_info("ssl_object"))}
         # A connection that never says anything is a request that does not arrive.
         self._begin()
 
@@ -54,6 +59,8 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._timer is None:
             self._begin()
         super().on_message_begin()
+        if self._tls is not None:
+            self.scope["extensions"] = {"tls": self._tls}  # type: ignore[dict-item]
 
     def on_url(self, url: bytes) -> None:
         self._count(len(url))

@@ -14,6 +14,7 @@ from coordinator.dispatch.info import query_state_info
 from coordinator.resource_groups.group import ResourceGroup
 from coordinator.server.node import json_response
 from coordinator.server.problems import ProblemError
+from coordinator.server.query_access import QueryAccess
 from shared.units import format_data_size
 
 _PREFIX = "/v1/resourceGroupState/"
@@ -29,9 +30,10 @@ class _Shown:
 
 @dataclass(frozen=True, slots=True)
 class ResourceGroupRoutes:
-    """Views on the groups of one dispatcher."""
+    """Views on the groups of one dispatcher, with the queries that the user may see."""
 
     dispatcher: Dispatcher
+    access: QueryAccess
 
     def router(self) -> APIRouter:
         router = APIRouter(prefix="/v1/resourceGroupState", default_response_class=Response)
@@ -58,21 +60,22 @@ class ResourceGroupRoutes:
         if group is None:
             raise ProblemError(404, f"Resource group not found: {'.'.join(path)}")
         return json_response(
-            self._info(group, _Shown(includeQueryInfo, summarizeSubgroups, includeStaticSubgroupsOnly))
+            self._info(request, group, _Shown(includeQueryInfo, summarizeSubgroups, includeStaticSubgroupsOnly))
         )
 
-    def _info(self, group: ResourceGroup, shown: _Shown) -> dict[str, Any]:
+    def _info(self, request: Request, group: ResourceGroup, shown: _Shown) -> dict[str, Any]:
         subgroups = [
-            _summary(child) if shown.summaries else self._info(child, shown)
+            _summary(child) if shown.summaries else self._info(request, child, shown)
             for child in group.children.values()
             if child.running_total + child.queued_total and (child.static or not shown.static_only)
         ]
-        return _summary(group, subgroups, self._running(group) if shown.queries else None)
+        return _summary(group, subgroups, self._running(request, group) if shown.queries else None)
 
-    def _running(self, group: ResourceGroup) -> list[dict[str, Any]]:
+    def _running(self, request: Request, group: ResourceGroup) -> list[dict[str, Any]]:
         registry = self.dispatcher.registry
         ids = (query_id for each in group.walk() for query_id in each.running)
-        return [query_state_info(query) for query_id in ids if (query := registry.get(query_id)) is not None]
+        queries = (query for query_id in ids if (query := registry.get(query_id)) is not None)
+        return [query_state_info(query) for query in self.access.visible(request, queries)]
 
 
 def _summary(

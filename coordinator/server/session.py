@@ -16,6 +16,7 @@ from coordinator.server.problems import bad_request
 from shared.errors import ErrorCode, ProcessionError
 from shared.protocol import headers as names
 from shared.protocol.headers import Family, family_of, header_name
+from shared.spi.access_control import Identity
 from shared.spi.session import Session
 
 ParseStatement = Callable[[str], object]
@@ -63,14 +64,17 @@ def session_of(
     *,
     principal_header: str | None = None,
     process_forwarded: bool = False,
+    identity: Identity | None = None,
 ) -> Session:
     """The session that a request asks for. Raises ProblemError (400) with Presto's texts.
 
     ``principal_header`` is set by a proxy that authenticates; without one nobody is taken for authenticated.
-    ``process_forwarded`` believes a proxy who the client is.
+    ``process_forwarded`` believes a proxy who the client is. ``identity`` is whom we have let in ourselves, whatever
+    the headers say.
     """
     request = RequestHeaders(headers)
-    user = request.text(names.USER)
+    user = request.text(names.USER) if identity is None else identity.user
+    principal = None if principal_header is None else headers.get(principal_header, "").strip() or None
     if user is None:
         raise bad_request("User must be set")
     catalog, schema = request.text(names.CATALOG), request.text(names.SCHEMA)
@@ -100,7 +104,8 @@ def session_of(
         client_transaction_support=transaction is not None,
         protocol=request.family,
         remote_address=_remote_address(headers, client) if process_forwarded else client,
-        principal=None if principal_header is None else headers.get(principal_header, "").strip() or None,
+        principal=principal if identity is None else identity.principal,
+        groups=() if identity is None else identity.groups,
         user_agent=headers.get("user-agent"),
         start=start,
     )

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from coordinator.security.access_control.built_in import AllowAll
+from coordinator.security.authentication.authentication import Authentication
+from shared.spi.access_control import SystemAccessControl
+from shared.spi.session import Session
+
+
+def _as_it_is(session: Session) -> Session:
+    return session
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +24,9 @@ class ServerSettings:
     ``shutdown_grace_period`` (shutdown.grace-period): load balancers notice within it that the node is leaving.
     ``principal_header`` (http-server.authentication.principal-header): in which a trusted proxy names whom it let in.
     ``process_forwarded`` (http-server.process-forwarded): whether ``X-Forwarded-*`` is believed. ``allowed_hosts``
-    (http-server.allowed-hosts): names under which this server may be asked; None for all.
+    (http-server.allowed-hosts): names under which this server may be asked; None for all. ``authentication``: who is
+    let in, None when nobody has to say who they are; ``access_control``: what they may do to queries and to the node.
+    ``admit`` raises ProcessionError for a session that may run nothing, and adds what it may use.
     """
 
     compression_enabled: bool = True
@@ -28,6 +40,9 @@ class ServerSettings:
     principal_header: str | None = None
     process_forwarded: bool = False
     allowed_hosts: tuple[str, ...] | None = None
+    authentication: Authentication | None = None
+    access_control: SystemAccessControl = field(default_factory=AllowAll)
+    admit: Callable[[Session], Session] = _as_it_is
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ The POST only registers the statement; its first poll starts it, so that a clien
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from secrets import compare_digest
 from typing import Annotated
 
@@ -15,11 +15,14 @@ from fastapi import APIRouter, Query, Request, Response
 from coordinator.dispatch.delivery import Delivery, Page, TokenError
 from coordinator.dispatch.dispatcher import Dispatcher, Submission
 from coordinator.dispatch.query import Query as StatementQuery
+from coordinator.server.authentication import authenticated_identity
 from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
+from coordinator.server.query_access import is_stranger
 from coordinator.server.results import Answer, results_response
 from coordinator.server.session import ParseStatement, RequestHeaders, is_placeholder, session_of, unknown_time_zone
 from coordinator.server.settings import ServerSettings
 from coordinator.server.uris import uris_of
+from shared.errors import ProcessionError
 from shared.protocol.headers import USER
 from shared.units import parse_data_size, parse_duration
 
@@ -80,7 +83,8 @@ class StatementRoutes:
             raise bad_request("Slug must be set")
         known = self.dispatcher.registry.get(query_id)
         if known is not None:
-            if not compare_digest(known.slug, slug) or self.dispatcher.delivery(known).begun:
+            is_known = not is_stranger(request, known) and compare_digest(known.slug, slug)
+            if not is_known or self.dispatcher.delivery(known).begun:
                 raise ProblemError(409, "Query already exists")
             return await self._submitted(request, known)
         submission = await self._submission(request, binary_results, retry_url, retry_seconds, query_id, slug)
@@ -99,7 +103,7 @@ class StatementRoutes:
         target_size: TargetSize = None,
     ) -> Response:
         """The next page of a query. 404 unknown query, slug or token; 410 a token that has passed."""
-        query, delivery = self._conversation(kind, query_id, slug)
+        query, delivery = self._conversation(request, kind, query_id, slug)
         number = _token(token)
         wait = self._wait(max_wait)
         size_text = target_size or query.session.properties.get("target_result_size")
@@ -111,9 +115,9 @@ class StatementRoutes:
         max_age = int(self.dispatcher.settings.client_timeout)
         return await self._respond(request, page, query, max_age, size_text)
 
-    async def delete(self, kind: str, query_id: str, token: str, slug: Slug = "") -> Response:
+    async def delete(self, request: Request, kind: str, query_id: str, token: str, slug: Slug = "") -> Response:
         """Cancel, at any moment of the query's life; repeating it is safe."""
-        query, _ = self._conversation(kind, query_id, slug)
+        query, _ = self._conversation(request, kind, query_id, slug)
         _token(token)
         self.dispatcher.cancel(query)
         return Response(status_code=204)
@@ -129,11 +133,22 @@ class StatementRoutes:
         waiting = query.placeholder and not self.dispatcher.delivery(query).begun
         if query.error is None and not waiting:
             raise ProblemError(409, "Query has not failed and cannot be retried")
-        return await self._submitted(request, self.dispatcher.retry(query))
+        try:
+            session = self.settings.admit(replace(query.session, accessible_catalogs=None))
+        except ProcessionError as error:
+            raise ProblemError(403, error.message) from error
+        return await self._submitted(request, self.dispatcher.retry(query, session))
 
     def _may_retry(self, request: Request, query: StatementQuery, slug: str) -> bool:
+        if is_stranger(request, query):
+            return False
         if slug:
             return compare_digest(query.slug.encode(), slug.encode())
+        identity = authenticated_identity(request)
+        if identity is not None:
+            # A header of our own: a page of a stranger cannot make a browser send it, only the password beside it.
+            named = RequestHeaders(request.headers).text(USER) is not None
+            return named and identity.user == query.session.user
         trusted = self.settings.principal_header
         principal = None if trusted is None else request.headers.get(trusted, "").strip() or None
         user = RequestHeaders(request.headers).text(USER)
@@ -183,8 +198,13 @@ class StatementRoutes:
             self.parse_statement,
             principal_header=trusted,
             process_forwarded=self.settings.process_forwarded,
+            identity=authenticated_identity(request),
         )
         error = unknown_time_zone(session.time_zone)
+        try:
+            session = self.settings.admit(session)
+        except ProcessionError as refusal:
+            error = refusal
         return Submission(
             text=text,
             session=session,
@@ -212,11 +232,11 @@ class StatementRoutes:
         text = kept.decode("utf-8", "replace")
         return text, max(len(text), total // 4 if total > len(kept) else 0)
 
-    def _conversation(self, kind: str, query_id: str, slug: str) -> tuple[StatementQuery, Delivery]:
+    def _conversation(self, request: Request, kind: str, query_id: str, slug: str) -> tuple[StatementQuery, Delivery]:
         query = self.dispatcher.registry.get(query_id)
         if query is None or kind not in ("queued", "executing"):
             raise ProblemError(404, NOT_FOUND)
-        if not compare_digest(query.slug.encode(), slug.encode()):
+        if is_stranger(request, query) or not compare_digest(query.slug.encode(), slug.encode()):
             raise ProblemError(404, NOT_FOUND)
         return query, self.dispatcher.delivery(query)
 

@@ -13,6 +13,7 @@ from coordinator.dispatch.info import instant, query_info
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.stats import elapsed_seconds, progress_percentage
 from coordinator.server.node import json_response
+from coordinator.server.query_access import QueryAccess
 from coordinator.server.uris import uris_of
 from shared.units import format_duration
 
@@ -70,9 +71,10 @@ def _query_body(query: Query) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UiRoutes:
-    """Reads the registry only."""
+    """Reads the registry only, what the user may see of it."""
 
     dispatcher: Dispatcher
+    access: QueryAccess
 
     def router(self) -> APIRouter:
         router = APIRouter(default_response_class=Response)
@@ -84,9 +86,9 @@ class UiRoutes:
     async def root(self) -> Response:
         return Response(status_code=307, headers={"Location": "/ui/"})
 
-    async def list(self) -> Response:
+    async def list(self, request: Request) -> Response:
         """The newest queries."""
-        queries = list(self.dispatcher.registry)[::-1][:_LISTED]
+        queries = self.access.visible(request, list(self.dispatcher.registry)[::-1])[:_LISTED]
         rows = [
             (query.id, f'<a href="/ui/query.html?{query.id}">{_state(query)}</a> {escape(query.shown_text[:120])}')
             for query in queries
@@ -99,6 +101,7 @@ class UiRoutes:
         query = self.dispatcher.registry.get(query_id)
         if query is None:
             return _document("Query not found", "<h1>Query not found</h1><p>It may have expired.</p>", 404)
+        self.access.check_view(request, query)
         if "application/json" in request.headers.get("accept", ""):
             return json_response(query_info(query, uris_of(request).base))
         return _document(query.id, _query_body(query), refresh=not query.state.done)

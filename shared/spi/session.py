@@ -35,6 +35,9 @@ class Session:
     protocol: Literal["Presto", "Trino"] = "Presto"
     remote_address: str | None = None
     principal: str | None = None
-    """Whom a proxy in front of us has authenticated, where one is trusted to."""
+    """Who is authenticated: by us, or by a proxy in front of us where one is trusted to."""
+    groups: tuple[str, ...] = ()
+    accessible_catalogs: tuple[str, ...] | None = None
+    """Those that the access control lets this session name; None for all."""
     user_agent: str | None = None
     start: datetime = field(default_factory=lambda: datetime.now(UTC))

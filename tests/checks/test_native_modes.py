@@ -149,13 +149,14 @@ async def test_explain_native_asks_the_sidecar_of_the_checker(sidecar: Any, quer
     """Also where only the checker's own file names one."""
     sidecar.answers = [(200, "text/plain", b"-- TableScan")]
     checker = NativePlanChecker(NativeSettings(sidecar_uri=sidecar.url))
-    for found in (native_converter([checker], "http://127.0.0.1:1"), native_converter([checker], None)):
+    elsewhere = {"native-plan-checker.sidecar-uri": "http://127.0.0.1:1"}
+    for found in (native_converter([checker], elsewhere), native_converter([checker], {})):
         assert found is not None
         assert (await found.convert(query, PlanFormat.TEXT)).text == "-- TableScan"
         await found.aclose()
-    without_checker = native_converter([], sidecar.url)
+    without_checker = native_converter([], {"native-plan-checker.sidecar-uri": sidecar.url})
     assert without_checker is not None
     assert (await without_checker.convert(query, PlanFormat.TEXT)).text == "-- TableScan"
     await without_checker.aclose()
     await checker.aclose()
-    assert native_converter([], None) is None
+    assert native_converter([], {}) is None

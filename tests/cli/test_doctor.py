@@ -18,7 +18,7 @@ def test_a_good_machine(etc: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     printed = capsys.readouterr().out
     assert code == 0, printed
     assert printed.endswith("nothing is missing\n")
-    for name in ("python", "velox", "configuration", "java", "spark", "port", "disk", "memory"):
+    for name in ("python", "velox", "configuration", "java", "spark", "exposure", "port", "disk", "memory"):
         assert f"ok      {name}" in printed
 
 
@@ -29,6 +29,49 @@ def test_a_wrong_line_is_named(etc: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "lake.properties:2: unknown property 'warehouse'" in finding.detail
     assert finding.fix is not None
     assert "correct line 2" in finding.fix
+
+
+def exposure(etc: Path, text: str) -> doctor.Finding:
+    (etc / "config.properties").write_text(text)
+    _, config = doctor.check_configuration(etc)
+    assert config is not None
+    return doctor.check_exposed(config)
+
+
+def test_who_may_come_in(etc: Path) -> None:
+    kept = exposure(etc, "http-server.http.port=0\n")
+    assert (kept.detail, kept.fix) == ("127.0.0.1, this machine only", None)
+    opened = exposure(etc, "http-server.http.host=0.0.0.0\n")
+    assert opened.detail == "0.0.0.0 lets everybody in: this server does not authenticate, so that it does not start"
+    assert opened.fix is not None
+    allow = "http-server.authentication.allow-unauthenticated=true\n"
+    assert "and is allowed to" in exposure(etc, "http-server.http.host=0.0.0.0\n" + allow).detail
+
+
+def test_files_with_secrets_are_for_their_owner(etc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKE_PASSWORD", "x")
+    catalog, passwords = etc / "catalog" / "pg.properties", etc / "passwords"
+    head = "connector.name=postgresql\nconnection-url=jdbc:postgresql://h/d\nconnection-user=u\nconnection-password"
+    catalog.write_text(head + "=${ENV:LAKE_PASSWORD}\n")
+    catalog.chmod(0o644)
+    passwords.write_text("")
+    passwords.chmod(0o640)
+    (etc / "password-authenticator.properties").write_text(
+        "password-authenticator.name=file\nfile.password-file=passwords\n"
+    )
+    text = "http-server.authentication.type=PASSWORD\n"
+    assert exposure(etc, text).fix == f"chmod 600 {passwords}"
+    passwords.chmod(0o600)
+    assert exposure(etc, text).detail == "127.0.0.1, authenticated by PASSWORD"
+    catalog.write_text(head + "=hunter2\n")
+    assert exposure(etc, text).fix == f"chmod 600 {catalog}"
+
+
+def test_authentication_that_cannot_work_is_named(etc: Path) -> None:
+    (etc / "config.properties").write_text("http-server.authentication.type=JWT\n")
+    finding, config = doctor.check_configuration(etc)
+    assert config is None
+    assert "needs http-server.authentication.jwt.key-file" in finding.detail
 
 
 @pytest.mark.parametrize("version", [(3, 10), (3, 13)])

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.config import CoordinatorSettings, parse_settings, read_config
+from coordinator.config import CoordinatorSettings, read_config
 from coordinator.dispatch.settings import DispatchSettings
+from coordinator.settings_files import parse_settings
 from shared.properties import ConfigurationError, read_properties
 
 

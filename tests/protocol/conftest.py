@@ -262,6 +262,7 @@ class Server:
     clock: MovableClock
     stopped: threading.Event
     client: httpx.Client
+    app: Any = None
 
     def post(self, sql: str, headers: dict[str, str] | None = None, **parameters: Any) -> httpx.Response:
         merged = {"X-Presto-User": "tester"} if headers is None else headers
@@ -325,7 +326,7 @@ def running_server(
             while not server.started:
                 assert thread.is_alive(), "server did not start"
                 time.sleep(0.005)
-            yield Server(url, port, dispatcher, planner, clock, stopped, client)
+            yield Server(url, port, dispatcher, planner, clock, stopped, client, app)
     finally:
         server.should_exit = True
         thread.join(10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, cast
@@ -79,10 +80,14 @@ def read_rows(table: VirtualTable, relation: RowsRelation) -> ArrowStream:
     indexes = [places[name] for name in relation.columns]
     schema = pa.schema([(name, source_type(table.columns[name])) for name in relation.columns])
     rows = iter(table.rows(wanted_of(relation.handle)))
-    return cast(ArrowStream, pa.RecordBatchReader.from_batches(schema, _batches(rows, indexes, schema)))
+    # Engines take the batches on threads of their own, which know nothing of whose statement it is.
+    whose = copy_context()
+    return cast(ArrowStream, pa.RecordBatchReader.from_batches(schema, _batches(rows, indexes, schema, whose)))
 
 
-def _batches(rows: Iterator[Sequence[Any]], indexes: Sequence[int], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    while chunk := list(islice(rows, _BATCH_ROWS)):
+def _batches(
+    rows: Iterator[Sequence[Any]], indexes: Sequence[int], schema: pa.Schema, whose: Context
+) -> Iterator[pa.RecordBatch]:
+    while chunk := whose.run(lambda: list(islice(rows, _BATCH_ROWS))):
         arrays = [pa.array([row[i] for row in chunk], field.type) for i, field in zip(indexes, schema, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)

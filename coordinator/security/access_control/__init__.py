@@ -1,0 +1,1 @@
+"""What an identity may do: the system access controls that come with the coordinator."""

@@ -1,0 +1,53 @@
+"""System access control as ``access-control.properties`` says."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from coordinator.security.access_control.built_in import AllowAll, OwnQueries, ReadOnly
+from coordinator.security.access_control.file_rules import FileRules
+from coordinator.security.access_control.rules import read_rules
+from coordinator.security.access_control.settings import AccessControlSettings
+from coordinator.security.refreshed_file import RefreshedFile
+from coordinator.settings_files import check_known, find_file, parse_settings
+from shared.properties import ConfigurationError, read_properties
+from shared.spi.access_control import AccessControlFactory, SystemAccessControl
+
+ENTRY_POINTS = "procession.access_controls"
+_NAME = "access-control.name"
+
+
+def load_access_control(etc: Path, *, authenticated: bool) -> SystemAccessControl:
+    """Without a file everything is allowed; with authentication, everything but what is another's.
+
+    Raises ConfigurationError.
+    """
+    file = etc / "access-control.properties"
+    if not file.is_file():
+        return OwnQueries() if authenticated else AllowAll()
+    entries = read_properties(file)
+    name = entries.get(_NAME)
+    if name is None:
+        raise ConfigurationError(f"{file}: property '{_NAME}' is missing")
+    plugin = next((point for point in entry_points(group=ENTRY_POINTS) if point.name == name.value), None)
+    match name.value:
+        case "allow-all" | "read-only" | "file":
+            check_known((AccessControlSettings,), entries)
+            return _built_in(etc, file, parse_settings(AccessControlSettings, entries))
+        case _ if plugin is not None:
+            factory: AccessControlFactory = plugin.load()
+            return factory({entry.name: entry.value for entry in entries.values() if entry is not name})
+        case _:
+            raise name.error(f"no access control is named '{name.value}' (known: allow-all, file, read-only)")
+
+
+def _built_in(etc: Path, file: Path, settings: AccessControlSettings) -> SystemAccessControl:
+    if settings.name == "allow-all":
+        return AllowAll()
+    if settings.name == "read-only":
+        return ReadOnly()
+    if settings.config_file is None:
+        raise ConfigurationError(f"{file}: property 'security.config-file' is missing")
+    rules = RefreshedFile(find_file(etc, settings.config_file, file), read_rules, settings.refresh_period)
+    return FileRules(rules.get)

@@ -1,0 +1,135 @@
+"""System rules as Presto and Trino write them in JSON; unknown keys and sections that nothing enforces are refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from coordinator.security.java_pattern import java_pattern
+from coordinator.security.refreshed_file import read_text
+from shared.properties import ConfigurationError
+from shared.spi.access_control import Identity
+
+CatalogAccess = Literal["all", "read-only", "none"]
+_NOT_ENFORCED = ("schemas", "tables", "functions", "procedures", "authorization", "roles")
+
+
+class Pattern:
+    """A whole match, as rules mean it."""
+
+    __slots__ = ("compiled",)
+
+    def __init__(self, text: str) -> None:
+        try:
+            self.compiled = java_pattern(text)
+        except re.error as error:
+            raise ValueError(f"not a valid regular expression: {text}: {error}") from error
+
+    def matches(self, text: str) -> bool:
+        return self.compiled.fullmatch(text) is not None
+
+
+class _Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    user: Pattern | None = None
+    group: Pattern | None = None
+    role: Pattern | None = None
+
+    def is_for(self, identity: Identity) -> bool:
+        """There are no roles yet, so that a rule of a role is nobody's."""
+        if self.role is not None or (self.user is not None and not self.user.matches(identity.user)):
+            return False
+        return self.group is None or any(map(self.group.matches, identity.groups))
+
+
+class CatalogRule(_Rule, frozen=True, kw_only=True):
+    catalog: Pattern | None = None
+    allow: CatalogAccess | bool = "none"
+
+    @property
+    def access(self) -> CatalogAccess:
+        if isinstance(self.allow, bool):
+            return "all" if self.allow else "none"
+        return self.allow
+
+
+class QueryRule(_Rule, frozen=True, kw_only=True):
+    queryOwner: Pattern | None = None
+    allow: frozenset[Literal["execute", "view", "kill"]] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.queryOwner is not None and "execute" in self.allow:
+            raise ValueError("a rule with queryOwner cannot allow execute")
+
+
+class InformationRule(_Rule, frozen=True, kw_only=True):
+    allow: frozenset[Literal["read", "write"]] = frozenset()
+
+
+class PropertyRule(_Rule, frozen=True, kw_only=True):
+    property: Pattern | None = None
+    allow: bool = False
+
+
+class CatalogPropertyRule(PropertyRule, frozen=True, kw_only=True):
+    catalog: Pattern | None = None
+
+
+class ImpersonationRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    new_user: str
+    original_user: Pattern | None = None
+    original_role: Pattern | None = None
+    allow: bool = True
+
+    def __post_init__(self) -> None:
+        groups = 0 if self.original_user is None else self.original_user.compiled.groups
+        if any(int(number) > groups for number in re.findall(r"\$(\d)", self.new_user)):
+            raise ValueError(f"'{self.new_user}' names a group that original_user does not have")
+        Pattern(re.sub(r"\$\d", "x", self.new_user))
+
+
+class PrincipalRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    principal: Pattern
+    user: Pattern | None = None
+    principal_to_user: str | None = None
+    allow: bool = False
+
+    def __post_init__(self) -> None:
+        if self.user is None and self.principal_to_user is None:
+            raise ValueError("a principal rule needs user or principal_to_user")
+
+
+class Rules(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A section that is absent is None, which is not the same as an empty one."""
+
+    catalogs: tuple[CatalogRule, ...] | None = None
+    queries: tuple[QueryRule, ...] | None = None
+    impersonation: tuple[ImpersonationRule, ...] | None = None
+    principals: tuple[PrincipalRule, ...] | None = None
+    system_information: tuple[InformationRule, ...] | None = None
+    system_session_properties: tuple[PropertyRule, ...] | None = None
+    catalog_session_properties: tuple[CatalogPropertyRule, ...] | None = None
+
+
+def read_rules(file: Path) -> Rules:
+    """Raises ConfigurationError."""
+    try:
+        content = msgspec.json.decode(read_text(file))
+        if isinstance(content, dict):
+            unenforced = [name for name in _NOT_ENFORCED if name in content]
+            if unenforced:
+                raise ConfigurationError(f"{file}: section '{unenforced[0]}' is not enforced by this version")
+        return msgspec.convert(content, Rules, dec_hook=_decoded)
+    except msgspec.MsgspecError as error:
+        raise ConfigurationError(f"{file}: {error}") from error
+
+
+T = TypeVar("T")
+
+
+def _decoded(kind: type[T], value: Any) -> Any:
+    if kind is Pattern and isinstance(value, str):
+        return Pattern(value)
+    raise ValueError(f"expected a text, got {type(value).__name__}")

@@ -1,0 +1,84 @@
+"""What a planned statement does to catalogs, asked of the access control before it may queue."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import assert_never
+
+from coordinator.dispatch.ports import StatementPlanner
+from coordinator.planner.planned_statement import (
+    AnalyzeTable,
+    CallProcedure,
+    ChangeCatalog,
+    ExplainAnalyze,
+    ExplainNative,
+    FetchRows,
+    PlannedStatement,
+    ReturnRows,
+    RunLocally,
+    RunOnSpark,
+    SelectRows,
+    Work,
+    WriteRows,
+)
+from shared.errors import ProcessionError
+from shared.spi.access_control import SystemAccessControl, identity_of_session
+from shared.spi.session import Session
+
+
+def admitted(control: SystemAccessControl, session: Session, catalogs: Collection[str]) -> Session:
+    """The session with the catalogs that its statements may name. Raises ProcessionError if it may run none at all."""
+    identity = identity_of_session(session)
+    control.check_can_execute_query(identity)
+    for name in session.properties:
+        control.check_can_set_system_session_property(identity, name)
+    for catalog, properties in session.catalog_properties.items():
+        for name in properties:
+            control.check_can_set_catalog_session_property(identity, catalog, name)
+    visible = control.filter_catalogs(identity, catalogs)
+    return session if visible >= set(catalogs) else replace(session, accessible_catalogs=tuple(sorted(visible)))
+
+
+class AuthorizedPlanner:
+    """A planner whose statements change only catalogs that the session may change.
+
+    Which it may name at all, planning itself looks at.
+    """
+
+    def __init__(self, planner: StatementPlanner, control: SystemAccessControl) -> None:
+        self._planner, self._control = planner, control
+
+    async def plan(self, text: str, session: Session) -> PlannedStatement:
+        """Raises ProcessionError."""
+        planned = await self._planner.plan(text, session)
+        changed = changed_catalog(planned.work)
+        if changed is not None:
+            self._control.check_can_access_catalog(identity_of_session(session), changed, changes=True)
+        return planned
+
+
+def changed_catalog(work: Work) -> str | None:
+    """The catalog that running ``work`` may change."""
+    match work:
+        case CallProcedure() | ChangeCatalog() | AnalyzeTable():
+            return work.catalog
+        case WriteRows():
+            return work.write.catalog
+        case ExplainAnalyze():
+            return changed_catalog(work.work)
+        case ReturnRows() | RunLocally() | SelectRows() | RunOnSpark() | FetchRows() | ExplainNative():
+            return None
+        case _:
+            assert_never(work)
+
+
+def may_view(control: SystemAccessControl, session: Session | None, owner: Session) -> bool:
+    """Whether a statement of ``session`` may see one of ``owner``; None is the coordinator itself."""
+    if session is None:
+        return True
+    try:
+        control.check_can_view_query_owned_by(identity_of_session(session), identity_of_session(owner))
+    except ProcessionError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Who a request comes from: authenticators in order, user mapping, groups. docs/authentication.md."""

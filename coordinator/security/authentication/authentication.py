@@ -1,0 +1,85 @@
+"""Authenticators in the order of the configuration, and who acts as whom. Source: Trino's AuthenticationFilter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from coordinator.security.authentication.authenticator import (
+    Authenticated,
+    AuthenticationError,
+    Authenticator,
+    Credentials,
+)
+from coordinator.security.authentication.groups import GroupsOf, no_groups
+from shared.errors import ProcessionError
+from shared.spi.access_control import Identity, SystemAccessControl
+
+UNAUTHORIZED = "Unauthorized"
+
+
+class RequestRefusedError(Exception):
+    """Ends a request with ``status`` and ``text``; each challenge is a ``WWW-Authenticate`` of its own."""
+
+    def __init__(self, status: int, text: str, challenges: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+        self.challenges = challenges
+
+
+@dataclass(frozen=True, slots=True)
+class Authentication:
+    """Who is let in. ``allow_insecure``: over plain HTTP clients say who they are, as without authentication."""
+
+    authenticators: tuple[Authenticator, ...]
+    access_control: SystemAccessControl
+    groups: GroupsOf = field(default=no_groups)
+    allow_insecure: bool = False
+
+    async def identify(self, credentials: Credentials, user: str | None, *, secure: bool) -> Identity | None:
+        """Whom the request is from, and as whom it acts: ``user``, if it says so and may.
+
+        None where plain HTTP is let in and names no user. Raises RequestRefusedError.
+        """
+        if not secure:
+            return self._insecure(credentials, user)
+        found = await self._authenticated(credentials)
+        # A client repeats the name that it has logged in with; the mapped user is meant, and nobody else.
+        asking = Identity(found.user, found.principal, self.groups(found.user))
+        wanted = found.user if user is None or user == found.principal else user
+        try:
+            self.access_control.check_can_set_user(found.principal, wanted)
+            if wanted != found.user:
+                self.access_control.check_can_impersonate_user(asking, wanted)
+        except ProcessionError as error:
+            raise RequestRefusedError(403, error.message) from error
+        return asking if wanted == found.user else Identity(wanted, found.principal, self.groups(wanted))
+
+    def _insecure(self, credentials: Credentials, user: str | None) -> Identity | None:
+        if not self.allow_insecure:
+            raise RequestRefusedError(403, "Authentication over HTTP is not enabled")
+        try:
+            basic = credentials.basic()
+        except AuthenticationError as error:
+            raise RequestRefusedError(401, error.message) from error
+        if basic is not None and basic[1]:
+            raise RequestRefusedError(401, "Password not allowed for insecure authentication")
+        if credentials.bearer_token() is not None:
+            raise RequestRefusedError(401, "Token not allowed for insecure authentication")
+        named = user or (basic[0] if basic is not None else None)
+        return None if named is None else Identity(named, None, self.groups(named))
+
+    async def _authenticated(self, credentials: Credentials) -> Authenticated:
+        messages: list[str] = []
+        challenges: list[str] = []
+        for authenticator in self.authenticators:
+            try:
+                return await authenticator.authenticate(credentials)
+            except AuthenticationError as error:
+                if error.message:
+                    messages.append(" ".join(error.message.split()))
+                if error.challenge is not None:
+                    challenges.append(error.challenge)
+        # Clients show the text, on one line.
+        text = " | ".join(dict.fromkeys(messages)) or UNAUTHORIZED
+        raise RequestRefusedError(401, text, tuple(dict.fromkeys(challenges)))

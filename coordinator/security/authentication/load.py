@@ -1,0 +1,120 @@
+"""Authentication as the configuration says."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import assert_never
+
+from coordinator.security.authentication.authentication import Authentication
+from coordinator.security.authentication.authenticator import Authenticator
+from coordinator.security.authentication.certificate_authenticator import CertificateAuthenticator
+from coordinator.security.authentication.file_settings import PasswordFileSettings
+from coordinator.security.authentication.groups import load_group_provider
+from coordinator.security.authentication.header_authenticator import HeaderAuthenticator
+from coordinator.security.authentication.jwt_authenticator import JwtAuthenticator
+from coordinator.security.authentication.jwt_keys import verification_keys
+from coordinator.security.authentication.oauth2.authenticator import OAuth2Authenticator
+from coordinator.security.authentication.oauth2.logins import Logins
+from coordinator.security.authentication.oauth2.provider import Provider
+from coordinator.security.authentication.oauth2.settings import OAuth2Settings
+from coordinator.security.authentication.password_authenticator import PasswordAuthenticator, PasswordFile
+from coordinator.security.authentication.password_file import read_password_file
+from coordinator.security.authentication.user_mapping import UserMapping, user_mapping
+from coordinator.security.refreshed_file import RefreshedFile
+from coordinator.security.settings import AuthenticationSettings, AuthenticationType
+from coordinator.settings_files import find_file, read_settings
+from shared.properties import ConfigurationError
+from shared.spi.access_control import SystemAccessControl
+
+_PREFIX = "http-server.authentication"
+
+
+def load_authentication(
+    etc: Path,
+    settings: AuthenticationSettings,
+    oauth2: OAuth2Settings,
+    principal_header: str | None,
+    access_control: SystemAccessControl,
+) -> Authentication | None:
+    """None when nobody has to say who they are. Raises ConfigurationError."""
+    if not settings.types:
+        return None
+    return Authentication(
+        tuple(_authenticator(kind, etc, settings, oauth2, principal_header) for kind in settings.types),
+        access_control,
+        load_group_provider(etc),
+        settings.allow_insecure_over_http,
+    )
+
+
+def _authenticator(
+    kind: AuthenticationType,
+    etc: Path,
+    settings: AuthenticationSettings,
+    oauth2: OAuth2Settings,
+    principal_header: str | None,
+) -> Authenticator:
+    mapped = partial(_mapping, etc)
+    match kind:
+        case "PASSWORD":
+            files = [_password_file(etc, Path(name)) for name in settings.password_files]
+            return PasswordAuthenticator(
+                files, mapped("password", settings.password_pattern, settings.password_mapping)
+            )
+        case "JWT":
+            return _jwt(etc, settings, mapped("jwt", settings.jwt_pattern, settings.jwt_mapping))
+        case "OAUTH2":
+            return _oauth2(oauth2, mapped("oauth2", oauth2.pattern, oauth2.mapping))
+        case "CERTIFICATE":
+            mapping = mapped("certificate", settings.certificate_pattern, settings.certificate_mapping)
+            return CertificateAuthenticator(mapping)
+        case "HEADER":
+            if principal_header is None:
+                raise ConfigurationError(f"{_PREFIX}.type=HEADER needs {_PREFIX}.principal-header")
+            mapping = mapped("header", settings.header_pattern, settings.header_mapping)
+            return HeaderAuthenticator(principal_header, settings.trusted_proxies, mapping)
+        case _:
+            assert_never(kind)
+
+
+def _mapping(etc: Path, kind: str, pattern: str | None, file: Path | None) -> UserMapping:
+    where = f"{_PREFIX}.{kind}.user-mapping"
+    found = None if file is None else find_file(etc, file, etc / "config.properties")
+    return user_mapping(pattern, found, where)
+
+
+def _password_file(etc: Path, name: Path) -> PasswordFile:
+    file = find_file(etc, name if name.parts[:1] != ("etc",) else _below(etc, name), etc / "config.properties")
+    settings = read_settings(PasswordFileSettings, file)
+    users = RefreshedFile(find_file(etc, settings.password_file, file), read_password_file, settings.refresh_period)
+    return PasswordFile(users, settings.cache_size)
+
+
+def _below(etc: Path, name: Path) -> Path:
+    """``etc/x`` of a configuration directory that is called otherwise."""
+    return etc.absolute() / name.relative_to("etc")
+
+
+def _jwt(etc: Path, settings: AuthenticationSettings, mapping: UserMapping) -> JwtAuthenticator:
+    if settings.jwt_key_file is None:
+        raise ConfigurationError(f"{_PREFIX}.type=JWT needs {_PREFIX}.jwt.key-file")
+    keys = verification_keys(settings.jwt_key_file, lambda path: find_file(etc, path, etc / "config.properties"))
+    return JwtAuthenticator(keys, mapping, settings.jwt_issuer, settings.jwt_audience, settings.jwt_principal_field)
+
+
+def _oauth2(settings: OAuth2Settings, mapping: UserMapping) -> OAuth2Authenticator:
+    if settings.issuer is None or settings.client_id is None or settings.client_secret is None:
+        raise ConfigurationError(f"{_PREFIX}.type=OAUTH2 needs {_PREFIX}.oauth2.issuer, client-id and client-secret")
+    provider = Provider(settings)
+    tokens = JwtAuthenticator(
+        provider,
+        mapping,
+        settings.access_token_issuer or settings.issuer,
+        (settings.client_id, *settings.additional_audiences),
+        settings.principal_field,
+        settings.max_clock_skew,
+    )
+    logins = Logins(provider, settings.state_key or token_urlsafe(32), settings.challenge_timeout)
+    return OAuth2Authenticator(tokens, logins)

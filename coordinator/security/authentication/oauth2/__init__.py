@@ -1,0 +1,1 @@
+"""OAUTH2: clients without a login of their own send their user's browser to a provider, and fetch the token here."""

@@ -1,0 +1,93 @@
+"""Every path asks who the request comes from, but for those by which load balancers see that the node is well."""
+
+from __future__ import annotations
+
+import structlog
+from fastapi import Request
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from coordinator.security.authentication.authentication import UNAUTHORIZED, Authentication, RequestRefusedError
+from coordinator.security.authentication.authenticator import Credentials
+from coordinator.security.authentication.oauth2.authenticator import PREFIX, OAuth2Authenticator
+from coordinator.server.problems import ProblemError, text_response
+from coordinator.server.session import RequestHeaders
+from coordinator.server.uris import uris_of
+from shared.protocol.headers import USER
+from shared.spi.access_control import Identity
+
+_log = structlog.get_logger(__name__)
+_READING = frozenset({"GET", "HEAD"})
+_OPEN = frozenset({"/v1/info", "/v1/info/state", "/v1/info/coordinator", "/v1/info/stats", "/v1/status"})
+
+
+class AuthenticationGuard:
+    """ASGI layer: 401 for whom no authenticator knows, 403 for who may not act as the user that they name.
+
+    The identity goes on as ``request.state.identity``. ``process_forwarded`` believes a proxy that it ended TLS.
+    """
+
+    def __init__(self, app: ASGIApp, authentication: Authentication, process_forwarded: bool) -> None:
+        self._app = app
+        self._authentication = authentication
+        self._process_forwarded = process_forwarded
+        self._has_logins = any(isinstance(each, OAuth2Authenticator) for each in authentication.authenticators)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or self._is_open(scope):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        try:
+            identity = await self._authentication.identify(
+                _credentials(scope, headers), _named_user(headers), secure=self._is_secure(scope, headers)
+            )
+        except RequestRefusedError as error:
+            if error.text != UNAUTHORIZED:  # who brings nothing is being asked, and has not failed
+                client = scope.get("client")
+                _log.info("request refused", address=client and client[0], path=scope["path"], reason=error.text)
+            response = text_response(error.status, error.text)
+            # Clients read one challenge from each line.
+            response.raw_headers.extend((b"www-authenticate", each.encode("latin-1")) for each in error.challenges)
+            await response(scope, receive, send)
+            return
+        scope.setdefault("state", {})["identity"] = identity
+        await self._app(scope, receive, send)
+
+    def _is_open(self, scope: Scope) -> bool:
+        if scope["path"] in _OPEN and scope["method"] in _READING:
+            return True
+        is_login = self._has_logins and scope["path"].startswith(PREFIX)
+        return is_login and self._is_secure(scope, Headers(scope=scope))
+
+    def _is_secure(self, scope: Scope, headers: Headers) -> bool:
+        if scope.get("scheme") == "https":
+            return True
+        forwarded = headers.get("x-forwarded-proto", "").split(",")[0].strip().lower()
+        return self._process_forwarded and forwarded == "https"
+
+
+def _named_user(headers: Headers) -> str | None:
+    return RequestHeaders(headers).text(USER)
+
+
+def _credentials(scope: Scope, headers: Headers) -> Credentials:
+    client = scope.get("client")
+    tls = scope.get("extensions", {}).get("tls", {})
+    try:
+        base = uris_of(Request(scope)).base
+    except ProblemError:  # which the route will tell
+        base = ""
+    return Credentials(headers, None if client is None else client[0], tls.get("client_cert_name"), base)
+
+
+def authenticated_identity(request: Request) -> Identity | None:
+    """Who was let in; None where nobody has to say who they are."""
+    identity: Identity | None = getattr(request.state, "identity", None)
+    return identity
+
+
+def identity_of(request: Request) -> Identity:
+    """Who asks: authenticated, or by their own word."""
+    found = authenticated_identity(request)
+    return Identity(RequestHeaders(request.headers).text(USER) or "") if found is None else found

@@ -1,0 +1,65 @@
+"""Who may see and end whose queries, and the node: the access control as HTTP answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from fastapi import Request
+
+from coordinator.dispatch.query import Query
+from coordinator.server.authentication import authenticated_identity, identity_of
+from coordinator.server.problems import ProblemError
+from shared.errors import ProcessionError
+from shared.spi.access_control import Identity, SystemAccessControl, identity_of_session
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAccess:
+    """Checks raise ProblemError (403)."""
+
+    control: SystemAccessControl
+
+    def check_view(self, request: Request, query: Query) -> None:
+        _check(lambda: self.control.check_can_view_query_owned_by(identity_of(request), owner_of(query)))
+
+    def check_kill(self, request: Request, query: Query) -> None:
+        _check(lambda: self.control.check_can_kill_query_owned_by(identity_of(request), owner_of(query)))
+
+    def check_read_information(self, request: Request) -> None:
+        _check(lambda: self.control.check_can_read_system_information(identity_of(request)))
+
+    def check_write_information(self, request: Request) -> None:
+        _check(lambda: self.control.check_can_write_system_information(identity_of(request)))
+
+    def visible(self, request: Request, queries: Iterable[Query]) -> list[Query]:
+        """Those that the user may see."""
+        identity = identity_of(request)
+        return [query for query in queries if self._is_visible(identity, query)]
+
+    def _is_visible(self, identity: Identity, query: Query) -> bool:
+        try:
+            self.control.check_can_view_query_owned_by(identity, owner_of(query))
+        except ProcessionError:
+            return False
+        return True
+
+
+def owner_of(query: Query) -> Identity:
+    return identity_of_session(query.session)
+
+
+def is_stranger(request: Request, query: Query) -> bool:
+    """Whether somebody else sent the query: then its id and slug are of no use.
+
+    The principal counts and not the user, since clients need not repeat whom they act as.
+    """
+    identity = authenticated_identity(request)
+    return identity is not None and identity.principal != query.session.principal
+
+
+def _check(check: Callable[[], None]) -> None:
+    try:
+        check()
+    except ProcessionError as error:
+        raise ProblemError(403, error.message) from error

@@ -1,0 +1,145 @@
+"""OAUTH2: the flow of clients that open a browser, against a provider that checks what it is sent."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+import trino
+
+from tests.security.authentication.secured import Secured, trino_cursor, who
+
+
+def browser(secured: Secured) -> httpx.Client:
+    return httpx.Client(verify=secured.context(), timeout=60, follow_redirects=True)
+
+
+def logging_in(secured: Secured, seen: list[httpx.Response]) -> Callable[[str], None]:
+    def opened(url: str) -> None:
+        with browser(secured) as client:
+            seen.append(client.get(url))
+
+    return opened
+
+
+def cursor(secured: Secured, user: str | None, opened: Callable[[str], None]) -> Any:
+    return trino_cursor(secured, user, trino.auth.OAuth2Authentication(redirect_auth_url_handler=opened))
+
+
+@pytest.fixture(autouse=True)
+def erin(secured: Secured) -> None:
+    provider = secured.provider
+    provider.user, provider.refuses, provider.lifetime = "erin", None, 60.0
+
+
+def test_a_client_sends_its_user_to_the_provider(secured: Secured) -> None:
+    seen: list[httpx.Response] = []
+    asking = cursor(secured, "erin", logging_in(secured, seen))
+    assert [who(asking), who(asking)] == ["erin", "erin"]
+    [page] = seen
+    assert "You are logged in" in page.text
+    assert page.headers["cache-control"] == "no-store"
+    assert page.url.path == "/oauth2/callback"
+
+
+def test_an_expired_token_sends_them_again(secured: Secured) -> None:
+    seen: list[httpx.Response] = []
+    secured.provider.lifetime = -61.0 + 3.0  # the tolerance is a minute
+    asking = cursor(secured, "erin", logging_in(secured, seen))
+    assert who(asking) == "erin"
+    time.sleep(4.0)
+    secured.provider.lifetime = 60.0
+    assert who(asking) == "erin"
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("refusal", "problem"),
+    [("access_denied", "OAuth2 server denied the login"), ("<b>", "OAuth2 unknown error code: &lt;b&gt;")],
+)
+def test_who_is_refused_is_told_so(secured: Secured, refusal: str, problem: str) -> None:
+    secured.provider.refuses = refusal
+    seen: list[httpx.Response] = []
+    with pytest.raises(trino.exceptions.TrinoAuthError, match="Error while getting the token: OAuth2"):
+        who(cursor(secured, "erin", logging_in(secured, seen)))
+    assert (seen[0].status_code, problem in seen[0].text) == (400, True)
+
+
+def test_tokens_of_the_provider_for_others_are_refused(secured: Secured) -> None:
+    def status(token: str) -> tuple[int, str]:
+        answer = secured.get("/v1/query", headers={"Authorization": f"Bearer {token}"})
+        return answer.status_code, answer.text
+
+    provider = secured.provider
+    assert status(provider.token())[0] == 200
+    for claims, problem in (
+        ({"aud": ["another"]}, "Audience"),
+        ({"iss": "https://evil.example"}, "Invalid issuer"),
+        ({"exp": time.time() - 61}, "expired"),
+        ({"sub": ""}, "names no principal"),
+    ):
+        code, text = status(provider.token(**claims))
+        assert code == 401
+        assert problem in text
+
+
+def begun(secured: Secured) -> tuple[str, str]:
+    """A login id, and where its browser starts."""
+    login_id = str(uuid.uuid4())
+    return login_id, f"{secured.url}/oauth2/token/initiate/{hashlib.sha256(login_id.encode()).hexdigest()}"
+
+
+def test_a_login_that_waits_a_page_that_is_opened_twice_and_one_that_is_not_repeated(secured: Secured) -> None:
+    login_id, start = begun(secured)
+    answers: list[dict[str, str]] = []
+
+    def poll() -> None:
+        answers.append(secured.get(f"/oauth2/token/{login_id}").json())
+
+    waiting = threading.Thread(target=poll)
+    waiting.start()
+    with browser(secured) as client:
+        first = client.get(start, follow_redirects=False)
+        assert first.status_code == 303
+        assert client.get(start, follow_redirects=False).status_code == 303
+        back = client.get(first.headers["location"], follow_redirects=False).headers["location"]
+        assert client.get(back).status_code == 200
+        waiting.join(30)
+        [answer] = answers
+        claims = answer["token"].split(".")
+        assert len(claims) == 3
+        again = client.get(back)
+        assert (again.status_code, "unknown or has ended" in again.text) == (400, True)
+        assert client.delete(f"{secured.url}/oauth2/token/{login_id}").text == "Authentication deleted"
+        assert client.get(back).status_code == 400
+
+
+def test_what_strangers_may_send(secured: Secured) -> None:
+    login_id, start = begun(secured)
+    with browser(secured) as client:
+        address = httpx.URL(client.get(start, follow_redirects=False).headers["location"])
+        state = address.params["state"]
+        assert address.params["redirect_uri"] == f"{secured.url}/oauth2/callback"
+        head, body, signature = state.split(".")
+        wrong = [
+            {"code": "x"},
+            {"state": "nonsense", "code": "x"},
+            {"state": f"{head}.{body}.{signature[:-4]}AAAA", "code": "x"},
+            {"state": state, "code": "not a code of the provider"},
+        ]
+        for parameters in wrong:
+            assert client.get(f"{secured.url}/oauth2/callback", params=parameters).status_code == 400
+        assert client.get(f"{secured.url}/oauth2/token/{login_id}").json() == {
+            "error": "the provider refuses (400 invalid_grant)"
+        }
+        hashed = start.rpartition("/")[2]
+        for path in ("token/x", f"token/{hashed}", "token/initiate/x", f"token/initiate/{login_id}", "nowhere"):
+            assert client.get(f"{secured.url}/oauth2/{path}").status_code == 404
+    plain = httpx.get(start.replace(secured.url, secured.plain))
+    assert (plain.status_code, plain.text) == (403, "Authentication over HTTP is not enabled")

@@ -1,0 +1,65 @@
+"""A configuration of authentication or TLS that cannot work stops the start, in words that say what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coordinator.config import read_config
+from coordinator.security.access_control.built_in import AllowAll
+from coordinator.security.authentication.load import load_authentication
+from coordinator.server.exposure import check_exposure
+from coordinator.server.tls import load_tls
+from shared.properties import ConfigurationError
+from tests.certificates import authority
+
+TYPE = "http-server.authentication.type"
+
+
+def start(etc: Path, text: str) -> None:
+    (etc / "config.properties").write_text(text)
+    config = read_config(etc)
+    check_exposure(config.coordinator, config.https, config.authentication)
+    load_tls(etc, config.https)
+    load_authentication(etc, config.authentication, config.oauth2, config.coordinator.principal_header, AllowAll())
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (f"{TYPE}=KERBEROS", "properties:1: .*KERBEROS is not offered"),
+        (f"{TYPE}=OAUTH2", "type=OAUTH2 needs http-server.authentication.oauth2.issuer, client-id and client-secret"),
+        (f"{TYPE}=JWT,jwt", "a type stands twice"),
+        (f"{TYPE}=LDAP", "properties:1: invalid value 'LDAP'"),
+        (f"{TYPE}=JWT", "type=JWT needs http-server.authentication.jwt.key-file"),
+        (f"{TYPE}=HEADER", "type=HEADER needs http-server.authentication.principal-header"),
+        (f"{TYPE}=PASSWORD", "no such file: .*password-authenticator.properties"),
+        (f"{TYPE}=CERTIFICATE", "type=CERTIFICATE needs http-server.https.truststore.path"),
+        ("http-server.https.enabled=true", "needs http-server.https.keystore.path"),
+        ("http-server.https.enabled=true\nhttp-server.https.keystore.path=x", "no such file: x"),
+        ("http-server.https.enabled=true\nhttp-server.https.keystore.path=text", "no private key .*openssl pkcs12"),
+        ("http-server.http.enabled=false", "are both false"),
+        ("http-server.http.host=0.0.0.0", "does not authenticate"),
+        (
+            f"http-server.http.host=0.0.0.0\n{TYPE}=JWT\nhttp-server.authentication.allow-insecure-over-http=true",
+            "does not authenticate over plain HTTP",
+        ),
+    ],
+)
+def test_refused(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / "text").write_text("text")
+    with pytest.raises(ConfigurationError, match=problem):
+        start(tmp_path, text)
+
+
+def test_taken(tmp_path: Path) -> None:
+    signer = authority(tmp_path / "ca.pem")
+    signer.sign(tmp_path / "server.pem", "server")
+    (tmp_path / "key").write_bytes(b"a" * 44)
+    start(
+        tmp_path,
+        f"{TYPE}=jwt, certificate\nhttp-server.authentication.jwt.key-file=key\nhttp-server.http.host=0.0.0.0\n"
+        "http-server.https.enabled=true\nhttp-server.https.keystore.path=server.pem\n"
+        "http-server.https.truststore.path=ca.pem\n",
+    )
