@@ -72,9 +72,3 @@ def argument_types(handle: FunctionHandle) -> tuple[str, ...]:
             return tuple(p for p in parts if p)
         case _:
             raise unsupported(f"Unsupported aggregate function handle: {handle}")
-
-
-def final_type(handle: FunctionHandle) -> str | None:
-    """The result type that a handle declares, if it carries a signature."""
-    signature = getattr(handle, "signature", None)
-    return signature.returnType if signature is not None else None

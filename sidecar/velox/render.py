@@ -9,7 +9,7 @@ import msgspec
 
 from sidecar.velox import runtime
 from sidecar.velox.pieces import CUT
-from sidecar.velox.types import Json, type_text
+from sidecar.velox.types import Json
 
 _LINE = re.compile(r"^( *)-- (\w+)\[([^\]]*)\](.*)$")
 
@@ -105,8 +105,3 @@ def graphviz(pieces: list[tuple[Json, Any]], values: dict[str, int], title: str)
 def _quoted(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
-
-
-def row_text(row: Json) -> str:
-    """Columns as a Velox line ends: ``a:BIGINT, b:VARCHAR``."""
-    return ", ".join(f"{n}:{type_text(t)}" for n, t in zip(row["names"], row["cTypes"], strict=True))

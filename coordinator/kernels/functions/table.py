@@ -40,8 +40,3 @@ def nullable(**functions: Callable[..., Any]) -> Table:
 def typed(**functions: Callable[..., Any]) -> Table:
     """Told the types of the call, NULL as soon as one argument is."""
     return {name: Function(call, typed=True) for name, call in functions.items()}
-
-
-def typed_nullable(**functions: Callable[..., Any]) -> Table:
-    """Told the types of the call, called for NULL arguments."""
-    return {name: Function(call, nulls=True, typed=True) for name, call in functions.items()}

@@ -1,12 +1,13 @@
-"""The procedures of an Iceberg catalog. A new one is a file here with a ``DECLARATION`` and a function ``answer``;
+"""The procedures of an Iceberg catalog. A new one is a file here with a ``DECLARATION`` and a function ``answer``,
 
-packages outside add theirs through the entry point group ``procession.procedures``: each entry is a function
+or with several such pairs as ``PROCEDURES``. Packages outside add theirs through the entry point group
+``procession.procedures``: each entry is a function
 ``(catalog: TableCatalog, journal: Journal) -> Sequence[Procedure]``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from pkgutil import iter_modules
@@ -33,9 +34,13 @@ def iceberg_procedures(catalog: TableCatalog, journal: Journal) -> tuple[Procedu
     return own + tuple(procedure for factory in factories for procedure in factory(catalog, journal))
 
 
-def _in_coordinator(catalog: TableCatalog) -> Iterator[Procedure]:
-    """The modules of this package that have a declaration and an answer, in the order of their names."""
+def _in_coordinator(catalog: TableCatalog) -> list[TableProcedure]:
+    """Those of this package's modules that have a declaration and an answer, in the order of their names."""
+    made: list[TableProcedure] = []
     for found in iter_modules(__path__):
         module = import_module(f"{__name__}.{found.name}")
-        if hasattr(module, "answer"):
-            yield TableProcedure(module.DECLARATION, module.answer, catalog)
+        pairs = (
+            [(module.DECLARATION, module.answer)] if hasattr(module, "answer") else getattr(module, "PROCEDURES", ())
+        )
+        made += [TableProcedure(declaration, answer, catalog) for declaration, answer in pairs]
+    return sorted(made, key=lambda procedure: procedure.declaration.name)

@@ -93,11 +93,6 @@ def _output_partition(candidate: Candidate, options: RewriteOptions) -> Partitio
     return partition if wanted is None or partition[0] == wanted else (wanted, ())
 
 
-def plan_groups(candidates: Iterable[Candidate], options: RewriteOptions) -> list[FileGroup]:
-    """The groups worth rewriting, in the order of ``rewrite-job-order``."""
-    return survey(candidates, options).groups
-
-
 def _reason_to_stay(options: RewriteOptions) -> str:
     least = f"at least {options.min_file_size} bytes" if options.min_file_size > 0 else "of any size"
     most = f", at most {options.max_file_size}" if options.max_file_size < NO_LIMIT else ""

@@ -24,6 +24,7 @@ from coordinator.connectors.jdbc.dialects.dialect import (
     Semantics,
     TableStatistics,
 )
+from coordinator.connectors.jdbc.dialects.standard_types import decimal, standard_type
 from coordinator.connectors.jdbc.dialects.syntax import Syntax
 
 _MAX_PRECISION = 38
@@ -92,10 +93,7 @@ def _map_type(kind: TypeEngine[object]) -> MappedType | None:  # noqa: C901 - on
         case mysql.DOUBLE():
             return MappedType("double")
         case mysql.DECIMAL():
-            precision, scale = kind.precision or 10, kind.scale or 0
-            return MappedType(f"decimal({precision},{scale})") if precision <= _MAX_PRECISION else None
-        case mysql.DATE():
-            return MappedType("date")
+            return decimal(kind.precision or 10, kind.scale, _MAX_PRECISION)
         case mysql.DATETIME():
             return MappedType("timestamp")
         case mysql.TIMESTAMP():
@@ -104,16 +102,8 @@ def _map_type(kind: TypeEngine[object]) -> MappedType | None:  # noqa: C901 - on
             return MappedType("json", _TEXT)
         case mysql.ENUM() | mysql.SET():
             return MappedType("varchar", _TEXT)
-        case mysql.CHAR():
-            return MappedType(f"char({kind.length or 1})")
-        case mysql.VARCHAR():
-            return MappedType("varchar" if kind.length is None else f"varchar({kind.length})")
-        case mysql.TEXT() | mysql.TINYTEXT() | mysql.MEDIUMTEXT() | mysql.LONGTEXT():
-            return MappedType("varchar")
-        case sa.LargeBinary() | sa.types._Binary():
-            return MappedType("varbinary")
         case _:
-            return None
+            return standard_type(kind)
 
 
 def _collations(connection: Connection, schema: str, table: str) -> Mapping[str, Collation]:

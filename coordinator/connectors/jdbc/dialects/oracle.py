@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeEngine
 
 from coordinator.connectors.jdbc.dialects.dialect import Collation, Dialect, MappedType, Semantics, TableStatistics
+from coordinator.connectors.jdbc.dialects.standard_types import standard_type
 from coordinator.connectors.jdbc.dialects.syntax import Syntax
 from coordinator.connectors.jdbc.dialects.url import oracle_url
 
@@ -52,7 +53,7 @@ _TYPES = {
 }
 
 
-def _map_type(kind: TypeEngine[Any]) -> MappedType | None:  # noqa: C901 - one case a type
+def _map_type(kind: TypeEngine[Any]) -> MappedType | None:
     match kind:
         case oracle.BINARY_FLOAT():
             return MappedType("real")
@@ -73,16 +74,8 @@ def _map_type(kind: TypeEngine[Any]) -> MappedType | None:  # noqa: C901 - one c
             return MappedType("timestamp", "CAST({} AS TIMESTAMP(0))")
         case oracle.INTERVAL() | oracle.ROWID() | oracle.BFILE():
             return None
-        case sa.CHAR() | sa.NCHAR():
-            return MappedType(f"char({kind.length or 1})")
-        case sa.Text():
-            return MappedType("varchar")
-        case sa.String():
-            return MappedType("varchar" if not isinstance(kind.length, int) else f"varchar({kind.length})")
-        case sa.types._Binary():
-            return MappedType("varbinary")
         case _:
-            return None
+            return standard_type(kind)
 
 
 def _number(precision: int | None, scale: int | None) -> MappedType | None:

@@ -19,6 +19,7 @@ from coordinator.connectors.jdbc.dialects.dialect import (
     Semantics,
     TableStatistics,
 )
+from coordinator.connectors.jdbc.dialects.standard_types import decimal, standard_type
 from coordinator.connectors.jdbc.dialects.syntax import Syntax
 
 _BINARY = frozenset({"C", "POSIX", "C.UTF-8", "C.utf8", "ucs_basic", "pg_c_utf8"})
@@ -71,44 +72,22 @@ _TLS = {"sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "gssencmode", "
 """Parameters of libpq that the JDBC driver calls the same."""
 
 
-def _map_type(kind: TypeEngine[object]) -> MappedType | None:  # noqa: C901 - one case a type
+def _map_type(kind: TypeEngine[object]) -> MappedType | None:
     match kind:
         case pg.TIMESTAMP():
             return MappedType("timestamp with time zone" if kind.timezone else "timestamp")
         case pg.TIME():
             return None if kind.timezone else MappedType("time", _TEXT)
-        case pg.BOOLEAN():
-            return MappedType("boolean")
-        case pg.SMALLINT():
-            return MappedType("smallint")
-        case pg.BIGINT():
-            return MappedType("bigint")
-        case pg.INTEGER():
-            return MappedType("integer")
-        case pg.REAL():
-            return MappedType("real")
-        case pg.DOUBLE_PRECISION() | sa.Double():
-            return MappedType("double")
         case sa.Numeric() if not isinstance(kind, sa.Float):
-            precision, scale = kind.precision, kind.scale or 0
-            fits = precision is not None and precision <= _MAX_PRECISION and 0 <= scale <= precision
-            return MappedType(f"decimal({precision},{scale})") if fits else None
-        case pg.BYTEA():
-            return MappedType("varbinary")
-        case pg.DATE():
-            return MappedType("date")
+            return decimal(kind.precision, kind.scale, _MAX_PRECISION)
         case pg.UUID():
             return MappedType("uuid", _TEXT)
         case pg.JSON() | pg.JSONB():
             return MappedType("json", _TEXT)
         case pg.ENUM():
             return MappedType("varchar", _TEXT)
-        case pg.CHAR():
-            return MappedType(f"char({kind.length or 1})")
-        case pg.VARCHAR() | pg.TEXT():
-            return MappedType("varchar" if kind.length is None else f"varchar({kind.length})")
         case _:
-            return None
+            return standard_type(kind)
 
 
 def _collations(connection: Connection, schema: str, table: str) -> Mapping[str, Collation]:

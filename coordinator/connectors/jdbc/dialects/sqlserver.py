@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeEngine
 
 from coordinator.connectors.jdbc.dialects.dialect import Collation, Dialect, MappedType, Semantics, TableStatistics
+from coordinator.connectors.jdbc.dialects.standard_types import decimal, standard_type
 from coordinator.connectors.jdbc.dialects.syntax import Syntax
 from coordinator.connectors.jdbc.dialects.url import sqlserver_url
 
@@ -53,12 +54,8 @@ def _map_type(kind: TypeEngine[Any]) -> MappedType | None:  # noqa: C901 - one c
     match kind:
         case mssql.BIT():
             return MappedType("boolean")
-        case mssql.TINYINT() | sa.SMALLINT():  # from 0 to 255 there
+        case mssql.TINYINT():  # from 0 to 255 there
             return MappedType("smallint")
-        case sa.BIGINT():
-            return MappedType("bigint")
-        case sa.INTEGER():
-            return MappedType("integer")
         case mssql.REAL():
             return MappedType("real")
         case sa.Float():
@@ -68,8 +65,7 @@ def _map_type(kind: TypeEngine[Any]) -> MappedType | None:  # noqa: C901 - one c
         case mssql.SMALLMONEY():
             return MappedType("decimal(10,4)")
         case sa.Numeric():
-            precision, scale = kind.precision or 18, kind.scale or 0
-            return MappedType(f"decimal({precision},{scale})") if precision <= _MAX_PRECISION else None
+            return decimal(kind.precision or 18, kind.scale, _MAX_PRECISION)
         case mssql.DATETIMEOFFSET():
             # To UTC, since Python's driver and Spark's do not agree on what they make of another offset.
             form = f"CAST(SWITCHOFFSET({{}}, '+00:00') AS datetimeoffset({_precision(kind.precision)}))"
@@ -82,24 +78,16 @@ def _map_type(kind: TypeEngine[Any]) -> MappedType | None:  # noqa: C901 - one c
         case sa.DATETIME():
             # Thirds of hundredths of a second, which other types compare otherwise than they are shown.
             return MappedType("timestamp", "CAST({} AS datetime2(3))")
-        case sa.DATE():
-            return MappedType("date")
         case sa.TIME():
             return MappedType("time", "CAST({} AS varchar(15))")
         case mssql.UNIQUEIDENTIFIER():
             return MappedType("uuid", "LOWER(CAST({} AS char(36)))")
         case mssql.XML() | mssql.SQL_VARIANT():
             return None
-        case sa.CHAR() | sa.NCHAR():
-            return MappedType(f"char({kind.length or 1})")
-        case sa.Text():
-            return MappedType("varchar")
-        case sa.String():
-            return MappedType("varchar" if not isinstance(kind.length, int) else f"varchar({kind.length})")
-        case mssql.TIMESTAMP() | sa.types._Binary():
+        case mssql.TIMESTAMP():  # a counter of rows there
             return MappedType("varbinary")
         case _:
-            return None
+            return standard_type(kind)
 
 
 def _precision(given: int | None) -> int:
