@@ -17,7 +17,8 @@ from coordinator.security.authentication.user_mapping import user_mapping
 from coordinator.security.refreshed_file import RefreshedFile, read_text
 from shared.properties import ConfigurationError
 
-BCRYPT = "$2y$08$" + bcrypt.hashpw(b"secret", bcrypt.gensalt(8)).decode()[7:]
+BCRYPT = "$2y$08$" + bcrypt.hashpw(b"secret", b"$2b$08$" + b"abcdefghijklmnopqrstuu").decode()[7:]
+"""The same in every process: it stands in the names of tests."""
 WHERE = "http-server.authentication.password.user-mapping"
 
 
