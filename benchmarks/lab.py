@@ -24,7 +24,7 @@ from coordinator.connectors.iceberg.connector import FACTORY, IcebergConnector
 from coordinator.engine.procedures import run_procedure
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.settings import SparkSettings
-from coordinator.planner.planned_statement import CallProcedure
+from coordinator.vocabulary.planned_statement import CallProcedure
 from shared.properties import Property
 from shared.spi.procedure import ProcedureContext
 

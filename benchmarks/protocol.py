@@ -27,10 +27,10 @@ import uvicorn
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.encode import encode_rows
 from coordinator.engine.execution import Execution
-from coordinator.planner.planned_statement import Column, PlannedStatement, RunLocally
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.server.app import create_server
 from coordinator.server.settings import NodeInfo, ServerSettings
+from coordinator.vocabulary.planned_statement import Column, PlannedStatement, RunLocally
 from shared.plan.types import parse_type
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session

@@ -30,13 +30,16 @@ from coordinator.checks.providers import load_plan_checkers
 from coordinator.config import CoordinatorConfig, CoordinatorSettings, read_config
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.runtime import NodeState
+from coordinator.dispatch.access import AuthorizedPlanner, admitted, may_view
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.runtime_state import DispatcherState
 from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.executor import Executor
+from coordinator.engine.guarded_jobs import GuardedJobLog
 from coordinator.engine.local import LocalEngine
 from coordinator.engine.native import NativeExplainer
 from coordinator.engine.spark.engine import SparkEngine
+from coordinator.exposure import check_exposure
 from coordinator.gateway.precheck import create_precheck_router
 from coordinator.gateway.requests import session_from_headers
 from coordinator.gateway.validator import StatementValidator
@@ -52,15 +55,12 @@ from coordinator.room_settings import (
     session_defaults,
     spark_settings,
 )
-from coordinator.security.access_control.jobs import GuardedJobLog
 from coordinator.security.access_control.load import load_access_control
-from coordinator.security.access_control.statements import AuthorizedPlanner, admitted, may_view
 from coordinator.security.authentication.load import load_authentication
 from coordinator.security.private_files import keep_files_private
 from coordinator.security.redaction import Redactor, secrets_of
 from coordinator.server.app import create_server
 from coordinator.server.browser_guard import is_loopback
-from coordinator.server.exposure import check_exposure
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.telemetry.collectors import (

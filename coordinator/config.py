@@ -19,7 +19,7 @@ from coordinator.engine.spark.settings import SparkSettings
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.security.authentication.oauth2.settings import OAuth2Settings
 from coordinator.security.settings import AuthenticationSettings, HttpsSettings, InternalCommunicationSettings
-from coordinator.settings_files import check_known, find_file, parse_settings, read_settings
+from coordinator.values.settings_files import check_known, find_file, parse_settings, read_settings
 from coordinator.values.settings import Bytes, Names, Seconds, Settings
 from shared.properties import ConfigurationError, read_properties
 

@@ -8,14 +8,14 @@ from itertools import chain, count
 from msgspec.structs import replace
 
 from coordinator.analyzer import registry
-from coordinator.analyzer.builders import (
+from coordinator.analyzer.context import Analyze, Context
+from coordinator.expressions.builders import (
     coerce,
     function_call,
     typed,
     value_of,
 )
-from coordinator.analyzer.context import Analyze, Context
-from coordinator.analyzer.types import (
+from coordinator.expressions.types import (
     UNKNOWN,
     common_super_type,
     type_text,

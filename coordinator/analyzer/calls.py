@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from coordinator.analyzer import registry
 from coordinator.analyzer.aggregate_checks import misplaced, refuse_nested, refuse_other_order, refuse_output_columns
-from coordinator.analyzer.builders import typed
 from coordinator.analyzer.call_binding import ALIASES, bind_call
 from coordinator.analyzer.conditionals import analyze_coalesce, analyze_if, analyze_nullif, analyze_try
 from coordinator.analyzer.context import Analyze, Context, SortItem
 from coordinator.analyzer.session_values import SESSION_FUNCTIONS, analyze_session_function
-from coordinator.analyzer.types import BOOLEAN, displayed, is_comparable, is_orderable
+from coordinator.expressions.builders import typed
+from coordinator.expressions.types import BOOLEAN, displayed, is_comparable, is_orderable
 from coordinator.sql.tree import expressions as tree
 from coordinator.sql.tree.expressions import Extract, FunctionCall, GroupingOperation
 from shared.plan.expressions import RowExpression, type_of

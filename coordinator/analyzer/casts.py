@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.builders import cast, function_call, typed
 from coordinator.analyzer.context import Analyze, Context
-from coordinator.analyzer.types import DOUBLE, INTEGERS, NUMERIC, read_type, type_text
+from coordinator.expressions.builders import cast, function_call, typed
+from coordinator.expressions.types import DOUBLE, INTEGERS, NUMERIC, read_type, type_text
 from coordinator.sql.tree.expressions import Cast
 from shared.plan.expressions import RowExpression
 from shared.plan.types import Type

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from coordinator.analyzer import registry
-from coordinator.analyzer.builders import coerce, constant, function_call, operator, special, typed
 from coordinator.analyzer.call_binding import common_type
 from coordinator.analyzer.context import Analyze, Context
 from coordinator.analyzer.operators import comparison
 from coordinator.analyzer.predicates import boolean_operand
-from coordinator.analyzer.types import BOOLEAN, UNKNOWN, common_super_type
+from coordinator.expressions.builders import coerce, constant, function_call, operator, special, typed
+from coordinator.expressions.types import BOOLEAN, UNKNOWN, common_super_type
 from coordinator.sql.tree.expressions import (
     Expression,
     FunctionCall,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator.analyzer.builders import coerce, typed
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.expressions import analyze_expression
-from coordinator.analyzer.folding import NotConstantError, evaluate
-from coordinator.analyzer.types import can_coerce, read_type, type_text
+from coordinator.expressions.builders import coerce, typed
+from coordinator.expressions.folding import NotConstantError, evaluate
+from coordinator.expressions.types import can_coerce, read_type, type_text
 from coordinator.sql.parser import parse_expression
 from coordinator.sql.tree.expressions import Expression
 from coordinator.sql.tree.node import Node, walk

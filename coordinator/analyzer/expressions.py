@@ -7,7 +7,6 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from coordinator.analyzer import call_binding
-from coordinator.analyzer.builders import coerce, constant, function_call, special, typed
 from coordinator.analyzer.calls import analyze_call, analyze_extract, analyze_grouping
 from coordinator.analyzer.casts import analyze_cast
 from coordinator.analyzer.conditionals import analyze_searched_case, analyze_simple_case
@@ -18,7 +17,8 @@ from coordinator.analyzer.operators import arithmetic, boolean, negate, row_subs
 from coordinator.analyzer.predicates import analyze_logic
 from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.analyzer.session_values import analyze_current
-from coordinator.analyzer.types import BIGINT, TIME_TZ, TIMESTAMP_TZ, array, row, type_text
+from coordinator.expressions.builders import coerce, constant, function_call, special, typed
+from coordinator.expressions.types import BIGINT, TIME_TZ, TIMESTAMP_TZ, array, row, type_text
 from coordinator.sql.lexer import too_large
 from coordinator.sql.parser import parse_expression
 from coordinator.sql.tree import expressions as tree

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from coordinator.analyzer.builders import constant
 from coordinator.analyzer.casts import can_cast
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.literals import parse_decimal, parse_interval
 from coordinator.analyzer.typed_literals import typed_literal
-from coordinator.analyzer.types import (
+from coordinator.expressions.builders import constant
+from coordinator.expressions.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,

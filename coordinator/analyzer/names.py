@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.builders import typed
 from coordinator.analyzer.context import Analyze, Context
 from coordinator.analyzer.operators import dereference
 from coordinator.analyzer.scope import MOST_PARTS, Scope
+from coordinator.expressions.builders import typed
 from coordinator.sql.formatter import format_expression
 from coordinator.sql.tree.expressions import DereferenceExpression, Expression, Identifier
 from coordinator.sql.tree.node import Node

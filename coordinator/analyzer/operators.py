@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from coordinator.analyzer.builders import coerce, constant, function_call, operator, special, typed, value_of
 from coordinator.analyzer.context import Context
-from coordinator.analyzer.types import (
+from coordinator.expressions.builders import coerce, constant, function_call, operator, special, typed, value_of
+from coordinator.expressions.types import (
     BIGINT,
     BOOLEAN,
     DATE,

@@ -6,11 +6,11 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.builders import coerce, not_, special, typed
 from coordinator.analyzer.call_binding import common_type
 from coordinator.analyzer.context import Analyze, Context, SubexpressionCollector
 from coordinator.analyzer.operators import between, comparison, in_list, like
-from coordinator.analyzer.types import BOOLEAN, type_text
+from coordinator.expressions.builders import coerce, not_, special, typed
+from coordinator.expressions.types import BOOLEAN, type_text
 from coordinator.sql.tree.expressions import (
     BetweenPredicate,
     ComparisonExpression,

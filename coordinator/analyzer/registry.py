@@ -13,14 +13,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from coordinator.analyzer.types import (
-    BIGINT,
-    INTEGERS,
-    can_coerce,
-    is_comparable,
-    is_orderable,
-    length_of,
-)
 from coordinator.analyzer.unification import (
     Bindings,
     FunctionSignature,
@@ -31,6 +23,14 @@ from coordinator.analyzer.unification import (
     spread,
     substitute,
     unify,
+)
+from coordinator.expressions.types import (
+    BIGINT,
+    INTEGERS,
+    can_coerce,
+    is_comparable,
+    is_orderable,
+    length_of,
 )
 from shared.plan.types import Type, parse_type
 

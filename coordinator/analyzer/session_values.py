@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timezone
 
-from coordinator.analyzer.builders import constant
 from coordinator.analyzer.call_binding import unbound
-from coordinator.analyzer.clock import note_clock
 from coordinator.analyzer.context import Analyze, Context
 from coordinator.analyzer.typed_literals import timestamp_in_region
-from coordinator.analyzer.types import DATE, TIME, TIME_TZ, TIMESTAMP, TIMESTAMP_TZ, VARCHAR
+from coordinator.expressions.builders import constant
+from coordinator.expressions.clock import note_clock
+from coordinator.expressions.types import DATE, TIME, TIME_TZ, TIMESTAMP, TIMESTAMP_TZ, VARCHAR
 from coordinator.sql.tree.expressions import CurrentTime, FunctionCall
 from shared.plan.expressions import RowExpression, type_of
 

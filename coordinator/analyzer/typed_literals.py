@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
-from coordinator.analyzer.builders import (
+from coordinator.analyzer.context import Context
+from coordinator.analyzer.literals import parse_decimal
+from coordinator.expressions.builders import (
     constant,
     function_call,
     operator,
 )
-from coordinator.analyzer.context import Context
-from coordinator.analyzer.kernel_values import cast_constant
-from coordinator.analyzer.literals import parse_decimal
-from coordinator.analyzer.types import (
+from coordinator.expressions.kernel_values import cast_constant
+from coordinator.expressions.types import (
     DAY_SECOND,
     TIME,
     TIME_TZ,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from coordinator.analyzer.constraints import variables_text
-from coordinator.analyzer.types import (
+from coordinator.expressions.types import (
     UNKNOWN,
     can_coerce,
     common_super_type,

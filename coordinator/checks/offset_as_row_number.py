@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coordinator.analyzer.builders import operator
+from coordinator.expressions.builders import operator
 from shared.plan.blocks import encode_constant
 from shared.plan.expressions import Constant, Variable
 from shared.plan.nodes import Assignments, FilterNode, OffsetNode, PlanNode, ProjectNode, RowNumberNode

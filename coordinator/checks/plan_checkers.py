@@ -27,8 +27,8 @@ from coordinator.checks.built_in import (
     verify_only_one_output_node,
     verify_projection_locality,
 )
-from coordinator.planner.planned_statement import PlannedStatement
-from coordinator.planner.session_properties import session_flag
+from coordinator.vocabulary.planned_statement import PlannedStatement
+from coordinator.vocabulary.session_properties import session_flag
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.fragment import SimplePlanFragment, SubPlan
 from shared.plan.nodes import PlanNode

@@ -24,12 +24,12 @@ from coordinator.engine.spark.jars import JarsUnavailableError, missing_jars, re
 from coordinator.engine.spark.java import JavaNotFoundError, find_java
 from coordinator.engine.spark.server import SparkStartError, pyspark_home
 from coordinator.engine.spark.settings import default_jar_cache
+from coordinator.exposure import why_exposed
 from coordinator.security.access_control.load import load_access_control
 from coordinator.security.authentication.load import load_authentication
 from coordinator.security.redaction import is_secret_name
-from coordinator.server.exposure import why_exposed
 from coordinator.server.tls import load_tls
-from coordinator.settings_files import find_file
+from coordinator.values.settings_files import find_file
 from shared.properties import ConfigurationError, read_properties
 from shared.units import format_data_size, parse_data_size
 

@@ -13,8 +13,8 @@ from secrets import token_urlsafe
 from coordinator.app import Overrides, check_writable, serve
 from coordinator.cli.sidecar_child import SidecarChild, SidecarStartError
 from coordinator.config import read_config
+from coordinator.exposure import check_exposure
 from coordinator.security.private_files import keep_files_private
-from coordinator.server.exposure import check_exposure
 from shared.properties import ConfigurationError
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from coordinator.connectors.system.information_schema import InformationSchema
 from coordinator.connectors.system.listing import INFORMATION_SCHEMA
-from coordinator.connectors.table_versions import note, note_view
+from coordinator.vocabulary.table_versions import note, note_view
 from shared.spi.capabilities import Capabilities, capabilities_of
 from shared.spi.connector import Connector, TableMetadata, ViewMetadata
 

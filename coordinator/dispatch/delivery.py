@@ -12,7 +12,7 @@ from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState
 from coordinator.dispatch.stats import statement_stats
-from coordinator.planner.planned_statement import Column, SessionChange
+from coordinator.vocabulary.planned_statement import Column, SessionChange
 from shared.errors import ProcessionError
 from shared.protocol.statement import Stats
 from shared.spi.plan_checker import PrestoWarning

@@ -22,11 +22,11 @@ from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState
 from coordinator.dispatch.stats import elapsed_seconds, queued_seconds
 from coordinator.dispatch.transactions import Transactions
-from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.query_type import query_type_of
 from coordinator.resource_groups.selection import criteria_of
 from coordinator.security.redaction import redacted
+from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.errors import ProcessionError
 from shared.ids import QueryIdGenerator, new_slug
 from shared.spi.session import Session

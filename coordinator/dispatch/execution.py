@@ -14,8 +14,8 @@ from coordinator.dispatch.ports import StatementExecutor
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.execution import QueryProgress
-from coordinator.planner.planned_statement import FetchRows, PlannedStatement, ReturnRows, RunOnSpark, Work
 from coordinator.security.current_session import acting_for
+from coordinator.vocabulary.planned_statement import FetchRows, PlannedStatement, ReturnRows, RunOnSpark, Work
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Type, parse_type
 from shared.spi.session import Session

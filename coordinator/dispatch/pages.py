@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from coordinator.dispatch.binary import encode_page
 from coordinator.dispatch.encode import encode_rows
-from coordinator.planner.planned_statement import Column
+from coordinator.vocabulary.planned_statement import Column
 from shared.plan.types import UNBOUNDED_LENGTH, Field, Type, parse_type
 from shared.protocol.headers import Family
 

@@ -8,7 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from coordinator.engine.execution import Execution
-from coordinator.planner.planned_statement import PlannedStatement
+from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session
 

@@ -17,9 +17,9 @@ from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState, check_transition
 from coordinator.dispatch.timeline import Timeline
 from coordinator.engine.execution import QueryProgress
-from coordinator.planner.planned_statement import PlannedStatement, ReturnRows
 from coordinator.resource_groups.specification import NO_LIMITS
 from coordinator.security.redaction import redacted
+from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from shared.errors import ProcessionError
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session

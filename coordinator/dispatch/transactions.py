@@ -7,7 +7,7 @@ Source: Presto's InMemoryTransactionManager, whose idle transactions end after f
 from __future__ import annotations
 
 from coordinator.dispatch.clock import Clock
-from coordinator.planner.planned_statement import SessionChange
+from coordinator.vocabulary.planned_statement import SessionChange
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 

@@ -22,7 +22,8 @@ from coordinator.engine.measured import Operator, explain_analyze
 from coordinator.engine.procedures import run_procedure
 from coordinator.engine.row_steps import select_rows
 from coordinator.kernels.file_scan import FileScan
-from coordinator.planner.planned_statement import (
+from coordinator.values.arrow_types import rows_to_batch
+from coordinator.vocabulary.planned_statement import (
     AnalyzeTable,
     CallProcedure,
     ChangeCatalog,
@@ -36,7 +37,6 @@ from coordinator.planner.planned_statement import (
     SelectRows,
     WriteRows,
 )
-from coordinator.values.arrow_types import rows_to_batch
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.capabilities import asked_before
 from shared.spi.jobs import Job

@@ -27,7 +27,7 @@ from coordinator.kernels import lookup
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.ranges import Traffic
 from coordinator.kernels.tasks import LOOK_UP, LookUpTask
-from coordinator.planner.planned_statement import ComputeColumns, FetchRows, RunOnSpark
+from coordinator.vocabulary.planned_statement import ComputeColumns, FetchRows, RunOnSpark
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import LookUpNode
 from shared.spi.handles import column_id

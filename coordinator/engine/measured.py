@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from coordinator.explain.json_format import pretty
-from coordinator.planner.planned_statement import ExplainAnalyze, FetchRows, RunOnSpark
+from coordinator.vocabulary.planned_statement import ExplainAnalyze, FetchRows, RunOnSpark
 from shared.units import format_data_size, format_duration
 
 

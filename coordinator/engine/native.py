@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from coordinator.explain.native_format import native_plans
-from coordinator.planner.planned_statement import ExplainNative
+from coordinator.vocabulary.planned_statement import ExplainNative
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.fragment import SimplePlanFragment
 from shared.spi.plan_converter import ConvertedPlan, PlanConverter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never, cast
 
-from coordinator.planner.planned_statement import CallProcedure
+from coordinator.vocabulary.planned_statement import CallProcedure
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
     ArgumentError,

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from coordinator.engine.execution import Execution
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.functions.program import compiled
-from coordinator.planner.planned_statement import CutRows, KeepRows, NameRows, OrderRows, RowStep
+from coordinator.vocabulary.planned_statement import CutRows, KeepRows, NameRows, OrderRows, RowStep
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.relation import ArrowStream
 

@@ -12,7 +12,10 @@ from coordinator.explain.io_format import io_json
 from coordinator.explain.json_format import distributed_json, logical_json
 from coordinator.explain.text import distributed_text, logical_text
 from coordinator.optimizer.optimize import FiredRule
-from coordinator.planner.planned_statement import (
+from coordinator.sql import ddl_statements as ddl
+from coordinator.sql import statements as sql
+from coordinator.sql.statements import Explain, ExplainFormat, ExplainType
+from coordinator.vocabulary.planned_statement import (
     CallProcedure,
     Column,
     ExplainAnalyze,
@@ -20,9 +23,6 @@ from coordinator.planner.planned_statement import (
     PlannedStatement,
     ReturnRows,
 )
-from coordinator.sql import ddl_statements as ddl
-from coordinator.sql import statements as sql
-from coordinator.sql.statements import Explain, ExplainFormat, ExplainType
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.fragment import SubPlan
 from shared.plan.nodes import PlanNode

@@ -18,8 +18,8 @@ from coordinator.fragmenter.distribution import (
 )
 from coordinator.fragmenter.lower_offset import lower_offset
 from coordinator.fragmenter.partial_aggregation import split_aggregation
-from coordinator.planner.identifiers import PlanNodeIds
-from coordinator.planner.session_properties import session_flag, session_value
+from coordinator.vocabulary.identifiers import PlanNodeIds
+from coordinator.vocabulary.session_properties import session_flag, session_value
 from shared.plan import nodes
 from shared.plan.expressions import Variable
 from shared.plan.nodes import PlanNode

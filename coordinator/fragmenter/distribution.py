@@ -9,7 +9,7 @@ from enum import Enum, auto
 from msgspec.structs import replace
 
 from coordinator.fragmenter import partitioning
-from coordinator.planner.identifiers import PlanNodeIds
+from coordinator.vocabulary.identifiers import PlanNodeIds
 from shared.plan.expressions import Variable
 from shared.plan.nodes import ExchangeNode, JoinNode, OrderingScheme, PartitioningHandle, PlanNode
 from shared.plan.traversal import output_variables

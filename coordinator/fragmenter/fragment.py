@@ -7,8 +7,8 @@ from itertools import count
 from coordinator.fragmenter import partitioning
 from coordinator.fragmenter.add_exchanges import add_exchanges
 from coordinator.fragmenter.procedure_source import drop_procedure_filters
-from coordinator.planner.session_properties import session_value
-from coordinator.planner.source_locations import inherit_locations
+from coordinator.vocabulary.session_properties import session_value
+from coordinator.vocabulary.source_locations import inherit_locations
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan import nodes
 from shared.plan.expressions import Variable

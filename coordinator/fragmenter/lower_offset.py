@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.builders import constant, operator
-from coordinator.analyzer.types import BOOLEAN
-from coordinator.planner.identifiers import PlanNodeIds, Variables
+from coordinator.expressions.builders import constant, operator
+from coordinator.expressions.types import BOOLEAN
+from coordinator.vocabulary.identifiers import PlanNodeIds, Variables
 from shared.plan.expressions import Variable
 from shared.plan.nodes import Assignments, FilterNode, OffsetNode, PlanNode, ProjectNode, RowNumberNode
 from shared.plan.traversal import output_variables, rewrite_bottom_up, walk

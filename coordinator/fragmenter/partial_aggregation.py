@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from coordinator.planner.identifiers import PlanNodeIds, Variables
+from coordinator.vocabulary.identifiers import PlanNodeIds, Variables
 from shared.plan.expressions import StaticFunctionHandle, Variable, type_of
 from shared.plan.nodes import Aggregation, AggregationNode, PlanNode
 from shared.plan.traversal import output_variables, variable_of_key

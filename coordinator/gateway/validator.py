@@ -10,10 +10,10 @@ from typing import Literal, Protocol
 
 from coordinator.checks.plan_checkers import FragmentVerdict, PlanCheckers
 from coordinator.checks.worker_form import why_not_checked
-from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.resource_groups.group import queue_full
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.selection import criteria_of
+from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session

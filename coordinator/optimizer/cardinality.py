@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from coordinator.analyzer.builders import NAMESPACE, conjuncts
+from coordinator.expressions.builders import NAMESPACE, conjuncts
 from shared.plan.expressions import Call, Constant, RowExpression, SpecialForm, StaticFunctionHandle, Variable
 from shared.plan.nodes import (
     AggregationNode,

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.builders import conjunction, conjuncts, operator
-from coordinator.analyzer.types import BOOLEAN
-from coordinator.planner.identifiers import PlanNodeIds
+from coordinator.expressions.builders import conjunction, conjuncts, operator
+from coordinator.expressions.types import BOOLEAN
 from coordinator.planner.query.pushdown import deterministic
+from coordinator.vocabulary.identifiers import PlanNodeIds
 from shared.plan.expressions import Call, RowExpression, Variable, type_of
 from shared.plan.nodes import Assignments, EquiJoinClause, FilterNode, JoinNode, PlanNode, ProjectNode
 from shared.plan.traversal import free_variables, output_variables, sources, with_sources

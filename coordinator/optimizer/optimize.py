@@ -23,8 +23,8 @@ from coordinator.optimizer.rules import (
     simplify_empty_relations,
 )
 from coordinator.optimizer.rules.late_materialization import rewrite as late_materialization
-from coordinator.planner.identifiers import PlanNodeIds
-from coordinator.planner.session_properties import session_flag
+from coordinator.vocabulary.identifiers import PlanNodeIds
+from coordinator.vocabulary.session_properties import session_flag
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import (
     CallDistributedProcedureNode,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from coordinator.planner.identifiers import PlanNodeIds
+from coordinator.vocabulary.identifiers import PlanNodeIds
 from shared.plan.nodes import PlanNode, TableScanNode
 from shared.plan.traversal import rewrite_bottom_up
 from shared.spi.pushdown import PushdownOf

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coordinator.analyzer.types import read_type, type_text
 from coordinator.connectors.registry import Catalogs
+from coordinator.expressions.types import read_type, type_text
 from coordinator.planner.ddl import change_statement, new_column, nothing_to_do
 from coordinator.planner.object_names import ObjectName, connector_of, editable, missing_table, object_name
-from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.planner.properties import evaluate_properties
 from coordinator.sql import ddl_statements as sql
+from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.catalog_changes import (
     CatalogChange,

@@ -6,9 +6,9 @@ from typing import cast
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.object_names import existing_table, object_name
-from coordinator.planner.planned_statement import AnalyzeTable, Column, PlannedStatement
 from coordinator.planner.properties import evaluate_properties
 from coordinator.sql.ddl_statements import Analyze
+from coordinator.vocabulary.planned_statement import AnalyzeTable, Column, PlannedStatement
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 from shared.spi.table_statistics import AnalyzableCatalog

@@ -5,8 +5,8 @@ Source of texts: Presto's ``CreateTableTask``, ``DropTableTask`` and their sibli
 
 from __future__ import annotations
 
-from coordinator.analyzer.types import read_type, type_text
 from coordinator.connectors.registry import Catalogs
+from coordinator.expressions.types import read_type, type_text
 from coordinator.planner.object_names import (
     connector_of,
     editable,
@@ -15,9 +15,9 @@ from coordinator.planner.object_names import (
     object_name,
     schema_name,
 )
-from coordinator.planner.planned_statement import ChangeCatalog, Column, PlannedStatement, ReturnRows
 from coordinator.planner.properties import evaluate_properties
 from coordinator.sql import ddl_statements as sql
+from coordinator.vocabulary.planned_statement import ChangeCatalog, Column, PlannedStatement, ReturnRows
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.catalog_changes import (
     CatalogChange,

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.builders import constant
 from coordinator.analyzer.procedure_resolution import resolve_procedure
 from coordinator.connectors.registry import Catalogs
-from coordinator.planner.planned_statement import Column, PlannedStatement
+from coordinator.expressions.builders import constant
 from coordinator.planner.query import plan_query
 from coordinator.planner.show import rows_statement
 from coordinator.sql.parameters import placeholders
 from coordinator.sql.statements import Call, Statement
 from coordinator.sql.tree.expressions import Parameter
 from coordinator.sql.tree.queries import Query, QuerySpecification, SingleColumn
+from coordinator.vocabulary.planned_statement import Column, PlannedStatement
 from shared.plan.expressions import Constant, SourceLocation, Variable
 from shared.plan.nodes import ExchangeNode, OutputNode, PlanNode, ProjectNode, TableScanNode, ValuesNode
 from shared.plan.traversal import expressions, output_variables, sources, variable_of_key, walk, walk_expression

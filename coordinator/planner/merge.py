@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from coordinator.analyzer.builders import conjunction, constant, not_, special, typed
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.expressions import analyze_condition, analyze_expression
 from coordinator.analyzer.scope import Scope, ScopeField
-from coordinator.analyzer.types import BOOLEAN, INTEGER, read_type, row
 from coordinator.connectors.registry import Catalogs
+from coordinator.expressions.builders import conjunction, constant, not_, special, typed
+from coordinator.expressions.types import BOOLEAN, INTEGER, read_type, row
 from coordinator.planner.object_names import object_name
 from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.planner import QueryPlanner

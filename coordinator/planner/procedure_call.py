@@ -14,8 +14,8 @@ from coordinator.analyzer.constants import evaluate_constant_text
 from coordinator.analyzer.expressions import analyze_predicate
 from coordinator.analyzer.procedure_call import BoundCall
 from coordinator.connectors.registry import Catalogs
-from coordinator.planner.identifiers import PlanNodeIds, Variables
-from coordinator.planner.planned_statement import CallProcedure, Column
+from coordinator.vocabulary.identifiers import PlanNodeIds, Variables
+from coordinator.vocabulary.planned_statement import CallProcedure, Column
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.blocks import encode_constant
 from shared.plan.expressions import Constant, RowExpression, SourceLocation

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from coordinator.analyzer.builders import coerce, typed
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.expressions import analyze_condition, analyze_expression
-from coordinator.analyzer.folding import NotConstantError, evaluate
 from coordinator.analyzer.scope import Scope, ScopeField
-from coordinator.analyzer.types import can_coerce, read_type, type_text
 from coordinator.connectors.registry import Catalogs
+from coordinator.expressions.builders import coerce, typed
+from coordinator.expressions.folding import NotConstantError, evaluate
+from coordinator.expressions.types import can_coerce, read_type, type_text
 from coordinator.planner.object_names import ObjectName, connector_of, object_name, refuse_view, writable
 from coordinator.planner.query.builder import Builder
 from coordinator.planner.query.collector import Collector

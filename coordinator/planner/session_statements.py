@@ -8,8 +8,6 @@ from typing import Any
 
 from coordinator.analyzer.constants import evaluate_constant
 from coordinator.connectors.registry import Catalogs
-from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows, SessionChange
-from coordinator.planner.session_properties import PROPERTIES, SessionProperty, check_value
 from coordinator.sql.statements import (
     Commit,
     Deallocate,
@@ -20,6 +18,8 @@ from coordinator.sql.statements import (
     StartTransaction,
     Use,
 )
+from coordinator.vocabulary.planned_statement import Column, PlannedStatement, ReturnRows, SessionChange
+from coordinator.vocabulary.session_properties import PROPERTIES, SessionProperty, check_value
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.session import Session
 

@@ -7,12 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from coordinator.analyzer.registry import registry, shown
-from coordinator.analyzer.types import type_text
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.column_sizes import precision_scale_length
 from coordinator.connectors.system.listing import shown_columns
-from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows
-from coordinator.planner.session_properties import DECLARED, session_default, session_value
+from coordinator.expressions.types import type_text
 from coordinator.sql.statements import (
     Like,
     ShowCatalogs,
@@ -22,6 +20,8 @@ from coordinator.sql.statements import (
     ShowSession,
     ShowTables,
 )
+from coordinator.vocabulary.planned_statement import Column, PlannedStatement, ReturnRows
+from coordinator.vocabulary.session_properties import DECLARED, session_default, session_value
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.connector import ColumnMetadata, Connector
 from shared.spi.session import Session

@@ -14,10 +14,10 @@ from coordinator.planner.object_names import (
     object_name,
     schema_name,
 )
-from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows
 from coordinator.sql.ddl_statements import ShowCreateSchema
 from coordinator.sql.reserved_words import RESERVED
 from coordinator.sql.statements import ShowCreateTable
+from coordinator.vocabulary.planned_statement import Column, PlannedStatement, ReturnRows
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import NewColumn, TableDefinition
 from shared.spi.session import Session

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.object_names import connector_of, existing_table, object_name
-from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows
 from coordinator.sql.ddl_statements import ShowStats
 from coordinator.sql.tree.names import qualified_name
 from coordinator.sql.tree.queries import AllColumns, Query, QuerySpecification, Table
+from coordinator.vocabulary.planned_statement import Column, PlannedStatement, ReturnRows
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.session import Session
 from shared.spi.table_statistics import ColumnStatistics, StatisticsSource, TableStatistics

@@ -5,11 +5,11 @@ from __future__ import annotations
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.ddl import change_statement, nothing_to_do, require_schema
 from coordinator.planner.object_names import ObjectName, connector_of, editable, object_name
-from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.planner.query.builder import RelationPlan
 from coordinator.planner.query.planner import QueryPlanner
 from coordinator.planner.show_create import one_text, qualified
 from coordinator.sql.ddl_statements import CreateView, DropView, RenameView, ShowCreateView
+from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.catalog_changes import ViewCreation, ViewRemoval, ViewRename
 from shared.spi.connector import Connector, ViewColumn, ViewMetadata

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coordinator.analyzer.builders import coerce, constant
-from coordinator.analyzer.types import can_coerce, read_type
 from coordinator.connectors.registry import Catalogs
+from coordinator.expressions.builders import coerce, constant
+from coordinator.expressions.types import can_coerce, read_type
 from coordinator.planner.ddl import require_schema
 from coordinator.planner.object_names import (
     connector_of,
@@ -19,7 +19,6 @@ from coordinator.planner.object_names import (
     object_name,
     writable,
 )
-from coordinator.planner.planned_statement import Column, PlannedStatement, ReturnRows
 from coordinator.planner.properties import evaluate_properties
 from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.planner import QueryPlanner
@@ -27,6 +26,7 @@ from coordinator.sql.ddl_statements import CreateTableAs
 from coordinator.sql.dml_statements import Insert
 from coordinator.sql.tree.expressions import Row
 from coordinator.sql.tree.queries import Query, Values
+from coordinator.vocabulary.planned_statement import Column, PlannedStatement, ReturnRows
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import OutputNode, PlanNode, TableFinishNode, TableWriterNode, ValuesNode

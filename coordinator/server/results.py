@@ -14,9 +14,9 @@ from coordinator.dispatch.delivery import Page
 from coordinator.dispatch.failures import wire_failure
 from coordinator.dispatch.pages import describe_columns
 from coordinator.dispatch.query import Query
-from coordinator.planner.planned_statement import Column, SessionChange
 from coordinator.server.settings import ServerSettings
 from coordinator.server.uris import Uris
+from coordinator.vocabulary.planned_statement import Column, SessionChange
 from shared.protocol import headers as names
 from shared.protocol.headers import Family, header_name, url_encode
 from shared.protocol.statement import QueryResults, WarningCode, WireWarning, encode_results

@@ -10,7 +10,7 @@ from cryptography.x509 import load_der_x509_certificate
 
 from coordinator.security.refreshed_file import RefreshedFile
 from coordinator.security.settings import HttpsSettings
-from coordinator.settings_files import find_file
+from coordinator.values.settings_files import find_file
 from shared.properties import ConfigurationError
 
 _PATH = "http-server.https.keystore.path"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from coordinator.planner.planned_statement import RunLocally, RunOnSpark, SelectRows
 from coordinator.sql.lexer import too_large
 from coordinator.unparser.engine_choice import EngineChoice, EngineLimits, choose_engine
 from coordinator.unparser.kept_zones import with_zones_as_text
@@ -13,6 +12,7 @@ from coordinator.unparser.relations import Relations
 from coordinator.unparser.row_selection import row_selection
 from coordinator.unparser.scans import RelationOf, Scans
 from coordinator.values.python_functions import python_functions
+from coordinator.vocabulary.planned_statement import RunLocally, RunOnSpark, SelectRows
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import Variable
 from shared.plan.nodes import OutputNode, PlanNode, TableScanNode

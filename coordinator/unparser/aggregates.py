@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from coordinator.analyzer.builders import NAMESPACE, value_of
+from coordinator.expressions.builders import NAMESPACE, value_of
 from coordinator.unparser.collected import COLLECTED, collected_call
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.frames import constant_offset, row_offset

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.builders import NAMESPACE, constant, function_call, typed, value_of
-from coordinator.analyzer.types import TIMESTAMP_TZ, VARCHAR
+from coordinator.expressions.builders import NAMESPACE, constant, function_call, typed, value_of
+from coordinator.expressions.types import TIMESTAMP_TZ, VARCHAR
 from coordinator.unparser.session_zone import session_zone
 from shared.plan.expressions import Call, Constant, RowExpression, SpecialForm, StaticFunctionHandle, Variable, type_of
 from shared.plan.nodes import (

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from coordinator.analyzer.types import length_of
+from coordinator.expressions.types import length_of
 from coordinator.unparser.constants import row
 from coordinator.unparser.refusals import unsupported
 from coordinator.unparser.trees import binary, call, case, cast, is_null, name, number, text

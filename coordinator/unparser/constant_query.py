@@ -13,15 +13,15 @@ from typing import Any
 import pyarrow as pa
 from msgspec.structs import replace
 
-from coordinator.analyzer.builders import typed, value_of
-from coordinator.analyzer.folding import NotConstantError
+from coordinator.expressions.builders import typed, value_of
+from coordinator.expressions.folding import NotConstantError
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.functions.moments import shown_moment
 from coordinator.kernels.functions.program import Program
-from coordinator.planner.planned_statement import Column, ReturnRows
 from coordinator.unparser.constants import time_text
 from coordinator.unparser.programs import constant_program
 from coordinator.values.arrow_types import rows_to_batch
+from coordinator.vocabulary.planned_statement import Column, ReturnRows
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, Variable
 from shared.plan.nodes import FilterNode, LimitNode, OutputNode, PlanNode, ProjectNode, ValuesNode

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from coordinator.planner.session_properties import session_value
 from coordinator.unparser.engine_choice import Engine, EngineLimits
+from coordinator.vocabulary.session_properties import session_value
 from shared.spi.session import Session
 from shared.units import parse_data_size
 

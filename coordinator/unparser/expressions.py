@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlglot import exp
 
-from coordinator.analyzer.builders import NAMESPACE, typed, value_of
-from coordinator.analyzer.folding import folded
-from coordinator.analyzer.types import INTEGERS, VARCHAR, displayed, length_of
+from coordinator.expressions.builders import NAMESPACE, typed, value_of
+from coordinator.expressions.folding import folded
+from coordinator.expressions.types import INTEGERS, VARCHAR, displayed, length_of
 from coordinator.kernels.functions.kinds import zone_of
 from coordinator.unparser.casts import GUARDED, SHOWN, guarded, names_of, renamed, shown_as_text, text_to_text
 from coordinator.unparser.constants import literal, row

@@ -10,9 +10,9 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from coordinator.planner.planned_statement import ComputeColumns, FetchRows, LikelyRows, RunOnSpark, Work
 from coordinator.unparser import unparse_for_spark
 from coordinator.unparser.kept_zones import with_zones_as_text
+from coordinator.vocabulary.planned_statement import ComputeColumns, FetchRows, LikelyRows, RunOnSpark, Work
 from shared.plan.expressions import Variable
 from shared.plan.nodes import (
     Assignments,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.builders import NAMESPACE, function_call, typed
-from coordinator.analyzer.types import TIMESTAMP_TZ, VARCHAR
+from coordinator.expressions.builders import NAMESPACE, function_call, typed
+from coordinator.expressions.types import TIMESTAMP_TZ, VARCHAR
 from coordinator.unparser.carried_zones import with_carried_zones
 from shared.plan.expressions import Call, RowExpression, SpecialForm, StaticFunctionHandle, Variable
 from shared.plan.nodes import LimitNode, OutputNode, PlanNode, ProjectNode

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from coordinator.analyzer.builders import typed
+from coordinator.expressions.builders import typed
 from coordinator.kernels.functions.aggregates import PREFIX
 from coordinator.unparser.collected import collect
 from coordinator.unparser.constants import row

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from sqlglot import exp
 
-from coordinator.analyzer.builders import NAMESPACE, typed, value_of
-from coordinator.analyzer.types import INTEGERS, NUMERIC
+from coordinator.expressions.builders import NAMESPACE, typed, value_of
+from coordinator.expressions.types import INTEGERS, NUMERIC
 from coordinator.unparser.functions import SCALARS
 from coordinator.unparser.programs import runs_in_python
 from shared.plan.expressions import (

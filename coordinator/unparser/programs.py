@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlglot import exp
 
-from coordinator.analyzer.builders import typed
-from coordinator.analyzer.kernel_values import encoded_type
-from coordinator.analyzer.programs import ProgramBuilder
+from coordinator.expressions.builders import typed
+from coordinator.expressions.kernel_values import encoded_type
+from coordinator.expressions.programs import ProgramBuilder
 from coordinator.kernels.functions.library import LIBRARY
 from coordinator.unparser.refusals import unsupported
 from coordinator.unparser.session_zone import session_zone

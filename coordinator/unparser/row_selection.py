@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 
-from coordinator.analyzer.builders import typed
-from coordinator.planner.planned_statement import CutRows, KeepRows, NameRows, OrderRows, RowStep, SelectRows
+from coordinator.expressions.builders import typed
 from coordinator.unparser.programs import row_program
 from coordinator.unparser.scans import RelationOf
+from coordinator.vocabulary.planned_statement import CutRows, KeepRows, NameRows, OrderRows, RowStep, SelectRows
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import (

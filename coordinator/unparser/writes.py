@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coordinator.planner.planned_statement import WriteRows
 from coordinator.planner.row_changes import RowChange
 from coordinator.planner.writes import PlannedWrite
 from coordinator.unparser import unparse_for_spark
 from coordinator.unparser.row_changes import changed_rows
 from coordinator.unparser.scans import RelationOf
 from coordinator.unparser.trees import name
+from coordinator.vocabulary.planned_statement import WriteRows
 from shared.plan.nodes import OutputNode, TableWriterNode
 from shared.plan.traversal import walk
 

@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from coordinator.dispatch.ports import StatementPlanner
-from coordinator.planner.planned_statement import PlannedStatement
+from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.spi.session import Session
 
 _MAX_PLANS = 500

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Sequence
 
 from coordinator.connectors.objects import CatalogObjects
-from coordinator.connectors.table_versions import TableVersion, digest, view_digest
-from coordinator.planner.planned_statement import PlannedStatement
+from coordinator.vocabulary.planned_statement import PlannedStatement
+from coordinator.vocabulary.table_versions import TableVersion, digest, view_digest
 from shared.errors import ProcessionError
 
 _LOG = logging.getLogger(__name__)

@@ -12,37 +12,24 @@ from functools import partial
 from time import perf_counter
 from typing import Protocol, assert_never
 
-from coordinator.analyzer.builders import constant
-from coordinator.analyzer.clock import clock_reads
 from coordinator.analyzer.context import placed_in_text
 from coordinator.analyzer.procedure_call import bind_call
 from coordinator.analyzer.procedure_resolution import resolve_procedure
-from coordinator.analyzer.types import UNKNOWN
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.listing import INFORMATION_SCHEMA
 from coordinator.connectors.system.registered import SYSTEM_CATALOG
-from coordinator.connectors.table_versions import TableVersion, recording
 from coordinator.explain.explain_statement import plan_explain, refuse_to_analyze
+from coordinator.expressions.builders import constant
+from coordinator.expressions.clock import clock_reads
+from coordinator.expressions.types import UNKNOWN
 from coordinator.fragmenter.fragment import fragment
 from coordinator.optimizer.optimize import FiredRule, optimize
 from coordinator.optimizer.rules.late_materialization.likely_rows import LikelyRows, likely_rows
 from coordinator.planner import session_statements, show
 from coordinator.planner.describe_prepared import aliased_columns, describe_input, describe_output, origins_of
-from coordinator.planner.planned_statement import (
-    AnalyzeTable,
-    ChangeCatalog,
-    Column,
-    PlannedStatement,
-    ReturnRows,
-    RunLocally,
-    SelectRows,
-    Work,
-    WriteRows,
-)
 from coordinator.planner.procedure_call import plan_call
 from coordinator.planner.query import plan_query
 from coordinator.planner.refused import refusal
-from coordinator.planner.session_properties import check_session, session_flag, session_value
 from coordinator.planner.table_execute import procedure_call
 from coordinator.planner.writes import ROWS
 from coordinator.sql import statements as sql
@@ -68,6 +55,19 @@ from coordinator.validation.registered import (
     plan_of_table,
     plan_write,
 )
+from coordinator.vocabulary.planned_statement import (
+    AnalyzeTable,
+    ChangeCatalog,
+    Column,
+    PlannedStatement,
+    ReturnRows,
+    RunLocally,
+    SelectRows,
+    Work,
+    WriteRows,
+)
+from coordinator.vocabulary.session_properties import check_session, session_flag, session_value
+from coordinator.vocabulary.table_versions import TableVersion, recording
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.fragment import SubPlan
 from shared.plan.nodes import FetchNode, OutputNode, PlanNode

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.validation.worker import LENGTH, PlannerFactory
+from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.errors import ProcessionError
 from shared.spi.session import Session
 

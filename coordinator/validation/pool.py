@@ -10,10 +10,10 @@ import asyncio
 import logging
 from dataclasses import dataclass, field, replace
 
-from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.validation.line import FairLine
 from coordinator.validation.planner_process import PlannerProcess, PlannerProcessEndedError
 from coordinator.validation.worker import PlannerFactory
+from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 from shared.units import format_duration

@@ -6,11 +6,11 @@ from typing import assert_never
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner import alter, analyze, ddl, merge, row_changes, show_create, show_stats, views, writes
-from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.planner.writes import PlannedWrite
 from coordinator.sql import ddl_statements as sql
 from coordinator.sql.dml_statements import Delete, DmlStatement, Insert, Merge, Update
 from coordinator.sql.statements import ShowCreateTable
+from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.spi.session import Session
 
 TableStatement = (

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from coordinator.planner.planned_statement import Column, PlannedStatement
+from coordinator.vocabulary.planned_statement import Column, PlannedStatement
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.fragment import SubPlan
 from shared.spi.session import Session

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from coordinator.checks.plan_checkers import PlanCheckers
-from coordinator.planner.planned_statement import PlannedStatement, ReturnRows
+from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.blocks import encode_constant
 from shared.plan.expressions import Constant, Variable

@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.config import CoordinatorSettings, read_config
 from coordinator.dispatch.settings import DispatchSettings
-from coordinator.settings_files import parse_settings
+from coordinator.values.settings_files import parse_settings
 from shared.properties import ConfigurationError, read_properties
 
 

@@ -13,7 +13,7 @@ from coordinator.dispatch.execution import start_execution
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.execution import Execution
-from coordinator.planner.planned_statement import Column, PlannedStatement, RunLocally, RunOnSpark, Work
+from coordinator.vocabulary.planned_statement import Column, PlannedStatement, RunLocally, RunOnSpark, Work
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 

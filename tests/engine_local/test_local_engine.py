@@ -15,10 +15,10 @@ from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.connectors.registry import Catalogs
 from coordinator.engine.inputs import ArrowInput
 from coordinator.engine.local import LocalEngine
-from coordinator.planner.planned_statement import RunLocally
 from coordinator.planner.query import plan_query
 from coordinator.sql.parser import parse_query
 from coordinator.unparser import work_of
+from coordinator.vocabulary.planned_statement import RunLocally
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 from tests.execution import FakeExecution

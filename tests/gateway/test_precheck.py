@@ -15,9 +15,9 @@ from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.gateway.precheck import create_precheck_router
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.gateway.validator import StatementValidator
-from coordinator.planner.planned_statement import PlannedStatement, ReturnRows
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.specification import global_group
+from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.blocks import encode_constant
 from shared.plan.expressions import Constant, Variable

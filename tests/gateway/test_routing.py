@@ -12,7 +12,7 @@ from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.gateway.precheck import create_precheck_router
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.gateway.validator import StatementValidator
-from coordinator.planner.planned_statement import PlannedStatement, ReturnRows
+from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 

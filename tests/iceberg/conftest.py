@@ -21,7 +21,7 @@ from coordinator.connectors.iceberg.connector import IcebergConnector
 from coordinator.connectors.system.procedures.clean_data_cache import CleanDataCache
 from coordinator.engine.procedures import run_procedure
 from coordinator.kernels.errors import KernelError
-from coordinator.planner.planned_statement import CallProcedure
+from coordinator.vocabulary.planned_statement import CallProcedure
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import Property
 from shared.spi.catalog_changes import CatalogChange

@@ -12,8 +12,8 @@ import pytest
 from pyiceberg.transforms import IdentityTransform
 
 from coordinator.connectors.registry import CatalogConfig, Catalogs
-from coordinator.planner.planned_statement import FetchRows, ReturnRows, RunOnSpark
 from coordinator.validation.plan_statement import plan_statement
+from coordinator.vocabulary.planned_statement import FetchRows, ReturnRows, RunOnSpark
 from shared.properties import Property
 from shared.spi.session import Session
 

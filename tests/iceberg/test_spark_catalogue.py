@@ -15,7 +15,7 @@ from coordinator.connectors.iceberg.properties import spark_properties
 from coordinator.connectors.iceberg.views.catalog_views import load_view
 from coordinator.engine.procedures import run_procedure
 from coordinator.engine.spark.engine import SparkEngine
-from coordinator.planner.planned_statement import CallProcedure
+from coordinator.vocabulary.planned_statement import CallProcedure
 from shared.errors import ErrorLocation, ProcessionError
 from shared.properties import Property
 from shared.spi.procedure import ProcedureContext

@@ -13,8 +13,8 @@ import pytest
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import CatalogConfig, Catalogs
-from coordinator.planner.planned_statement import RunOnSpark
 from coordinator.validation.plan_statement import plan_statement
+from coordinator.vocabulary.planned_statement import RunOnSpark
 from shared.errors import ProcessionError
 from shared.properties import Property
 from shared.spi.session import Session

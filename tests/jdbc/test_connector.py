@@ -12,10 +12,10 @@ import pytest
 from coordinator.connectors.registry import Catalogs
 from coordinator.engine.inputs import arrow_inputs, spark_inputs
 from coordinator.engine.local import LocalEngine
-from coordinator.planner.planned_statement import RunLocally
 from coordinator.planner.query import plan_query
 from coordinator.sql.parser import parse_query
 from coordinator.unparser import work_of
+from coordinator.vocabulary.planned_statement import RunLocally
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import ConfigurationError
 from shared.spi.session import Session

@@ -12,8 +12,8 @@ from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs
 from coordinator.engine.executor import Executor
 from coordinator.engine.local import LocalEngine
-from coordinator.planner.planned_statement import PlannedStatement, RunLocally
 from coordinator.validation.plan_statement import plan_statement
+from coordinator.vocabulary.planned_statement import PlannedStatement, RunLocally
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 from tests.execution import FakeExecution

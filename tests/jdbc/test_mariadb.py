@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs
 from coordinator.engine.executor import Executor
-from coordinator.planner.planned_statement import RunLocally
 from coordinator.validation.plan_statement import plan_statement
+from coordinator.vocabulary.planned_statement import RunLocally
 from shared.errors import ErrorCode, ProcessionError
 from tests.execution import FakeExecution
 from tests.jdbc.faults import failure, in_thread

@@ -22,8 +22,8 @@ from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs
 from coordinator.engine.inputs import arrow_inputs
 from coordinator.engine.local import LocalEngine
-from coordinator.planner.planned_statement import RunLocally
 from coordinator.validation.plan_statement import plan_statement
+from coordinator.vocabulary.planned_statement import RunLocally
 from shared.spi.session import Session
 from tests.execution import FakeExecution
 from tests.jdbc.author import STATEMENTS, TABLES, VIEWS, in_postgresql

@@ -15,8 +15,8 @@ from coordinator.engine.executor import Executor
 from coordinator.engine.inputs import FormatInput, spark_inputs
 from coordinator.engine.local import LocalEngine
 from coordinator.engine.spark.engine import SparkEngine
-from coordinator.planner.planned_statement import PlannedStatement, RunLocally, RunOnSpark
 from coordinator.validation.plan_statement import plan_statement
+from coordinator.vocabulary.planned_statement import PlannedStatement, RunLocally, RunOnSpark
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 from tests.execution import QUERY_ID, FakeExecution

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.analyzer.builders import constant, operator
+from coordinator.expressions.builders import constant, operator
 from coordinator.optimizer.rules.late_materialization.estimates import share
 from coordinator.optimizer.rules.late_materialization.intervals import Interval, interval
 from shared.plan.expressions import RowExpression, Variable

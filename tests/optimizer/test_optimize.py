@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.optimizer.optimize import RULES, optimize
 from coordinator.optimizer.rule import Rule, RuleContext
-from coordinator.planner.session_properties import RULES as DECLARED_RULES
+from coordinator.vocabulary.session_properties import RULES as DECLARED_RULES
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.blocks import encode_constant
 from shared.plan.expressions import Constant, Variable

@@ -7,8 +7,8 @@ from itertools import permutations
 import duckdb
 import pytest
 
-from coordinator.analyzer.builders import operator
-from coordinator.analyzer.types import BOOLEAN
+from coordinator.expressions.builders import operator
+from coordinator.expressions.types import BOOLEAN
 from coordinator.optimizer.cardinality import cardinality
 from coordinator.optimizer.join_tree import equality, flatten
 from coordinator.optimizer.optimize import optimize

@@ -10,8 +10,8 @@ import pytest
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.connectors.objects import CatalogObjects
-from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.validation.plan_statement import plan_statement
+from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.connector import ColumnMetadata, Connector, TableMetadata

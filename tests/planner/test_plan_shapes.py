@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.planner.planned_statement import PlannedStatement, ReturnRows
+from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 
 PLANS = Path(__file__).parents[1] / "plans"
 CALL = "CALL iceberg.system.rewrite_data_files(schema => 'db', table_name => 'orders'"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.planner.planned_statement import CallProcedure, Column, PlannedStatement
+from coordinator.vocabulary.planned_statement import CallProcedure, Column, PlannedStatement
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan import nodes
 from shared.plan.expressions import Constant

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from coordinator.planner.planned_statement import PlannedStatement, ReturnRows, SessionChange
-from coordinator.planner.session_properties import DECLARED, check_value
+from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows, SessionChange
+from coordinator.vocabulary.session_properties import DECLARED, check_value
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 

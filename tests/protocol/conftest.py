@@ -25,11 +25,11 @@ from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.execution import Execution, QueryProgress
-from coordinator.planner.planned_statement import Column, PlannedStatement, RunLocally, SessionChange
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.specification import ManagerSpec
 from coordinator.server.app import create_server
 from coordinator.server.settings import NodeInfo, ServerSettings
+from coordinator.vocabulary.planned_statement import Column, PlannedStatement, RunLocally, SessionChange
 from shared.errors import ErrorCode, ProcessionError, syntax_error
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session

@@ -13,7 +13,7 @@ import pytest
 
 from coordinator.dispatch.encode import encode_column
 from coordinator.dispatch.pages import describe_columns
-from coordinator.planner.planned_statement import Column
+from coordinator.vocabulary.planned_statement import Column
 from shared.plan.types import parse_type
 
 RECORDED = Path(__file__).parents[1] / "data" / "presto_protocol" / "exchanges.jsonl.gz"

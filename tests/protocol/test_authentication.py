@@ -7,8 +7,8 @@ from base64 import b64encode
 
 import pytest
 
+from coordinator.dispatch.access import admitted
 from coordinator.security.access_control.built_in import AllowAll, OwnQueries
-from coordinator.security.access_control.statements import admitted
 from coordinator.security.authentication.authentication import Authentication
 from coordinator.security.authentication.authenticator import Authenticated, AuthenticationError, Credentials
 from coordinator.server.settings import ServerSettings

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from coordinator.dispatch.access import admitted
+from coordinator.engine.guarded_jobs import GuardedJobLog
 from coordinator.security.access_control.built_in import AllowAll, OwnQueries, ReadOnly
 from coordinator.security.access_control.file_rules import FileRules
-from coordinator.security.access_control.jobs import GuardedJobLog
 from coordinator.security.access_control.load import load_access_control
 from coordinator.security.access_control.rules import read_rules
-from coordinator.security.access_control.statements import admitted
 from coordinator.security.current_session import acting_for
 from shared.errors import ErrorCode
 from shared.properties import ConfigurationError

@@ -13,8 +13,8 @@ import pytest
 from coordinator.config import CoordinatorSettings
 from coordinator.engine.spark.server import _environment, _spark_conf
 from coordinator.engine.spark.settings import SparkSettings
+from coordinator.exposure import check_exposure
 from coordinator.security.child_environment import child_environment
-from coordinator.server.exposure import check_exposure
 from shared.properties import ConfigurationError
 from tests.e2e.service import start_service, write_etc
 

@@ -22,8 +22,8 @@ from coordinator.connectors.registry import Catalogs, read_catalogs
 from coordinator.dispatch.encode import encode_rows
 from coordinator.engine.executor import Executor
 from coordinator.engine.local import LocalEngine
-from coordinator.planner.planned_statement import RunOnSpark
 from coordinator.validation.plan_statement import plan_statement
+from coordinator.vocabulary.planned_statement import RunOnSpark
 from shared.errors import ProcessionError
 from shared.plan.types import parse_type
 from shared.spi.session import Session

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from coordinator.connectors.registry import read_catalogs
-from coordinator.planner.planned_statement import PlannedStatement
 from coordinator.planner_factory import PlannerFactory
 from coordinator.validation.kept_plans import KeptPlans
+from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.errors import ProcessionError
 from shared.spi.session import Session
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from coordinator.planner.planned_statement import PlannedStatement, ReturnRows
 from coordinator.validation.pool import ValidationPool
+from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError, WireErrorCode
 from shared.spi.session import Session
 

@@ -21,7 +21,7 @@ from coordinator.connectors.iceberg.handles import (
 from coordinator.connectors.iceberg.row_position import row_lineage
 from coordinator.connectors.iceberg.statistics.columns import distinct_values
 from coordinator.connectors.iceberg.types import presto_type
-from coordinator.connectors.table_versions import digest
+from coordinator.vocabulary.table_versions import digest
 from shared.spi.connector import ColumnMetadata, TableMetadata
 
 _CACHED = 256

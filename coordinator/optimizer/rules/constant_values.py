@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.builders import constant, operator, special, typed
 from coordinator.analyzer.context import Context
-from coordinator.analyzer.folding import folded
-from coordinator.analyzer.types import BIGINT, BOOLEAN
+from coordinator.expressions.builders import constant, operator, special, typed
+from coordinator.expressions.folding import folded
+from coordinator.expressions.types import BIGINT, BOOLEAN
 from coordinator.optimizer.rule import RuleContext
 from shared.plan.expressions import Constant, RowExpression, Variable
 from shared.plan.nodes import Assignments, PlanNode, ProjectNode, ValuesNode

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from coordinator.optimizer.cardinality import cardinality, size
 from coordinator.optimizer.rule import RuleContext
-from coordinator.planner.session_properties import session_value
+from coordinator.vocabulary.session_properties import session_value
 from shared.plan.nodes import JoinNode, PlanNode
 from shared.units import parse_data_size
 

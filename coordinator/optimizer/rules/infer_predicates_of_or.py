@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator.analyzer.builders import conjunction, conjuncts, disjunction
+from coordinator.expressions.builders import conjunction, conjuncts, disjunction
 from coordinator.optimizer.join_tree import flatten, with_leaves
 from coordinator.optimizer.rule import RuleContext
 from coordinator.planner.query.pushdown import deterministic

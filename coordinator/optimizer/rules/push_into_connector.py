@@ -9,7 +9,7 @@ from __future__ import annotations
 from coordinator.optimizer.rule import RuleContext
 from coordinator.optimizer.rules import group_inner_joins_by_connector as grouping
 from coordinator.optimizer.rules import push_with_its_join as with_its_join
-from coordinator.planner.session_properties import session_flag
+from coordinator.vocabulary.session_properties import session_flag
 from shared.plan.nodes import (
     AggregationNode,
     FilterNode,

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.builders import conjuncts
+from coordinator.expressions.builders import conjuncts
 from coordinator.optimizer.rule import RuleContext
 from coordinator.optimizer.tuple_domain import Domain, column_domains
 from shared.plan.blocks import decode_constant

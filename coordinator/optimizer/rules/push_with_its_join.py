@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from coordinator.optimizer.rule import RuleContext
-from coordinator.planner.session_properties import session_value
+from coordinator.vocabulary.session_properties import session_value
 from shared.plan.nodes import (
     AggregationNode,
     FilterNode,

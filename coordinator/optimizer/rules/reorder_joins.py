@@ -18,7 +18,7 @@ from coordinator.optimizer.join_tree import (
     with_leaves,
 )
 from coordinator.optimizer.rule import RuleContext
-from coordinator.planner.session_properties import session_value
+from coordinator.vocabulary.session_properties import session_value
 from shared.plan.expressions import Variable
 from shared.plan.nodes import JoinNode, PlanNode
 from shared.plan.traversal import output_variables, sources, with_sources

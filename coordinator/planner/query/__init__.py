@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from coordinator.connectors.registry import Catalogs
-from coordinator.planner.planned_statement import Column
 from coordinator.planner.query.planner import QueryPlanner
-from coordinator.planner.source_locations import inherit_locations
 from coordinator.sql.lexer import too_large
 from coordinator.sql.tree.queries import Query
+from coordinator.vocabulary.planned_statement import Column
+from coordinator.vocabulary.source_locations import inherit_locations
 from shared.errors import ErrorLocation
 from shared.plan.expressions import Constant
 from shared.plan.nodes import OutputNode

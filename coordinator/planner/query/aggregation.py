@@ -11,9 +11,9 @@ from typing import assert_never
 from msgspec.structs import replace as replace_node
 
 from coordinator.analyzer import expressions
-from coordinator.analyzer.builders import constant, typed
 from coordinator.analyzer.context import Context
-from coordinator.analyzer.types import is_comparable
+from coordinator.expressions.builders import constant, typed
+from coordinator.expressions.types import is_comparable
 from coordinator.planner.query.builder import Builder, free_variables
 from coordinator.planner.query.collector import Aggregate, Collector, grouping_value
 from coordinator.planner.query.joins import aggregate

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from coordinator.analyzer import calls, expressions
-from coordinator.analyzer.builders import conjunction, conjuncts
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.scope import MOST_PARTS, Scope, ScopeField
+from coordinator.expressions.builders import conjunction, conjuncts
 from coordinator.planner.query.aggregation import Grouping, check_grouped, check_groupings, group, plan_grouping
 from coordinator.planner.query.builder import Builder, Ids, RelationPlan, free_variables
 from coordinator.planner.query.builder import replace as substitute

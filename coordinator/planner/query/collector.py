@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from coordinator.analyzer.aggregate_checks import misplaced
-from coordinator.analyzer.builders import coerce, constant, not_, operator, special, typed
 from coordinator.analyzer.context import Context, SortItem
-from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, is_comparable, is_orderable
+from coordinator.expressions.builders import coerce, constant, not_, operator, special, typed
+from coordinator.expressions.types import BIGINT, BOOLEAN, common_super_type, is_comparable, is_orderable
 from coordinator.planner.query.builder import Ids, RelationPlan, free_variables
 from coordinator.planner.query.named_windows import resolved
 from coordinator.planner.query.planning import Planning

@@ -6,7 +6,7 @@ Presto's rules do; with equalities alone EXISTS and aggregates are grouped by th
 
 from __future__ import annotations
 
-from coordinator.analyzer.builders import (
+from coordinator.expressions.builders import (
     conjunction,
     conjuncts,
     constant,
@@ -17,7 +17,7 @@ from coordinator.analyzer.builders import (
     special,
     typed,
 )
-from coordinator.analyzer.types import BIGINT, BOOLEAN
+from coordinator.expressions.types import BIGINT, BOOLEAN
 from coordinator.planner.query.builder import Builder, free_variables, replace
 from coordinator.planner.query.correlation import NotDecorrelatedError, Outer, correlated, equal_sides, pull
 from coordinator.planner.query.failures import required

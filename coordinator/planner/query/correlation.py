@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import msgspec
 from msgspec.structs import replace as changed
 
-from coordinator.analyzer.builders import conjunction, conjuncts, constant
-from coordinator.analyzer.types import BOOLEAN
+from coordinator.expressions.builders import conjunction, conjuncts, constant
+from coordinator.expressions.types import BOOLEAN
 from coordinator.planner.query.builder import Ids, free_variables, replace
 from coordinator.planner.query.joins import extend, join, project
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, Variable, type_of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coordinator.analyzer.builders import constant, function_call, special
-from coordinator.analyzer.types import BOOLEAN, INTEGER, UNKNOWN, VARCHAR
+from coordinator.expressions.builders import constant, function_call, special
+from coordinator.expressions.types import BOOLEAN, INTEGER, UNKNOWN, VARCHAR
 from coordinator.planner.query.marked_rows import TRUE
 from shared.errors import ErrorCode
 from shared.plan.expressions import RowExpression

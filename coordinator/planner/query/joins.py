@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from coordinator.analyzer.builders import conjunction, conjuncts, function_call
-from coordinator.analyzer.types import BIGINT
+from coordinator.expressions.builders import conjunction, conjuncts, function_call
+from coordinator.expressions.types import BIGINT
 from coordinator.planner.query.builder import Builder, Ids, free_variables
 from shared.plan.expressions import Call, RowExpression, SourceLocation, Variable
 from shared.plan.nodes import (

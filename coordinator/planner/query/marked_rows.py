@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace as changed
 
-from coordinator.analyzer.builders import (
+from coordinator.expressions.builders import (
     conjunction,
     conjuncts,
     constant,
@@ -21,7 +21,7 @@ from coordinator.analyzer.builders import (
     special,
     typed,
 )
-from coordinator.analyzer.types import BIGINT, BOOLEAN
+from coordinator.expressions.types import BIGINT, BOOLEAN
 from coordinator.planner.query.builder import Ids
 from coordinator.planner.query.correlation import NotDecorrelatedError, Outer, correlated, pull
 from coordinator.planner.query.joins import extend, join, join_on, project

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from coordinator.analyzer import calls, expressions
-from coordinator.analyzer.builders import value_of
 from coordinator.analyzer.constants import evaluate_constant
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.connectors.registry import Catalogs
+from coordinator.expressions.builders import value_of
 from coordinator.planner.query.blocks import plan_block
 from coordinator.planner.query.builder import Builder, Ids, RelationPlan, single_row
 from coordinator.planner.query.planning import ordinal
@@ -26,7 +26,6 @@ from coordinator.planner.query.view_expansion import (
     promised_columns,
     refuse_recursion,
 )
-from coordinator.planner.source_locations import located_at
 from coordinator.sql.tree.expressions import Expression, Parameter
 from coordinator.sql.tree.expressions import SortItem as SortItemNode
 from coordinator.sql.tree.names import written_names
@@ -42,6 +41,7 @@ from coordinator.sql.tree.queries import (
     TableSubquery,
     Values,
 )
+from coordinator.vocabulary.source_locations import located_at
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Constant, RowExpression
 from shared.plan.nodes import AggregationNode, LimitNode, OffsetNode, PlanNode, SortNode, TopNNode

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.builders import NAMESPACE, conjunction, conjuncts, disjunction
 from coordinator.analyzer.registry import registry
+from coordinator.expressions.builders import NAMESPACE, conjunction, conjuncts, disjunction
 from coordinator.planner.query.builder import Ids, free_variables
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
 from shared.plan.nodes import EquiJoinClause, FilterNode, JoinNode, PlanNode, ProjectNode, SemiJoinNode

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from coordinator.analyzer import expressions
-from coordinator.analyzer.builders import coerce, conjunction, conjuncts, special, typed
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.operators import comparison
 from coordinator.analyzer.scope import Scope, ScopeField
-from coordinator.analyzer.types import common_super_type
+from coordinator.expressions.builders import coerce, conjunction, conjuncts, special, typed
+from coordinator.expressions.types import common_super_type
 from coordinator.planner.query import joins
 from coordinator.planner.query.aliases import aliased
 from coordinator.planner.query.builder import Builder, RelationPlan, free_variables, with_own_variables

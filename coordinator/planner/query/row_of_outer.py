@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coordinator.analyzer.builders import conjunction, conjuncts, constant, operator, special, typed
-from coordinator.analyzer.types import BOOLEAN
+from coordinator.expressions.builders import conjunction, conjuncts, constant, operator, special, typed
+from coordinator.expressions.types import BOOLEAN
 from coordinator.planner.query.builder import replace
 from coordinator.planner.query.collector import Subquery
 from coordinator.planner.query.marked_rows import FALSE, TRUE

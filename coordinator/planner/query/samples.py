@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from coordinator.analyzer.builders import constant, function_call, operator
 from coordinator.analyzer.constants import evaluate_constant
 from coordinator.analyzer.context import Context
-from coordinator.analyzer.types import BOOLEAN, DOUBLE
+from coordinator.expressions.builders import constant, function_call, operator
+from coordinator.expressions.types import BOOLEAN, DOUBLE
 from coordinator.planner.query.builder import Ids, RelationPlan
 from coordinator.sql.tree.queries import SampledRelation
 from shared.plan.nodes import FilterNode, SampleNode

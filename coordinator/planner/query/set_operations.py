@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator.analyzer.builders import coerce, conjunction, constant, function_call, operator, typed
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.scope import ScopeField
-from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, is_comparable, type_text
+from coordinator.expressions.builders import coerce, conjunction, constant, function_call, operator, typed
+from coordinator.expressions.types import BIGINT, BOOLEAN, common_super_type, is_comparable, type_text
 from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.planning import Planning
 from coordinator.sql.tree.node import Node

@@ -6,8 +6,8 @@ otherwise refused with Presto's ``Given correlated subquery is not supported``.
 
 from __future__ import annotations
 
-from coordinator.analyzer.builders import cast, constant, function_call, not_, operator, special, typed
-from coordinator.analyzer.types import BIGINT, BOOLEAN
+from coordinator.expressions.builders import cast, constant, function_call, not_, operator, special, typed
+from coordinator.expressions.types import BIGINT, BOOLEAN
 from coordinator.planner.query import correlated as decorrelated
 from coordinator.planner.query.builder import Builder, replace
 from coordinator.planner.query.collector import Quantifier, Subquery

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from coordinator.analyzer.constants import typed_constant
 from coordinator.analyzer.context import Context
-from coordinator.analyzer.types import type_text
+from coordinator.expressions.types import type_text
 from coordinator.sql.tree.queries import TableVersion
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.connector import Before, Version

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coordinator.analyzer import expressions
-from coordinator.analyzer.builders import typed
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.scope import Scope, ScopeField
-from coordinator.analyzer.types import type_text
+from coordinator.expressions.builders import typed
+from coordinator.expressions.types import type_text
 from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.planning import Planning
 from coordinator.sql.tree.expressions import Expression, SubqueryExpression

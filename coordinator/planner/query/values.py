@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from coordinator.analyzer import expressions
-from coordinator.analyzer.builders import coerce, constant, operator, special, typed
 from coordinator.analyzer.context import Context
-from coordinator.analyzer.folding import folded
 from coordinator.analyzer.scope import ScopeField
-from coordinator.analyzer.types import BIGINT, BOOLEAN, common_super_type, type_text
+from coordinator.expressions.builders import coerce, constant, operator, special, typed
+from coordinator.expressions.folding import folded
+from coordinator.expressions.types import BIGINT, BOOLEAN, common_super_type, type_text
 from coordinator.planner.query.builder import Ids, RelationPlan
 from coordinator.planner.query.joins import project
 from coordinator.sql.tree.expressions import Expression

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator.analyzer.builders import coerce
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.scope import ScopeField
-from coordinator.analyzer.types import can_coerce, read_type
+from coordinator.expressions.builders import coerce
+from coordinator.expressions.types import can_coerce, read_type
 from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.planning import Planning
 from coordinator.sql.parser import parse_query

@@ -9,10 +9,10 @@ from typing import Literal, assert_never
 from msgspec.structs import replace
 
 from coordinator.analyzer import call_binding, calls, expressions, registry
-from coordinator.analyzer.builders import coerce, typed, value_of
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.operators import arithmetic
-from coordinator.analyzer.types import BIGINT, DAY_SECOND, NUMERIC, YEAR_MONTH, is_comparable, is_orderable
+from coordinator.expressions.builders import coerce, typed, value_of
+from coordinator.expressions.types import BIGINT, DAY_SECOND, NUMERIC, YEAR_MONTH, is_comparable, is_orderable
 from coordinator.planner.query.builder import replace as substitute
 from coordinator.sql.formatter import format_expression
 from coordinator.sql.tree.expressions import Expression, FrameBound, FunctionCall, Window, WindowFrame

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from coordinator.analyzer.builders import coerce, constant, operator, typed
 from coordinator.analyzer.context import SortItem
-from coordinator.analyzer.types import BOOLEAN, DAY_SECOND, INTEGER, NUMERIC, YEAR_MONTH
+from coordinator.expressions.builders import coerce, constant, operator, typed
+from coordinator.expressions.types import BOOLEAN, DAY_SECOND, INTEGER, NUMERIC, YEAR_MONTH
 from coordinator.planner.query.builder import Builder, free_variables, replace
 from coordinator.planner.query.failures import required
 from coordinator.planner.query.window_calls import NEGATIVE_OFFSET, Bound, Frame, WindowCall

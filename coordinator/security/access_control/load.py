@@ -10,7 +10,7 @@ from coordinator.security.access_control.file_rules import FileRules
 from coordinator.security.access_control.rules import read_rules
 from coordinator.security.access_control.settings import AccessControlSettings
 from coordinator.security.refreshed_file import RefreshedFile
-from coordinator.settings_files import check_known, find_file, parse_settings
+from coordinator.values.settings_files import check_known, find_file, parse_settings
 from shared.properties import ConfigurationError, read_properties
 from shared.spi.access_control import AccessControlFactory, SystemAccessControl
 

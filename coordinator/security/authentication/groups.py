@@ -7,7 +7,7 @@ from pathlib import Path
 
 from coordinator.security.authentication.file_settings import GroupProviderSettings
 from coordinator.security.refreshed_file import RefreshedFile, read_text
-from coordinator.settings_files import find_file, read_settings
+from coordinator.values.settings_files import find_file, read_settings
 from shared.properties import ConfigurationError
 
 GroupsOf = Callable[[str], tuple[str, ...]]

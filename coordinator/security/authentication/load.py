@@ -24,7 +24,7 @@ from coordinator.security.authentication.password_file import read_password_file
 from coordinator.security.authentication.user_mapping import UserMapping, user_mapping
 from coordinator.security.refreshed_file import RefreshedFile
 from coordinator.security.settings import AuthenticationSettings, AuthenticationType
-from coordinator.settings_files import find_file, read_settings
+from coordinator.values.settings_files import find_file, read_settings
 from shared.properties import ConfigurationError
 from shared.spi.access_control import SystemAccessControl
 

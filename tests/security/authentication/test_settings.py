@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from coordinator.config import read_config
+from coordinator.exposure import check_exposure
 from coordinator.security.access_control.built_in import AllowAll
 from coordinator.security.authentication.load import load_authentication
-from coordinator.server.exposure import check_exposure
 from coordinator.server.tls import load_tls
 from shared.properties import ConfigurationError
 from tests.certificates import authority

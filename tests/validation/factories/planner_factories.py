@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinator.planner.planned_statement import PlannedStatement, ReturnRows
 from coordinator.validation.worker import Planner
+from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError, WireErrorCode
 from shared.spi.session import Session
 

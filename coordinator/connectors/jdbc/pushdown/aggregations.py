@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from coordinator.analyzer.builders import NAMESPACE
 from coordinator.connectors.jdbc.dialects.dialect import Dialect
 from coordinator.connectors.jdbc.pushdown.expressions import Translator
 from coordinator.connectors.jdbc.pushdown.refusal import NotPushable
 from coordinator.connectors.jdbc.remote_query import RemoteColumn, nested, remote_query, scan_of
+from coordinator.expressions.builders import NAMESPACE
 from shared.plan.expressions import Call, StaticFunctionHandle, Variable
 from shared.plan.nodes import Aggregation, AggregationNode, PlanNode, TableScanNode
 from shared.plan.traversal import output_variables, variable_of_key

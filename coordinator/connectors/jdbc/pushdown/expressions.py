@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coordinator.analyzer.builders import NAMESPACE, value_of
 from coordinator.connectors.jdbc.dialects.dialect import Dialect
 from coordinator.connectors.jdbc.pushdown.literals import literal, moment, text
 from coordinator.connectors.jdbc.pushdown.refusal import NotPushable
 from coordinator.connectors.jdbc.remote_query import RemoteCollation, RemoteColumn
+from coordinator.expressions.builders import NAMESPACE, value_of
 from shared.plan.expressions import Call, Constant, RowExpression, SpecialForm, StaticFunctionHandle, Variable, type_of
 from shared.plan.types import UNBOUNDED_LENGTH, Type, parse_type
 

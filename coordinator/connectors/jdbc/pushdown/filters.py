@@ -6,11 +6,11 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.builders import conjunction, conjuncts
 from coordinator.connectors.jdbc.dialects.dialect import Dialect
 from coordinator.connectors.jdbc.pushdown.expressions import Translator
 from coordinator.connectors.jdbc.pushdown.refusal import NotPushable, explained
 from coordinator.connectors.jdbc.remote_query import nested, remote_query, scan_of
+from coordinator.expressions.builders import conjunction, conjuncts
 from shared.plan.expressions import RowExpression
 from shared.plan.nodes import FilterNode, PlanNode, TableScanNode
 

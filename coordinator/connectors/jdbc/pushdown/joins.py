@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.builders import conjuncts, operator
-from coordinator.analyzer.types import BOOLEAN
 from coordinator.connectors.jdbc.dialects.dialect import Dialect
 from coordinator.connectors.jdbc.pushdown.expressions import Translator
 from coordinator.connectors.jdbc.pushdown.refusal import NotPushable
@@ -19,6 +17,8 @@ from coordinator.connectors.jdbc.remote_query import (
     render,
     scan_of,
 )
+from coordinator.expressions.builders import conjuncts, operator
+from coordinator.expressions.types import BOOLEAN
 from shared.plan.expressions import RowExpression
 from shared.plan.nodes import EquiJoinClause, JoinNode, PlanNode, SemiJoinNode, TableScanNode
 from shared.plan.traversal import output_variables

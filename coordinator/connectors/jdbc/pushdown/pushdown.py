@@ -19,7 +19,7 @@ from coordinator.connectors.jdbc.pushdown.projections import push_projection
 from coordinator.connectors.jdbc.pushdown.refusal import NotPushable, explained
 from coordinator.connectors.jdbc.relation import jdbc_relation
 from coordinator.connectors.jdbc.remote_query import KEY, RemoteQuery, remote_query, scan_of
-from coordinator.planner.session_properties import session_value
+from coordinator.vocabulary.session_properties import session_value
 from shared.plan.expressions import Call, RowExpression, Variable
 from shared.plan.nodes import (
     AggregationNode,

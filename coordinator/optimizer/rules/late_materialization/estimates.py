@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import overload
 
-from coordinator.analyzer.builders import value_of
+from coordinator.expressions.builders import value_of
 from coordinator.optimizer.rules.late_materialization.intervals import Interval, Intervals, interval
 from shared.plan import nodes
 from shared.plan.expressions import Call, Constant, RowExpression, SpecialForm, Variable

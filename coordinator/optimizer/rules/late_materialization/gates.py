@@ -10,7 +10,7 @@ from coordinator.optimizer.rule import RuleContext
 from coordinator.optimizer.rules.late_materialization.estimates import most_rows, selective, share_left
 from coordinator.optimizer.rules.late_materialization.intervals import Intervals, intervals
 from coordinator.optimizer.rules.late_materialization.rewriter import Deferral
-from coordinator.planner.session_properties import session_flag, session_value
+from coordinator.vocabulary.session_properties import session_flag, session_value
 from shared.plan import nodes
 from shared.plan.nodes import PlanNode
 from shared.plan.traversal import sources, variable_of_key, walk

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from coordinator.analyzer.builders import value_of
+from coordinator.expressions.builders import value_of
 from coordinator.optimizer.rule import ColumnBoundsOf
 from shared.plan import nodes
 from shared.plan.expressions import Call, Constant, RowExpression, Variable

@@ -15,11 +15,11 @@ from datetime import date, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
-from coordinator.analyzer.builders import constant, operator
+from coordinator.expressions.builders import constant, operator
 from coordinator.optimizer.rule import ColumnBoundsOf
 from coordinator.optimizer.rules.late_materialization.estimates import share_left
 from coordinator.optimizer.rules.late_materialization.intervals import intervals
-from coordinator.planner.identifiers import PlanNodeIds
+from coordinator.vocabulary.identifiers import PlanNodeIds
 from shared.plan import nodes
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import PlanNode

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from coordinator.planner.identifiers import PlanNodeIds
+from coordinator.vocabulary.identifiers import PlanNodeIds
 from shared.plan import nodes
 from shared.plan.blocks import encode_constant
 from shared.plan.expressions import Constant, RowExpression, Variable

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from coordinator.analyzer.builders import NAMESPACE, typed, value_of
-from coordinator.analyzer.kernel_values import encoded_type, to_kernel
-from coordinator.analyzer.types import displayed
+from coordinator.expressions.builders import NAMESPACE, typed, value_of
+from coordinator.expressions.kernel_values import encoded_type, to_kernel
+from coordinator.expressions.types import displayed
 from coordinator.kernels.functions.library import LIBRARY
 from coordinator.kernels.functions.moments import zone_name
 from shared.errors import ProcessionError

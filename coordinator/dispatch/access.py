@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from coordinator.dispatch.ports import StatementPlanner
-from coordinator.planner.planned_statement import (
+from coordinator.vocabulary.planned_statement import (
     AnalyzeTable,
     CallProcedure,
     ChangeCatalog,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from coordinator.connectors.table_versions import TableVersion
+from coordinator.vocabulary.table_versions import TableVersion
 from shared.errors import ErrorLocation
 from shared.plan.fragment import SubPlan
 from shared.plan.nodes import LookUpNode, PlanNode

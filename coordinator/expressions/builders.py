@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from coordinator.analyzer.kernel_values import cast_constant
-from coordinator.analyzer.types import BOOLEAN, type_text
+from coordinator.expressions.kernel_values import cast_constant
+from coordinator.expressions.types import BOOLEAN, type_text
 from shared.errors import ProcessionError
 from shared.plan.blocks import decode_constant, encode_constant
 from shared.plan.expressions import (

@@ -8,7 +8,7 @@ from ipaddress import ip_address, ip_network
 from typing import Any
 from uuid import UUID
 
-from coordinator.analyzer.clock import note_clock
+from coordinator.expressions.clock import note_clock
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.functions.casts import caster
 from coordinator.kernels.functions.kinds import Kind, kind_of

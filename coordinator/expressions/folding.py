@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import tzinfo
 from typing import Any
 
-from coordinator.analyzer.builders import constant, typed, value_of
-from coordinator.analyzer.clock import note_clock
-from coordinator.analyzer.kernel_values import from_kernel, raised
-from coordinator.analyzer.programs import ProgramBuilder
+from coordinator.expressions.builders import constant, typed, value_of
+from coordinator.expressions.clock import note_clock
+from coordinator.expressions.kernel_values import from_kernel, raised
+from coordinator.expressions.programs import ProgramBuilder
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.functions.program import evaluated
 from shared.errors import ErrorCode, ProcessionError

@@ -1,0 +1,1 @@
+"""What the rooms say to each other: planned statements, session properties, identifiers, places, versions."""
