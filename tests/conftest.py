@@ -29,6 +29,8 @@ ProcessesOf = Callable[[Path], list[int]]
 def pytest_configure(config: pytest.Config) -> None:
     """A server that lives for minutes loses more to Java's optimizing compiler than it gains."""
     os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+    # Its handlers run in a child before exec where one has to be forked, and crash there now and then.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 
 @pytest.hookimpl(wrapper=True)

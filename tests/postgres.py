@@ -63,13 +63,15 @@ def _debian(home: Path, programs: Path) -> Iterator[str]:
         shutil.chown(data, user)
     # An order of text that is not that of its bytes, as databases in use have.
     locale = ["--locale-provider=icu", "--icu-locale=en-US", "--encoding=UTF8", "--locale=C"]
-    make = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", *locale]
-    subprocess.run(make, check=True, user=user, capture_output=True, cwd=home, timeout=120)
+    # Not by subprocess's ``user``: it forks, and what libraries do in a forked child crashes it now and then.
+    become = [] if user is None else ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"]
+    make = [*become, programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", *locale]
+    subprocess.run(make, check=True, capture_output=True, cwd=home, timeout=120)
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    serve = [programs / "postgres", "-D", data, "-p", str(port), "-h", "127.0.0.1", "-k", data, "-F"]
+    serve = [*become, programs / "postgres", "-D", data, "-p", str(port), "-h", "127.0.0.1", "-k", data, "-F"]
     with (home / "log").open("w") as log:
-        server = subprocess.Popen(serve, user=user, stdout=log, stderr=log, cwd=home)
+        server = subprocess.Popen(serve, stdout=log, stderr=log, cwd=home)
     try:
         _wait_for(port, server, home / "log")
         yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
