@@ -230,10 +230,8 @@ def read_config(etc: Path) -> CoordinatorConfig:
         raise ConfigurationError(f"{etc / 'config.properties'}: no such file")
     properties = read_properties(etc / "config.properties")
     check_known(CONFIG_MODELS, properties)
-    authentication, https = (
-        parse_settings(AuthenticationSettings, properties),
-        parse_settings(HttpsSettings, properties),
-    )
+    authentication = parse_settings(AuthenticationSettings, properties)
+    https = parse_settings(HttpsSettings, properties)
     if "CERTIFICATE" in authentication.types and https.truststore_path is None:
         raise ConfigurationError("http-server.authentication.type=CERTIFICATE needs http-server.https.truststore.path")
     return CoordinatorConfig(
