@@ -12,7 +12,7 @@ install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-ch
 	/^Installing collected/ {print "  unpacking all of them"; fflush()}' \
 	|| { echo "procession: setup failed: $$(grep -m1 -i '^ *error' setup.log || tail -1 setup.log) (whole log: setup.log)"; exit 1; }
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-full check check-code check-tests bless bench clean
+.PHONY: help setup demo up test test-full check check-code check-tests bless rooms bench clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,10 @@ bless: $(STAMP) ## rewrite golden files and generated pages; read the diff
 	BLESS=1 $(BIN)/python -m pytest -q tests/planner tests/sql/test_tree.py
 	$(BIN)/python -c 'from coordinator.configuration_reference import configuration_reference as c; print(c(), end="")' > docs/configuration.md
 	$(BIN)/python -m coordinator.unparser.coverage > docs/functions.md
+	$(BIN)/python -m tools.rooms
+
+rooms: $(STAMP) ## draw the rooms and their imports into docs/rooms.md
+	$(BIN)/python -m tools.rooms
 
 bench: $(STAMP) ## make bench NAME=rewrite: one benchmark beside its peer
 	$(BIN)/python -m benchmarks.$(NAME)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import OrderedDict
 from typing import Any
+
+from .tasks import Cleared
+from .wire import encode
 
 _LIMIT_BYTES = 32 << 20
 
@@ -51,7 +53,6 @@ FOOTERS = FooterCache()
 
 
 def clear(payload: bytes) -> bytes:
-    """Kernel: clear this process's cache; the answer is JSON ``{"entries": n, "bytes": n}``."""
+    """Kernel: clear this process's cache; the answer is a Cleared."""
     del payload
-    entries, size = FOOTERS.clear()
-    return json.dumps({"entries": entries, "bytes": size}).encode()
+    return encode(Cleared(*FOOTERS.clear()))

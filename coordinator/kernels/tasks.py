@@ -226,9 +226,18 @@ class LookUpTask:
     number: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """What a process dropped of its cache."""
+
+    entries: int
+    bytes: int
+
+
 REWRITE = Kernel("rewrite:run", WriteTask, Fragment)
 JOIN = Kernel("join:run", JoinTask, Fragment)
 PROBE = Kernel("probe:run", ProbeTask, Probed)
 POSITIONS = Kernel("positions:run", PositionsTask, PositionFiles)
 SKETCH = Kernel("sketch:run", WriteTask, Sketches)
+CLEAR_CACHE = Kernel("cache:clear", bytes, Cleared)
 LOOK_UP = Kernel("lookup:look_up", LookUpTask, bytes)

@@ -40,6 +40,7 @@ RECORDS: list[Any] = [
     tasks.PositionsTask(WRITE, vectors=True),
     tasks.PositionFiles([PositionFile("f", 1, 2, "p", 3, bounds=(0, 9)), PositionFile("g", 1, 2, "p", 3, None, 4, 5)]),
     tasks.Sketches({"1": Sketch(1 << 62, b"\x00\xff" * 8)}),
+    tasks.Cleared(1, 2),
     tasks.LookUpTask(FIELDS, [tasks.FileRows("f", b"\x01" + b"\x00" * 7)], {}, None, 3),
     sort_tasks.SampleTask(WRITE, ORDER, 10, 2),
     sort_tasks.Sample(2, None, 0, 1.5),
@@ -69,4 +70,4 @@ def test_every_kernel_is_a_function_and_every_record_is_among_those_tested() -> 
         assert callable(getattr(importlib.import_module(f"coordinator.kernels.{module}"), function))
         for kind in (kernel.task, kernel.answer):
             assert kind is bytes or (is_dataclass(kind) and kind in known), kernel.name
-    assert len(KERNELS) == 11
+    assert len(KERNELS) == 12

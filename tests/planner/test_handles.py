@@ -8,7 +8,6 @@ import pytest
 
 from coordinator.connectors.iceberg.row_position import ROW_ID_COLUMNS
 from coordinator.connectors.registry import Catalogs
-from coordinator.planner.row_changes import _metadata_column
 from shared.plan.nodes import TableHandle
 from shared.spi.capabilities import Capabilities, capabilities_of
 from shared.spi.handles import column_id, column_name, is_synthesized, schema_name, table_name
@@ -38,9 +37,18 @@ def test_a_table_says_its_name(handle: dict[str, Any]) -> None:
     assert (schema_name(table), table_name(table)) == ("s", "t")
 
 
-def test_row_ids_are_those_that_plans_of_changes_have() -> None:
-    made = [_metadata_column(2147483646, "_file", "varchar"), _metadata_column(2147483645, "_pos", "bigint")]
-    assert [column.handle for column in ROW_ID_COLUMNS] == made
+def test_row_ids_are_icebergs_metadata_columns_as_presto_names_them() -> None:
+    identities = [(2147483646, "_file", "varchar"), (2147483645, "_pos", "bigint")]
+    assert [column.handle for column in ROW_ID_COLUMNS] == [
+        {
+            "@type": "iceberg",
+            "columnIdentity": {"id": number, "name": name, "typeCategory": "PRIMITIVE", "children": []},
+            "type": kind,
+            "columnType": "REGULAR",
+            "requiredSubfields": [],
+        }
+        for number, name, kind in identities
+    ]
 
 
 def test_capabilities_are_declared() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
+from coordinator.kernels.tasks import CLEAR_CACHE
+from coordinator.kernels.wire import decode
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
     Argument,
@@ -42,7 +43,7 @@ class CleanDataCache:
             raise ProcessionError(
                 ErrorCode.INVALID_PROCEDURE_ARGUMENT, f"Invalid scope: {scope}. Valid values are 'ALL_WORKERS'."
             )
-        return "cache:clear", b""
+        return CLEAR_CACHE.name, b""
 
     def finish(
         self,
@@ -53,7 +54,7 @@ class CleanDataCache:
         """One row an executor, by name: the sums over its processes."""
         sums: dict[str, tuple[int, int]] = {}
         for worker, result in sorted(results):
-            found = json.loads(result)
+            found = decode(CLEAR_CACHE.answer, result)
             entries, size = sums.get(worker, (0, 0))
-            sums[worker] = entries + found["entries"], size + found["bytes"]
+            sums[worker] = entries + found.entries, size + found.bytes
         return ProcedureResult(rows=[(worker, entries, size) for worker, (entries, size) in sums.items()])

@@ -1,0 +1,1 @@
+"""What people run over the code itself; no part of the service."""
