@@ -19,8 +19,8 @@ from coordinator.engine.spark.settings import SparkSettings
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.security.authentication.oauth2.settings import OAuth2Settings
 from coordinator.security.settings import AuthenticationSettings, HttpsSettings, InternalCommunicationSettings
-from coordinator.values.settings_files import check_known, find_file, parse_settings, read_settings
 from coordinator.values.settings import Bytes, Names, Seconds, Settings
+from coordinator.values.settings_files import check_known, find_file, parse_settings, read_settings
 from shared.properties import ConfigurationError, read_properties
 
 
