@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from coordinator.engine.python_functions import python_functions
+from coordinator.engine.python_functions import runs_programs
 from coordinator.planner.planned_statement import RunLocally, RunOnSpark, SelectRows
 from coordinator.sql.lexer import too_large
 from coordinator.unparser.engine_choice import EngineChoice, EngineLimits, choose_engine
@@ -69,7 +69,7 @@ def _with_spark(
         spark = RunOnSpark(*_unparse(root, "spark", relation_of))
     except ProcessionError:
         return local
-    if limits.engine == "auto" and choice.rows > limits.program_rows and python_functions(local.sql):
+    if limits.engine == "auto" and choice.rows > limits.program_rows and runs_programs(local.sql):
         return spark
     return replace(local, otherwise=spark)
 

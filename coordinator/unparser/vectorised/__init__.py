@@ -1,0 +1,82 @@
+"""What the embedded engine computes by itself, a batch of rows at a time, with Presto's meaning.
+
+Calls within calls are one expression with one condition: where every part is plain, the engine's own SQL, and for the
+other rows one program of the whole.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from coordinator.analyzer.builders import NAMESPACE, typed
+from coordinator.engine.python_functions import runs_programs
+from coordinator.unparser.program_choice import carries_zone
+from coordinator.unparser.programs import Unparse, python_call
+from coordinator.unparser.trees import type_name
+from coordinator.unparser.vectorised.casts import cast_form
+from coordinator.unparser.vectorised.dates import DATES
+from coordinator.unparser.vectorised.form import Asked, Form, Rule
+from coordinator.unparser.vectorised.maths import MATHS
+from coordinator.unparser.vectorised.texts import TEXTS
+from shared.plan.expressions import Call, Lambda, RowExpression, StaticFunctionHandle, Variable
+
+RULES: dict[str, Rule] = {**TEXTS, **MATHS, **DATES, "$operator$cast": cast_form, "try_cast": cast_form}
+_LONGEST = 20_000
+"""Characters of SQL, arguments stand in it several times; beyond them a program is better."""
+_SAME = ("boolean", "varchar")
+
+
+def vectorised(node: Call, unparse: Unparse) -> exp.Expression | None:
+    """The call in DuckDB's SQL; None when there is no such form of it."""
+    rule = _rule(node)
+    form = None if rule is None else _form(node, rule, unparse)
+    if form is None:
+        return None
+    value = _typed(form.value, node)
+    if not form.plain:
+        return exp.Var(this=f"({value})")
+    rest = python_call(node, "duckdb", unparse, rare=True).sql(dialect="duckdb")
+    plain = " AND ".join(form.plain)
+    return exp.Var(this=f"(CASE WHEN ({plain}) IS NOT FALSE THEN {value} ELSE {rest} END)")
+
+
+def _rule(node: RowExpression) -> Rule | None:
+    """What gives the call its form, told from its types and literals alone."""
+    if not isinstance(node, Call) or not isinstance(node.functionHandle, StaticFunctionHandle):
+        return None
+    rule = RULES.get(node.functionHandle.signature.name.removeprefix(NAMESPACE))
+    if rule is None or any(isinstance(a, Lambda) or carries_zone(a) for a in node.arguments):
+        return None
+    return rule if rule(Asked(node, ["x"] * len(node.arguments))) is not None else None
+
+
+def _form(node: Call, rule: Rule, unparse: Unparse) -> Form | None:
+    arguments = []
+    for argument in node.arguments:
+        made = _argument(argument, unparse)
+        if made is None:
+            return None
+        arguments.append(made)
+    form = rule(Asked(node, [a.value for a in arguments]))
+    if form is None:
+        return None
+    plain = tuple(dict.fromkeys([*(p for a in arguments for p in a.plain), *form.plain]))
+    return Form(form.value, plain) if len(form.value) + sum(map(len, plain)) < _LONGEST else None
+
+
+def _argument(node: RowExpression, unparse: Unparse) -> Form | None:
+    """None when it is a program, which would run for every row after all."""
+    rule = _rule(node)
+    if rule is not None:
+        assert isinstance(node, Call)
+        form = _form(node, rule, unparse)
+        return None if form is None else Form(_typed(form.value, node), form.plain)
+    sql = str(unparse(node, "duckdb").sql(dialect="duckdb"))
+    if runs_programs(sql) or len(sql) > _LONGEST:
+        return None
+    return Form(sql if isinstance(node, Variable) else f"({sql})")
+
+
+def _typed(value: str, node: Call) -> str:
+    kind = typed(node)
+    return f"({value})" if kind.base in _SAME else f"CAST({value} AS {type_name(kind, 'duckdb')})"
