@@ -37,7 +37,8 @@ def vectorised(node: Call, unparse: Unparse) -> exp.Expression | None:
         return exp.Var(this=f"({value})")
     rest = python_call(node, "duckdb", unparse, rare=True).sql(dialect="duckdb")
     plain = " AND ".join(form.plain)
-    return exp.Var(this=f"(CASE WHEN ({plain}) IS NOT FALSE THEN {value} ELSE {rest} END)")
+    # Two conditions: the first alone, as one of CASE, ends a row's AND and OR where they are decided.
+    return exp.Var(this=f"(CASE WHEN {plain} THEN {value} WHEN ({plain}) IS NULL THEN {value} ELSE {rest} END)")
 
 
 def _rule(node: RowExpression) -> Rule | None:

@@ -119,15 +119,22 @@ def _decimal_of_integer(value: str, source: Type, target: Type) -> Form | None:
     return Form(tried(value, type_name(target, "duckdb")), (f"({value} BETWEEN -{bound} AND {bound})",))
 
 
-def _decimal_of_float(value: str, _: Type, target: Type) -> Form | None:
+def _decimal_of_float(value: str, source: Type, target: Type) -> Form | None:
     """By the digits that are shown, as Presto reads them; shown without an exponent."""
     precision, scale = target.numbers
     whole = min(precision - scale, 7)
     if whole < 1 or precision > _MOST_PRECISE:
         return None
+    kind, scaled = type_name(target, "duckdb"), f"(abs({value}) * {double(f'1e{scale}')})"
     small = f"({value} = 0 OR abs({value}) >= {double('1e-3')})"
-    large = f"(abs({value}) < {double('1e' + str(whole))} - 1)"
-    return Form(tried(f"CAST({value} AS VARCHAR)", type_name(target, "duckdb")), (small, large))
+    large = f"(abs({value}) < {double(f'1e{whole}')} - 1)"
+    digits = tried(f"CAST({value} AS VARCHAR)", kind)
+    if source.base == "real":
+        return Form(digits, (small, large))
+    # Far from the middle between two decimals the number alone tells which is nearer.
+    told = f"{scaled} < {double('1e11')} AND abs({scaled} - trunc({scaled}) - 0.5) > 0.001"
+    read = f"CASE WHEN {told} THEN {tried(value, kind)} ELSE {digits} END"
+    return Form(read, (small, large))
 
 
 def _float_of_float(value: str, _: Type, target: Type) -> Form:

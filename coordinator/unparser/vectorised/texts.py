@@ -49,11 +49,14 @@ def _substr(asked: Asked) -> Form | None:
     return Form(f"substring({', '.join(asked.arguments)})", plain)
 
 
-def _trim(function: str) -> Rule:
+def _trim(function: str, *ends: int) -> Rule:
     def rule(asked: Asked) -> Form | None:
         if len(asked.arguments) > 1 or not _texts(asked, 1):
             return None
-        return Form(f"{function}({asked.arguments[0]}, {quoted(BLANKS)})")
+        value = asked.arguments[0]
+        # Seldom is there anything to cut.
+        whole = " AND ".join(f"{value}[{at}] BETWEEN '!' AND '~'" for at in ends)
+        return Form(f"CASE WHEN {whole} THEN {value} ELSE {function}({value}, {quoted(BLANKS)}) END")
 
     return rule
 
@@ -119,7 +122,7 @@ def _regexp_like(asked: Asked) -> Form | None:
 
 TEXTS: dict[str, Rule] = {
     "length": _length, "upper": _of_ascii("upper"), "reverse": _of_ascii("reverse"), "substr": _substr,
-    "substring": _substr, "trim": _trim("trim"), "ltrim": _trim("ltrim"), "rtrim": _trim("rtrim"),
+    "substring": _substr, "trim": _trim("trim", 1, -1), "ltrim": _trim("ltrim", 1), "rtrim": _trim("rtrim", -1),
     "replace": _replace, "split_part": _split_part, "strpos": _strpos, "ends_with": _ends_with,
     "lpad": _pad("lpad"), "rpad": _pad("rpad"), "regexp_like": _regexp_like,
 }  # fmt: skip
