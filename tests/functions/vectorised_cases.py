@@ -140,4 +140,15 @@ DATES = (
     "to_unixtime(m)", "to_unixtime(z)", "from_unixtime(j)", "from_unixtime(d / 1e12)", "month(date_trunc('year', m))",
     "year(CAST(m AS date))", "date_diff('day', CAST(m AS date), x)",
 )  # fmt: skip
-EXPRESSIONS = (*CASTS, *TEXTS, *MATHS, *DATES)
+NESTED = (
+    "CAST(sqrt(d) AS varchar)",
+    "try_cast(ln(d) AS bigint)",
+    "try_cast(log10(sqrt(d)) AS decimal(12,2))",
+    "upper(substr(t, i))",
+    "upper(substr(t, i, i))",
+    "try_cast(substr(trim(t), 1, 4) AS smallint)",
+    "CAST(abs(CAST(mod(i, j) AS double)) AS varchar)",
+    "sqrt(abs(round(p / q, 1)))",
+    "date_add('day', try_cast(t AS bigint), x)",
+)
+EXPRESSIONS = (*CASTS, *TEXTS, *MATHS, *DATES, *NESTED)

@@ -18,7 +18,7 @@ from coordinator.unparser.vectorised.dates import DATES
 from coordinator.unparser.vectorised.form import Asked, Form, Rule
 from coordinator.unparser.vectorised.maths import MATHS
 from coordinator.unparser.vectorised.texts import TEXTS
-from shared.plan.expressions import Call, Lambda, RowExpression, StaticFunctionHandle, Variable
+from shared.plan.expressions import Call, Constant, Lambda, RowExpression, StaticFunctionHandle, Variable
 
 RULES: dict[str, Rule] = {**TEXTS, **MATHS, **DATES, "$operator$cast": cast_form, "try_cast": cast_form}
 _LONGEST = 20_000
@@ -36,9 +36,9 @@ def vectorised(node: Call, unparse: Unparse) -> exp.Expression | None:
     if not form.plain:
         return exp.Var(this=f"({value})")
     rest = python_call(node, "duckdb", unparse, rare=True).sql(dialect="duckdb")
-    plain = " AND ".join(form.plain)
-    # Two conditions: the first alone, as one of CASE, ends a row's AND and OR where they are decided.
-    return exp.Var(this=f"(CASE WHEN {plain} THEN {value} WHEN ({plain}) IS NULL THEN {value} ELSE {rest} END)")
+    # Said once: what stands twice would be computed ahead, for all rows and in full.
+    missing = f"WHEN {' OR '.join(f'{v} IS NULL' for v in form.reads)} THEN NULL" if form.reads else ""
+    return exp.Var(this=f"(CASE {missing} WHEN {' AND '.join(form.plain)} THEN {value} ELSE {rest} END)")
 
 
 def _rule(node: RowExpression) -> Rule | None:
@@ -61,8 +61,13 @@ def _form(node: Call, rule: Rule, unparse: Unparse) -> Form | None:
     form = rule(Asked(node, [a.value for a in arguments]))
     if form is None:
         return None
-    plain = tuple(dict.fromkeys([*(p for a in arguments for p in a.plain), *form.plain]))
-    return Form(form.value, plain) if len(form.value) + sum(map(len, plain)) < _LONGEST else None
+    plain = tuple(dict.fromkeys(p for a in arguments for p in a.plain))
+    if plain and form.plain:
+        # What the outer condition computes may fail where the inner ones do not hold; AND may begin with any.
+        plain = (f"CASE WHEN {' AND '.join(plain)} THEN {' AND '.join(form.plain)} ELSE FALSE END",)
+    plain = plain or form.plain
+    reads = tuple(dict.fromkeys(v for a in arguments for v in a.reads))
+    return Form(form.value, plain, reads) if len(form.value) + sum(map(len, plain)) < _LONGEST else None
 
 
 def _argument(node: RowExpression, unparse: Unparse) -> Form | None:
@@ -71,11 +76,12 @@ def _argument(node: RowExpression, unparse: Unparse) -> Form | None:
     if rule is not None:
         assert isinstance(node, Call)
         form = _form(node, rule, unparse)
-        return None if form is None else Form(_typed(form.value, node), form.plain)
+        return None if form is None else Form(_typed(form.value, node), form.plain, form.reads)
     sql = str(unparse(node, "duckdb").sql(dialect="duckdb"))
     if runs_programs(sql) or len(sql) > _LONGEST:
         return None
-    return Form(sql if isinstance(node, Variable) else f"({sql})")
+    value = sql if isinstance(node, Variable) else f"({sql})"
+    return Form(value, reads=() if isinstance(node, Constant) else (value,))
 
 
 def _typed(value: str, node: Call) -> str:

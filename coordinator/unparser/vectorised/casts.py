@@ -51,7 +51,7 @@ def matches(value: str, pattern: str) -> str:
 
 def _same_text(value: str, read: str, pattern: str) -> str:
     """Of the pattern; told sooner where the value shows as the text it was read from."""
-    return f"({value} IS NULL OR coalesce({value} = CAST({read} AS VARCHAR), FALSE) OR {matches(value, pattern)})"
+    return f"({value} = CAST({read} AS VARCHAR) OR {matches(value, pattern)})"
 
 
 def _integer_of_text(value: str, _: Type, target: Type) -> Form:
@@ -62,7 +62,7 @@ def _integer_of_text(value: str, _: Type, target: Type) -> Form:
 def _float_of_text(value: str, _: Type, target: Type) -> Form:
     read = tried(value, "DOUBLE")
     if target.base == "real":
-        large = f"coalesce(abs({read}) <= {double(_LARGEST['real'])}, {value} IS NULL)"
+        large = f"(abs({read}) <= {double(_LARGEST['real'])})"
         return Form(tried(read, "REAL"), (matches(value, _FLOAT), large))
     return Form(read, (matches(value, _FLOAT),))
 
@@ -84,12 +84,13 @@ def _boolean_of_text(value: str, _: Type, __: Type) -> Form:
 def date_of_text(value: str) -> Form:
     """The date of a text such as 2024-02-29."""
     read = tried(value, "DATE")
-    return Form(read, (matches(value, DAY), f"({value} IS NULL OR {read} IS NOT NULL)"))
+    shown = f"({value} = CAST({read} AS VARCHAR) AND strlen({value}) = 10 AND {value} >= '1')"
+    return Form(read, (shown,))
 
 
 def _moment_of_text(value: str, *_: Type) -> Form:
     read = tried(value, "TIMESTAMP")
-    return Form(read, (matches(value, f"{DAY}|{MOMENT}"), f"({value} IS NULL OR {read} IS NOT NULL)"))
+    return Form(read, (matches(value, f"{DAY}|{MOMENT}"), f"({read} IS NOT NULL)"))
 
 
 def _integer_of_float(value: str, source: Type, target: Type) -> Form:

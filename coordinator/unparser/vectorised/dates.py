@@ -187,7 +187,7 @@ def _parse(asked: Asked) -> Form | None:
     if pattern is None or asked.bases[0] != "varchar" or asked.result.base != "timestamp":
         return None
     read = tried(value, "TIMESTAMP")
-    return Form(read, (matches(value, pattern), f"({value} IS NULL OR {read} IS NOT NULL)"))
+    return Form(read, (matches(value, pattern), f"({read} IS NOT NULL)"))
 
 
 def _to_unixtime(asked: Asked) -> Form | None:

@@ -16,13 +16,15 @@ FLOATS = ("double", "real")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """``value`` never fails where each of ``plain`` is true, nor where one is NULL: an argument of it is NULL there.
+    """``value`` is Presto's where each of ``plain`` is true; the other rows are left to the program.
 
-    Rows for which one is false are left to the program. Both are text: arguments stand in them more than once.
+    It is NULL where one of ``reads`` is, the arguments below all calls within each other, and it never fails. All are
+    text: arguments stand in them more than once.
     """
 
     value: str
     plain: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
