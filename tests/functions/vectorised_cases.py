@@ -35,6 +35,7 @@ _DAYS = (
     date(2023, 12, 31),
     date(2024, 12, 30),
 )
+_ODD_REALS = (0.0, 0.1, 1.5, 3e38, float("nan"), 415164.625, 40190.8125)
 _MONEY = pa.decimal128(12, 2)
 _START = datetime(2000, 1, 1)
 
@@ -63,7 +64,7 @@ def table(rows: int = 2000, seed: int = 7) -> pa.Table:
             "i": pa.array(chosen(_INTEGERS, lambda: by.randrange(-1000, 1000)), pa.int64()),
             "j": pa.array(chosen((0, 1, -1, 2, 3), lambda: by.randrange(1, 20)), pa.int64()),
             "d": pa.array(chosen(_ODD_DOUBLES, lambda: by.choice(doubles)()), pa.float64()),
-            "r": pa.array(chosen((0.0, 0.1, 1.5, 3e38, float("nan")), lambda: by.random() * 1000), pa.float32()),
+            "r": pa.array(chosen(_ODD_REALS, lambda: by.random() * 1000), pa.float32()),
             "p": pa.array(chosen((Decimal("0.00"), Decimal("2.50"), Decimal("-0.05")), lambda: digits(9, 2)), _MONEY),
             "q": pa.array(chosen((Decimal("0.0000"), Decimal("-0.5000")), lambda: digits(6, 4)), pa.decimal128(6, 4)),
             "w": pa.array(chosen((Decimal("0.5"),), lambda: digits(30, 4)), pa.decimal128(30, 4)),

@@ -131,7 +131,7 @@ def _decimal_of_float(value: str, source: Type, target: Type) -> Form | None:
     large = f"(abs({value}) < {double(f'1e{whole}')} - 1)"
     digits = tried(f"CAST({value} AS VARCHAR)", kind)
     if source.base == "real":
-        return Form(digits, (small, large))
+        return Form(digits, (small, large, _few_digits(value)))
     # Far from the middle between two decimals the number alone tells which is nearer.
     told = f"{scaled} < {double('1e11')} AND abs({scaled} - trunc({scaled}) - 0.5) > 0.001"
     read = f"CASE WHEN {told} THEN {tried(value, kind)} ELSE {digits} END"
@@ -167,9 +167,15 @@ def _text_of_decimal(value: str, source: Type, _: Type) -> Form | None:
     return Form(f"CAST({_to(value, wider)} AS VARCHAR)") if precision < _MOST_PRECISE else None
 
 
-def _text_of_float(value: str, _: Type, __: Type) -> Form:
+def _text_of_float(value: str, source: Type, _: Type) -> Form:
     shown = f"(abs({value}) >= {double('1e-3')} AND abs({value}) < {double('1e7')})"
-    return Form(f"CAST({value} AS VARCHAR)", (f"({value} = 0 OR {shown})",))
+    plain = (f"({value} = 0 OR {shown})",)
+    return Form(f"CAST({value} AS VARCHAR)", plain if source.base == "double" else (*plain, _few_digits(value)))
+
+
+def _few_digits(value: str) -> str:
+    """The engine shows some reals by more digits than tell them apart: 415164.625 where Presto says 415164.62."""
+    return f"(strlen(CAST(abs({value}) AS VARCHAR)) <= 8)"
 
 
 def _text_of_moment(value: str, *_: Type) -> Form:
