@@ -11,7 +11,7 @@ from coordinator.unparser.kept_zones import with_zones_as_text
 from coordinator.unparser.relations import Relations
 from coordinator.unparser.row_selection import row_selection
 from coordinator.unparser.scans import RelationOf, Scans
-from coordinator.values.python_functions import python_functions
+from coordinator.values.python_functions import runs_programs
 from coordinator.vocabulary.planned_statement import RunLocally, RunOnSpark, SelectRows
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import Variable
@@ -69,7 +69,7 @@ def _with_spark(
         spark = RunOnSpark(*_unparse(root, "spark", relation_of))
     except ProcessionError:
         return local
-    if limits.engine == "auto" and choice.rows > limits.program_rows and python_functions(local.sql):
+    if limits.engine == "auto" and choice.rows > limits.program_rows and runs_programs(local.sql):
         return spark
     return replace(local, otherwise=spark)
 

@@ -8,6 +8,7 @@ from coordinator.analyzer.registry import registry
 from coordinator.kernels.functions.aggregates import PREFIX
 from coordinator.unparser.functions import AGGREGATES, SCALARS, WINDOWS
 from coordinator.unparser.programs import runs_in_python
+from coordinator.unparser.vectorised import RULES
 
 _SPECIAL = {"concat", "current_date", "current_timestamp", "current_time", "current_timezone", "localtime", "typeof"}
 _SPECIAL |= {"localtimestamp", "now", "like_pattern"}
@@ -19,22 +20,30 @@ def coverage() -> str:
         "# Functions",
         "",
         "Generated from Presto's registry and the unparser's tables. A function without any mark is refused by",
-        "name; a query over values that calls one without the mark *local* runs on Spark.",
+        "name; a query over values that calls one without a mark under *embedded* runs on Spark.",
         "",
-        "| function | kind | Spark | local |",
+        "*vectorised*: the engine's own over whole batches, on the embedded engine for the rows where that is Presto's",
+        "answer, with some overloads or values left to programs (`docs/engines.md`). *program*: row by row in Python.",
+        "",
+        "| function | kind | Spark | embedded |",
         "|---|---|---|---|",
     ]
     for name, signatures in sorted(registry().items()):
         kind = signatures[0].kind
-        marks = ["yes" if _runs(name, kind, dialect) else "" for dialect in ("spark", "duckdb")]
+        marks = [_mark(name, kind, dialect) for dialect in ("spark", "duckdb")]
         lines.append(f"| `{name}` | {kind} | {marks[0]} | {marks[1]} |")
     return "\n".join(lines) + "\n"
 
 
-def _runs(name: str, kind: str, dialect: str) -> bool:
+def _mark(name: str, kind: str, dialect: str) -> str:
     if kind == "aggregate":
-        return name in AGGREGATES[dialect] or runs_in_python(PREFIX + name)
-    return name in WINDOWS if kind == "window" else name in SCALARS[dialect] or name in _SPECIAL or runs_in_python(name)
+        own, program = name in AGGREGATES[dialect], runs_in_python(PREFIX + name)
+    elif kind == "window":
+        own, program = name in WINDOWS, False
+    else:
+        own = name in SCALARS[dialect] or name in _SPECIAL or (dialect == "duckdb" and name in RULES)
+        program = runs_in_python(name)
+    return "vectorised" if own else "program" if program else ""
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from coordinator.unparser.programs import python_call, runs_in_python
 from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.session_zone import session_zone
 from coordinator.unparser.trees import binary, call, case, cast, column, is_null, name, number, text
+from coordinator.unparser.vectorised import vectorised
 from coordinator.values.type_names import field_name
 from shared.errors import ProcessionError
 from shared.plan.blocks import MAX_DECIMAL_SHORT_PRECISION
@@ -126,6 +127,8 @@ def _call(node: Call, dialect: str) -> Any:
     folded = _folded(node, dialect)
     if folded is not None:
         return folded
+    if dialect == "duckdb" and (made := vectorised(node, expression)) is not None:
+        return made
     if function in ("$operator$cast", "try_cast"):
         return _cast(node, function == "try_cast", dialect)
     if function.startswith("$operator$"):

@@ -77,7 +77,7 @@ WINDOWS = {
 }
 
 
-# What runs locally is small: the kernels' exactness before an engine's speed.
+# The others are in ``vectorised``, with the conditions under which they are Presto's, or programs.
 _LOCAL: dict[str, Template] = {"lower": "lower", "starts_with": "starts_with"}
 SCALARS: dict[str, dict[str, Template]] = {"duckdb": _LOCAL, "spark": {**SPARK}}
 _BOTH_BUILT: dict[str, Template] = {

@@ -117,7 +117,7 @@ def cast_in_python(source: Type, target: Type, dialect: str) -> bool:
     if source.arguments and source.base == target.base:
         pairs = zip(source.arguments, target.arguments, strict=True)
         return source.base == "map" or any(cast_in_python(s, t, dialect) for s, t in pairs)
-    # What runs locally is small: exactness before speed.
+    # Exactness before speed, for what ``vectorised`` has no form of.
     numbers = source.base in NUMERIC and target.base in NUMERIC and source.base not in ("double", "real")
     numbers &= source.base != "decimal" or target.base not in INTEGERS
     numbers &= source.base not in INTEGERS or target.base != "decimal" or _always_fits(source, target)

@@ -32,8 +32,11 @@ def runs_in_python(function: str) -> bool:
     return function in LIBRARY
 
 
-def python_call(node: RowExpression, dialect: str, unparse: Unparse) -> Any:
-    """The engine's call of the program of ``node``. Raises NOT_SUPPORTED for a function that the kernels lack too."""
+def python_call(node: RowExpression, dialect: str, unparse: Unparse, *, rare: bool = False) -> Any:
+    """The engine's call of the program of ``node``, ``rare`` where few rows need it.
+
+    Raises NOT_SUPPORTED for a function that the kernels lack too.
+    """
     build = _builder(dialect)
     expression = build.expression(node)
     program = {
@@ -48,7 +51,7 @@ def python_call(node: RowExpression, dialect: str, unparse: Unparse) -> Any:
         unparse(c, dialect) if isinstance(c, Variable) else cast(unparse(c, dialect), typed(c), dialect)
         for c in build.columns
     ]
-    name = python_function(typed(node), volatile=build.volatile)
+    name = python_function(typed(node), volatile=build.volatile, rare=rare)
     return call(name, text(json.dumps(program, separators=(",", ":"))), *arguments)
 
 
@@ -85,7 +88,7 @@ def row_program(node: RowExpression) -> RowProgram | None:
 def calls_python(tree: Any) -> bool:
     """Whether an engine's tree calls a program anywhere."""
     return any(
-        str(node.this).lower().startswith(("procession_eval_", "procession_vary_"))
+        str(node.this).lower().startswith(("procession_eval_", "procession_vary_", "procession_rare_"))
         if isinstance(node, exp.Anonymous)
         else isinstance(node, exp.Var) and bool(python_functions(str(node.this)))
         for node in tree.walk()

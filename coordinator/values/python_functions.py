@@ -1,7 +1,7 @@
 """The calls of Python kernels in an engine's SQL: ``procession_eval_<type>('<program>', columns…)``.
 
 The name says the result's Presto type in hexadecimal, so that an engine knows from the text alone what to register, and
-``eval`` or ``vary``: whether equal arguments give equal results. The program is
+``eval`` or ``vary``: whether equal arguments give equal results, or ``rare``: few rows need it. The program is
 ``coordinator.kernels.functions.program``'s.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from shared.plan.types import Type, parse_type
 
-_NAME = re.compile(r"\bprocession_(eval|vary)_([0-9a-f]+)\(", re.IGNORECASE)
+_NAME = re.compile(r"\bprocession_(eval|vary|rare)_([0-9a-f]+)\(", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,14 @@ class PythonFunction:
     volatile: bool
 
 
-def python_function(result: Type, *, volatile: bool) -> str:
+def python_function(result: Type, *, volatile: bool, rare: bool = False) -> str:
     """The name under which a program with this result is called."""
-    return f"procession_{'vary' if volatile else 'eval'}_{str(result).encode().hex()}"
+    return f"procession_{'rare' if rare else 'vary' if volatile else 'eval'}_{str(result).encode().hex()}"
+
+
+def runs_programs(sql: str) -> bool:
+    """Whether programs run for all rows, and not only for those that an engine's own functions leave."""
+    return any("_rare_" not in function.name for function in python_functions(sql))
 
 
 def python_functions(sql: str) -> frozenset[PythonFunction]:

@@ -168,6 +168,13 @@ def test_spark_reads_what_is_beyond(reader: Reader, lake: Any) -> None:
     assert isinstance(reader.work('SELECT "$path" FROM t'), RunOnSpark)
 
 
+def test_programs_for_some_rows_alone_are_no_reason_for_spark(reader: Reader, lake: Any) -> None:
+    lake.create("t", [numbered(0, 2000)])
+    query = "SELECT try_cast(name AS bigint) a, CAST(' ' || CAST(id AS varchar) AS bigint) b FROM t WHERE id % 2 = 0"
+    assert isinstance(reader.work(query, embedded_engine_max_program_rows="1999"), RunLocally)
+    assert {(row["a"], row["b"] % 2) for row in reader.rows(query).to_pylist()} == {(None, 0)}
+
+
 def test_what_the_embedded_engine_cannot_read_is_told(reader: Reader, lake: Any) -> None:
     lake.create("t", [numbered(0, 10)])
     with pytest.raises(

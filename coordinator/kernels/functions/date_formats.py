@@ -122,7 +122,7 @@ def _offset(moment: datetime, count: int) -> str:
 _JODA = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
 
 
-def _joda_tokens(pattern: str) -> list[tuple[str, str]]:
+def joda_tokens(pattern: str) -> list[tuple[str, str]]:
     """Letters and literals: ``("M", "MMM")`` and ``("", "T")``."""
     made: list[tuple[str, str]] = []
     for part in _JODA.finditer(pattern):
@@ -135,7 +135,7 @@ def _joda_tokens(pattern: str) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=512)
 def _joda(pattern: str) -> tuple[Show, ...]:
-    return tuple(_joda_part(a, len(b)) if a else _literal(b) for a, b in _joda_tokens(pattern))
+    return tuple(_joda_part(a, len(b)) if a else _literal(b) for a, b in joda_tokens(pattern))
 
 
 def _moment(value: Any, zone: Any) -> datetime:
@@ -200,7 +200,7 @@ _JODA_FIELDS = {"d": "day", "H": "hour", "h": "hour12", "m": "minute", "s": "sec
 def _joda_reader(pattern: str) -> Reader:
     made: list[str] = []
     fields: list[str] = []
-    for letter, text in _joda_tokens(pattern):
+    for letter, text in joda_tokens(pattern):
         if not letter:
             made.append(re.escape(text))
             continue

@@ -129,7 +129,7 @@ def _strrpos(text: str, part: str, instance: int = 1) -> int:
 
 
 # White space of Java, but no-break spaces.
-_BLANK = (
+BLANKS = (
     " \t\n\v\f\r\u001c\u001d\u001e\u001f\u2028\u2029\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
     "\u2008\u2009\u200a\u205f\u3000"
 )
@@ -137,7 +137,7 @@ _BLANK = (
 
 def _trim(left: bool, right: bool) -> Any:
     def trim(text: str, characters: str | None = None) -> str:
-        cut = _BLANK if characters is None else characters
+        cut = BLANKS if characters is None else characters
         text = text.lstrip(cut) if left and cut else text
         return text.rstrip(cut) if right and cut else text
 

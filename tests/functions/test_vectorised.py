@@ -1,0 +1,82 @@
+"""What the embedded engine computes by itself is what the programs say, for plain values and odd ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from coordinator.analyzer.context import Context
+from coordinator.analyzer.expressions import analyze_expression
+from coordinator.analyzer.scope import Scope, ScopeField
+from coordinator.engine.inputs import ArrowInput
+from coordinator.engine.local import LocalEngine
+from coordinator.sql.parser import parse_expression
+from coordinator.unparser import vectorised
+from coordinator.unparser.expressions import expression
+from coordinator.values.python_functions import runs_programs
+from shared.errors import ProcessionError
+from shared.plan.expressions import Variable
+from shared.spi.session import Session
+from tests.execution import FakeExecution as Execution
+from tests.functions.vectorised_cases import EXPRESSIONS, TYPES, table
+
+pytestmark = pytest.mark.slow
+
+_ROWS = table()
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[LocalEngine]:
+    local = LocalEngine()
+    yield local
+    local.close()
+
+
+def _sql(text: str) -> str:
+    fields = tuple(ScopeField(name, Variable(name=name, type=kind)) for name, kind in TYPES.items())
+    node = analyze_expression(parse_expression(text), Context(Session(user="test"), Scope(fields)))
+    return str(expression(node, "duckdb").sql(dialect="duckdb"))
+
+
+def _program(text: str) -> str:
+    with patch.object(vectorised, "RULES", {}):
+        return _sql(f"try({text})")
+
+
+def _cells(engine: LocalEngine, select: str, rows: Any) -> list[dict[str, Any]]:
+    batches = engine.run(f"SELECT {select} FROM rows", Execution(), [ArrowInput("rows", rows)])
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        # To the last bit, and the sign of zero.
+        return repr(a) == repr(b) or (math.isclose(a, b, rel_tol=1e-15) and a != 0)
+    return type(a) is type(b) and bool(a == b)
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_every_row_is_as_the_program_says(engine: LocalEngine, text: str) -> None:
+    own = _sql(text)
+    assert not runs_programs(own), own
+    wanted = [row["c"] for row in _cells(engine, f"{_program(text)} AS c", _ROWS)]
+    rows = _ROWS
+    try:
+        found = _cells(engine, f"*, {own} AS c", rows)
+    except ProcessionError:
+        # Some row fails, as it should: those that do not are left.
+        kept = [i for i, cell in enumerate(wanted) if cell is not None]
+        rows, wanted = rows.take(kept), [wanted[i] for i in kept]
+        found = _cells(engine, f"*, {own} AS c", rows)
+    assert len(wanted) > 15
+    pairs = zip(found, wanted, strict=True)
+    wrong = [
+        ({k: v for k, v in row.items() if k in text}, row["c"], cell)
+        for row, cell in pairs
+        if not _same(row["c"], cell)
+    ]
+    assert not wrong, f"{len(wrong)} of {len(wanted)}: {wrong[:8]}"

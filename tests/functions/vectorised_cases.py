@@ -1,0 +1,155 @@
+"""Expressions that the embedded engine computes by itself, and columns with plain and odd values for them."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+_ODD_TEXTS = (
+    "", " ", "0", "-0", "+7", " 12 ", "007", "1e3", "1E400", ".5", "5.", "-1.50", "1_000", "0x10",
+    "9223372036854775807",
+    "9223372036854775808", "99999999999999999999", "NaN", "Infinity", "inf", "1.0f", "true", "T", "yes", "2024-02-29",
+    "2023-02-29", "2024-2-9", " 2024-01-01 ", "0000-01-01", "12345-01-01", "2024-01-01 24:00:00", "2024-13-01",
+    "2024-01-01 10:20:30", "2024-01-01T10:20:30.1234567", "2024-01-01 10:20:30.123", "2024-01-01 10:20:60",
+    "2024-01-01 00:00:00 UTC", "\u00e9t\u00e9 a,b,,c", "stra\u00dfe", "e\u0301a,e\u0301", "\U0001f600,x", "\t tab\n",
+    "a,b,c", "\u2003wide\u3000",
+    "\u06f3\u06f4", "1\n", "aXbXc", "foo bar", "2024-01-01\n",
+)  # fmt: skip
+_ODD_DOUBLES = (
+    0.0, -0.0, 0.5, 1.5, 2.5, -0.5, -2.5, 1e-3, 9.99e-4, 1e7, 9999999.999, 1.005, 2.675, 1e15, 1e22, 1e300, -1e300,
+    5e-324,
+    float("nan"), float("inf"), float("-inf"), 2147483647.5, -2147483648.5, 9.223372036854775e18, 9.3e18,
+    0.49999999999999994,
+    123456789.125, 3.5e38, 127.5, 32767.49, 4503599627370497.5,
+)  # fmt: skip
+_INTEGERS = (0, 1, -1, 7, -7, 99, 100, 12345, -(1 << 31), (1 << 31) - 1, (1 << 63) - 1, -(1 << 63), 999_999, -(10**12))
+_DAYS = (
+    date(200, 1, 1),
+    date(1969, 12, 31),
+    date(2024, 1, 31),
+    date(2024, 2, 29),
+    date(2023, 12, 31),
+    date(2024, 12, 30),
+)
+_ODD_REALS = (0.0, 0.1, 1.5, 3e38, float("nan"), 415164.625, 40190.8125)
+_MONEY = pa.decimal128(12, 2)
+_START = datetime(2000, 1, 1)
+
+
+def table(rows: int = 2000, seed: int = 7) -> pa.Table:
+    """Columns of every kind that the expressions read, with NULLs."""
+    by = random.Random(seed)
+
+    def chosen(odd: tuple[Any, ...], plain: Any) -> list[Any]:
+        kinds = [by.random() for _ in range(rows)]
+        return [None if k < 0.03 else by.choice(odd) if k < 0.4 else plain() for k in kinds]
+
+    def moment() -> datetime:
+        return _START + timedelta(microseconds=by.randrange(-(10**15), 10**15))
+
+    def digits(precision: int, scale: int) -> Decimal:
+        return Decimal(by.randrange(-(10 ** by.randint(1, precision)) + 1, 10**precision)).scaleb(-scale)
+
+    texts = (lambda: str(by.randrange(10**6)), lambda: f"{by.random() * 100:.3f}", lambda: f"{moment():%Y-%m-%d}")
+    moments = chosen((datetime(1969, 12, 31, 23, 59, 59, 999_999), datetime(2024, 2, 29), _START), moment)
+    doubles = (lambda: by.random() * 10 ** by.randint(-4, 18), lambda: by.randrange(-(10**5), 10**5) / 1000)
+    return pa.table(
+        {
+            "t": pa.array(chosen(_ODD_TEXTS, lambda: by.choice(texts)()), pa.string()),
+            "u": pa.array(chosen(_ODD_TEXTS, lambda: f"word{by.randrange(99)} foo,bar"), pa.string()),
+            "i": pa.array(chosen(_INTEGERS, lambda: by.randrange(-1000, 1000)), pa.int64()),
+            "j": pa.array(chosen((0, 1, -1, 2, 3), lambda: by.randrange(1, 20)), pa.int64()),
+            "d": pa.array(chosen(_ODD_DOUBLES, lambda: by.choice(doubles)()), pa.float64()),
+            "r": pa.array(chosen(_ODD_REALS, lambda: by.random() * 1000), pa.float32()),
+            "p": pa.array(chosen((Decimal("0.00"), Decimal("2.50"), Decimal("-0.05")), lambda: digits(9, 2)), _MONEY),
+            "q": pa.array(chosen((Decimal("0.0000"), Decimal("-0.5000")), lambda: digits(6, 4)), pa.decimal128(6, 4)),
+            "w": pa.array(chosen((Decimal("0.5"),), lambda: digits(30, 4)), pa.decimal128(30, 4)),
+            "x": pa.array(chosen(_DAYS, lambda: moment().date()), pa.date32()),
+            "y": pa.array(chosen(_DAYS, lambda: moment().date()), pa.date32()),
+            "m": pa.array(moments, pa.timestamp("us")),
+            "n": pa.array(chosen((datetime(2024, 1, 31), datetime(2024, 2, 29, 12)), moment), pa.timestamp("us")),
+            "z": pa.array([v and v.replace(tzinfo=UTC) for v in moments], pa.timestamp("us", "UTC")),
+            "b": pa.array(chosen((True, False), lambda: True), pa.bool_()),
+        }
+    )  # fmt: skip
+
+
+TYPES = {
+    "t": "varchar", "u": "varchar", "i": "bigint", "j": "bigint", "d": "double", "r": "real", "p": "decimal(12,2)",
+    "q": "decimal(6,4)", "w": "decimal(30,4)", "x": "date", "y": "date", "m": "timestamp", "n": "timestamp",
+    "z": "timestamp with time zone", "b": "boolean",
+}  # fmt: skip
+
+CASTS = (
+    *(f"try_cast(t AS {kind})" for kind in (
+        "tinyint", "smallint", "integer", "bigint", "double", "real", "decimal(10,2)", "decimal(38,0)", "boolean",
+        "date",
+        "timestamp",
+    )),
+    *(f"try_cast({v} AS {kind})" for v in ("d", "r", "p", "w") for kind in ("integer", "bigint", "smallint",
+    "varchar", "double")),
+    *(f"try_cast(i AS {kind})" for kind in ("varchar", "decimal(10,0)", "decimal(18,2)", "boolean", "double",
+    "varchar(25)")),
+    "try_cast(d AS decimal(12,2))", "try_cast(d AS decimal(38,10))", "try_cast(r AS decimal(12,3))",
+    "try_cast(d AS real)",
+    "try_cast(q AS varchar)", "try_cast(b AS varchar)", "try_cast(b AS integer)", "try_cast(b AS double)",
+    "CAST(x AS varchar)",
+    "CAST(m AS varchar)", "CAST(z AS varchar)", "CAST(m AS date)", "CAST(x AS timestamp)", "CAST(z AS date)",
+    "CAST(z AS timestamp)",
+    "CAST(x AS timestamp with time zone)", "CAST(m AS timestamp with time zone)",
+)  # fmt: skip
+TEXTS = (
+    "length(t)", "upper(t)", "reverse(t)", "substr(t, 2)", "substr(t, 2, 3)", "substr(u, j, j)", "trim(t)", "ltrim(t)",
+    "rtrim(t)", "replace(t, '-', '/')", "replace(t, 'e')", "replace(u, t, '_')", "split_part(u, ',', 2)",
+    "split_part(t, '-', 1)",
+    "strpos(u, ',')", "strpos(u, t)", "ends_with(u, 'bar')", "lpad(t, 12, '0')", "rpad(t, 5, 'xy')",
+    "regexp_like(u, 'foo|b')",
+    "split_part(u, ',', j)", "concat(t, '-', u)", "CAST(i AS varchar) || t", "try_cast(substr(t, 1, 4) AS bigint)",
+    "upper(trim(t))", "lower(substr(u, 1, 5))", "coalesce(try_cast(t AS double), 0e0)", "length(replace(u, ',', ''))",
+)  # fmt: skip
+MATHS = (
+    "abs(d)", "abs(p)", "abs(i)", "floor(d)", "ceil(d)", "floor(p)", "ceiling(q)", "round(d)", "round(d, 2)",
+    "round(d, 6)",
+    "round(r, 1)", "round(p)", "round(p, 1)", "round(w, 2)", "round(i)", "sign(d)", "sign(i)", "mod(i, 7)", "mod(i, j)",
+    "mod(d, 3e0)", "mod(p, q)", "sqrt(d)", "exp(d)", "ln(d)", "log2(d)", "log10(d)", "power(d, 2)", "is_nan(d)",
+    "is_finite(d)", "is_infinite(d)", "greatest(i, j)", "least(d, 1e0)", "greatest(t, u)", "least(x, y)",
+    "bitwise_and(i, j)",
+    "bitwise_or(i, j)", "bitwise_xor(i, j)", "p / q", "q / p", "w / q", "p / DECIMAL '3.0'", "p % q",
+    "round(p / q, 2)", "CAST(p AS double) / 3e0", "round(CAST(p AS double), 1)", "floor(d / 10e0)",
+)  # fmt: skip
+DATES = (
+    *(f"{f}({v})" for f in ("year", "quarter", "month", "day", "week", "year_of_week", "day_of_week", "day_of_year",
+                            "last_day_of_month") for v in ("x", "m", "z")),
+    *(f"{f}({v})" for f in ("hour", "minute", "second", "millisecond") for v in ("m", "z")),
+    *(f"date_trunc('{u}', {v})" for u in ("day", "week", "month", "quarter", "year") for v in ("x", "m", "z")),
+    *(f"date_trunc('{u}', m)" for u in ("millisecond", "second", "minute", "hour")), "date(m)", "date(t)",
+    *(f"date_add('{u}', j, {v})" for u in ("day", "week", "month", "quarter", "year") for v in ("x", "m", "z")),
+    *(f"date_add('{u}', -3, m)" for u in ("millisecond", "second", "minute", "hour")),
+    *(f"date_diff('{u}', x, y)" for u in ("day", "week", "month", "quarter", "year")),
+    *(f"date_diff('{u}', m, n)" for u in ("millisecond", "second", "minute", "hour", "day", "week", "month", "year")),
+    "x + INTERVAL '1' DAY", "x - INTERVAL '3' MONTH", "m + INTERVAL '90' MINUTE", "m - INTERVAL '1' YEAR",
+    "z + INTERVAL '2' DAY",
+    "date_format(m, '%Y-%m-%d')", "date_format(x, '%Y-%m')", "date_format(m, '%Y-%m-%d %H:%i:%s')",
+    "date_format(m, '%d.%c.%y %k:%i')",
+    "date_format(m, '%W %M %e, %j %r %f %h%p %a %b %l %T %%')", "date_format(z, '%H')",
+    "format_datetime(m, 'yyyy-MM-dd HH:mm:ss.SSS')",
+    "format_datetime(m, 'EEE d MMMM yy, h a')", "date_parse(t, '%Y-%m-%d')", "date_parse(t, '%Y-%m-%d %H:%i:%s')",
+    "to_unixtime(m)", "to_unixtime(z)", "from_unixtime(j)", "from_unixtime(d / 1e12)", "month(date_trunc('year', m))",
+    "year(CAST(m AS date))", "date_diff('day', CAST(m AS date), x)",
+)  # fmt: skip
+NESTED = (
+    "CAST(sqrt(d) AS varchar)",
+    "try_cast(ln(d) AS bigint)",
+    "try_cast(log10(sqrt(d)) AS decimal(12,2))",
+    "upper(substr(t, i))",
+    "upper(substr(t, i, i))",
+    "try_cast(substr(trim(t), 1, 4) AS smallint)",
+    "CAST(abs(CAST(mod(i, j) AS double)) AS varchar)",
+    "sqrt(abs(round(p / q, 1)))",
+    "date_add('day', try_cast(t AS bigint), x)",
+)
+EXPRESSIONS = (*CASTS, *TEXTS, *MATHS, *DATES, *NESTED)
