@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import httpx
@@ -29,9 +30,10 @@ class SidecarStartError(Exception):
 class SidecarChild:
     """A sidecar that answers at ``url`` from its making on until ``stop``, but for the seconds of a restart."""
 
-    def __init__(self, log_file: Path) -> None:
+    def __init__(self, log_file: Path, options: Sequence[str] = ()) -> None:
         """Starts it on a free port; raises SidecarStartError or OSError."""
         self._log_file = log_file
+        self._options = options
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self._port = int(probe.getsockname()[1])
@@ -62,7 +64,7 @@ class SidecarChild:
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     def _start(self) -> GuardedChild:
-        command = [sys.executable, "-m", "sidecar", "--port", str(self._port)]
+        command = [sys.executable, "-m", "sidecar", "--port", str(self._port), *self._options]
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
         child = GuardedChild(command, env=child_environment() | {"PYTHONPATH": path}, log_file=self._log_file)
         deadline = time.monotonic() + _START_SECONDS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shlex
 import socket
 import sys
 from collections.abc import Callable
@@ -21,12 +22,12 @@ def up(etc: Path, overrides: Overrides, ready: Callable[[str], None] = print) ->
     if overrides.sidecar_url is not None:
         return serve(etc, overrides, ready)
     try:
-        data_dir = _check(etc, overrides)
+        data_dir, options = _check(etc, overrides)
     except ConfigurationError as error:
         sys.stderr.write(f"procession: {error}\n")
         return 2
     try:
-        sidecar = SidecarChild(data_dir.absolute() / "logs" / "sidecar.log")
+        sidecar = SidecarChild(data_dir.absolute() / "logs" / "sidecar.log", options)
     except (SidecarStartError, OSError) as error:
         sys.stderr.write(f"procession: {error}\n".replace("\n", " ").rstrip() + "\n")
         return 2
@@ -36,8 +37,11 @@ def up(etc: Path, overrides: Overrides, ready: Callable[[str], None] = print) ->
         sidecar.stop()
 
 
-def _check(etc: Path, overrides: Overrides) -> Path:
-    """The data directory of a configuration that can start; raises ConfigurationError before any child is made."""
+def _check(etc: Path, overrides: Overrides) -> tuple[Path, list[str]]:
+    """The data directory of a configuration that can start, and the sidecar's flags.
+
+    Raises ConfigurationError before any child is made.
+    """
     config = read_config(etc)
     settings = config.coordinator
     check_exposure(settings)
@@ -50,4 +54,9 @@ def _check(etc: Path, overrides: Overrides) -> Path:
     data_dir = overrides.data_dir or config.node.data_dir
     check_writable(data_dir)
     keep_files_private(data_dir)
-    return data_dir
+    try:
+        return data_dir, shlex.split(settings.sidecar_options)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"invalid value '{settings.sidecar_options}' for 'sidecar.options': {error}"
+        ) from error
