@@ -162,6 +162,7 @@ def create_app(
         dispatch_settings(config),
         freshness=MetadataVersions(catalogs),
         redact=Redactor(_secrets(config)),
+        distributed_procedures=catalogs.distributed_procedures(),
     )
     info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
     where = address or f"http://{settings.http_host}:{settings.http_port}"
