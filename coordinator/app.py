@@ -166,6 +166,7 @@ def create_app(
         config.dispatch,
         freshness=MetadataVersions(catalogs),
         redact=redact,
+        distributed_procedures=catalogs.distributed_procedures(),
     )
     info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
     where = address or f"http://{settings.http_host}:{settings.http_port}"

@@ -136,6 +136,11 @@ class CoordinatorSettings(Settings):
         alias="sidecar.uri",
         description="Base address of the sidecar; `procession up` starts one and fills this in.",
     )
+    sidecar_options: str = Field(
+        "",
+        alias="sidecar.options",
+        description="Flags of the sidecar that `procession up` starts, as on its command line: docs/sidecar.md.",
+    )
     native_execution: bool = Field(
         False,
         alias="native-execution-enabled",

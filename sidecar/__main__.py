@@ -39,8 +39,26 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--deadline-seconds", type=float, default=defaults.deadline_seconds, help="(%(default)s)")
     parser.add_argument("--max-waiting", type=int, default=defaults.max_waiting, help="(%(default)s)")
     parser.add_argument(
+        "--max-depth",
+        type=int,
+        default=defaults.max_depth,
+        help="levels of plan nodes, or of expressions, that a fragment may have (%(default)s)",
+    )
+    parser.add_argument(
+        "--worker-functions",
+        type=lambda text: tuple(name.lower() for name in _names(text)),
+        default=defaults.worker_functions,
+        help="functions that your workers have and this Velox lacks: sketch_theta,st_point",
+    )
+    parser.add_argument(
+        "--char-n-to-varchar-implicit-cast",
+        action=argparse.BooleanOptionalAction,
+        default=defaults.char_n_to_varchar_implicit_cast,
+        help="take char(n) for varchar, as workers with the property of this name do",
+    )
+    parser.add_argument(
         "--function-catalogs",
-        type=lambda text: tuple(name.strip() for name in text.split(",") if name.strip()),
+        type=_names,
         default=defaults.function_catalogs,
         help="catalogs that /v1/functions/{catalog} has functions for (native,presto)",
     )
@@ -54,6 +72,10 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--node-version", default=VERSION, help="version that /v1/info names (%(default)s)")
     parser.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"))
     return parser
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -28,7 +28,7 @@ from shared.protocol.sidecar import (
 )
 from sidecar.accept import OFFERED, choose
 from sidecar.internal_guard import InternalGuard
-from sidecar.messages import ExpressionsRequest, FunctionsRequest, PlanRequest, Reply
+from sidecar.messages import ExpressionsRequest, FunctionsRequest, Options, PlanRequest, Reply
 from sidecar.node import NodeState, info, load, status
 from sidecar.pool import CrashedError, DeadlineError, Pool, PoolError
 from sidecar.session_properties import session_properties
@@ -51,7 +51,13 @@ class _Service:
 
 def create_app(settings: SidecarSettings) -> FastAPI:
     """The service; its pool of converter processes lives with the app's lifespan, as ``app.state.pool``."""
-    pool = Pool(settings.workers, deadline_seconds=settings.deadline_seconds, max_waiting=settings.max_waiting)
+    options = Options(settings.max_depth, settings.worker_functions, settings.char_n_to_varchar_implicit_cast)
+    pool = Pool(
+        settings.workers,
+        deadline_seconds=settings.deadline_seconds,
+        max_waiting=settings.max_waiting,
+        options=options,
+    )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

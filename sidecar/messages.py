@@ -19,6 +19,14 @@ class Format(Enum):
     GRAPHVIZ = "graphviz"
 
 
+class Options(msgspec.Struct, frozen=True):
+    """What holds for every fragment. ``worker_functions``: Presto's names of what workers have beyond this Velox."""
+
+    max_depth: int = 500
+    worker_functions: tuple[str, ...] = ()
+    char_as_varchar: bool = False
+
+
 class PlanRequest(msgspec.Struct, frozen=True, tag="plan", array_like=True):
     """One fragment to convert."""
 

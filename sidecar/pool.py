@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from sidecar.messages import LENGTH, Reply, Request
+from sidecar.messages import LENGTH, Options, Reply, Request
 
 _BOOT_SECONDS = 60.0
 _RESTART_SECONDS = 1.0
@@ -71,8 +71,11 @@ class _Child:
 class Pool:
     """Life cycle: ``start``, ``ask`` from any task, ``stop``."""
 
-    def __init__(self, size: int, *, deadline_seconds: float = 10.0, max_waiting: int = 256) -> None:
+    def __init__(
+        self, size: int, *, deadline_seconds: float = 10.0, max_waiting: int = 256, options: Options | None = None
+    ) -> None:
         self.size = size
+        self.options = options or Options()
         self.deadline_seconds = deadline_seconds
         self.max_waiting = max_waiting
         self.crashes = 0
@@ -197,7 +200,7 @@ class Pool:
         while not self._stopped:
             child = None
             try:
-                child = await _start_child()
+                child = await _start_child(self.options)
                 self._all.add(child)
                 async with asyncio.timeout(_BOOT_SECONDS):
                     await child.receive()
@@ -212,7 +215,7 @@ class Pool:
             return
 
 
-async def _start_child() -> _Child:
+async def _start_child(options: Options) -> _Child:
     ours, theirs = socket.socketpair()
     try:
         process = await asyncio.create_subprocess_exec(
@@ -221,6 +224,7 @@ async def _start_child() -> _Child:
             "sidecar.velox.worker",
             str(theirs.fileno()),
             str(os.getpid()),
+            msgspec.json.encode(options).decode(),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,

@@ -14,7 +14,9 @@ class SidecarSettings:
     """``refusal_status`` is 400 as the design says, or 422 as Presto C++ answers.
 
     ``shared_secret``: who does not know it is not answered.
-    ``function_catalogs`` are those whose functions are Velox's: the native namespace of coordinators.
+    ``max_depth`` is the most levels of plan nodes, or of expressions, in a fragment. ``worker_functions`` are what the
+    workers have beyond this Velox, by Presto's names without catalog and schema. ``function_catalogs`` are those whose
+    functions are Velox's: the native namespace of coordinators.
     """
 
     host: str = "127.0.0.1"
@@ -25,6 +27,9 @@ class SidecarSettings:
     max_body_bytes: int = 16 << 20
     deadline_seconds: float = 10.0
     max_waiting: int = 256
+    max_depth: int = 500
+    worker_functions: tuple[str, ...] = ()
+    char_n_to_varchar_implicit_cast: bool = False
     function_catalogs: tuple[str, ...] = ("native", "presto")
     environment: str = "procession"
     node_version: str = VERSION
@@ -38,6 +43,7 @@ class SidecarSettings:
             (self.max_body_bytes >= 1024, "--max-body-bytes must be at least 1024"),
             (self.deadline_seconds > 0, "--deadline-seconds must be positive"),
             (self.max_waiting >= 1, "--max-waiting must be at least 1"),
+            (self.max_depth >= 1, "--max-depth must be at least 1"),
             (0 <= self.port <= 65535, "--port must be between 0 and 65535"),
         )
         for good, message in checks:

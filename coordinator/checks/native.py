@@ -96,7 +96,7 @@ class NativePlanChecker:
         try:
             failure = await self._convert(sent)
         except SidecarUnavailableError as error:
-            return self._unavailable(error, chosen.unavailable == "fail-open", warn)
+            return self._unavailable(error, chosen.fails_closed(procedure=is_procedure(fragment.root)), warn)
         if failure is None:
             self._cache.accept(key)
             return _ACCEPTED
@@ -124,18 +124,18 @@ class NativePlanChecker:
         answer = await self._client.post(encode_fragment(fragment))
         return answer.failure
 
-    def _unavailable(self, error: SidecarUnavailableError, fail_open: bool, warn: WarningCollector) -> NativeVerdict:
+    def _unavailable(self, error: SidecarUnavailableError, vetoes: bool, warn: WarningCollector) -> NativeVerdict:
         self._stats.unavailable += 1
         self._cache.clear()
-        if fail_open:
+        if not vetoes:
             warn(PrestoWarning(*WARNING_UNAVAILABLE, f"Not checked by native plan checker: {error.message}"))
-        return NativeVerdict("undecided", error, vetoes=not fail_open)
+        return NativeVerdict("undecided", error, vetoes)
 
 
 def _refused(
     error: ProcessionError, chosen: Policy, fragment: SimplePlanFragment, session: Session, warn: WarningCollector
 ) -> NativeVerdict:
-    vetoes = chosen.mode == "veto" or (chosen.mode == "auto" and (chosen.native_workers or is_procedure(fragment.root)))
+    vetoes = chosen.vetoes(procedure=is_procedure(fragment.root))
     if chosen.mode == "log":
         _LOG.warning("query %s fragment %s: %s", session.query_id, fragment.id, error.wire_message)
     elif not vetoes:

@@ -13,7 +13,7 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 
 Mode = Literal["auto", "veto", "warn", "log"]
-Unavailable = Literal["fail-open", "fail-closed"]
+Unavailable = Literal["auto", "fail-open", "fail-closed"]
 
 ENABLED_PROPERTY = "native_plan_checker_enabled"
 MODE_PROPERTY = "native_plan_checker_mode"
@@ -27,7 +27,7 @@ class NativeSettings(ProviderSettings):
     enabled: bool = Field(True, alias="native-plan-checker.plan-validation-enabled")
     sidecar_uri: str = Field(alias="native-plan-checker.sidecar-uri", pattern=r"https?://.+")
     mode: Mode = Field("auto", alias="native-plan-checker.mode")
-    unavailable: Unavailable = Field("fail-closed", alias="native-plan-checker.unavailable")
+    unavailable: Unavailable = Field("auto", alias="native-plan-checker.unavailable")
     request_timeout: Seconds = Field(10.0, alias="native-plan-checker.request-timeout", gt=0)
     connect_timeout: Seconds = Field(1.0, alias="native-plan-checker.connect-timeout", gt=0)
     max_retries: int = Field(2, alias="native-plan-checker.max-retries", ge=0, le=10)
@@ -60,12 +60,22 @@ class Policy:
     native_workers: bool
     unavailable: Unavailable
 
+    def vetoes(self, *, procedure: bool) -> bool:
+        """Whether a refusal ends the statement."""
+        return self.mode == "veto" or (self.mode == "auto" and (self.native_workers or procedure))
+
+    def fails_closed(self, *, procedure: bool) -> bool:
+        """Whether the statement ends where there is no verdict: ``auto`` does what a refusal would."""
+        if self.unavailable == "auto":
+            return self.vetoes(procedure=procedure)
+        return self.unavailable == "fail-closed"
+
 
 def policy(settings: NativeSettings, session: Session) -> Policy:
     """Raises INVALID_SESSION_PROPERTY for a value that is none of the allowed ones."""
     enabled = _chosen(session, ENABLED_PROPERTY, ("true", "false"), str(settings.enabled).lower())
     mode = _chosen(session, MODE_PROPERTY, ("auto", "veto", "warn", "log"), settings.mode)
-    unavailable = _chosen(session, UNAVAILABLE_PROPERTY, ("fail-open", "fail-closed"), settings.unavailable)
+    unavailable = _chosen(session, UNAVAILABLE_PROPERTY, ("auto", "fail-open", "fail-closed"), settings.unavailable)
     native = _chosen(session, NATIVE_WORKERS_PROPERTY, ("true", "false"), str(settings.native_workers).lower())
     return Policy(enabled == "true", mode, native == "true", unavailable)  # type: ignore[arg-type]  # _chosen gives one of the allowed
 

@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import httpx
@@ -30,9 +31,10 @@ class SidecarStartError(Exception):
 class SidecarChild:
     """A sidecar that answers at ``url`` from its making on until ``stop``, but for the seconds of a restart."""
 
-    def __init__(self, log_file: Path, secret: str) -> None:
+    def __init__(self, log_file: Path, secret: str, options: Sequence[str] = ()) -> None:
         """Starts it on a free port, for those who know ``secret``; raises SidecarStartError or OSError."""
         self._log_file, self._secret = log_file, secret
+        self._options = options
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self._port = int(probe.getsockname()[1])
@@ -63,7 +65,7 @@ class SidecarChild:
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     def _start(self) -> GuardedChild:
-        command = [sys.executable, "-m", "sidecar", "--port", str(self._port)]
+        command = [sys.executable, "-m", "sidecar", "--port", str(self._port), *self._options]
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
         told = {"PYTHONPATH": path, SECRET_VARIABLE: self._secret}
         child = GuardedChild(command, env=child_environment() | told, log_file=self._log_file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shlex
 import socket
 import sys
 from collections.abc import Callable
@@ -23,13 +24,13 @@ def up(etc: Path, overrides: Overrides, ready: Callable[[str], None] = print) ->
     if overrides.sidecar_url is not None:
         return serve(etc, overrides, ready)
     try:
-        data_dir, configured = _check(etc, overrides)
+        data_dir, configured, options = _check(etc, overrides)
     except ConfigurationError as error:
         sys.stderr.write(f"procession: {error}\n")
         return 2
     try:
         secret = configured or token_urlsafe(32)
-        sidecar = SidecarChild(data_dir.absolute() / "logs" / "sidecar.log", secret)
+        sidecar = SidecarChild(data_dir.absolute() / "logs" / "sidecar.log", secret, options)
     except (SidecarStartError, OSError) as error:
         sys.stderr.write(f"procession: {error}\n".replace("\n", " ").rstrip() + "\n")
         return 2
@@ -39,8 +40,8 @@ def up(etc: Path, overrides: Overrides, ready: Callable[[str], None] = print) ->
         sidecar.stop()
 
 
-def _check(etc: Path, overrides: Overrides) -> tuple[Path, str | None]:
-    """Data directory and shared secret of a configuration that can start.
+def _check(etc: Path, overrides: Overrides) -> tuple[Path, str | None, list[str]]:
+    """Data directory and shared secret of a configuration that can start, and the sidecar's flags.
 
     Raises ConfigurationError, before any child is made.
     """
@@ -54,7 +55,13 @@ def _check(etc: Path, overrides: Overrides) -> tuple[Path, str | None]:
     data_dir = overrides.data_dir or config.node.data_dir
     check_writable(data_dir)
     keep_files_private(data_dir)
-    return data_dir, config.internal.shared_secret
+    try:
+        options = shlex.split(settings.sidecar_options)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"invalid value '{settings.sidecar_options}' for 'sidecar.options': {error}"
+        ) from error
+    return data_dir, config.internal.shared_secret, options
 
 
 def _check_port(host: str, port: int) -> None:

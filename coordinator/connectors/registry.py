@@ -11,7 +11,7 @@ from pathlib import Path
 from coordinator.connectors.objects import CatalogObjects
 from coordinator.connectors.system.connector import SystemConnector
 from coordinator.connectors.system.information_schema import InformationSchema
-from coordinator.connectors.system.registered import SYSTEM_CATALOG
+from coordinator.connectors.system.registered import SYSTEM_CATALOG, built_in_procedures
 from coordinator.connectors.system.runtime import RuntimeState
 from coordinator.security.current_session import may_use_catalog
 from shared.errors import ErrorCode, ProcessionError
@@ -19,7 +19,7 @@ from shared.plan.nodes import LookUpNode, TableScanNode
 from shared.properties import ConfigurationError, Property, read_properties
 from shared.spi.access_control import AccessDeniedError
 from shared.spi.capabilities import asked_before
-from shared.spi.connector import Connector, ConnectorFactory, DriverSource, SparkDrivers
+from shared.spi.connector import Connector, ConnectorFactory, DistributedProcedures, DriverSource, SparkDrivers
 from shared.spi.pushdown import Pushdown
 from shared.spi.relation import Relation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
@@ -135,6 +135,13 @@ class Catalogs(CatalogObjects):
         for config in self._configs.values():
             conf |= self._factories[config.connector_name].spark_conf(config.name, config.properties, config.data_dir)
         return conf
+
+    def distributed_procedures(self) -> frozenset[str]:
+        """The names of procedures that executors take part in, of the configured connectors and the system's own."""
+        used = {self._factories[config.connector_name] for config in self._configs.values()}
+        of_connectors = (each.distributed_procedures() for each in used if isinstance(each, DistributedProcedures))
+        own = (p.declaration.name for p in built_in_procedures(self) if p.declaration.is_distributed)
+        return frozenset(own).union(*of_connectors)
 
     def spark_drivers(self) -> SparkDrivers:
         """The drivers by which Spark reads the configured catalogs."""

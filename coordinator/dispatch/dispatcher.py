@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -81,6 +81,7 @@ class Dispatcher:
         clock: Clock | None = None,
         freshness: PlanFreshness | None = None,
         redact: Callable[[str], str] = redacted,
+        distributed_procedures: Collection[str] = (),
     ) -> None:
         self.settings = settings if settings is not None else DispatchSettings()
         self.clock = clock if clock is not None else SystemClock()
@@ -93,6 +94,7 @@ class Dispatcher:
         self._checker = checker
         self._freshness = freshness
         self._redact = redact
+        self._distributed = distributed_procedures
         self._executor = executor
         self._budget = ResultBudget(self.settings)
         self._ids = QueryIdGenerator(self.clock.now)
@@ -262,7 +264,10 @@ class Dispatcher:
         return await self._freshness.changed(planned)
 
     async def _queue(self, query: Query, planned: PlannedStatement | None) -> None:
-        query_type = query_type_of(query.text, query.session) if planned is None else planned.query_type
+        if planned is None:
+            query_type = query_type_of(query.text, query.session, self._distributed)
+        else:
+            query_type = planned.query_type
         selection = self.groups.select(criteria_of(query.session, query_type))
         query.resource_group = selection.path
         query.limits = selection.specs[-1].limits

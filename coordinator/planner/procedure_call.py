@@ -62,10 +62,10 @@ def plan_call(bound: BoundCall, session: Session, catalogs: Catalogs) -> Planned
         locations=dict(bound.locations),
     )
     match declaration.kind:
-        case ProcedureKind.COORDINATOR if _filter_of(bound) is not None:
-            return PlannedCall(replace(work, target=_target(bound, session, catalogs)[0]), columns)
         case ProcedureKind.COORDINATOR:
-            return PlannedCall(work, columns)
+            if _filter_of(bound) is not None:
+                work = replace(work, target=_target(bound, session, catalogs)[0])
+            return _plan_distributed(bound, catalogs, PlannedCall(work, columns))
         case ProcedureKind.MAINTENANCE:
             return PlannedCall(work, columns, _maintenance_plan(bound))
         case ProcedureKind.TABLE_DATA_REWRITE:
@@ -90,6 +90,20 @@ def _plan_rewrite(bound: BoundCall, session: Session, catalogs: Catalogs, planne
     )
 
 
+def _plan_distributed(bound: BoundCall, catalogs: Catalogs, planned: PlannedCall) -> PlannedCall:
+    """What executors do of a call that the coordinator leads: as for a rewrite of every row.
+
+    A table that is not there is told by the procedure itself, in its own words.
+    """
+    if not (bound.declaration.distributed and bound.declaration.takes_table):
+        return planned
+    table = _find_table(bound, catalogs)
+    if table is None:
+        return planned
+    plan = rewrite_plan(table, None, _source_location(bound.location))
+    return replace(planned, plan=plan, inputs=(f"{table.catalog}.{table.schema}.{table.name}",))
+
+
 def _filter_of(bound: BoundCall) -> str | None:
     """The text of the argument ``filter``; None when it takes every row."""
     text: str | None = bound.arguments.get("filter")
@@ -110,16 +124,24 @@ def _resolve_table(bound: BoundCall, catalogs: Catalogs) -> TableMetadata:
     if not name:
         raise ProcessionError(ErrorCode.INVALID_PROCEDURE_ARGUMENT, "Table name is empty", location=location)
     connector = catalogs.connector(bound.catalog)
-    # As written first, for tables that other engines made with capitals; then as Presto reads names.
-    for candidate in dict.fromkeys(((schema, name), (schema, name.lower()), (schema.lower(), name.lower()))):
-        table = catalogs.table(bound.catalog, *candidate)
-        if table is not None:
-            return table
+    found = _find_table(bound, catalogs)
+    if found is not None:
+        return found
     if connector.schema_exists(schema) or connector.schema_exists(schema.lower()):
         raise ProcessionError(
             ErrorCode.SYNTAX_ERROR, f"Table {bound.catalog}.{schema}.{name} does not exist", location=location
         )
     raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Schema {schema} does not exist", location=location)
+
+
+def _find_table(bound: BoundCall, catalogs: Catalogs) -> TableMetadata | None:
+    schema, name = bound.arguments["schema"], bound.arguments["table_name"]
+    # As written first, for tables that other engines made with capitals; then as Presto reads names.
+    for candidate in dict.fromkeys(((schema, name), (schema, name.lower()), (schema.lower(), name.lower()))):
+        table = catalogs.table(bound.catalog, *candidate)
+        if table is not None:
+            return table
+    return None
 
 
 def _analyze_filter(bound: BoundCall, filter_text: str, table: TableMetadata, session: Session) -> RowExpression | None:

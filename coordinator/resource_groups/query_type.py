@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from shared.spi.session import Session
 
@@ -11,6 +11,12 @@ _GAP = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
 _FIRST = re.compile(rf"{_GAP}\(?{_GAP}([A-Za-z]+)(?:{_GAP}([A-Za-z_]\w*|\"(?:[^\"]|\"\")+\"))?", re.DOTALL)
 _LOOKED_AT = 10_000
 """Characters; a statement whose comments are longer has no type."""
+
+_NAME = r"(?:\w+|\"[^\"]+\")"
+_CALLED = re.compile(rf"{_GAP}CALL{_GAP}(?:{_NAME}{_GAP}\.{_GAP})*({_NAME}){_GAP}\(", re.DOTALL | re.IGNORECASE)
+_EXECUTED = re.compile(rf"{_GAP}ALTER{_GAP}TABLE\b.+?\bEXECUTE{_GAP}({_NAME})", re.DOTALL | re.IGNORECASE)
+_SPELLINGS: Mapping[str, str] = {"optimize": "rewrite_data_files"}
+"""Of ALTER TABLE … EXECUTE, as other engines have it."""
 
 _TYPES: Mapping[str, str] = {
     **dict.fromkeys(("SELECT", "WITH", "VALUES", "TABLE"), "SELECT"),
@@ -22,8 +28,8 @@ _TYPES: Mapping[str, str] = {
 }
 
 
-def query_type_of(text: str, session: Session) -> str | None:
-    """None for what is no statement. EXECUTE is what it executes."""
+def query_type_of(text: str, session: Session, distributed: Collection[str] = ()) -> str | None:
+    """None for what is no statement. EXECUTE is what it executes; ``distributed`` names the distributed procedures."""
     match = _FIRST.match(text[:_LOOKED_AT])
     if match is None:
         return None
@@ -31,10 +37,18 @@ def query_type_of(text: str, session: Session) -> str | None:
     if word == "EXECUTE" and following is not None:
         name = following[1:-1].replace('""', '"') if following.startswith('"') else following.lower()
         prepared = session.prepared_statements.get(name)
-        return None if prepared is None else _plain_type(prepared)
-    return _TYPES.get(word)
+        return None if prepared is None else _plain_type(prepared, distributed)
+    return _plain_type(text, distributed)
 
 
-def _plain_type(text: str) -> str | None:
+def _plain_type(text: str, distributed: Collection[str]) -> str | None:
     match = _FIRST.match(text[:_LOOKED_AT])
-    return None if match is None else _TYPES.get(match[1].upper())
+    if match is None:
+        return None
+    word = match[1].upper()
+    called = {"CALL": _CALLED, "ALTER": _EXECUTED}.get(word)
+    if called is not None and (found := called.match(text[:_LOOKED_AT])):
+        name = found[1].strip('"').lower()
+        if _SPELLINGS.get(name, name) in distributed:
+            return "CALL_DISTRIBUTED_PROCEDURE"
+    return _TYPES.get(word)

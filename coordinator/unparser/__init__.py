@@ -58,7 +58,7 @@ def work_of(
             return RunOnSpark(*_unparse(root, "spark", relation_of))
         except ProcessionError:
             raise refused from None
-    return local if not choice.rows else _with_spark(local, root, relation_of, choice, limits)
+    return local if choice.only or not choice.rows else _with_spark(local, root, relation_of, choice, limits)
 
 
 def _with_spark(

@@ -43,6 +43,8 @@ class EngineChoice:
     embedded: bool
     why: str
     rows: int = 0
+    only: bool = False
+    """Whether no other engine can run it."""
 
 
 @dataclass(slots=True)
@@ -57,6 +59,7 @@ class _Read:
     cost_rows: int = 0
     decoded: int = 0
     others: int = 0
+    only_here: bool = False
 
     def add(self, relation: Relation) -> str | None:
         """Why only Spark can read it."""
@@ -68,6 +71,7 @@ class _Read:
                 self.size += here.size_bytes
                 self.rows += here.rows
                 self.files += here.files
+                self.only_here |= here.only
                 self.decoded += here.decoded_bytes or 0
             case CatalogTable():
                 return f"{'.'.join(relation.parts)} is read by Spark alone: {relation.here}"
@@ -91,6 +95,8 @@ def choose_engine(root: PlanNode, relation_of: RelationOf, limits: EngineLimits)
     for scan in scans(root):
         if (only_spark := read.add(relation_of(scan))) is not None:
             return EngineChoice(False, only_spark)
+    if read.only_here:
+        return EngineChoice(True, f"Spark cannot read columns of type time; it reads {read}", read.rows, only=True)
     if read.lakes and limits.engine == "spark":
         return EngineChoice(False, "the session asks for it")
     if read.lakes and limits.engine == "embedded":

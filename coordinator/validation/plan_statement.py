@@ -348,7 +348,7 @@ class _Line:
             planned = plan_call(bound, self._session, self._catalogs)
         logical, subplan = self._finish(planned.plan)
         return PlannedStatement(
-            query_type="DATA_DEFINITION" if planned.plan is None else "CALL_DISTRIBUTED_PROCEDURE",
+            query_type="CALL_DISTRIBUTED_PROCEDURE" if bound.declaration.is_distributed else "DATA_DEFINITION",
             columns=planned.columns,
             work=planned.work,
             update_type="CALL",

@@ -149,9 +149,10 @@ DECLARED: tuple[SessionProperty, ...] = (
     SessionProperty(
         "native_plan_checker_unavailable",
         "varchar",
-        "fail-closed",
-        "What an unreachable sidecar does: fail-open or fail-closed. The default is the checker's configuration",
-        ("FAIL-OPEN", "FAIL-CLOSED"),
+        "auto",
+        "What an unreachable sidecar does: fail-open, fail-closed, or auto: fail where a refusal would. The default is "
+        "the checker's configuration",
+        ("AUTO", "FAIL-OPEN", "FAIL-CLOSED"),
     ),
     SessionProperty("query_max_cpu_time", "duration", "1000000000.00d", "Maximum CPU time of a query"),
     SessionProperty(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -161,6 +161,15 @@ class SparkDrivers:
 
     packages: tuple[str, ...] = ()
     jars: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class DistributedProcedures(Protocol):
+    """A connector factory that tells which procedures of its catalogs are distributed, before one is planned."""
+
+    def distributed_procedures(self) -> Collection[str]:
+        """Their names, in small letters."""
+        ...
 
 
 @runtime_checkable

@@ -80,6 +80,15 @@ class ProcedureDeclaration:
         """The result columns of a call with these bound arguments."""
         return self.dry_run_output if self.dry_run_output and arguments.get("dry_run") is True else self.output
 
+    distributed: bool = False
+    """Whether a procedure of kind COORDINATOR has the executors rewrite or read a table's rows: it is planned as a
+    rewrite of the whole table, checked, and queued as CALL_DISTRIBUTED_PROCEDURE."""
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether its calls are of the query type CALL_DISTRIBUTED_PROCEDURE."""
+        return self.distributed or self.kind is not ProcedureKind.COORDINATOR
+
     @property
     def takes_table(self) -> bool:
         return tuple(a.name for a in self.arguments[:2]) == ("schema", "table_name")

@@ -51,6 +51,8 @@ class ReadHere:
     """An estimate; None where the footers do not tell."""
     direct: bool = False
     """Whether an engine can read the files by itself: nothing is deleted, and they are on this machine's disks."""
+    only: bool = False
+    """Whether Spark cannot read the table at all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,11 @@ from shared.plan.nodes import (
     ValuesNode,
 )
 from shared.protocol.sidecar import Failure, PlanConversionResponse
-from sidecar.messages import Format, PlanRequest, Reply
+from sidecar.messages import Format, Options, PlanRequest, Reply
 from sidecar.velox import compile_check, convert, culprit, render, runtime
+from sidecar.velox.depth_limit import check_depth
+from sidecar.velox.foreign_functions import without_foreign
+from sidecar.velox.functions import velox_name
 from sidecar.velox.pieces import pieces
 from sidecar.velox.refusal import STD, RefusalError, user_error
 from sidecar.velox.types import Json
@@ -54,13 +57,14 @@ _WARM_UP = encode_fragment(
         outputTableWriterFragment=False,
     )
 )
+_DEFAULTS = Options()
 _ACCEPTED = msgspec.json.encode(PlanConversionResponse())
 
 
-def answer(request: PlanRequest) -> Reply:
+def answer(request: PlanRequest, options: Options = _DEFAULTS) -> Reply:
     """Never raises: whatever is wrong with the fragment becomes a failure."""
     try:
-        return Reply(ok=True, body=_convert(request))
+        return Reply(ok=True, body=_convert(request, options))
     except RefusalError as e:
         return refused(e.failure())
     except RecursionError:
@@ -81,14 +85,16 @@ def refused(failure: Failure) -> Reply:
     return Reply(ok=False, body=msgspec.json.encode(PlanConversionResponse(failures=(failure,))))
 
 
-def _convert(request: PlanRequest) -> bytes:
+def _convert(request: PlanRequest, options: Options) -> bytes:
     fragment = decode(request.body)
+    check_depth(fragment, request.body, options.max_depth)
     converted = convert.convert(fragment, resolve=request.compile_check)
     plan = converted.root.node
     columns = {relation.node["id"]: dict(relation.columns) for relation in converted.relations.values()}
     parsed: list[tuple[Json, Any]] = [(piece, runtime.to_plan(piece)) for piece in pieces(plan, columns)]
     if request.compile_check:
-        _compile([piece for piece, _ in parsed], request.body)
+        foreign = frozenset(velox_name(name) for name in options.worker_functions)
+        _compile([without_foreign(piece, foreign) for piece, _ in parsed], request.body)
     match request.format:
         case Format.NONE:
             return _ACCEPTED

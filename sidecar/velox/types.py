@@ -50,6 +50,21 @@ BIGINT: Json = {"name": "Type", "type": "BIGINT"}
 VARCHAR: Json = {"name": "Type", "type": "VARCHAR"}
 
 
+class _Reading:
+    """How this process reads types."""
+
+    char_as_varchar = False
+
+
+_reading = _Reading()
+
+
+def read_char_as_varchar(wanted: bool) -> None:
+    """As C++ workers with ``char-n-to-varchar-implicit-cast``: char(n) itself, but not inside of other types."""
+    _reading.char_as_varchar = wanted
+    velox_type.cache_clear()
+
+
 @lru_cache(maxsize=8192)
 def parse(text: str) -> Type:
     """Parsed type text; a refusal instead of ValueError."""
@@ -62,6 +77,8 @@ def parse(text: str) -> Type:
 @lru_cache(maxsize=8192)
 def velox_type(text: str) -> Json:
     """Velox type JSON of Presto type text; shared, so never to be changed. Raises RefusalError."""
+    if _reading.char_as_varchar and text.startswith("char("):
+        return VARCHAR
     return _convert(parse(text), text)
 
 

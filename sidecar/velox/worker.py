@@ -20,6 +20,7 @@ from sidecar.messages import (
     CrashRequest,
     ExpressionsRequest,
     FunctionsRequest,
+    Options,
     PlanRequest,
     Reply,
     Request,
@@ -31,15 +32,16 @@ _NICENESS = 2
 """A little below the processes that answer HTTP, which need little; at 10 a busy machine starves conversions."""
 
 
-def main(descriptor: int, parent: int) -> None:
+def main(descriptor: int, parent: int, options: Options) -> None:
     """Never returns."""
     _die_with(parent)
     connection = socket.socket(fileno=descriptor)
     sys.setrecursionlimit(_RECURSION_LIMIT)
     try:
-        from sidecar.velox import folding, registry, runtime, service
+        from sidecar.velox import folding, registry, runtime, service, types
 
         runtime.boot()
+        types.read_char_as_varchar(options.char_as_varchar)
         service.warm_up()
         os.nice(_NICENESS)  # not before: a busy machine would keep it from starting
         _send(connection, b"ready")
@@ -48,7 +50,7 @@ def main(descriptor: int, parent: int) -> None:
             request = decoder.decode(_receive(connection))
             match request:
                 case PlanRequest():
-                    reply = service.answer(request)
+                    reply = service.answer(request, options)
                 case ExpressionsRequest():
                     reply = folding.answer(request)
                 case FunctionsRequest():
@@ -92,4 +94,4 @@ def _send(connection: socket.socket, payload: bytes) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]), int(sys.argv[2]), msgspec.json.decode(sys.argv[3], type=Options))

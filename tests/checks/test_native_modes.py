@@ -145,6 +145,43 @@ async def test_without_sidecar_nobody_knows(query: SimplePlanFragment) -> None:
     assert [warning.name for warning in verdict.warnings] == ["NATIVE_PLAN_CHECKER_UNAVAILABLE"]
 
 
+@pytest.mark.parametrize(
+    ("session", "options"),
+    [({}, {}), ({"native_plan_checker_mode": "warn"}, {"native_workers": True}), ({}, {"unavailable": "fail-open"})],
+)
+async def test_without_sidecar_a_query_for_spark_runs_with_a_warning(
+    query: SimplePlanFragment, session: dict[str, str], options: dict[str, Any]
+) -> None:
+    verdict = await judged("http://127.0.0.1:1", query, session, **options)
+    assert verdict.error is None
+    assert [warning.name for warning in verdict.warnings] == ["NATIVE_PLAN_CHECKER_UNAVAILABLE"]
+    assert verdict.native is not None
+    assert verdict.native.verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("session", "options"),
+    [
+        ({"native_execution_enabled": "true"}, {}),
+        ({"native_plan_checker_mode": "veto"}, {}),
+        ({}, {"unavailable": "fail-closed"}),
+        ({"native_plan_checker_unavailable": "fail-closed"}, {"mode": "warn"}),
+    ],
+)
+async def test_without_sidecar_a_query_fails_where_a_refusal_would_or_it_is_said(
+    query: SimplePlanFragment, session: dict[str, str], options: dict[str, Any]
+) -> None:
+    verdict = await judged("http://127.0.0.1:1", query, session, **options)
+    assert verdict.error is not None
+    assert verdict.error.wire_message.startswith("I/O error getting native plan checker response")
+
+
+async def test_without_sidecar_a_procedure_fails(rewrite: SimplePlanFragment) -> None:
+    assert (await judged("http://127.0.0.1:1", rewrite, {})).error is not None
+    opened = await judged("http://127.0.0.1:1", rewrite, {}, unavailable="fail-open")
+    assert [warning.name for warning in opened.warnings] == ["NATIVE_PLAN_CHECKER_UNAVAILABLE"]
+
+
 async def test_explain_native_asks_the_sidecar_of_the_checker(sidecar: Any, query: SimplePlanFragment) -> None:
     """Also where only the checker's own file names one."""
     sidecar.answers = [(200, "text/plain", b"-- TableScan")]

@@ -152,3 +152,38 @@ def _group(service: Service, headers: dict[str, str]) -> list[str]:
     verdict = httpx.post(f"{service.url}/v1/validate", content="SELECT 1", headers=headers).json()
     found: list[str] = verdict["resourceGroupId"]
     return found
+
+
+def test_every_procedure_that_executors_run_is_queued_as_distributed(tmp_path: Path) -> None:
+    """With its plan, which is checked, and by its name where statements are planned behind the queue."""
+    limits = {"softMemoryLimit": "50%", "hardConcurrencyLimit": 5, "maxQueued": 9}
+    document = {
+        "rootGroups": [{"name": "maintenance", **limits}, {"name": "others", **limits}],
+        "selectors": [{"queryType": "CALL_DISTRIBUTED_PROCEDURE", "group": "maintenance"}, {"group": "others"}],
+    }
+    etc = write_etc(tmp_path / "etc", spark=False)
+    (etc / "groups.json").write_text(json.dumps(document))
+    (etc / "resource-groups.properties").write_text("resource-groups.config-file=etc/groups.json\n")
+    service = start_service(etc, tmp_path / "data", tmp_path / "log")
+    try:
+        service.create("kept", [pa.table({"a": pa.array([1], pa.int64())})])
+        for name in ("auto_maintain", "convert_equality_deletes", "rewrite_position_delete_files", "copy_to_table"):
+            more = ", new_table => 'db.copy'" if name == "copy_to_table" else ""
+            call = f"CALL iceberg.system.{name}(table => 'db.kept'{more})"
+            verdict = httpx.post(f"{service.url}/v1/validate", content=call, headers={"X-Presto-User": "ann"}).json()
+            assert verdict["resourceGroupId"] == ["maintenance"], verdict
+            assert verdict["nativeVerdict"] == "accepted", name
+            assert _ran_in(service, call, eager=False) == ["maintenance"]
+        assert _ran_in(service, "CALL iceberg.system.auto_maintain(table => 'db.gone')", eager=True) == ["maintenance"]
+        assert _ran_in(service, "CALL iceberg.system.show_snapshots(table => 'db.kept')", eager=False) == ["others"]
+        (plan,) = _finish(_poll(service, f"EXPLAIN {call}", until=("RUNNING", "FINISHED")))["data"]
+        assert "CallDistributedProcedure" in plan[0]
+    finally:
+        assert service.stop() == 0, (tmp_path / "log").read_text()
+
+
+def _ran_in(service: Service, sql: str, *, eager: bool) -> list[str]:
+    headers = {"X-Presto-User": "ann", "X-Presto-Session": f"eager_plan_validation_enabled={str(eager).lower()}"}
+    done = _finish(httpx.post(f"{service.url}/v1/statement", content=sql, headers=headers).json())
+    found: list[str] = service.get(f"/v1/query/{done['id']}")["resourceGroupId"]
+    return found

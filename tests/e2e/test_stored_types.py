@@ -8,8 +8,10 @@ import uuid
 import prestodb
 import pyarrow as pa
 import pytest
+from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import (
     FixedType,
     ListType,
@@ -101,15 +103,58 @@ def failure(service: Service, statement: str) -> str:
     return f"{caught.value.error_name}: {caught.value.message}"
 
 
-def test_row_changes_are_no_matter_of_the_checker(service: Service) -> None:
-    """What Spark cannot write is told by the engine; what needs no engine is done."""
+TIMES = "Spark cannot write columns of type time (at, nested.a, nested.m.value)"
+
+
+def test_row_changes_that_spark_cannot_make_name_the_columns(service: Service) -> None:
     table = create(service, "stored_changed", 1)
-    cannot = "Table db.stored_changed has a column of type time, which Spark cannot write"
-    for statement in (
-        "UPDATE iceberg.db.stored_changed SET id = 0 WHERE id = 3",
-        "INSERT INTO iceberg.db.stored_changed (id) VALUES 7",
+    name = "iceberg.db.stored_changed"
+    for statement, said in (
+        (f"UPDATE {name} SET id = 0 WHERE id = 3", "update rows"),
+        (f"INSERT INTO {name} (id) VALUES 7", "insert rows"),
+        (f"MERGE INTO {name} t USING (VALUES 3) s (i) ON t.id = s.i WHEN MATCHED THEN UPDATE SET id = 0", "merge rows"),
+        (f"DELETE FROM {name} WHERE id = 3", "delete some of the rows of a file"),
     ):
-        assert cannot in failure(service, statement)
+        assert failure(service, statement) == f"NOT_SUPPORTED: Cannot {said} of table db.stored_changed: {TIMES}"
+    made = failure(service, f"CREATE TABLE iceberg.db.stored_made AS SELECT at, id FROM {name}")
+    assert "Spark cannot write columns of type time (at)" in made
     assert len(content(table)) == 10
-    service.execute("DELETE FROM iceberg.db.stored_changed")
+    assert ["stored_made"] not in [list(row) for row in service.execute("SHOW TABLES FROM iceberg.db")]
+
+
+def test_deletes_of_whole_files_need_no_engine(service: Service) -> None:
+    table = create(service, "stored_deleted", 4)
+    service.execute("DELETE FROM iceberg.db.stored_deleted WHERE id < 20")
+    assert service.execute("SELECT count(*), min(id), max(at) FROM iceberg.db.stored_deleted") == [
+        [20, 20, "23:30:23.000"]
+    ]
+    service.execute("DELETE FROM iceberg.db.stored_deleted")
     assert list(table.refresh().scan().plan_files()) == []
+
+
+def test_deletes_of_partitions(service: Service) -> None:
+    schema = Schema(NestedField(1, "p", LongType()), NestedField(2, "at", TimeType()))
+    lake = service.lake()
+    lake.create_namespace_if_not_exists("db")
+    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "p"))
+    table = lake.create_table("db.stored_parts", schema=schema, partition_spec=spec)
+    hours = [datetime.time(hour) for hour in range(6)]
+    table.append(pa.table({"p": pa.array([0, 1, 2] * 2, pa.int64()), "at": pa.array(hours, pa.time64("us"))}))
+    service.execute("DELETE FROM iceberg.db.stored_parts WHERE p IN (0, 2)")
+    assert service.execute("SELECT p, at FROM iceberg.db.stored_parts ORDER BY at") == [
+        [1, "01:00:00.000"],
+        [1, "04:00:00.000"],
+    ]
+
+
+def test_queries_of_tables_with_times(service: Service) -> None:
+    """By the embedded engine, whatever it costs: Spark knows no such table."""
+    create(service, "stored_read", 3)
+    name = "iceberg.db.stored_read"
+    assert service.execute(f"SELECT count(*), max(at) FROM {name} WHERE id > 3") == [[26, "23:30:23.000"]]
+    assert service.execute(f"SELECT id FROM {name} WHERE at > TIME '23:00:00' ORDER BY 1") == [[23]]
+    joined = f"SELECT count(*) FROM {name} a JOIN {name} b ON hour(a.at) = hour(b.at) AND a.id < b.id"
+    assert service.execute(joined) == [[6]]
+    assert service.execute(f"SELECT hour(at), count(*) FROM {name} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1") == [[0, 2]]
+    for session in ({"embedded_engine_max_scan_rows": "1"}, {"engine": "spark"}):
+        assert service.execute(f"SELECT max(id) FROM {name}", session_properties=session) == [[29]]

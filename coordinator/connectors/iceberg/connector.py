@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ from coordinator.connectors.iceberg.descriptions import Descriptions
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.metadata_tables.names import special_name
 from coordinator.connectors.iceberg.metadata_tables.tables import metadata_table
-from coordinator.connectors.iceberg.procedures import iceberg_procedures
+from coordinator.connectors.iceberg.procedures import distributed_procedures, iceberg_procedures
 from coordinator.connectors.iceberg.properties import read_settings, spark_packages, spark_properties
 from coordinator.connectors.iceberg.relations import catalog_table, read_here
 from coordinator.connectors.iceberg.rewrite.journal import Journal
@@ -223,6 +223,9 @@ class IcebergConnectorFactory:
 
     def spark_conf(self, catalog: str, properties: Mapping[str, Property], data_dir: Path) -> dict[str, str]:
         return spark_properties(read_settings(catalog, properties, data_dir))
+
+    def distributed_procedures(self) -> Collection[str]:
+        return distributed_procedures()
 
     def drivers(self, catalog: str, properties: Mapping[str, Property]) -> SparkDrivers:
         """The module with the clients of the catalog's object store; nothing for disks."""

@@ -13,6 +13,7 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.scans.columns import leaf_ids
 from coordinator.connectors.iceberg.scans.scan import Scan, scan_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
+from coordinator.connectors.iceberg.spark_types import times_of
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from coordinator.kernels.storage import is_local
 from shared.plan.nodes import TableScanNode
@@ -43,7 +44,8 @@ def read_here(
         return found
     relation = RowsRelation(scan.table.connectorId, scan.table, tuple(names))
     estimate = _decoded(found, scan, decoded)
-    return ReadHere(relation, found.size_bytes, found.rows, len(found.files), estimate, _is_direct(found))
+    direct, only = _is_direct(found), bool(times_of(table))
+    return ReadHere(relation, found.size_bytes, found.rows, len(found.files), estimate, direct, only)
 
 
 def _is_direct(found: Scan) -> bool:

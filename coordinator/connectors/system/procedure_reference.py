@@ -20,6 +20,10 @@ _KINDS = {
     ProcedureKind.MAINTENANCE: "Runs once on every executor.",
 }
 
+_DISTRIBUTED = """
+Executors do the work: planned and checked as a rewrite of the table, `CALL_DISTRIBUTED_PROCEDURE` for resource groups.
+"""
+
 _HEAD = """# Procedures
 
 Generated from the declarations by `python -m coordinator.connectors.system.procedure_reference etc`. The same text
@@ -45,6 +49,8 @@ def reference(procedures: Iterable[tuple[str, Procedure]]) -> str:
 
 def _section(name: str, declaration: ProcedureDeclaration) -> str:
     parts = [f"\n## {name}\n\n{declaration.summary} {_KINDS[declaration.kind]}\n"]
+    if declaration.distributed:
+        parts.append(_DISTRIBUTED)
     if declaration.arguments:
         rows = [
             (a.name, a.type, "required" if a.required else f"`{default_text(a.default)}`", a.doc)

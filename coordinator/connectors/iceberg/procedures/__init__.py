@@ -7,7 +7,7 @@ or with several such pairs as ``PROCEDURES``. Packages outside add theirs throug
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from pkgutil import iter_modules
@@ -32,6 +32,13 @@ def iceberg_procedures(catalog: TableCatalog, journal: Journal) -> tuple[Procedu
     )
     factories: list[ProcedureFactory] = [point.load() for point in entry_points(group=ENTRY_POINTS)]
     return own + tuple(procedure for factory in factories for procedure in factory(catalog, journal))
+
+
+def distributed_procedures() -> Collection[str]:
+    """The names of ours that executors take part in."""
+    modules = (import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__))
+    declared = (module.DECLARATION for module in modules if hasattr(module, "DECLARATION"))
+    return frozenset(declaration.name for declaration in declared if declaration.is_distributed)
 
 
 def _in_coordinator(catalog: TableCatalog) -> list[TableProcedure]:

@@ -40,6 +40,7 @@ from shared.spi.procedure import (
 DECLARATION = ProcedureDeclaration(
     name="auto_maintain",
     kind=ProcedureKind.COORDINATOR,
+    distributed=True,
     summary="Look at a table, decide what maintenance pays within a budget, say why, and do it.",
     arguments=(
         *TABLE_ARGUMENTS,

@@ -43,6 +43,7 @@ _TASKS_A_CORE = 4
 DECLARATION = ProcedureDeclaration(
     name="compute_table_stats",
     kind=ProcedureKind.COORDINATOR,
+    distributed=True,
     summary="Count the distinct values of columns, as Theta sketches in a Puffin file of the table.",
     arguments=(
         *TABLE_ARGUMENTS,

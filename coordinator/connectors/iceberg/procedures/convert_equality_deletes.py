@@ -32,6 +32,7 @@ _CERTAIN = (CommitFailedException, ValidationException, NoSuchTableError)
 DECLARATION = ProcedureDeclaration(
     name="convert_equality_deletes",
     kind=ProcedureKind.COORDINATOR,
+    distributed=True,
     summary="Turn equality delete files into position deletes, or deletion vectors in format version 3.",
     arguments=(*TABLE_ARGUMENTS, Argument("dry_run", "boolean", "Only list the files.", default=False)),
     output=(

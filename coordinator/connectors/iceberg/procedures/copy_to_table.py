@@ -25,6 +25,7 @@ _MODES = {
 DECLARATION = ProcedureDeclaration(
     name="copy_to_table",
     kind=ProcedureKind.COORDINATOR,
+    distributed=True,
     summary="Copy the rows of a table, as it is or was, into another one.",
     arguments=(
         *TABLE_ARGUMENTS,

@@ -34,6 +34,7 @@ _OPTIONS = frozenset(
 DECLARATION = ProcedureDeclaration(
     name="rewrite_position_delete_files",
     kind=ProcedureKind.COORDINATOR,
+    distributed=True,
     summary="Join small position delete files, and drop positions in data files that are gone.",
     arguments=(
         *TABLE_ARGUMENTS,

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
-from pyiceberg.types import TimeType
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
 from coordinator.connectors.iceberg.snapshots.metadata_deletes import delete_files
 from coordinator.connectors.iceberg.spark_sql import quoted_path
+from coordinator.connectors.iceberg.spark_types import times_of
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.creation import create, new_table
 from coordinator.connectors.iceberg.tables.ddl import appear, remove_unfinished, unfinished_name, upgrade
@@ -54,7 +54,7 @@ def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCr
     name = unfinished_name(context.procedure)
     create(catalog, new, write.schema, name, write.table)
     try:
-        _check_readable(catalog.open(write.schema, name), write)
+        _check_types(catalog.open(write.schema, name), write)
         if new.version == 3:
             upgrade(catalog, write.schema, name, context.run)
         if not write.no_rows:
@@ -68,7 +68,7 @@ def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCr
 
 
 def _check_writable(table: Table, write: TableWrite) -> None:
-    _check_readable(table, write)
+    _check_types(table, write)
     if not write.by_position:
         return
     snapshot = table.current_snapshot()
@@ -115,10 +115,15 @@ def _check_positions(table: Table, write: TableWrite, context: WriteContext) -> 
         parent = between.parent_snapshot_id
 
 
-def _check_readable(table: Table, write: TableWrite) -> None:
-    if any(isinstance(field.field_type, TimeType) for field in table.schema().fields):
-        message = f"Table {write.schema}.{write.table} has a column of type time, which Spark cannot write"
-        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+def _check_types(table: Table, write: TableWrite) -> None:
+    """Spark's Iceberg has no type for times of day; raises NOT_SUPPORTED with the columns that hold some."""
+    times = times_of(table)
+    if not times:
+        return
+    names = ", ".join(times)
+    what = "delete some of the rows of a file of" if write.kind == "DELETE" else f"{write.kind.lower()} rows of"
+    message = f"Cannot {what} table {write.schema}.{write.table}: Spark cannot write columns of type time ({names})"
+    raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
 
 
 def _run(write: TableWrite, name: str, context: WriteContext) -> None:
