@@ -36,7 +36,7 @@ class Travel:
         self._catalogs = Catalogs([CatalogConfig("lab", "iceberg", properties, lake.home)])
 
     def snapshot(self, version: str) -> int:
-        session = Session(user="test", catalog="lab", schema="db", time_zone="UTC")
+        session = Session(user="test", catalog="lab", schema="db", time_zone="UTC", properties={"engine": "spark"})
         work = plan_statement(f"SELECT id FROM t FOR {version} AS x", session, self._catalogs, PlanCheckers()).work
         assert isinstance(work, RunOnSpark)
         (found,) = re.findall(r"VERSION AS OF (\d+)", work.sql)
