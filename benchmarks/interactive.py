@@ -82,6 +82,8 @@ def compare(client: httpx.Client, connection: Any, name: str, query: str, rounds
 def run(home: Path, scale: float, rounds: int) -> dict[str, list[dict[str, Any]]]:
     """The lines of both kinds, printed as they come."""
     etc = write_etc(home / "etc")
+    settings = etc / "config.properties"
+    settings.write_text(settings.read_text().replace("spark.driver-memory=1g", "spark.driver-memory=3g"))
     service = start_service(etc, home / "data", home / "log")
     lines: dict[str, list[dict[str, Any]]] = {"small": [], "tpch": []}
     try:

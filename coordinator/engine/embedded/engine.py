@@ -40,12 +40,13 @@ class EngineStats:
 class EmbeddedEngine:
     """Up to ``processes`` children, started when they are first needed. Thread-safe; ``close`` ends them."""
 
-    def __init__(self, settings: EngineSettings, processes: int = 2, patience: float = 2.0) -> None:
+    def __init__(self, settings: EngineSettings, processes: int = 2, patience: float = 10.0) -> None:
         self.processes = processes
         self._settings, self._patience = settings, patience
         self._idle: list[EngineProcess] = []
         self._running: set[EngineProcess] = set()
         self._changed = threading.Condition()
+        self._line: list[object] = []
         self._starting = 0
         self._closed = False
         self._prepared = False
@@ -107,25 +108,31 @@ class EmbeddedEngine:
         shutil.rmtree(self._settings.scratch, ignore_errors=True)
 
     def _take(self, execution: Execution) -> EngineProcess:
-        """A process of the caller's own."""
-        until = time.monotonic() + self._patience
-        while True:
+        """A process of the caller's own, in the order of asking."""
+        ticket, until = object(), time.monotonic() + self._patience
+        self._line.append(ticket)
+        try:
+            while True:
+                with self._changed:
+                    if self._closed:
+                        raise ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Server is shutting down")
+                    if self._line[0] is ticket and self._idle:
+                        process = self._idle.pop()
+                        self._running.add(process)
+                        return process
+                    if self._line[0] is ticket and len(self._running) + self._starting < self.processes:
+                        self._starting += 1
+                        break
+                    self._changed.wait(_POLL_SECONDS)
+                execution.check_cancelled()
+                if time.monotonic() > until:
+                    self._count(busy_refused=1)
+                    message = "All processes of the embedded engine are busy"
+                    raise ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
+        finally:
             with self._changed:
-                if self._closed:
-                    raise ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Server is shutting down")
-                if self._idle:
-                    process = self._idle.pop()
-                    self._running.add(process)
-                    return process
-                if len(self._running) + self._starting < self.processes:
-                    self._starting += 1
-                    break
-                self._changed.wait(_POLL_SECONDS)
-            execution.check_cancelled()
-            if time.monotonic() > until:
-                self._count(busy_refused=1)
-                message = "All processes of the embedded engine are busy"
-                raise ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
+                self._line.remove(ticket)
+                self._changed.notify_all()
         return self._start()
 
     def _start(self) -> EngineProcess:
@@ -162,13 +169,13 @@ class EmbeddedEngine:
             self._running.discard(process)
             if not self._closed:
                 self._idle.append(process)
-            self._changed.notify()
+            self._changed.notify_all()
 
     def _gone(self, process: EngineProcess) -> None:
         process.kill()
         with self._changed:
             self._running.discard(process)
-            self._changed.notify()
+            self._changed.notify_all()
         for left in Path(self._settings.scratch).glob(f"spill-{process.pid}*"):
             shutil.rmtree(left, ignore_errors=True)
 
