@@ -10,8 +10,8 @@ import pytest
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.validation import worker
-from coordinator.validation.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 

@@ -32,6 +32,16 @@ from coordinator.planner.query import plan_query
 from coordinator.planner.refused import refusal
 from coordinator.planner.table_execute import procedure_call
 from coordinator.planner.writes import ROWS
+from coordinator.planning.statement_planners import (
+    AlterStatement,
+    SchemaStatement,
+    TableStatement,
+    WriteStatement,
+    plan_of_alter,
+    plan_of_schema,
+    plan_of_table,
+    plan_write,
+)
 from coordinator.sql import statements as sql
 from coordinator.sql.ddl_statements import ExecuteTableProcedure
 from coordinator.sql.lexer import too_large
@@ -45,16 +55,6 @@ from coordinator.unparser.engine_limits import engine_limits
 from coordinator.unparser.fetch import fetch_of, fetch_work
 from coordinator.unparser.session_zone import in_session_zone
 from coordinator.unparser.writes import write_work
-from coordinator.validation.registered import (
-    AlterStatement,
-    SchemaStatement,
-    TableStatement,
-    WriteStatement,
-    plan_of_alter,
-    plan_of_schema,
-    plan_of_table,
-    plan_write,
-)
 from coordinator.vocabulary.planned_statement import (
     AnalyzeTable,
     ChangeCatalog,
