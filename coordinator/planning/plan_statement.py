@@ -27,7 +27,7 @@ from coordinator.planner.table_execute import procedure_call
 from coordinator.planner.writes import ROWS
 from coordinator.planning.catalog_statements import CatalogStatement, WriteStatement, plan_of_catalog, plan_of_write
 from coordinator.planning.query_work import explain_work, query_work
-from coordinator.planning.session_statements import plan_of_session, plan_of_show
+from coordinator.planning.session_statements import PROPERTIES, plan_of_session, plan_of_show
 from coordinator.planning.steps import PlanPhaseCheckers, Steps
 from coordinator.sql import statements as sql
 from coordinator.sql.ddl_statements import ExecuteTableProcedure
@@ -64,7 +64,7 @@ def plan_statement(text: str, session: Session, catalogs: Catalogs, checkers: Pl
     """
     steps = Steps(session, catalogs, checkers)
     try:
-        check_session(session, catalogs.names())
+        check_session(session, catalogs.names(), PROPERTIES)
         with steps.verb("parse"):
             statement = parse_statement(text)
         with recording() as seen, clock_reads() as clock, in_session_zone(session.time_zone):
