@@ -31,12 +31,12 @@ from coordinator.planning.session_statements import PROPERTIES, plan_of_session,
 from coordinator.planning.steps import PlanPhaseCheckers, Steps
 from coordinator.sql import statements as sql
 from coordinator.sql.ddl_statements import ExecuteTableProcedure
-from coordinator.sql.lexer import too_large
 from coordinator.sql.parameters import placeholders, substitute
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.sql.tree.queries import Query
 from coordinator.unparser.session_zone import in_session_zone
 from coordinator.unparser.writes import write_work
+from coordinator.vocabulary.nesting import too_deep
 from coordinator.vocabulary.planned_statement import (
     AnalyzeTable,
     ChangeCatalog,
@@ -70,7 +70,7 @@ def plan_statement(text: str, session: Session, catalogs: Catalogs, checkers: Pl
         with recording() as seen, clock_reads() as clock, in_session_zone(session.time_zone):
             planned = _plan(steps, statement, text)
     except RecursionError as error:
-        raise too_large(ErrorLocation(1, 1)) from error
+        raise too_deep() from error
     return replace(
         planned,
         verb_seconds=dict(steps.seconds),
