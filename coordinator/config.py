@@ -230,7 +230,7 @@ class CoordinatorConfig(Settings):
 def read_config(etc: Path) -> CoordinatorConfig:
     """The configuration under ``etc``; raises ConfigurationError. Only config.properties must exist."""
     if not etc.is_dir():
-        raise ConfigurationError(f"{etc}: no such configuration directory")
+        raise ConfigurationError(f"{etc}: no such configuration directory; name another with --etc DIR")
     if not (etc / "config.properties").is_file():
         raise ConfigurationError(f"{etc / 'config.properties'}: no such file")
     properties = read_properties(etc / "config.properties")
