@@ -81,6 +81,10 @@ def _prune_values(node: nodes.ValuesNode, needed: Names) -> PlanNode:
 
 def _prune_aggregation(node: nodes.AggregationNode, needed: Names) -> PlanNode:
     kept = {key: a for key, a in node.aggregations.items() if variable_of_key(key).name in needed}
+    determined = _determined(node) - needed
+    if determined:
+        keys = tuple(key for key in node.groupingSets.groupingKeys if key.name not in determined)
+        node = replace(node, groupingSets=replace(node.groupingSets, groupingKeys=keys))
     read = set(_names(node.groupingSets.groupingKeys) | _read(a.call for a in kept.values()))
     for aggregation in kept.values():
         read |= _read([] if aggregation.filter is None else [aggregation.filter])
@@ -91,6 +95,19 @@ def _prune_aggregation(node: nodes.AggregationNode, needed: Names) -> PlanNode:
     if len(kept) == len(node.aggregations):
         return with_sources(node, [below])
     return replace(node, source=below, aggregations=kept)
+
+
+def _determined(node: nodes.AggregationNode) -> Names:
+    """Keys that a unique id among the keys fixes: without them the groups are the same."""
+    keys = _names(node.groupingSets.groupingKeys)
+    if node.groupingSets.groupingSetCount != 1 or node.groupIdVariable is not None:
+        return frozenset()
+    below = node.source
+    while isinstance(below, nodes.JoinNode) and below.type in ("INNER", "LEFT"):
+        below = below.left
+    if not isinstance(below, nodes.AssignUniqueId) or below.idVariable.name not in keys:
+        return frozenset()
+    return keys & _names(output_variables(below.source))
 
 
 def _prune_join(node: nodes.JoinNode, needed: Names) -> PlanNode:

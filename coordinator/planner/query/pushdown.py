@@ -1,6 +1,7 @@
 """Puts the terms of a WHERE where they filter first, so that comma joins become joins with criteria.
 
-Exact for inner joins, the preserved side of left joins, semi joins, filters and projections that pass columns through.
+Exact for inner joins, the preserved side of left joins, semi joins, filters, keys of aggregations and projections that
+pass columns through.
 A term that may give another value each time it is computed stays where it is.
 """
 
@@ -12,7 +13,16 @@ from coordinator.analyzer.registry import registry
 from coordinator.expressions.builders import NAMESPACE, conjunction, conjuncts, disjunction
 from coordinator.planner.query.builder import Ids, free_variables
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
-from shared.plan.nodes import EquiJoinClause, FilterNode, JoinNode, PlanNode, ProjectNode, SemiJoinNode
+from shared.plan.nodes import (
+    AggregationNode,
+    AssignUniqueId,
+    EquiJoinClause,
+    FilterNode,
+    JoinNode,
+    PlanNode,
+    ProjectNode,
+    SemiJoinNode,
+)
 from shared.plan.traversal import output_variables
 
 
@@ -63,6 +73,13 @@ def _push(node: PlanNode, terms: list[RowExpression], ids: Ids) -> PlanNode:
             assigned = node.assignments.assignments
             passed = {e for k, e in assigned.items() if isinstance(e, Variable) and e.key == k}
             below, rest = _covered(terms, {v for v in passed if isinstance(v, Variable)})
+            return _filtered(replace(node, source=_push(node.source, below, ids)), rest, ids)
+        case AggregationNode() if node.step == "SINGLE" and node.groupingSets.groupingSetCount == 1:
+            # Terms of the keys alone; without keys there are none.
+            below, rest = _covered(terms, set(node.groupingSets.groupingKeys))
+            return _filtered(replace(node, source=_push(node.source, below, ids)), rest, ids)
+        case AssignUniqueId():
+            below, rest = _covered(terms, set(output_variables(node.source)))
             return _filtered(replace(node, source=_push(node.source, below, ids)), rest, ids)
         case FilterNode():
             return _push(node.source, [*conjuncts(node.predicate), *terms], ids)
