@@ -57,6 +57,10 @@ def _prune(node: PlanNode, needed: Names) -> PlanNode:  # noqa: C901  (one case 
             return _over(node, needed)
         case nodes.AssignUniqueId():
             return _over(node, needed - {node.idVariable.name})
+        case nodes.UnnestNode():
+            replicated = _kept(node.replicateVariables, needed)
+            unnested = frozenset(variable_of_key(key).name for key in node.unnestVariables)
+            return _over(replace(node, replicateVariables=replicated), _names(replicated) | unnested)
         case nodes.OutputNode():
             return _over(node, _names(node.outputVariables))
         case nodes.ExchangeNode():
@@ -106,6 +110,8 @@ def _prune_join(node: nodes.JoinNode, needed: Names) -> PlanNode:
 def _prune_window(node: nodes.WindowNode, needed: Names) -> PlanNode:
     kept = {key: f for key, f in node.windowFunctions.items() if variable_of_key(key).name in needed}
     own = {variable_of_key(key).name for key in node.windowFunctions}
+    if not kept:
+        return _prune(node.source, needed - own)
     read = set(needed - own) | _names(node.specification.partitionBy) | _ordered(node.specification.orderingScheme)
     for function in kept.values():
         frame = function.frame
@@ -114,8 +120,6 @@ def _prune_window(node: nodes.WindowNode, needed: Names) -> PlanNode:
         read |= _optional(frame.sortKeyCoercedForFrameStartComparison)
         read |= _optional(frame.sortKeyCoercedForFrameEndComparison)
     below = _prune(node.source, frozenset(read) | _optional(node.hashVariable))
-    if not kept:
-        return below
     if len(kept) == len(node.windowFunctions):
         return with_sources(node, [below])
     return replace(node, source=below, windowFunctions=kept)
