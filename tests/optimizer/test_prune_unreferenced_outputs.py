@@ -305,6 +305,101 @@ def test_columns_beside_an_unnested_array(rule: RuleCases) -> None:
     )
 
 
+def test_columns_beside_the_number_of_their_row(rule: RuleCases) -> None:
+    """The rows of a correlated subquery are grouped by it: it decides the others."""
+    rule.rests(
+        RULE,
+        "SELECT n_name FROM nation a WHERE NOT EXISTS (SELECT 1 FROM nation b WHERE b.n_regionkey = "
+        "a.n_regionkey AND b.n_nationkey > a.n_nationkey)",
+        """
+        Output[n_name]
+          Project[n_name]
+            Filter[not(exists)]
+              Project[n_name, exists := count > 0]
+                Project[n_name, count]
+                  Aggregate[n_name, unique]
+                      count := count(*) (mask = non_null)
+                    LeftJoin[n_regionkey = n_regionkey_1 AND n_nationkey_1 > n_nationkey] => n_name, unique,
+                          non_null
+                      AssignUniqueId[unique]
+                        Scan[nation: n_nationkey, n_name, n_regionkey]
+                      Project[n_nationkey_1, n_regionkey_1, non_null := true]
+                        Scan[nation: n_nationkey_1, n_regionkey_1]
+        """,
+    )
+
+
+def test_columns_beside_distinct_rows(rule: RuleCases) -> None:
+    rule.fires(
+        RULE,
+        "SELECT n_name, (SELECT r_name FROM region WHERE r_regionkey = n_regionkey) FROM nation",
+        """
+        Output[n_name, expr]
+          Project[n_name, expr]
+            Project[n_nationkey, n_name, n_regionkey, n_comment, expr := IF(SWITCH(true, WHEN(is_distinct,
+                  true), CAST(fail(28, 'Scalar sub-query has returned multiple rows') AS boolean)), IF(non_null,
+                  r_name, null), null)]
+              Filter[SWITCH(true, WHEN(is_distinct, true), CAST(fail(28, 'Scalar sub-query has returned multiple
+                    rows') AS boolean))]
+                MarkDistinct[distinct=unique:bigint marker=is_distinct]
+                  LeftJoin[n_regionkey = r_regionkey] => n_nationkey, n_name, n_regionkey, n_comment, unique,
+                        r_name, r_regionkey, non_null
+                    AssignUniqueId[unique]
+                      Scan[nation: n_nationkey, n_name, n_regionkey, n_comment]
+                    Project[r_name, r_regionkey, non_null := true]
+                      Project[r_name, r_regionkey]
+                        Scan[region: r_regionkey, r_name, r_comment]
+        """,
+        """
+        Output[n_name, expr]
+          Project[n_name, expr]
+            Project[n_name, expr := IF(SWITCH(true, WHEN(is_distinct, true), CAST(fail(28, 'Scalar sub-query has
+                  returned multiple rows') AS boolean)), IF(non_null, r_name, null), null)]
+              Filter[SWITCH(true, WHEN(is_distinct, true), CAST(fail(28, 'Scalar sub-query has returned multiple
+                    rows') AS boolean))]
+                MarkDistinct[distinct=unique:bigint marker=is_distinct]
+                  LeftJoin[n_regionkey = r_regionkey] => n_name, unique, r_name, non_null
+                    AssignUniqueId[unique]
+                      Scan[nation: n_name, n_regionkey]
+                    Project[r_name, r_regionkey, non_null := true]
+                      Project[r_name, r_regionkey]
+                        Scan[region: r_regionkey, r_name]
+        """,
+        first=(),
+    )
+
+
+def test_keys_of_groups_are_read(rule: RuleCases) -> None:
+    rule.fires(
+        RULE,
+        "SELECT count(*) FROM (SELECT n_regionkey, n_comment, count(*) FROM nation GROUP BY 1, 2)",
+        """
+        Output[count_1]
+          Project[count_1]
+            Aggregate
+                count_1 := count(*)
+              Project[]
+                Project[n_regionkey, n_comment, count]
+                  Aggregate[n_regionkey, n_comment]
+                      count := count(*)
+                    Project[n_regionkey, n_comment]
+                      Scan[nation: n_nationkey, n_name, n_regionkey, n_comment]
+        """,
+        """
+        Output[count_1]
+          Project[count_1]
+            Aggregate
+                count_1 := count(*)
+              Project[]
+                Project[]
+                  Aggregate[n_regionkey, n_comment]
+                    Project[n_regionkey, n_comment]
+                      Scan[nation: n_regionkey, n_comment]
+        """,
+        first=(),
+    )
+
+
 def test_what_in_asks_for(rule: RuleCases) -> None:
     rule.fires(
         RULE,
