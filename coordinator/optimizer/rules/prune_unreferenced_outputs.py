@@ -58,8 +58,8 @@ def _prune(node: PlanNode, needed: Names) -> PlanNode:  # noqa: C901  (one case 
         case nodes.AssignUniqueId():
             return _over(node, needed - {node.idVariable.name})
         case nodes.MarkDistinctNode():
-            read = _names(node.distinctVariables) | _optional(node.hashVariable)
-            return _over(node, needed - {node.markerVariable.name} | read)
+            compared = _names(node.distinctVariables) | _optional(node.hashVariable)
+            return _over(node, needed - {node.markerVariable.name} | compared)
         case nodes.UnnestNode():
             return _prune_unnest(node, needed)
         case nodes.OutputNode():
