@@ -52,8 +52,7 @@ def test_the_empty_grouping_set_keeps_its_row(plans: DrawnPlans) -> None:
 
 def test_a_single_empty_grouping_set_too(plans: DrawnPlans) -> None:
     plans.check(
-        "SELECT k, c FROM (SELECT n_regionkey k, count(*) c FROM nation GROUP BY ROLLUP (n_regionkey)) WHERE "
-        "k = 77",
+        "SELECT k, c FROM (SELECT n_regionkey k, count(*) c FROM nation GROUP BY ROLLUP (n_regionkey)) WHERE k = 77",
         """
         Output[n_regionkey_gid, count]
           Project[n_regionkey_gid, count]
@@ -174,8 +173,7 @@ def test_both_sides_of_except(plans: DrawnPlans) -> None:
 
 def test_columns_of_a_union_that_one_branch_computes(plans: DrawnPlans) -> None:
     plans.check(
-        "SELECT b FROM (SELECT n_nationkey + 1 b FROM nation UNION ALL SELECT r_regionkey FROM region) WHERE "
-        "b < 3",
+        "SELECT b FROM (SELECT n_nationkey + 1 b FROM nation UNION ALL SELECT r_regionkey FROM region) WHERE b < 3",
         """
         Output[b_1]
           Union[b_1]
