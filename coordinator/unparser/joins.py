@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from sqlglot import exp
 
@@ -51,7 +50,7 @@ def _copied(node: JoinNode) -> bool:
     return node.distributionType == "REPLICATED" and bool(node.criteria)
 
 
-def _joined(rendering: Rendering, node: JoinNode) -> Any:
+def _joined(rendering: Rendering, node: JoinNode) -> exp.Expr:
     terms = [binary(exp.EQ, column(c.left.name), column(c.right.name)) for c in node.criteria]
     if node.filter is not None:
         terms.append(rendering.tree(node.filter))
@@ -67,9 +66,11 @@ def _joined(rendering: Rendering, node: JoinNode) -> Any:
     return made
 
 
-def _side(rendering: Rendering, node: PlanNode) -> Any:
+def _side(rendering: Rendering, node: PlanNode) -> exp.Expr:
     block = rendering.block(node)
-    return rendering.wrap(block, block.variables).source
+    source = rendering.wrap(block, block.variables).source
+    assert source is not None  # a wrapped block is a subquery
+    return source
 
 
 def semi_join(rendering: Rendering, node: SemiJoinNode) -> Block:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqlglot import exp
 
@@ -59,7 +58,7 @@ class Relations:
     copies: bool = False
     aliases: int = 0
 
-    def root(self, node: OutputNode) -> Any:
+    def root(self, node: OutputNode) -> exp.Expr:
         """The whole statement; result columns come in the order of the output variables."""
         block = self.block(node.source)
         wanted = node.outputVariables
@@ -142,7 +141,7 @@ class Relations:
             case _:
                 raise unsupported(type(node).__name__.removesuffix("Node"), self.dialect)
 
-    def tree(self, node: RowExpression) -> Any:
+    def tree(self, node: RowExpression) -> exp.Expr:
         return expression(node, self.dialect)
 
     def _scan(self, node: TableScanNode) -> Block:
@@ -172,14 +171,14 @@ class Relations:
         columns = [(self.tree(c), v.name) for c, v in zip(node.rows[0], node.outputVariables, strict=True)]
         return self.wrap(Block(None, node.outputVariables, columns=tuple(columns)), node.outputVariables)
 
-    def _selected_rows(self, node: ValuesNode, rows: list[list[Any]]) -> Block:
+    def _selected_rows(self, node: ValuesNode, rows: list[list[exp.Expr]]) -> Block:
         """Rows that VALUES may not hold: Spark takes no Python function there."""
         names = [v.name for v in node.outputVariables]
         selects = [
             exp.Select(expressions=[exp.Alias(this=t, alias=name(n)) for t, n in zip(row, names, strict=True)])
             for row in rows
         ]
-        union: Any = selects[0]
+        union: exp.Expr = selects[0]
         for select in selects[1:]:
             union = exp.Union(this=union, expression=select, distinct=False)
         return Block(exp.Subquery(this=union, alias=exp.TableAlias(this=name(self.alias()))), node.outputVariables)
@@ -235,7 +234,7 @@ class Relations:
                     source = self.wrap(source, source.variables)
                 return replace(source, limit=node.count)
 
-    def _ordering(self, scheme: OrderingScheme) -> tuple[Any, ...]:
+    def _ordering(self, scheme: OrderingScheme) -> tuple[exp.Expr, ...]:
         return tuple(ordered(o.variable, o.sortOrder) for o in scheme.orderBy)
 
     def _sample(self, node: SampleNode) -> Block:
@@ -258,7 +257,7 @@ def _ordered_by(block: Block) -> set[str]:
     return {column.name for item in block.order for column in item.find_all(exp.Column)}
 
 
-def _source(handle: dict[str, Any]) -> Any:
+def _source(handle: Mapping[str, object]) -> exp.Expr:
     """What is read for a column: the column, or for the number of a file a hash of its path."""
     named = _column_name(handle)
     if handle.get("@type") == "tpch" and "key" in handle:
@@ -266,7 +265,7 @@ def _source(handle: dict[str, Any]) -> Any:
     return call("xxhash64", column("_file")) if named == "$file_id" else column(named)
 
 
-def _row_number(key: Any, sparse: bool) -> Any:
+def _row_number(key: exp.Expr, sparse: bool) -> exp.Expr:
     """TPC-H gives the keys of orders out in eights, each 32 after the one before."""
     if not sparse:
         return key
@@ -275,6 +274,6 @@ def _row_number(key: Any, sparse: bool) -> Any:
     return binary(exp.Add, exp.Paren(this=eights), eighth)
 
 
-def _column_name(handle: dict[str, Any]) -> str:
+def _column_name(handle: Mapping[str, object]) -> str:
     name = column_name(handle)
     return _METADATA_COLUMNS.get(name, name) if is_synthesized(handle) else name
