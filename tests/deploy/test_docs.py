@@ -11,7 +11,7 @@ from typer.main import get_command
 
 from coordinator.checks.native_settings import NativeSettings
 from coordinator.cli.main import app
-from coordinator.configuration_reference import configuration_reference
+from tools.configuration_reference import configuration_reference
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(

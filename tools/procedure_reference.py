@@ -1,6 +1,6 @@
 """docs/procedures.md, written from the declarations.
 
-``python -m coordinator.connectors.system.procedure_reference ETC`` prints the page of the catalogs in ``ETC/catalog``.
+``python -m tools.procedure_reference ETC`` writes the page for the catalogs in ``ETC/catalog``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from coordinator.connectors.system.procedures.help import default_text, qualifie
 from coordinator.connectors.system.registered import all_procedures
 from shared.spi.procedure import Procedure, ProcedureDeclaration, ProcedureKind
 
+PAGE = Path(__file__).parents[1] / "docs" / "procedures.md"
 _KINDS = {
     ProcedureKind.COORDINATOR: "Runs in the coordinator.",
     ProcedureKind.TABLE_DATA_REWRITE: "Runs on the executors and commits once, in the coordinator.",
@@ -84,8 +85,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main(etc: Path) -> None:
-    """Prints the page for the catalogs of a configuration directory."""
-    sys.stdout.write(reference(all_procedures(Catalogs(read_catalogs(etc / "catalog")))))
+    """Writes the page for the catalogs of a configuration directory."""
+    PAGE.write_text(reference(all_procedures(Catalogs(read_catalogs(etc / "catalog")))), encoding="utf-8")
 
 
 if __name__ == "__main__":

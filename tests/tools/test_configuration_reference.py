@@ -1,16 +1,14 @@
 """docs/configuration.md is what the settings models say, in a form that can be pasted into a file."""
 
-from pathlib import Path
+from __future__ import annotations
 
 import pytest
 
-from coordinator.configuration_reference import configuration_reference
-
-PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
+from tools.configuration_reference import PAGE, configuration_reference
 
 
-def test_page_is_current() -> None:
-    assert PAGE.read_text() == configuration_reference(), "run `make bless`"
+def test_the_page_is_current() -> None:
+    assert PAGE.read_text(encoding="utf-8") == configuration_reference(), "run `make bless`"
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
-"""docs/configuration.md, generated from the settings models so that it cannot part from them."""
+"""docs/configuration.md, generated from the settings models so that it cannot part from them (``make bless``)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from pydantic import BeforeValidator
 
@@ -13,6 +14,7 @@ from coordinator.security.authentication.file_settings import GroupProviderSetti
 from coordinator.values.settings import Settings
 from shared.units import format_data_size, format_duration
 
+PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 _FILES: dict[str, tuple[type[Settings], ...]] = {
     "config": CONFIG_MODELS,
     "password-authenticator": (PasswordFileSettings,),
@@ -75,3 +77,7 @@ def _has_unit(metadata: Sequence[object]) -> bool:
 def _plain(duration: str) -> str:
     """``5m`` for ``5.00m``: a default as somebody would write it."""
     return re.sub(r"\.?0+(?=[a-z])", "", duration) if "." in duration else duration
+
+
+if __name__ == "__main__":
+    PAGE.write_text(configuration_reference(), encoding="utf-8")
