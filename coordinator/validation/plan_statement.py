@@ -27,9 +27,12 @@ from coordinator.optimizer.optimize import FiredRule, optimize
 from coordinator.optimizer.rules.late_materialization.likely_rows import LikelyRows, likely_rows
 from coordinator.planner import session_statements, show
 from coordinator.planner.describe_prepared import aliased_columns, describe_input, describe_output, origins_of
+from coordinator.planner.guard import guard_of, guarding
+from coordinator.planner.procedure_accesses import permit_call
 from coordinator.planner.procedure_call import plan_call
 from coordinator.planner.query import plan_query
 from coordinator.planner.refused import refusal
+from coordinator.planner.statement_accesses import accesses_of
 from coordinator.planner.table_execute import procedure_call
 from coordinator.planner.writes import ROWS
 from coordinator.sql import statements as sql
@@ -105,6 +108,7 @@ class _Line:
         self._catalogs = catalogs
         self._checkers = checkers
         self._seconds: dict[str, float] = {}
+        self._guard = guard_of(session, catalogs)
         self._warnings: list[PrestoWarning] = []
         self._fired: tuple[FiredRule, ...] = ()
         self._explaining = False
@@ -117,7 +121,12 @@ class _Line:
             check_session(self._session, self._catalogs.names())
             with self._verb("parse"):
                 statement = parse_statement(text)
-            with recording() as seen, clock_reads() as clock, in_session_zone(self._session.time_zone):
+            with (
+                recording() as seen,
+                clock_reads() as clock,
+                in_session_zone(self._session.time_zone),
+                guarding(self._guard),
+            ):
                 planned = self._plan(statement, text)
         except RecursionError as error:
             raise too_large(ErrorLocation(1, 1)) from error
@@ -126,6 +135,8 @@ class _Line:
             verb_seconds=dict(self._seconds),
             warnings=(*planned.warnings, *self._warnings),
             table_versions=tuple(dict.fromkeys(seen)),
+            accesses=self._guard.asked,
+            rules_version=self._guard.rules_version,
             repeatable=not clock and _reads_system_tables(planned.work, seen),
         )
 
@@ -138,6 +149,7 @@ class _Line:
             self._seconds[name] = self._seconds.get(name, 0.0) + perf_counter() - start
 
     def _plan(self, statement: sql.Statement, text: str) -> PlannedStatement:
+        self._guard.ask(*accesses_of(statement, self._session))
         if isinstance(statement, TableStatement | AlterStatement | SchemaStatement):
             return self._definition(statement)
         if isinstance(statement, WriteStatement):
@@ -180,6 +192,7 @@ class _Line:
         with self._verb("analyze"):
             match statement:
                 case sql.SetSession():
+                    self._guard.ask_of_session_property(statement.name)
                     return session_statements.plan_set_session(statement, session, catalogs)
                 case sql.ResetSession():
                     return session_statements.plan_reset_session(statement, catalogs)
@@ -344,6 +357,7 @@ class _Line:
         _refuse_parameters(text)
         with self._verb("analyze"):
             bound = bind_call(call, self._session, self._catalogs)
+            permit_call(self._guard, bound, self._catalogs)
         with self._verb("plan"):
             planned = plan_call(bound, self._session, self._catalogs)
         logical, subplan = self._finish(planned.plan)
