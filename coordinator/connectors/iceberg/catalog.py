@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,7 @@ from coordinator.connectors.iceberg.locations import (
     LOCATION_PROPERTIES,
     check_location,
     check_property_locations,
+    deletable,
 )
 from coordinator.connectors.iceberg.manifests.metadata_files import write_all_versions
 from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg_properties
@@ -153,6 +154,14 @@ class TableCatalog:
     def check_location(self, location: str, schema: str, *own: str) -> str:
         """The location, if it is allowed for a table of the schema; raises PERMISSION_DENIED."""
         return check_location(self.settings, location, self._schema_location(schema), *own)
+
+    def deletable(self, schema: str, table: Table) -> Callable[[str], bool]:
+        """Whether a file that the table's metadata names may be deleted with it.
+
+        The table's own folder is the one that the catalog tells, by where its metadata is.
+        """
+        own = table.metadata_location.rpartition("/metadata/")[0]
+        return deletable(self.settings, self._schema_location(schema), own)
 
     def check_new_table(self, schema: str, location: str | None, properties: Mapping[str, str]) -> None:
         """Whether statements and calls may make such a table; raises ProcessionError for property and folder."""

@@ -128,4 +128,4 @@ def _total(snapshot: Snapshot | None, key: str) -> int | None:
     if snapshot.summary is None:
         return None
     value = snapshot.summary.additional_properties.get(key)
-    return int(value) if value is not None and value.isdigit() else None
+    return int(value) if value is not None and value.isdecimal() else None

@@ -217,4 +217,4 @@ def _snapshot(table: Table, snapshot_id: int | None) -> Snapshot | None:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdigit() else None
+    return int(text) if text is not None and text.isdecimal() else None

@@ -121,7 +121,7 @@ def _line(metadata: TableMetadata, ref: SnapshotRef) -> Iterable[Snapshot]:
 
 def _number(metadata: TableMetadata, name: str, default: int) -> int:
     text = metadata.properties.get(name, "")
-    return int(text) if text.isdigit() else default
+    return int(text) if text.isdecimal() else default
 
 
 class ForgetSnapshotsUpdate(RemoveSnapshotsUpdate):

@@ -168,4 +168,4 @@ def statistics_steps(need: Need) -> Sequence[Step]:
 
 def _number(table: Table, name: str, default: int) -> int:
     text = table.properties.get(name, "")
-    return int(text) if text.isdigit() else default
+    return int(text) if text.isdecimal() else default

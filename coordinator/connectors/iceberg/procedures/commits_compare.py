@@ -59,7 +59,7 @@ def _line(table: Table, ref: str, argument: str) -> list[int]:
     elif ref == "main":
         return []
     else:
-        found = table.snapshot_by_id(int(ref)) if ref.isascii() and ref.isdigit() else None
+        found = table.snapshot_by_id(int(ref)) if ref.isascii() and ref.isdecimal() else None
         if found is None:
             raise ArgumentError(argument, f"Ref does not exist: {ref}")
     return [snapshot.snapshot_id for snapshot in ancestors_of(found, table.metadata)]

@@ -91,7 +91,7 @@ def _snapshot(call: Call, table: Table) -> Snapshot:
 def _at(call: Call, table: Table, text: str) -> Snapshot | None:
     if text in table.refs():
         return table.snapshot_by_name(text)
-    if text.isascii() and text.isdigit() and (found := table.snapshot_by_id(int(text))) is not None:
+    if text.isascii() and text.isdecimal() and (found := table.snapshot_by_id(int(text))) is not None:
         return found
     moment = parse_instant(text, call.context.session.time_zone)
     older = [s for s in history(table) if moment is not None and s.timestamp_ms <= moment]

@@ -115,6 +115,6 @@ def _number(options: Mapping[str, str], name: str, default: int) -> int:
     text = options.get(name)
     if text is None:
         return default
-    if not text.isdigit():
+    if not text.isdecimal():
         raise ArgumentError("options", f"Option {name} must be a number, got: {text}")
     return int(text)

@@ -36,7 +36,7 @@ def answer(call: Call) -> Rows:
 
 def _rolled_back(table: Table, text: str, zone: str) -> Change[tuple[int | None, int]]:
     try:
-        if text.isascii() and text.isdigit() and table.snapshot_by_id(int(text)) is not None:
+        if text.isascii() and text.isdecimal() and table.snapshot_by_id(int(text)) is not None:
             return rolled_back(table, int(text))
     except ArgumentError as error:
         raise ArgumentError("instant_time", error.message, ErrorCode.ICEBERG_INVALID_SNAPSHOT_ID) from error

@@ -183,7 +183,7 @@ def _sizes(given: Mapping[str, str], properties: Mapping[str, str]) -> tuple[int
 
 def _default_target(properties: Mapping[str, str]) -> int:
     text = properties.get(_TARGET_PROPERTY, "")
-    return int(text) if text.isdigit() and int(text) > 0 else _DEFAULT_TARGET
+    return int(text) if text.isdecimal() and int(text) > 0 else _DEFAULT_TARGET
 
 
 def _integer(given: Mapping[str, str], name: str, default: int, *, least: int) -> int:

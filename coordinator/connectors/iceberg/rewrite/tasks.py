@@ -118,7 +118,7 @@ class TaskFactory:
                 ("write.parquet.dict-size-bytes", "dictionary_bytes"),
             )
             for text in [properties.get(key, "")]
-            if text.lstrip("-").isdigit()
+            if text.lstrip("-").isdecimal()
         }
         return Output(
             directory,

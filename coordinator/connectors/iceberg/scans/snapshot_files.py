@@ -59,4 +59,4 @@ def _files(snapshot: Snapshot) -> int:
     """Data and delete files as the snapshot's summary counts them; 0 where it does not."""
     told = {} if snapshot.summary is None else snapshot.summary.additional_properties
     counts = (told.get(name) or "" for name in ("total-data-files", "total-delete-files"))
-    return sum(int(count) for count in counts if count.isdigit())
+    return sum(int(count) for count in counts if count.isdecimal())

@@ -39,7 +39,7 @@ def changes_of(io: FileIO, snapshot: Snapshot) -> Iterator[FileChange]:
 def count(snapshot: Snapshot, name: str) -> int:
     """A number of the summary; 0 where it has none."""
     text = "" if snapshot.summary is None else snapshot.summary.additional_properties.get(name, "")
-    return int(text) if text.isdigit() else 0
+    return int(text) if text.isdecimal() else 0
 
 
 def operation(snapshot: Snapshot) -> str | None:

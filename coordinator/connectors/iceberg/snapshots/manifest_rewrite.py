@@ -43,7 +43,7 @@ def plan_manifests(table: Table, spec_id: int, order: Sequence[int] | None = Non
     snapshot = table.current_snapshot()
     manifests = [] if snapshot is None else snapshot.manifests(table.io)
     text = table.properties.get(_TARGET, "")
-    target = int(text) if text.isdigit() and int(text) else _EIGHT_MEGABYTES
+    target = int(text) if text.isdecimal() and int(text) else _EIGHT_MEGABYTES
     groups = []
     for content in (ManifestContent.DATA, ManifestContent.DELETES):
         found = tuple(m for m in manifests if m.content == content and m.partition_spec_id == spec_id)

@@ -72,4 +72,4 @@ def _pause(table: Table, attempt: int) -> float:
 
 def _number(table: Table, name: str, default: int) -> int:
     text = table.properties.get(name, "")
-    return int(text) if text.isdigit() else default
+    return int(text) if text.isdecimal() else default

@@ -64,7 +64,7 @@ def savepoint_at(table: Table, instant: str, time_zone: str, argument: str) -> S
 
 def commit_at(table: Table, instant: str, time_zone: str, argument: str) -> Snapshot:
     """The snapshot of that id, or committed at that very millisecond; raises ArgumentError when there is none."""
-    if instant.isascii() and instant.isdigit() and (snapshot := table.snapshot_by_id(int(instant))) is not None:
+    if instant.isascii() and instant.isdecimal() and (snapshot := table.snapshot_by_id(int(instant))) is not None:
         return snapshot
     moment = parse_instant(instant, time_zone)
     for snapshot in table.snapshots():

@@ -21,7 +21,7 @@ def summarize(
 ) -> Summary:
     """Counts of the change, per partition as far as the table's limit goes, and totals based on the parent's."""
     limit = metadata.properties.get(TableProperties.WRITE_PARTITION_SUMMARY_LIMIT, "")
-    collector = SnapshotSummaryCollector(partition_summary_limit=int(limit) if limit.isdigit() else 0)
+    collector = SnapshotSummaryCollector(partition_summary_limit=int(limit) if limit.isdecimal() else 0)
     specs, schema = metadata.specs(), metadata.schema()
     for file in added:
         collector.add_file(file, schema, specs[file.spec_id])

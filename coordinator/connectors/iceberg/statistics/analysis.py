@@ -45,7 +45,7 @@ def _rows(table: Table, path: tuple[str, ...], context: ProcedureContext) -> int
     snapshot = table.current_snapshot()
     assert snapshot is not None
     said = {} if snapshot.summary is None else snapshot.summary.additional_properties
-    if said.get("total-delete-files") == "0" and said.get("total-records", "").isdigit():
+    if said.get("total-delete-files") == "0" and said.get("total-records", "").isdecimal():
         return int(said["total-records"])
     check_for_spark(table)
     version = f"VERSION AS OF {snapshot.snapshot_id}"
