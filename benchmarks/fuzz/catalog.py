@@ -130,7 +130,8 @@ def spoil_bytes(choices: Choices, table: Table, bait: Path) -> str:  # noqa: ARG
 def spoil_entry(choices: Choices, table: Table, bait: Path) -> str:
     """A data file that is said to be there, with figures that cannot be."""
     number = choices.pick((-1, 0, 2**62, 10))
-    path = choices.pick(("", f"file://{bait}", "nowhere://none/x.parquet", "x", f"{table.location()}/data/none.parquet"))
+    none = f"{table.location()}/data/none.parquet"
+    path = choices.pick(("", f"file://{bait}", "nowhere://none/x.parquet", "x", none))
     bound = choices.pick((b"", b"\x01", b"\xff" * 8, b"\xff" * 40))
     file = DataFile.from_args(
         content=choices.pick((DataFileContent.DATA, DataFileContent.DATA, DataFileContent.POSITION_DELETES)),

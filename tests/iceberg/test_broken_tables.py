@@ -97,6 +97,24 @@ def test_a_summary_is_anybodys_word(lake: Any, plan: Any, key: str, value: str) 
     assert lake.call("show_snapshots", schema="db", table_name="t") is not None
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "sql"),
+    [
+        ("properties", "x", "SELECT count(*) FROM t"),
+        ("sort-orders", [{"order-id": 7, "fields": []}], "SHOW CREATE TABLE t"),
+        ("snapshots", [1], "SELECT * FROM t"),
+        ("schemas", {}, "SHOW STATS FOR t"),
+    ],
+)
+def test_a_metadata_file_of_other_parts_is_bad_metadata(lake: Any, plan: Any, key: str, value: Any, sql: str) -> None:
+    lake.create("t", [ROWS])
+    path = Path(lake.table("t").metadata_location.removeprefix("file://"))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+    with pytest.raises(ProcessionError) as refused:
+        plan(sql)
+    assert refused.value.code is ErrorCode.ICEBERG_INVALID_METADATA
+
+
 @pytest.fixture
 def bait(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file that is none of the lake's."""

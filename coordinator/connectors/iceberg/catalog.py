@@ -16,6 +16,7 @@ from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, TableAl
 from pyiceberg.io import FileIO
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
+from pyiceberg.typedef import Identifier
 from sqlalchemy import bindparam, select
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import SQLAlchemyError
@@ -188,7 +189,7 @@ class TableCatalog:
     def _open(self, catalog: Catalog, schema: str, name: str) -> Table | None:
         namespace = tuple(schema.split("."))
         try:
-            return catalog.load_table((*namespace, name))
+            return _read(catalog, (*namespace, name))
         except NoSuchTableError:
             if isinstance(catalog, Metastore):  # metastores compare names without case themselves
                 return None
@@ -197,7 +198,7 @@ class TableCatalog:
         except NoSuchNamespaceError:
             return None
         same = next((i for i in listed if i[-1] != name and i[-1].lower() == name.lower()), None)
-        return None if same is None else catalog.load_table(same)
+        return None if same is None else _read(catalog, same)
 
     def _connected(self) -> Catalog:
         with self._lock:
@@ -225,6 +226,14 @@ def _client(settings: IcebergSettings, properties: dict[str, str]) -> Catalog:
             return GlueDataCatalog(settings.catalog, **properties)
         case _:
             return load_catalog(settings.catalog, **properties)
+
+
+def _read(catalog: Catalog, identifier: Identifier) -> Table:
+    """Raises ValueError for a metadata file whose parts PyIceberg takes for something else."""
+    try:
+        return catalog.load_table(identifier)
+    except (AttributeError, TypeError) as error:
+        raise ValueError(f"the metadata file is no table's: {error}") from error
 
 
 def _named(table: Table, identifier: tuple[str, ...]) -> Table:

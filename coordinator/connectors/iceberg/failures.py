@@ -38,6 +38,7 @@ _OF_BROKEN_FILES = (
     EOFError,
     struct.error,
     zlib.error,
+    StopIteration,  # of what is looked for by its id
     SystemError,  # a length below zero in Avro, as PyIceberg's decoder takes it
 )
 """What readers of metadata make of bytes and figures that cannot be."""
