@@ -144,7 +144,8 @@ class Executor:
     def _run_locally(self, work: RunLocally, execution: Execution) -> Iterator[pa.RecordBatch]:
         scans = None if self._embedded is None else file_scans(work.inputs, self._catalogs)
         if scans and self._embedded is not None:
-            yield from self._embedded.run(work.sql, scans, execution)
+            run = self._embedded.run
+            yield from with_newer_keys(lambda: run(work.sql, scans, execution), scans.values())
             return
         with arrow_inputs(work.inputs, self._catalogs, execution) as opened:
             yield from self._local.run(work.sql, execution, opened)

@@ -111,7 +111,7 @@ class IcebergConnector:
             if table is None:
                 return catalog_table(scan)
             check_for_spark(table)
-            return catalog_table(scan, read_here(scan, table, self._files, self._decoded, self.settings.storage))
+            return catalog_table(scan, read_here(scan, table, self._files, self._decoded))
         return rows_relation(scan, self._known_metadata_table(scan.table))
 
     def read(self, relation: RowsRelation | JdbcRelation) -> ArrowStream:
