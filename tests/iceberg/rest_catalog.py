@@ -57,7 +57,7 @@ def serving(catalog: Catalog, habits: Habits | None = None) -> Iterator[str]:
 
 
 class RefusedError(Exception):
-    """An answer with this code."""
+    """An answer with this code; none at all for 0."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"the server answers {code}")
@@ -107,6 +107,9 @@ class RestHandler(BaseHTTPRequestHandler):
         if body is None and code == 200:
             code = 204
         self.habits.asked.append(f"{self.command} {parsed.path} {code}")
+        if code == 0:
+            self.close_connection = True
+            return
         encoded = b"" if code in (204, 304) else json.dumps(body).encode()
         self.send_response(code)
         self.send_header("Content-Type", "application/json")

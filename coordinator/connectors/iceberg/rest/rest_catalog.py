@@ -192,7 +192,7 @@ class ServedCatalog(RestCatalog):
         """Where new keys are asked for: at the catalog's own host, whatever the table's answer says."""
         told = next((config[f"{way}-endpoint"] for way in _RENEWAL if f"{way}-endpoint" in config), None)
         if told is not None:
-            path = told if urlsplit(told).scheme else urljoin(self.uri.rstrip("/") + "/", told.lstrip("/"))
+            path: str = told if urlsplit(told).scheme else urljoin(self.uri.rstrip("/") + "/", told.lstrip("/"))
             if urlsplit(path)[:2] == urlsplit(self.uri)[:2]:
                 return path
         if Capability.V1_LOAD_CREDENTIALS not in self._supported_endpoints:
