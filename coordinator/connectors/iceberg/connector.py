@@ -55,7 +55,7 @@ class IcebergConnector:
         self.journal = Journal(self.settings.journal_file)
         self._bounds = ColumnRanges(self.tables_of)
         self._decoded = DecodedSizes()
-        self._files = SnapshotFiles()
+        self._files = SnapshotFiles(self.settings)
         self._descriptions = Descriptions(catalog)
         self._procedures: tuple[Procedure, ...] | None = None
 

@@ -41,10 +41,9 @@ def check_location(settings: IcebergSettings, location: str, *own: str | None) -
 
     ``own`` are folders that the catalog itself told: of the table that is meant, of its schema.
     """
-    asked = _place(location)
-    if asked is None:
+    if not is_plain(location):
         raise ProcessionError(ErrorCode.PERMISSION_DENIED, f"Access Denied: Location {location!r} is not a plain one")
-    if not any(place.holds(asked) for place in _places(settings, own)):
+    if not is_allowed(settings, location, *own):
         message = (
             f"Access Denied: Location {location} is outside of catalog {settings.catalog}: it must be inside the "
             f"catalog's warehouse, the table's own location, or {ALLOWED}"
@@ -58,6 +57,12 @@ def check_property_locations(settings: IcebergSettings, properties: Mapping[str,
     for name, value in properties.items():
         if name in LOCATION_PROPERTIES:
             check_location(settings, value, *own)
+
+
+def is_allowed(settings: IcebergSettings, location: str, *own: str | None) -> bool:
+    """Whether ``check_location`` lets it pass."""
+    asked = _place(location)
+    return asked is not None and any(place.holds(asked) for place in _places(settings, own))
 
 
 def is_plain(location: str) -> bool:

@@ -12,6 +12,7 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.scans.columns import leaf_ids
 from coordinator.connectors.iceberg.scans.scan import Scan, scan_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
+from coordinator.connectors.iceberg.snapshots.changes import count
 from coordinator.connectors.iceberg.spark_types import times_of
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from coordinator.kernels.storage import is_local
@@ -50,7 +51,7 @@ def _decoded(found: Scan, scan: TableScanNode, decoded: DecodedSizes) -> int | N
     snapshot_id = scan.table.connectorHandle["icebergTableName"].get("snapshotId")
     snapshot = None if snapshot_id is None else found.table.snapshot_by_id(int(snapshot_id))
     size = None if snapshot is None else decoded.of(found.table, snapshot, leaf_ids(found.columns))
-    total = 0 if snapshot is None or snapshot.summary is None else int(snapshot.summary.get("total-records") or 0)
+    total = 0 if snapshot is None else count(snapshot, "total-records")
     return size if size is None or not total else size * found.rows // max(total, found.rows)
 
 

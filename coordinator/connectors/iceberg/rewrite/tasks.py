@@ -14,6 +14,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
+from coordinator.connectors.iceberg.numbers import integer
 from coordinator.connectors.iceberg.rewrite.bloom_filters import bloom_filters
 from coordinator.connectors.iceberg.rewrite.outputs import OutputPlan, Slice
 from coordinator.connectors.iceberg.rewrite.stored_columns import json_value, stored_fields
@@ -114,15 +115,14 @@ class TaskFactory:
     def _output(self, directory: str, name: str) -> Output:
         properties = self.table.properties
         numbers = {
-            field: int(text)
+            field: number
             for key, field in (
                 ("write.parquet.compression-level", "level"),
                 ("write.parquet.page-row-limit", "page_rows"),
                 ("write.parquet.page-size-bytes", "page_bytes"),
                 ("write.parquet.dict-size-bytes", "dictionary_bytes"),
             )
-            for text in [properties.get(key, "")]
-            if text.lstrip("-").isdigit()
+            if (number := integer(properties.get(key))) is not None
         }
         return Output(
             directory,

@@ -54,7 +54,7 @@ def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequ
     wanted = scan_columns(schema, names, table.format_version)
     if isinstance(wanted, str):
         return wanted
-    files: tuple[Candidate, ...] | None = ()
+    files: tuple[Candidate, ...] | str = ()
     if inner.get("snapshotId") is not None:
         snapshot = table.snapshot_by_id(int(inner["snapshotId"]))
         if snapshot is None:
@@ -62,8 +62,8 @@ def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequ
         files = known.of(table, snapshot)
     elif table.current_snapshot() is not None:
         return "its columns were changed after its last snapshot"
-    if files is None:
-        return "it has many files"
+    if isinstance(files, str):
+        return files
     may_match = filter_of(predicate_of(handle.connectorTableLayout, schema), schema, table.specs())
     chosen = tuple(candidate for candidate in files if may_match(candidate.data))
     if (other := _other_format(chosen)) is not None:

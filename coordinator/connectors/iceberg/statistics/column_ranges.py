@@ -26,6 +26,7 @@ from pyiceberg.types import (
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.manifests.live_files import read_live
+from coordinator.connectors.iceberg.snapshots.changes import SnapshotKey, snapshot_key
 from shared.plan.nodes import TableScanNode
 from shared.spi.table_statistics import ValueRange
 
@@ -42,7 +43,7 @@ class ColumnRanges:
 
     def __init__(self, catalog: TableCatalog) -> None:
         self._catalog = catalog
-        self._known: OrderedDict[tuple[str, int, int], Ranges] = OrderedDict()
+        self._known: OrderedDict[tuple[SnapshotKey, int], Ranges] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, scan: TableScanNode) -> Ranges:
@@ -56,7 +57,7 @@ class ColumnRanges:
         if table is None or snapshot is None:
             return {}
         schema = Schema.model_validate_json(handle["tableSchemaJson"])
-        key = (str(table.metadata.table_uuid), snapshot.snapshot_id, schema.schema_id)
+        key = (snapshot_key(table, snapshot), schema.schema_id)
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
