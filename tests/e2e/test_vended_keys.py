@@ -18,7 +18,6 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-from coordinator.connectors.iceberg.manifests.metadata_files import write_all_versions
 from tests.e2e.service import Service, start_service, write_etc
 from tests.e2e.test_faults import eventually, in_background
 from tests.e2e.test_valid_calls import ALL, STEPS, rows_of_day
@@ -84,7 +83,6 @@ def lent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lent]:
         other = SqlCatalog(
             "lent", uri=f"sqlite:///{home}/catalog.db", warehouse="s3://lake/wh", **ROOT, **store.addresses
         )  # fmt: skip
-        write_all_versions(other)
         habits = Habits(vend=vend, etags=True)
         with serving(other, habits) as address:
             etc = write_etc(home / "etc", spark=False)
@@ -183,9 +181,6 @@ def test_rewrites_statistics_and_conversions(lent: Lent) -> None:
     lent.call("rewrite_position_delete_files", "worked")
     lent.call("rewrite_data_files", "worked", **ALL_FILES)
     assert lent.rows("worked") == [row for row in before if row[0] % 7]
-    lent.call("upgrade_format_version", "worked", format_version="3")
-    lent.call("rewrite_data_files", "worked", **ALL_FILES)
-    assert len(lent.execute("SELECT id FROM lent.db.worked", engine="SPARK")) == len([r for r in before if r[0] % 7])
 
 
 def test_a_slow_rewrite_outlives_its_keys(lent: Lent) -> None:
