@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.vocabulary.planned_statement import ReturnRows

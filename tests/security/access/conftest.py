@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import CatalogConfig, Catalogs
