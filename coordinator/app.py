@@ -55,7 +55,7 @@ from coordinator.room_settings import (
     session_defaults,
     spark_settings,
 )
-from coordinator.security.access_control.load import load_access_control
+from coordinator.security.access_control.load import load_access_policy
 from coordinator.security.authentication.load import load_authentication
 from coordinator.security.private_files import keep_files_private
 from coordinator.security.redaction import Redactor, secrets_of
@@ -142,8 +142,17 @@ def create_app(
     defaults = checker_defaults(config)
     checkers = PlanCheckers(load_plan_checkers(config.etc / "plan-checker-providers", defaults))
     properties = session_defaults(settings) | config.embedded.session_defaults()
-    factory = PlannerFactory(config.catalogs, config.etc / "plan-checker-providers", defaults, properties)
-    control = load_access_control(config.etc, authenticated=bool(config.authentication.types))
+    authenticated = bool(config.authentication.types)
+    factory = PlannerFactory(
+        config.catalogs,
+        config.etc / "plan-checker-providers",
+        defaults,
+        properties,
+        etc=config.etc,
+        authenticated=authenticated,
+    )
+    catalogs.access = load_access_policy(config.etc, authenticated=authenticated)
+    control = catalogs.access.control
     admit = partial(admitted, control, catalogs=catalogs.names())
     pool = ValidationPool(
         factory,
@@ -161,7 +170,7 @@ def create_app(
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = Dispatcher(
-        AuthorizedPlanner(KeptPlans(pool), control),
+        AuthorizedPlanner(KeptPlans(pool, version=lambda: control.rules_version), control),
         checkers,
         executor,
         groups,
