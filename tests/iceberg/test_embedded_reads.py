@@ -10,11 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.types import LongType
+from pyiceberg.types import DoubleType, LongType, StringType
 
 from coordinator.connectors.registry import CatalogConfig, Catalogs
 from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.embedded.messages import EngineSettings
+from coordinator.engine.embedded.parquet_scan import parquet_files
 from coordinator.engine.inputs import arrow_inputs, file_scans
 from coordinator.engine.local import LocalEngine
 from coordinator.planning.plan_statement import plan_statement
@@ -242,3 +243,44 @@ def test_files_outside_of_the_catalogs_locations_are_not_read_here(reader: Reade
     assert isinstance(work, RunOnSpark)
     text = str(reader.work("EXPLAIN SELECT count(DISTINCT id) FROM t").rows[0][0])
     assert "Spark runs it: lab.db.t is read by Spark alone: it has files outside of the catalog's locations" in text
+
+
+def test_rows_leave_by_number_where_the_database_reads_files_itself(reader: Reader, lake: Any, foreign: Any) -> None:
+    """Three files of several row groups; a filter that skips row groups keeps the numbers of rows right."""
+    parts = [numbered(start, 5000) for start in (0, 5000, 10_000)]
+    table = lake.create("t", parts, properties={"write.parquet.row-group-limit": "1000"})
+    paths = [task.file.file_path for start in (0, 5000) for task in table.scan(row_filter=f"id = {start}").plan_files()]
+    assert pq.ParquetFile(paths[0].removeprefix("file://")).num_row_groups == 5
+    foreign.delete_positions(table, {paths[0]: [0, 2500, 4999], paths[1]: range(1000, 2000)})
+    foreign.delete_positions(lake.other.load_table("db.t"), {paths[0]: [2500, 2501]})
+    gone = {0, 2500, 2501, 4999, *range(6000, 7000)}
+    left = [i for i in range(15_000) if i not in gone]
+    work = reader.work("SELECT id FROM t", engine="embedded")
+    (scan,) = file_scans(work.inputs, reader.catalogs).values()
+    ((alike, files),) = parquet_files(scan).items()
+    assert alike.deleted
+    assert len(files) == 3
+    assert sorted(row["id"] for row in reader.rows("SELECT id FROM t").to_pylist()) == left
+    for low, high in ((2400, 2600), (5990, 6010), (4990, 5010), (12_000, 12_010)):
+        found = reader.rows(f"SELECT id, name FROM t WHERE id BETWEEN {low} AND {high}")
+        assert sorted(row["id"] for row in found.to_pylist()) == [i for i in left if low <= i <= high]
+    assert reader.rows("SELECT count(*) FROM t").to_pylist() == [{"count": len(left)}]
+    assert "embedded engine runs it" in str(reader.work("EXPLAIN SELECT name FROM t").rows[0][0])
+
+
+def test_columns_that_grew_or_came_later_are_read_by_the_database_itself(reader: Reader, lake: Any) -> None:
+    table = lake.create("t", [pa.table({"id": pa.array([1, 2], pa.int32()), "x": pa.array([1.5, 2.5], pa.float32())})])
+    with table.update_schema() as change:
+        change.update_column("id", LongType())
+        change.update_column("x", DoubleType())
+        change.add_column("late", StringType())
+        change.rename_column("x", "y")
+    table.append(pa.table({"id": pa.array([2**40]), "y": [3.25], "late": ["here"]}))
+    work = reader.work("SELECT * FROM t", engine="embedded")
+    (scan,) = file_scans(work.inputs, reader.catalogs).values()
+    assert {alike.names for alike in parquet_files(scan)} == {("id", "x", None), ("id", "y", "late")}
+    found = reader.rows("SELECT * FROM t").to_pylist()
+    assert sorted(found, key=lambda row: row["id"]) == [
+        {"id": 1, "y": 1.5, "late": None}, {"id": 2, "y": 2.5, "late": None}, {"id": 2**40, "y": 3.25, "late": "here"},
+    ]  # fmt: skip
+    assert reader.rows("SELECT count(*) FROM t WHERE late IS NULL AND id < 3").to_pylist() == [{"count": 2}]
