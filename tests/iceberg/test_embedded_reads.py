@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,6 +19,8 @@ from coordinator.engine.embedded.messages import EngineSettings
 from coordinator.engine.embedded.parquet_scan import parquet_files
 from coordinator.engine.inputs import arrow_inputs, file_scans
 from coordinator.engine.local import LocalEngine
+from coordinator.kernels.file_scan import FileScan
+from coordinator.kernels.row_groups_needed import with_needed_groups
 from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import RunLocally, RunOnSpark
 from shared.errors import ErrorCode, ProcessionError
@@ -52,21 +55,32 @@ class Reader:
         session = Session(user="test", catalog=self.name, schema="fx" if self.name == "fx" else "db", properties=given)
         return plan_statement(query, session, self.catalogs, NoCheckers()).work
 
+    def scan(self, work: Any) -> FileScan:
+        """What the process reads for a statement over one table."""
+        (scan,) = (file_scans(work.inputs, self.catalogs) or {}).values()
+        return scan
+
     def rows(self, query: str, **given: str) -> pa.Table:
         """From a process of the embedded engine, which are those of the coordinator's own database too."""
         work = self.work(query, **{"engine": "embedded", **given})
         assert isinstance(work, RunLocally), work
         scans = file_scans(work.inputs, self.catalogs)
         assert scans
-        found = pa.Table.from_batches(self.engine.run(work.sql, scans, FakeExecution()))
+        found = table_of(self.engine.run(work.sql, scans, FakeExecution()))
         local, execution = LocalEngine(), FakeExecution()
         try:
             with arrow_inputs(work.inputs, self.catalogs, execution) as inputs:
-                inside = pa.Table.from_batches(local.run(work.sql, execution, inputs))
+                inside = table_of(local.run(work.sql, execution, inputs))
         finally:
             local.close()
         assert shown(found) == shown(inside)
         return found
+
+
+def table_of(batches: Iterable[Any]) -> pa.Table:
+    """No rows come in no batch."""
+    found = list(batches)
+    return pa.Table.from_batches(found) if found else pa.table({})
 
 
 def shown(table: pa.Table) -> list[str]:
@@ -256,7 +270,7 @@ def test_rows_leave_by_number_where_the_database_reads_files_itself(reader: Read
     gone = {0, 2500, 2501, 4999, *range(6000, 7000)}
     left = [i for i in range(15_000) if i not in gone]
     work = reader.work("SELECT id FROM t", engine="embedded")
-    (scan,) = file_scans(work.inputs, reader.catalogs).values()
+    scan = reader.scan(work)
     ((alike, files),) = parquet_files(scan).items()
     assert alike.deleted
     assert len(files) == 3
@@ -277,10 +291,42 @@ def test_columns_that_grew_or_came_later_are_read_by_the_database_itself(reader:
         change.rename_column("x", "y")
     table.append(pa.table({"id": pa.array([2**40]), "y": [3.25], "late": ["here"]}))
     work = reader.work("SELECT * FROM t", engine="embedded")
-    (scan,) = file_scans(work.inputs, reader.catalogs).values()
+    scan = reader.scan(work)
     assert {alike.names for alike in parquet_files(scan)} == {("id", "x", None), ("id", "y", "late")}
     found = reader.rows("SELECT * FROM t").to_pylist()
     assert sorted(found, key=lambda row: row["id"]) == [
         {"id": 1, "y": 1.5, "late": None}, {"id": 2, "y": 2.5, "late": None}, {"id": 2**40, "y": 3.25, "late": "here"},
     ]  # fmt: skip
     assert reader.rows("SELECT count(*) FROM t WHERE late IS NULL AND id < 3").to_pylist() == [{"count": 2}]
+
+
+@pytest.mark.parametrize(
+    ("condition", "groups"),
+    [
+        ("id = 2500", 1), ("id BETWEEN 1999 AND 2000", 2), ("id IN (5, 4995)", 2), ("id > 4000", 1), ("id < 0", 0),
+        ("day = DATE '1970-01-04'", 1), ("day >= DATE '1970-01-04'", 3), ("name = 'n02500'", 1), ("name > 'n04'", 1),
+        ("id IS NULL OR id = 3", 5), ("x = 2500", 5), ("id = 3 AND day = DATE '1970-01-04'", 0), ("id <> 3", 5),
+    ],
+)  # fmt: skip
+def test_row_groups_that_a_filter_excludes_are_not_decoded(
+    reader: Reader, lake: Any, foreign: Any, condition: str, groups: int
+) -> None:
+    numbers = range(5000)
+    part = pa.table({
+        "id": pa.array(numbers, pa.int64()),
+        "name": [f"n{i:05}" for i in numbers],
+        "day": pa.array([i // 1000 + 1 for i in numbers], pa.int32()).cast(pa.date32()),
+        "x": pa.array(numbers, pa.float64()),
+        "kept": [[i] for i in numbers],
+    })  # fmt: skip
+    table = lake.create("t", [part], properties={"write.parquet.row-group-limit": "1000"})
+    foreign.delete_equal(table, pa.table({"id": pa.array([2501], pa.int64())}))
+    work = reader.work(f"SELECT id, name, day, x, kept FROM t WHERE {condition}", engine="embedded")
+    scan = reader.scan(work)
+    inputs = with_needed_groups(scan.task, scan.ranges).inputs
+    assert sum(5 if item.groups is None else item.groups[1] - item.groups[0] for item in inputs) == groups
+    with duckdb.connect() as oracle:
+        wanted = oracle.execute(f"SELECT id FROM part WHERE ({condition}) AND id <> 2501").fetchall()
+    found = reader.rows(f"SELECT id, kept FROM t WHERE {condition}").to_pylist()
+    assert sorted((row["id"],) for row in found) == sorted(wanted)
+    assert all(row["kept"] == [row["id"]] for row in found)
