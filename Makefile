@@ -56,8 +56,8 @@ check-tests: $(STAMP)
 
 bless: $(STAMP) ## rewrite golden files and generated pages; read the diff
 	BLESS=1 $(BIN)/python -m pytest -q tests/planner tests/sql/test_tree.py
-	$(BIN)/python -c 'from coordinator.configuration_reference import configuration_reference as c; print(c(), end="")' > docs/configuration.md
-	$(BIN)/python -m coordinator.unparser.coverage > docs/functions.md
+	$(BIN)/python -m tools.configuration_reference
+	$(BIN)/python -m tools.function_reference
 	$(BIN)/python -m tools.rooms
 
 rooms: $(STAMP) ## draw the rooms and their imports into docs/rooms.md

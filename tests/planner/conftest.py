@@ -10,7 +10,7 @@ import pytest
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.connectors.objects import CatalogObjects
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode

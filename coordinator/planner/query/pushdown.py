@@ -18,6 +18,7 @@ from coordinator.planner.query.builder import replace as in_terms_of
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
 from shared.plan.nodes import (
     AggregationNode,
+    AssignUniqueId,
     EquiJoinClause,
     ExchangeNode,
     FilterNode,
@@ -74,7 +75,7 @@ def _push(node: PlanNode, terms: list[RowExpression], ids: Ids) -> PlanNode:
         case JoinNode() if node.type == "RIGHT":
             below, rest = _covered(terms, set(output_variables(node.right)))
             return _filtered(replace(node, right=_push(node.right, below, ids)), rest, ids)
-        case SemiJoinNode() | ProjectNode() | AggregationNode() | WindowNode() | UnnestNode():
+        case SemiJoinNode() | ProjectNode() | AggregationNode() | WindowNode() | UnnestNode() | AssignUniqueId():
             below, rest = _covered(terms, _passed(node))
             return _filtered(replace(node, source=_push(node.source, below, ids)), rest, ids)
         case ExchangeNode():
@@ -87,10 +88,12 @@ def _push(node: PlanNode, terms: list[RowExpression], ids: Ids) -> PlanNode:
             return _filtered(node, terms, ids)
 
 
-def _passed(node: SemiJoinNode | ProjectNode | AggregationNode | WindowNode | UnnestNode) -> set[Variable]:
+def _passed(
+    node: SemiJoinNode | ProjectNode | AggregationNode | WindowNode | UnnestNode | AssignUniqueId,
+) -> set[Variable]:
     """The outputs that are columns of the source, and decide alone whether all rows of their value are there."""
     match node:
-        case SemiJoinNode():
+        case SemiJoinNode() | AssignUniqueId():
             return set(output_variables(node.source))
         case ProjectNode():
             assigned = node.assignments.assignments

@@ -212,6 +212,7 @@ def _using(
             if len(matches) > 1:
                 raise context.error(identifier, f"Column '{name}' is ambiguous")
         a, b = found[0][0].variable, found[1][0].variable
+        context.references.update((a.name, b.name))
         terms.append(comparison(identifier, "=", a, b, context))
         common = common_super_type(typed(a), typed(b))
         assert common is not None

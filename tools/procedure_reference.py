@@ -1,6 +1,6 @@
 """docs/procedures.md, written from the declarations.
 
-``python -m coordinator.connectors.system.procedure_reference ETC`` prints the page of the catalogs in ``ETC/catalog``.
+``python -m tools.procedure_reference ETC`` prints the page of the catalogs in ``ETC/catalog``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Executors do the work: planned and checked as a rewrite of the table, `CALL_DIST
 
 _HEAD = """# Procedures
 
-Generated from the declarations by `python -m coordinator.connectors.system.procedure_reference etc`. The same text
+Generated from the declarations by `python -m tools.procedure_reference etc`. The same text
 is at hand in any client: `CALL system.help()`, `CALL system.help(procedure => 'rewrite_data_files')`.
 
 Arguments go by name (`name => value`) or by position, not both; names are compared without case. Values are constant

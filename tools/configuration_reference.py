@@ -1,8 +1,9 @@
-"""docs/configuration.md, generated from the settings models so that it cannot part from them."""
+"""docs/configuration.md, generated from the settings models so that it cannot part from them (``make bless``)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from pydantic import BeforeValidator
 
@@ -12,6 +13,7 @@ from coordinator.security.authentication.file_settings import GroupProviderSetti
 from coordinator.values.settings import Settings
 from shared.units import format_duration
 
+PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 _FILES: dict[str, tuple[type[Settings], ...]] = {
     "config": CONFIG_MODELS,
     "password-authenticator": (PasswordFileSettings,),
@@ -47,3 +49,7 @@ def _shown(default: object, metadata: Sequence[object]) -> str:
             return ", ".join(f"`{part}`" for part in default)
         case _:
             return f"`{default}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(configuration_reference(), encoding="utf-8")

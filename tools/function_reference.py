@@ -1,8 +1,8 @@
-"""docs/functions.md: the functions of Presto that each engine runs (``python -m coordinator.unparser.coverage``)."""
+"""docs/functions.md: the functions of Presto that each engine runs (``make bless``)."""
 
 from __future__ import annotations
 
-import sys
+from pathlib import Path
 
 from coordinator.analyzer.registry import registry
 from coordinator.kernels.functions.aggregates import PREFIX
@@ -10,11 +10,12 @@ from coordinator.unparser.functions import AGGREGATES, SCALARS, WINDOWS
 from coordinator.unparser.programs import runs_in_python
 from coordinator.unparser.vectorised import RULES
 
+PAGE = Path(__file__).parents[1] / "docs" / "functions.md"
 _SPECIAL = {"concat", "current_date", "current_timestamp", "current_time", "current_timezone", "localtime", "typeof"}
 _SPECIAL |= {"localtimestamp", "now", "like_pattern"}
 
 
-def coverage() -> str:
+def function_reference() -> str:
     """The page as Markdown."""
     lines = [
         "# Functions",
@@ -47,4 +48,4 @@ def _mark(name: str, kind: str, dialect: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(coverage())
+    PAGE.write_text(function_reference(), encoding="utf-8")
