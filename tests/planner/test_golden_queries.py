@@ -10,9 +10,9 @@ import re
 from pathlib import Path
 
 import pytest
-from coordinator.planning.plan_statement import plan_statement
 
 from coordinator.checks.plan_checkers import PlanCheckers
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import ReturnRows
 from shared.spi.session import Session
 from tests.fixed_catalogs import FixedCatalogs

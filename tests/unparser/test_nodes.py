@@ -118,14 +118,16 @@ def test_full_join(written: Written) -> None:
 def test_semi_join(written: Written) -> None:
     written.check(
         "SELECT n_name FROM nation WHERE n_regionkey IN (SELECT r_regionkey FROM region WHERE r_name < 'B')",
-        duckdb='SELECT "n_name" FROM (SELECT "n_name", "n_regionkey", ("n_regionkey" IN (SELECT "r_regionkey" FROM '
-        '(SELECT "r_regionkey" FROM (SELECT "r_regionkey", "r_name" FROM "tiny"."region") AS "t2" WHERE '
-        '("r_name" < \'B\')) AS "t3")) AS "expr" FROM (SELECT "n_name", "n_regionkey" FROM "tiny"."nation") AS '
-        '"t1") AS "t4" WHERE "expr"',
-        spark="SELECT `n_name` FROM (SELECT `n_name`, `n_regionkey`, (`n_regionkey` IN (SELECT `r_regionkey` FROM "
-        "(SELECT `r_regionkey` FROM (SELECT `r_regionkey`, `r_name` FROM `tpch`.`tiny`.`region`) AS `t2` "
-        "WHERE (`r_name` < 'B')) AS `t3`)) AS `expr` FROM (SELECT `n_name`, `n_regionkey` FROM "
-        "`tpch`.`tiny`.`nation`) AS `t1`) AS `t4` WHERE `expr`",
+        duckdb='SELECT "n_name" FROM (SELECT "n_name", "n_regionkey", TRUE AS "expr" FROM (SELECT "n_name", '
+        '"n_regionkey" FROM (SELECT "n_name", "n_regionkey" FROM (SELECT "n_name", "n_regionkey" FROM '
+        '"tiny"."nation") AS "t3") AS "t4" SEMI JOIN (SELECT "r_regionkey" FROM (SELECT "r_regionkey", "r_name" '
+        'FROM "tiny"."region") AS "t1" WHERE ("r_name" < \'B\')) AS "t2" ON ("n_regionkey" = "r_regionkey")) AS '
+        '"t5") AS "t6"',
+        spark="SELECT `n_name` FROM (SELECT `n_name`, `n_regionkey`, TRUE AS `expr` FROM (SELECT `n_name`, "
+        "`n_regionkey` FROM (SELECT `n_name`, `n_regionkey` FROM (SELECT `n_name`, `n_regionkey` FROM "
+        "`tpch`.`tiny`.`nation`) AS `t3`) AS `t4` LEFT SEMI JOIN (SELECT `r_regionkey` FROM (SELECT `r_regionkey`, "
+        "`r_name` FROM `tpch`.`tiny`.`region`) AS `t1` WHERE (`r_name` < 'B')) AS `t2` ON (`n_regionkey` = "
+        "`r_regionkey`)) AS `t5`) AS `t6`",
     )
 
 

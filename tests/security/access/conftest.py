@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from coordinator.planning.plan_statement import plan_statement
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import CatalogConfig, Catalogs
 from coordinator.dispatch.access import admitted
 from coordinator.engine.executor import Executor
 from coordinator.engine.local import LocalEngine
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.security.access_control.file_rules import FileRules
 from coordinator.security.access_control.policy import AccessPolicy
 from coordinator.security.access_control.rules import read_rules
