@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from coordinator.validation.plan_statement import plan_statement
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.typedef import Record
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import CatalogConfig, Catalogs
+from coordinator.planning.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import Property
 from shared.spi.catalog_changes import TableRemoval
