@@ -27,12 +27,16 @@ class Written:
 
     def values(self, expression: str) -> tuple[list[str], str]:
         """What an expression gives for the nations 0 to 5, and its text for Spark."""
-        sql = f"SELECT n_nationkey, {expression} FROM nation WHERE n_nationkey < 6"
+        rows, text = self.rows(f"SELECT n_nationkey, {expression} FROM nation WHERE n_nationkey < 6")
+        _, _, after = text.partition("SELECT `n_nationkey`, ")
+        return [row.partition("\t")[2] for row in rows], after.partition(" AS `expr` FROM")[0]
+
+    def rows(self, sql: str) -> tuple[list[str], str]:
+        """The rows of a statement, and its text for Spark."""
         _, plan = self.cases.planned(TIDY[1], sql, first=FIRST)
         rows = self.cases.rows(plan)
         assert rows is not None
-        _, _, after = written(plan, "spark").partition("SELECT `n_nationkey`, ")
-        return [row.partition("\t")[2] for row in rows], after.partition(" AS `expr` FROM")[0]
+        return rows, written(plan, "spark")
 
 
 def written(plan: OutputNode, dialect: str) -> str:
