@@ -72,6 +72,7 @@ from coordinator.telemetry.collectors import (
 from coordinator.validation.kept_plans import KeptPlans
 from coordinator.validation.metadata_versions import MetadataVersions
 from coordinator.validation.pool import ValidationPool
+from coordinator.vocabulary.nesting import RECURSION_LIMIT
 from shared.errors import ProcessionError
 from shared.properties import ConfigurationError
 from shared.units import parse_data_size
@@ -105,6 +106,7 @@ def serve(etc: Path, overrides: Overrides = Overrides(), ready: Callable[[str], 
     except ConfigurationError as error:
         sys.stderr.write(f"procession: {error}\n")
         return 2
+    sys.setrecursionlimit(RECURSION_LIMIT)  # plans are read here as deep as they were made
     with suppress(SystemExit):  # uvicorn's for a start that failed
         server.run(sockets=server.plain)
     if server.failure is not None:

@@ -12,9 +12,9 @@ from pathlib import Path
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.checks.providers import load_plan_checkers
 from coordinator.connectors.registry import CatalogConfig, Catalogs
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.security.access_control.load import load_access_policy
 from coordinator.security.current_session import acting_for
-from coordinator.validation.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.spi.session import Session
 

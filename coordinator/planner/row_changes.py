@@ -7,7 +7,7 @@ the rows are named by file and position (``$file``, ``$rowid``: Iceberg's ``_fil
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from coordinator.analyzer.context import Context
@@ -82,15 +82,6 @@ class Target:
 
     def variable(self, column: str) -> Variable | None:
         return next((f.variable for f in self.fields if f.name == column), None)
-
-
-@dataclass(slots=True)
-class Analyzed:
-    """Expressions of a statement, and the plan into which their subqueries are joined."""
-
-    builder: Builder
-    collector: Collector
-    expressions: list[RowExpression] = field(default_factory=list)
 
 
 def plan_delete(statement: Delete, session: Session, catalogs: Catalogs) -> PlannedWrite:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.types import LongType
 
@@ -15,7 +17,7 @@ from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.embedded.messages import EngineSettings
 from coordinator.engine.inputs import arrow_inputs, file_scans
 from coordinator.engine.local import LocalEngine
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import RunLocally, RunOnSpark
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import Property
@@ -186,3 +188,57 @@ def test_what_the_embedded_engine_cannot_read_is_told(reader: Reader, lake: Any)
     assert "in 10 rows of 1 files" in text
     text = str(reader.work('EXPLAIN SELECT "$path" FROM t').rows[0][0])
     assert "Spark runs it: lab.db.t is read by Spark alone: it reads $path" in text
+
+
+def rewritten(table: Any, change: Callable[[str], str]) -> None:
+    """The table's metadata as another writer may have written it."""
+    path = Path(table.metadata_location.removeprefix("file://"))
+    path.write_text(change(path.read_text()))
+
+
+@pytest.mark.parametrize("number", ["many", "\u00b2", "9" * 5000, "-1", ""])
+def test_a_summary_that_is_no_number_costs_nothing(reader: Reader, lake: Any, number: str) -> None:
+    """What another writer said of its snapshot is anybody's word."""
+    lake.create("t", [numbered(0, 10)])
+
+    def worse(text: str) -> str:
+        metadata = json.loads(text)
+        for snapshot in metadata["snapshots"]:
+            totals = [name for name in snapshot["summary"] if name.startswith("total-")]
+            assert "total-records" in totals
+            snapshot["summary"] |= dict.fromkeys(totals, number)
+        return json.dumps(metadata)
+
+    rewritten(lake.table("t"), worse)
+    assert reader.rows("SELECT count(*), max(id) FROM t").to_pylist() == [{"count": 10, "max": 9}]
+
+
+def test_a_copy_with_the_same_uuid_and_snapshot_id_is_another_table(reader: Reader, lake: Any) -> None:
+    """As rewrite_table_path makes them; and nobody may slip others his own rows so."""
+    lake.create("t", [numbered(0, 10)])
+    lake.create("other", [numbered(500, 5)])
+    one, two = lake.table("t").metadata, lake.table("other").metadata
+    assert reader.rows("SELECT max(id) FROM t").to_pylist() == [{"max": 9}]
+
+    def same(text: str) -> str:
+        metadata = json.loads(text) | {"table-uuid": str(one.table_uuid)}
+        for holder in (metadata["snapshots"][0], metadata["refs"]["main"], metadata["snapshot-log"][0]):
+            assert holder["snapshot-id"] == two.current_snapshot_id
+            holder["snapshot-id"] = one.current_snapshot_id
+        return json.dumps(metadata | {"current-snapshot-id": one.current_snapshot_id})
+
+    rewritten(lake.table("other"), same)
+    assert lake.other.load_table("db.other").metadata.table_uuid == one.table_uuid
+    assert reader.rows("SELECT min(id) FROM other").to_pylist() == [{"min": 500}]
+    assert reader.rows("SELECT max(id) FROM t").to_pylist() == [{"max": 9}]
+
+
+def test_files_outside_of_the_catalogs_locations_are_not_read_here(reader: Reader, lake: Any) -> None:
+    lake.create("t", [numbered(0, 10)])
+    outside = lake.home / "elsewhere.parquet"
+    pq.write_table(numbered(10, 5), outside)
+    lake.other.load_table("db.t").add_files([f"file://{outside}"])
+    work = reader.work("SELECT count(DISTINCT id) FROM t")
+    assert isinstance(work, RunOnSpark)
+    text = str(reader.work("EXPLAIN SELECT count(DISTINCT id) FROM t").rows[0][0])
+    assert "Spark runs it: lab.db.t is read by Spark alone: it has files outside of the catalog's locations" in text

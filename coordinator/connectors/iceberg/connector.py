@@ -56,7 +56,7 @@ class IcebergConnector:
         self.journal = Journal(self.settings.journal_file)
         self._bounds = ColumnRanges(self.tables_of)
         self._decoded = DecodedSizes()
-        self._files = SnapshotFiles()
+        self._files = SnapshotFiles(self.settings)
         self._descriptions = Descriptions(catalog)
         self._procedures: tuple[Procedure, ...] | None = None
 
@@ -100,7 +100,8 @@ class IcebergConnector:
         table = self.tables_of.load(schema, name)
         if table is None:
             return None
-        return self._descriptions.of(schema, name, table, snapshot_of(table, version), pinned=version is not None)
+        with mapped(f"{schema}.{name}"):
+            return self._descriptions.of(schema, name, table, snapshot_of(table, version), pinned=version is not None)
 
     def recover(self) -> Sequence[Recovered]:
         """Finish or undo the calls that a dead coordinator left open; to be called once at start."""
@@ -113,7 +114,8 @@ class IcebergConnector:
             if table is None:
                 return catalog_table(scan)
             check_for_spark(table)
-            return catalog_table(scan, read_here(scan, table, self._files, self._decoded, self.settings.storage))
+            with mapped(_table_name(self.catalog, handle)):
+                return catalog_table(scan, read_here(scan, table, self._files, self._decoded))
         return rows_relation(scan, self._known_metadata_table(scan.table))
 
     def read(self, relation: RowsRelation | JdbcRelation) -> ArrowStream:
@@ -135,7 +137,8 @@ class IcebergConnector:
         table = self.tables_of.load(str(handle["schemaName"]), str(handle["icebergTableName"]["tableName"]))
         if table is None:
             raise ProcessionError(ErrorCode.NOT_FOUND, f"Table {name} does not exist")
-        scan = scan_of(table, self._files, relation.handle, relation.columns)
+        with mapped(name):
+            scan = scan_of(table, self._files, relation.handle, relation.columns)
         if isinstance(scan, str):
             message = f"{name} cannot be read any more as it was planned: {scan}; running the query again helps"
             raise ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, message, retriable=True)
@@ -199,7 +202,8 @@ class IcebergConnector:
         return ROW_ID_COLUMNS
 
     def row_position(self, scan: TableScanNode) -> RowPositionDescriptor | str:
-        return row_position(self.tables_of, self._decoded, scan)
+        with mapped(scan.table.connectorId):
+            return row_position(self.tables_of, self._decoded, scan)
 
     def look_up(
         self, table: TableHandle, columns: Sequence[Mapping[str, Any]], sources: Sequence[int | str]

@@ -24,7 +24,7 @@ class AccessControlSettings(Settings):
 
     name: str = Field(
         alias="access-control.name",
-        description="`allow-all`, `read-only`, `file`, `opa`, or one that an installed package brings.",
+        description="`allow-all`, `read-only`, `file`, `opa`, or an access control that an installed package has.",
     )
     config_file: Path | None = Field(
         None, alias="security.config-file", description="JSON rules of `file` (docs/access-control.md)."
@@ -33,5 +33,6 @@ class AccessControlSettings(Settings):
         None,
         alias="security.refresh-period",
         gt=0,
-        description="How often they are looked at; never when unset. A wrong file is logged, the rules stay.",
+        description="How often the file is checked for changes; never when it is not set. A wrong file is logged,"
+        " and the old rules stay.",
     )

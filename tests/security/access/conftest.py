@@ -16,11 +16,11 @@ from coordinator.connectors.registry import CatalogConfig, Catalogs
 from coordinator.dispatch.access import admitted
 from coordinator.engine.executor import Executor
 from coordinator.engine.local import LocalEngine
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.security.access_control.file_rules import FileRules
 from coordinator.security.access_control.policy import AccessPolicy
 from coordinator.security.access_control.rules import read_rules
 from coordinator.security.current_session import acting_for
-from coordinator.validation.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.errors import ProcessionError
 from shared.properties import Property

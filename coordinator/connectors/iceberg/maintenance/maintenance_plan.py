@@ -12,6 +12,7 @@ from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.instants import from_millis
 from coordinator.connectors.iceberg.maintenance.dangling import dangling_deletes
+from coordinator.connectors.iceberg.numbers import number_or
 from coordinator.connectors.iceberg.rewrite.groups import FileGroup, limited
 from coordinator.connectors.iceberg.rewrite.options import RewriteOptions, parse_options
 from coordinator.connectors.iceberg.rewrite.output_specs import with_output_spec
@@ -167,5 +168,4 @@ def statistics_steps(need: Need) -> Sequence[Step]:
 
 
 def _number(table: Table, name: str, default: int) -> int:
-    text = table.properties.get(name, "")
-    return int(text) if text.isdigit() else default
+    return number_or(table.properties.get(name), default)

@@ -18,6 +18,7 @@ from coordinator.connectors.iceberg.rewrite.tasks import inputs_with_deletes
 from coordinator.connectors.iceberg.scans.columns import ScanColumn, cheapest_column, leaf_ids, scan_columns
 from coordinator.connectors.iceberg.scans.domains import predicate_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
+from coordinator.connectors.iceberg.storage import storage_of
 from coordinator.kernels.tasks import Output, WriteTask
 from shared.plan.nodes import TableHandle
 
@@ -53,7 +54,7 @@ def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequ
     wanted = scan_columns(schema, names, table.format_version)
     if isinstance(wanted, str):
         return wanted
-    files: tuple[Candidate, ...] | None = ()
+    files: tuple[Candidate, ...] | str = ()
     if inner.get("snapshotId") is not None:
         snapshot = table.snapshot_by_id(int(inner["snapshotId"]))
         if snapshot is None:
@@ -61,8 +62,8 @@ def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequ
         files = known.of(table, snapshot)
     elif table.current_snapshot() is not None:
         return "its columns were changed after its last snapshot"
-    if files is None:
-        return "it has many files"
+    if isinstance(files, str):
+        return files
     may_match = filter_of(predicate_of(handle.connectorTableLayout, schema), schema, table.specs())
     chosen = tuple(candidate for candidate in files if may_match(candidate.data))
     if (other := _other_format(chosen)) is not None:
@@ -104,7 +105,7 @@ def task_of(scan: Scan, storage: Mapping[str, str]) -> WriteTask:
         position_deletes=positions,
         equality_deletes=equality,
         name_mapping=None if mapping is None else json.loads(mapping.model_dump_json()),
-        storage=dict(storage),
+        storage=storage_of(scan.table, storage),
     )
 
 
