@@ -141,6 +141,13 @@ class CoordinatorSettings(Settings):
         alias="sidecar.options",
         description="Flags of the sidecar that `procession up` starts, as on its command line: docs/sidecar.md.",
     )
+    sidecar_watchdog_timeout: Seconds = Field(
+        30.0,
+        alias="sidecar.watchdog-timeout",
+        gt=0,
+        description="The sidecar of `procession up` is started again when it says nothing for this long, which is"
+        " longer than a busy machine keeps it from its port.",
+    )
     native_execution: bool = Field(
         False,
         alias="native-execution-enabled",
