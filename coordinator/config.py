@@ -131,6 +131,13 @@ class CoordinatorSettings(Settings):
         gt=0,
         description="A statement that plans longer fails with QUERY_PLANNING_TIMEOUT.",
     )
+    planning_user_burst: Seconds = Field(
+        5.0,
+        alias="eager-plan-validation-user-burst",
+        gt=0,
+        description="Seconds of planning that one user's heavy statements (over half a second) may take of all;"
+        " then they have one planner at a time, so that the others are free for everybody else.",
+    )
     sidecar_url: str | None = Field(
         None,
         alias="sidecar.uri",
