@@ -112,6 +112,7 @@ def test_a_statement_opens_its_own_files_alone(engine: EmbeddedEngine, tmp_path:
     assert rows(engine, "SELECT count(*) AS n FROM t", t=scan) == [{"n": 10}]
 
 
+@pytest.mark.slow
 def test_a_sort_beyond_memory_spills(engine: EmbeddedEngine, tmp_path: Path) -> None:
     texts = pa.table(
         {"k": pa.array(range(400_000), pa.int64()), "v": [f"{i * 7919 % 400_000:0900d}" for i in range(400_000)]}
