@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -57,6 +57,25 @@ def check_property_locations(settings: IcebergSettings, properties: Mapping[str,
     for name, value in properties.items():
         if name in LOCATION_PROPERTIES:
             check_location(settings, value, *own)
+
+
+def deletable(settings: IcebergSettings, *own: str | None) -> Callable[[str], bool]:
+    """Whether a file that metadata names may be deleted: it lies in the warehouse, an allowed location or ``own``.
+
+    Metadata is anybody's word, and may name any file of the machine as one of its table's. A link is deleted, not
+    followed, so the folder decides.
+    """
+    places = tuple(_places(settings, own))
+    known: dict[str, bool] = {}
+
+    def may_delete(location: str) -> bool:
+        folder, _, name = location.rpartition("/")
+        if folder not in known:
+            place = _place(folder)
+            known[folder] = place is not None and any(held.holds(place) for held in places)
+        return known[folder] and name not in ("", ".", "..") and _CONTROL.search(name) is None
+
+    return may_delete
 
 
 def is_allowed(settings: IcebergSettings, location: str, *own: str | None) -> bool:

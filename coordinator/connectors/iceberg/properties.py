@@ -87,7 +87,7 @@ def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Pa
     """
     for entry in properties.values():
         if entry.name not in _OWN and entry.name not in _storage_keys():
-            raise entry.error(f"unknown property '{entry.name}'")
+            raise entry.unknown((*_OWN, *_storage_keys()))
     kind = _catalog_type(properties)
     home = (data_dir / catalog).absolute()
     uri = _uri(kind, properties, home)

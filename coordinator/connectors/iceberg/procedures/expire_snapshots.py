@@ -164,7 +164,9 @@ def _by_spark(call: Call) -> Rows | None:
 
 
 def _deleted(call: Call, table: Table, files: Sequence[Unneeded], at_once: int) -> list[int]:
-    """Delete the files; how many went, by kind in the order of the output columns."""
+    """Delete those that are the table's own; how many went, by kind in the order of the output columns."""
+    may_delete = call.catalog.deletable(call.schema, table)
+    files = [file for file in files if may_delete(file.location)]
     gone: Counter[FileKind] = Counter()
     report, done = _progress(call, "deleting files"), 0
     for batch in delete_all(table.io, (file.location for file in files), at_once):
