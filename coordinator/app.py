@@ -55,7 +55,7 @@ from coordinator.room_settings import (
     session_defaults,
     spark_settings,
 )
-from coordinator.security.access_control.load import load_access_control
+from coordinator.security.access_control.load import load_access_policy
 from coordinator.security.authentication.load import load_authentication
 from coordinator.security.private_files import keep_files_private
 from coordinator.security.redaction import Redactor, secrets_of
@@ -142,14 +142,24 @@ def create_app(
     defaults = checker_defaults(config)
     checkers = PlanCheckers(load_plan_checkers(config.etc / "plan-checker-providers", defaults))
     properties = session_defaults(settings) | config.embedded.session_defaults()
-    factory = PlannerFactory(config.catalogs, config.etc / "plan-checker-providers", defaults, properties)
-    control = load_access_control(config.etc, authenticated=bool(config.authentication.types))
+    authenticated = bool(config.authentication.types)
+    factory = PlannerFactory(
+        config.catalogs,
+        config.etc / "plan-checker-providers",
+        defaults,
+        properties,
+        etc=config.etc,
+        authenticated=authenticated,
+    )
+    catalogs.access = load_access_policy(config.etc, authenticated=authenticated)
+    control = catalogs.access.control
     admit = partial(admitted, control, catalogs=catalogs.names())
     pool = ValidationPool(
         factory,
         size=settings.validation_pool_size,
         max_queued=settings.validation_queue_size,
         timeout_seconds=settings.planning_timeout,
+        user_burst_seconds=settings.planning_user_burst,
     )
     spark = SparkEngine(spark_settings(config, catalogs.spark_drivers()), catalogs.spark_conf())
     explainer = NativeExplainer(native_converter(checkers.providers, defaults.get("native", {})))
@@ -161,7 +171,7 @@ def create_app(
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = Dispatcher(
-        AuthorizedPlanner(KeptPlans(pool), control),
+        AuthorizedPlanner(KeptPlans(pool, version=lambda: control.rules_version), control),
         checkers,
         executor,
         groups,
@@ -186,6 +196,7 @@ def create_app(
             ),
             access_control=control,
             admit=admit,
+            admit_blocks=control.rules_version is None,
         ),
         info,
         parse_statement=parse_statement,

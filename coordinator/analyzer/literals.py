@@ -40,7 +40,10 @@ def parse_interval(text: str, sign: int, start: str, end: str | None) -> tuple[s
         return "interval year to month", sign * _months(text, start, end)
     if start not in _UNIT_MILLIS or (end is not None and (start == "week" or end not in _DAY_UNITS)):
         raise ValueError(f"Invalid INTERVAL: {start} TO {end}" if end else f"Invalid INTERVAL unit: {start}")
-    return "interval day to second", timedelta(milliseconds=sign * _millis(text, start, end))
+    try:
+        return "interval day to second", timedelta(milliseconds=sign * _millis(text, start, end))
+    except OverflowError as error:
+        raise ValueError(f"Invalid INTERVAL {start.upper()} value: {text}") from error
 
 
 def _months(text: str, start: str, end: str | None) -> int:

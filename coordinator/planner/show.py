@@ -9,7 +9,6 @@ from typing import Any
 from coordinator.analyzer.registry import registry, shown
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.column_sizes import precision_scale_length
-from coordinator.connectors.system.listing import shown_columns
 from coordinator.expressions.types import type_text
 from coordinator.sql.statements import (
     Like,
@@ -82,7 +81,7 @@ def show_columns(statement: ShowColumns, session: Session, catalogs: Catalogs) -
     if found is None:
         message = f"Table '{connector.catalog}.{schema}.{name}' does not exist"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-    return rows_statement(_COLUMN_COLUMNS, (_column_row(column) for column in shown_columns(found)))
+    return rows_statement(_COLUMN_COLUMNS, (_column_row(column) for column in catalogs.shown_columns(found)))
 
 
 def _table_parts(statement: ShowColumns, session: Session) -> tuple[str | None, str, str]:

@@ -19,10 +19,13 @@ from coordinator.expressions.builders import constant
 from coordinator.expressions.clock import clock_reads
 from coordinator.expressions.types import UNKNOWN
 from coordinator.planner.describe_prepared import aliased_columns, describe_output, origins_of
+from coordinator.planner.guard import guarding
+from coordinator.planner.procedure_accesses import permit_call
 from coordinator.planner.procedure_call import plan_call
 from coordinator.planner.query import plan_query
 from coordinator.planner.refused import refusal
 from coordinator.planner.session_statements import prepared_text
+from coordinator.planner.statement_accesses import accesses_of
 from coordinator.planner.table_execute import procedure_call
 from coordinator.planner.writes import ROWS
 from coordinator.planning.catalog_statements import CatalogStatement, WriteStatement, plan_of_catalog, plan_of_write
@@ -67,7 +70,12 @@ def plan_statement(text: str, session: Session, catalogs: Catalogs, checkers: Pl
         check_session(session, catalogs.names(), PROPERTIES)
         with steps.verb("parse"):
             statement = parse_statement(text)
-        with recording() as seen, clock_reads() as clock, in_session_zone(session.time_zone):
+        with (
+            recording() as seen,
+            clock_reads() as clock,
+            in_session_zone(session.time_zone),
+            guarding(steps.guard),
+        ):
             planned = _plan(steps, statement, text)
     except RecursionError as error:
         raise too_deep() from error
@@ -76,11 +84,14 @@ def plan_statement(text: str, session: Session, catalogs: Catalogs, checkers: Pl
         verb_seconds=dict(steps.seconds),
         warnings=(*planned.warnings, *steps.warnings),
         table_versions=tuple(dict.fromkeys(seen)),
+        accesses=steps.guard.asked,
+        rules_version=steps.guard.rules_version,
         repeatable=not clock and _reads_system_tables(planned.work, seen),
     )
 
 
 def _plan(steps: Steps, statement: sql.Statement, text: str) -> PlannedStatement:
+    steps.guard.ask(*accesses_of(statement, steps.session))
     if isinstance(statement, WriteStatement):
         return _write(steps, statement, text)
     if isinstance(statement, CatalogStatement):
@@ -153,6 +164,7 @@ def _call(steps: Steps, call: sql.Call, text: str) -> PlannedStatement:
     _refuse_parameters(text)
     with steps.verb("analyze"):
         bound = bind_call(call, steps.session, steps.catalogs)
+        permit_call(steps.guard, bound, steps.catalogs)
     with steps.verb("plan"):
         planned = plan_call(bound, steps.session, steps.catalogs)
     logical, subplan = (None, None) if planned.plan is None else steps.finish(planned.plan)
@@ -180,6 +192,8 @@ def _metadata(
 ) -> PlannedStatement:
     if isinstance(statement, sql.DescribeOutput):
         return _describe_output(steps, statement.name)
+    if isinstance(statement, sql.SetSession):
+        steps.guard.ask_of_session_property(statement.name)
     if isinstance(statement, sql.SessionStatement):
         return plan_of_session(statement, steps.session, steps.catalogs)
     return plan_of_show(statement, steps.session, steps.catalogs)

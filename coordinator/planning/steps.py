@@ -11,6 +11,7 @@ from coordinator.analyzer.context import placed_in_text
 from coordinator.connectors.registry import Catalogs
 from coordinator.fragmenter.fragment import fragment
 from coordinator.optimizer.optimize import FiredRule, optimize
+from coordinator.planner.guard import guard_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.fragment import SubPlan
 from shared.plan.nodes import OutputNode, PlanNode
@@ -37,6 +38,7 @@ class Steps:
     def __init__(self, session: Session, catalogs: Catalogs, checkers: PlanPhaseCheckers) -> None:
         self.session = session
         self.catalogs = catalogs
+        self.guard = guard_of(session, catalogs)
         self._checkers = checkers
         self.seconds: dict[str, float] = {}
         self.warnings: list[PrestoWarning] = []

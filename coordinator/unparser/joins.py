@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from coordinator.unparser.block import Block, Rendering, passed_on, select_of
+from coordinator.unparser.exists import MatchedRows
 from coordinator.unparser.trees import binary, call, cast, column, name, number, text
 from shared.plan.nodes import EnforceSingleRowNode, JoinNode, PlanNode, SemiJoinNode
 from shared.plan.traversal import output_variables
@@ -31,6 +32,18 @@ def join(rendering: Rendering, node: JoinNode) -> Block:
         source.set("hint", exp.Hint(expressions=[exp.Anonymous(this="BROADCAST", expressions=copied)]))
     alias = exp.TableAlias(this=name(rendering.alias()))
     return Block(exp.Subquery(this=source, alias=alias), variables)
+
+
+def matched(rendering: Rendering, node: MatchedRows) -> Block:
+    """The rows of the left side that have a match, or that have none."""
+    made = _joined(rendering, node.join)
+    made.set("side", "LEFT")
+    made.set("kind", node.kind)
+    variables = output_variables(node.join.left)
+    source = exp.Select(expressions=[column(v.name) for v in variables] or [number(1)])
+    source.set("from_", exp.From(this=_side(rendering, node.join.left)))
+    source.set("joins", [made])
+    return Block(exp.Subquery(this=source, alias=exp.TableAlias(this=name(rendering.alias()))), variables)
 
 
 def _copied(node: JoinNode) -> bool:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from coordinator.unparser import grouping, joins, windows
 from coordinator.unparser.block import Block, select_of
+from coordinator.unparser.exists import exists_filter
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.ordering import ordered
 from coordinator.unparser.programs import calls_python
@@ -110,10 +111,9 @@ class Relations:
             case ValuesNode():
                 return self._values(node)
             case FilterNode():
-                source = self.plain(node.source)
-                return replace(source, where=(*source.where, self.tree(node.predicate)))
+                return self._filter(node)
             case ProjectNode():
-                return self._project(node)
+                return self._project(node, self.block(node.source))
             case AggregationNode():
                 return grouping.aggregation(self, node)
             case ExchangeNode():
@@ -192,8 +192,19 @@ class Relations:
         alias = exp.TableAlias(this=name(self.alias()), columns=[name("dummy")])
         return Block(exp.Values(expressions=[exp.Tuple(expressions=[number(1)])] * count, alias=alias), ())
 
-    def _project(self, node: ProjectNode) -> Block:
-        source = self.block(node.source)
+    def _filter(self, node: FilterNode) -> Block:
+        found = exists_filter(node)
+        if found is None:
+            return self._where(self.plain(node.source), node.predicate)
+        block = joins.matched(self, found.matched)
+        for projection in found.above:
+            block = self._project(projection, block)
+        return block if found.rest is None else self._where(self.wrap(block, block.variables), found.rest)
+
+    def _where(self, source: Block, predicate: RowExpression) -> Block:
+        return replace(source, where=(*source.where, self.tree(predicate)))
+
+    def _project(self, node: ProjectNode, source: Block) -> Block:
         if source.columns is not None or source.group is not None:
             inner, order = replace(source, order=()), source.order
             if not _ordered_by(source) <= {v.name for v in source.variables}:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,6 +28,9 @@ from shared.spi.procedure import (
 )
 from shared.spi.relation import Relation
 from shared.spi.session import Session
+
+if TYPE_CHECKING:
+    from tests.planner.drawn_plans import DrawnPlans
 
 REWRITE = ProcedureDeclaration(
     name="rewrite_data_files",
@@ -214,3 +217,13 @@ def plan(catalogs: FakeCatalogs, session: Session) -> Callable[..., PlannedState
         return plan_statement(text, session, catalogs, PlanCheckers())  # type: ignore[arg-type]
 
     return run
+
+
+@pytest.fixture(scope="session")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrawnPlans]:
+    """``plans.check(sql, plan)``."""
+    from tests.optimizer.rule_cases import RuleCases  # it imports this module
+    from tests.planner.drawn_plans import DrawnPlans
+
+    for cases in RuleCases.over(tmp_path_factory.mktemp("tpch")):
+        yield DrawnPlans(cases)

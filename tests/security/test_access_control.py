@@ -157,8 +157,14 @@ def test_principals_as_presto_has_them(rules: Callable[..., FileRules]) -> None:
     [
         ("[", "truncated"),
         ("[]", "Expected `object`"),
-        ('{"tables": []}', "section 'tables' is not enforced"),
-        ('{"schemas": []}', "section 'schemas' is not enforced"),
+        ('{"roles": []}', "section 'roles' is not enforced"),
+        ('{"authorization": []}', "section 'authorization' is not enforced"),
+        ('{"tables": [{}]}', "missing required field `privileges`"),
+        ('{"tables": [{"privileges": ["READ"]}]}', "Invalid enum value 'READ'"),
+        ('{"tables": [{"privileges": [], "tabel": "x"}]}', "unknown field `tabel`"),
+        ('{"tables": [{"privileges": [], "columns": [{"nam": "x"}]}]}', "unknown field `nam`"),
+        ('{"tables": [{"privileges": [], "filter_environment": {"user": "x"}}]}', "without filter"),
+        ('{"version": "1"}', "unknown field `version`"),
         ('{"catalog": []}', "unknown field `catalog`"),
         ('{"catalogs": [{"alow": "all"}]}', "unknown field `alow`"),
         ('{"catalogs": [{"allow": "write"}]}', "Invalid enum value 'write'"),
@@ -187,7 +193,7 @@ def test_which_access_control(tmp_path: Path) -> None:
         assert type(load_access_control(tmp_path, authenticated=True)) is kind
     for text, problem in (
         ("", "'access-control.name' is missing"),
-        ("access-control.name=opa", ":1: no access control is named 'opa'"),
+        ("access-control.name=ranger", ":1: no access control is named 'ranger'"),
         ("access-control.name=file", "'security.config-file' is missing"),
         ("access-control.name=file\nsecurity.config-file=x", "no such file: x"),
         ("access-control.name=allow-all\nx=y", ":2: unknown property 'x'"),

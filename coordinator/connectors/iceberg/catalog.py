@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, TableAl
 from pyiceberg.io import FileIO
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
+from pyiceberg.typedef import Identifier
 from sqlalchemy import bindparam, select
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import SQLAlchemyError
@@ -26,9 +27,11 @@ from coordinator.connectors.iceberg.locations import (
     LOCATION_PROPERTIES,
     check_location,
     check_property_locations,
+    deletable,
 )
 from coordinator.connectors.iceberg.manifests.metadata_files import write_all_versions
 from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg_properties
+from coordinator.connectors.iceberg.rest.rest_catalog import ServedCatalog
 from coordinator.connectors.iceberg.table_words import check_settable, distrust_tables
 from coordinator.connectors.iceberg.tables.late_files import LateFiles
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTables
@@ -154,6 +157,14 @@ class TableCatalog:
         """The location, if it is allowed for a table of the schema; raises PERMISSION_DENIED."""
         return check_location(self.settings, location, self._schema_location(schema), *own)
 
+    def deletable(self, schema: str, table: Table) -> Callable[[str], bool]:
+        """Whether a file that the table's metadata names may be deleted with it.
+
+        The table's own folder is the one that the catalog tells, by where its metadata is.
+        """
+        own = table.metadata_location.rpartition("/metadata/")[0]
+        return deletable(self.settings, self._schema_location(schema), own)
+
     def check_new_table(self, schema: str, location: str | None, properties: Mapping[str, str]) -> None:
         """Whether statements and calls may make such a table; raises ProcessionError for property and folder."""
         check_settable(properties, self.settings.allowed_properties)
@@ -179,7 +190,7 @@ class TableCatalog:
     def _open(self, catalog: Catalog, schema: str, name: str) -> Table | None:
         namespace = tuple(schema.split("."))
         try:
-            return catalog.load_table((*namespace, name))
+            return _read(catalog, (*namespace, name))
         except NoSuchTableError:
             if isinstance(catalog, Metastore):  # metastores compare names without case themselves
                 return None
@@ -188,7 +199,7 @@ class TableCatalog:
         except NoSuchNamespaceError:
             return None
         same = next((i for i in listed if i[-1] != name and i[-1].lower() == name.lower()), None)
-        return None if same is None else catalog.load_table(same)
+        return None if same is None else _read(catalog, same)
 
     def _connected(self) -> Catalog:
         with self._lock:
@@ -201,7 +212,7 @@ def _connect(settings: IcebergSettings) -> Catalog:
     if settings.uri is not None and settings.uri.startswith("sqlite:///"):
         Path(settings.uri.removeprefix("sqlite:///")).absolute().parent.mkdir(parents=True, exist_ok=True)
     properties = pyiceberg_properties(settings)
-    return write_all_versions(distrust_tables(_client(settings, properties), properties))
+    return write_all_versions(distrust_tables(_client(settings, properties)))
 
 
 def _client(settings: IcebergSettings, properties: dict[str, str]) -> Catalog:
@@ -214,8 +225,18 @@ def _client(settings: IcebergSettings, properties: dict[str, str]) -> Catalog:
             from coordinator.connectors.iceberg.metastores.glue_catalog import GlueDataCatalog
 
             return GlueDataCatalog(settings.catalog, **properties)
+        case "rest":
+            return ServedCatalog(settings.catalog, **properties)
         case _:
             return load_catalog(settings.catalog, **properties)
+
+
+def _read(catalog: Catalog, identifier: Identifier) -> Table:
+    """Raises ValueError for a metadata file whose parts PyIceberg takes for something else."""
+    try:
+        return catalog.load_table(identifier)
+    except (AttributeError, TypeError) as error:
+        raise ValueError(f"the metadata file is no table's: {error}") from error
 
 
 def _named(table: Table, identifier: tuple[str, ...]) -> Table:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.descriptions import Descriptions
 from coordinator.connectors.iceberg.failures import mapped
-from coordinator.connectors.iceberg.metadata_tables.names import special_name
+from coordinator.connectors.iceberg.metadata_tables.names import base_name, special_name
 from coordinator.connectors.iceberg.metadata_tables.tables import metadata_table
 from coordinator.connectors.iceberg.procedures import distributed_procedures, iceberg_procedures
 from coordinator.connectors.iceberg.properties import read_settings, spark_packages, spark_properties
@@ -55,7 +56,7 @@ class IcebergConnector:
         self.journal = Journal(self.settings.journal_file)
         self._bounds = ColumnRanges(self.tables_of)
         self._decoded = DecodedSizes()
-        self._files = SnapshotFiles()
+        self._files = SnapshotFiles(self.settings)
         self._descriptions = Descriptions(catalog)
         self._procedures: tuple[Procedure, ...] | None = None
 
@@ -71,6 +72,7 @@ class IcebergConnector:
             column_bounds=self,
             row_positions=self,
             rows=self,
+            base_name=base_name,
         )
 
     def schemas(self) -> Sequence[str]:
@@ -91,14 +93,15 @@ class IcebergConnector:
         if asked is not None and asked.kind is not None:
             virtual = self._metadata_table(schema, name)
             if virtual is not None:
-                return system_table(self.catalog, virtual)
+                return replace(system_table(self.catalog, virtual), tells_of=asked.table)
             asked = None  # a table that another program named so
         if asked is not None:
             name, version = asked.table, version if asked.snapshot_id is None else asked.snapshot_id
         table = self.tables_of.load(schema, name)
         if table is None:
             return None
-        return self._descriptions.of(schema, name, table, snapshot_of(table, version), pinned=version is not None)
+        with mapped(f"{schema}.{name}"):
+            return self._descriptions.of(schema, name, table, snapshot_of(table, version), pinned=version is not None)
 
     def recover(self) -> Sequence[Recovered]:
         """Finish or undo the calls that a dead coordinator left open; to be called once at start."""
@@ -111,7 +114,8 @@ class IcebergConnector:
             if table is None:
                 return catalog_table(scan)
             check_for_spark(table)
-            return catalog_table(scan, read_here(scan, table, self._files, self._decoded, self.settings.storage))
+            with mapped(_table_name(self.catalog, handle)):
+                return catalog_table(scan, read_here(scan, table, self._files, self._decoded))
         return rows_relation(scan, self._known_metadata_table(scan.table))
 
     def read(self, relation: RowsRelation | JdbcRelation) -> ArrowStream:
@@ -133,7 +137,8 @@ class IcebergConnector:
         table = self.tables_of.load(str(handle["schemaName"]), str(handle["icebergTableName"]["tableName"]))
         if table is None:
             raise ProcessionError(ErrorCode.NOT_FOUND, f"Table {name} does not exist")
-        scan = scan_of(table, self._files, relation.handle, relation.columns)
+        with mapped(name):
+            scan = scan_of(table, self._files, relation.handle, relation.columns)
         if isinstance(scan, str):
             message = f"{name} cannot be read any more as it was planned: {scan}; running the query again helps"
             raise ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, message, retriable=True)
@@ -197,7 +202,8 @@ class IcebergConnector:
         return ROW_ID_COLUMNS
 
     def row_position(self, scan: TableScanNode) -> RowPositionDescriptor | str:
-        return row_position(self.tables_of, self._decoded, scan)
+        with mapped(scan.table.connectorId):
+            return row_position(self.tables_of, self._decoded, scan)
 
     def look_up(
         self, table: TableHandle, columns: Sequence[Mapping[str, Any]], sources: Sequence[int | str]

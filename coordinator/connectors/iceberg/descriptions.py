@@ -18,6 +18,7 @@ from coordinator.connectors.iceberg.handles import (
     partition_key_ids,
     table_handle,
 )
+from coordinator.connectors.iceberg.numbers import whole_number
 from coordinator.connectors.iceberg.row_position import row_lineage
 from coordinator.connectors.iceberg.statistics.columns import distinct_values
 from coordinator.connectors.iceberg.types import presto_type
@@ -127,5 +128,4 @@ def _total(snapshot: Snapshot | None, key: str) -> int | None:
         return 0
     if snapshot.summary is None:
         return None
-    value = snapshot.summary.additional_properties.get(key)
-    return int(value) if value is not None and value.isdigit() else None
+    return whole_number(snapshot.summary.additional_properties.get(key))

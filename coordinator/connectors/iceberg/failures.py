@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -26,6 +28,20 @@ _OF_METASTORES = (
     ("botocore.exceptions", "BotoCoreError"),
     ("botocore.exceptions", "ClientError"),
 )
+
+
+_OF_BROKEN_FILES = (
+    LookupError,
+    ValueError,
+    NotImplementedError,
+    OverflowError,
+    EOFError,
+    struct.error,
+    zlib.error,
+    StopIteration,  # of what is looked for by its id
+    SystemError,  # a length below zero in Avro, as PyIceberg's decoder takes it
+)
+"""What readers of metadata make of bytes and figures that cannot be."""
 
 
 class CommitOutcomeUnknownError(ProcessionError):
@@ -57,7 +73,7 @@ def mapped(subject: str) -> Iterator[None]:
         ) from error
     except FileNotFoundError as error:
         raise ProcessionError(ErrorCode.ICEBERG_MISSING_DATA, f"{subject}: file is missing: {error}") from error
-    except (pydantic.ValidationError, ValidationError, KeyError, ValueError, NotImplementedError) as error:
+    except (pydantic.ValidationError, ValidationError, *_OF_BROKEN_FILES) as error:
         raise ProcessionError(
             ErrorCode.ICEBERG_INVALID_METADATA, f"Metadata of {subject} cannot be used: {_first_line(error)}"
         ) from error

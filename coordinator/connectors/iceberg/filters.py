@@ -5,6 +5,7 @@ Only what surely excludes a file does so: a conjunct that we cannot read selects
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -32,6 +33,7 @@ from pyiceberg.expressions.visitors import (
     extract_field_ids,
     inclusive_projection,
 )
+from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -71,13 +73,20 @@ def filter_of(predicate: BooleanExpression, schema: Schema, specs: Mapping[int, 
     if isinstance(predicate, AlwaysFalse):
         return lambda _file: False
     by_metrics = _InclusiveMetricsEvaluator(schema, predicate, case_sensitive=True).eval
+
+    def told(file: DataFile) -> bool:
+        try:
+            return bool(by_metrics(file))
+        except (struct.error, ValueError, OverflowError):  # a bound that is no value of its type tells nothing
+            return True
+
     by_partition: dict[int, FileFilter] = {}
 
     def may_match(file: LiveFile) -> bool:
         spec_id = file.file.spec_id
         if spec_id not in by_partition:
             by_partition[spec_id] = _partition_filter(specs[spec_id], schema, predicate)
-        return by_partition[spec_id](file) and bool(by_metrics(file.file))
+        return by_partition[spec_id](file) and told(file.file)
 
     return may_match
 

@@ -34,7 +34,7 @@ def parse_instant(text: str, time_zone: str = "UTC") -> int | None:
     """Milliseconds of ``yyyyMMddHHmmss[SSS]`` (in UTC) or of an ISO timestamp (in ``time_zone``); None for others."""
     digits = text.strip()
     try:
-        if digits.isascii() and digits.isdigit() and len(digits) in (14, 17):
+        if digits.isascii() and digits.isdecimal() and len(digits) in (14, 17):
             moment = datetime.strptime(digits[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
             return to_millis(moment) + int(digits[14:] or 0)
         return to_millis(datetime.fromisoformat(digits), time_zone)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -41,10 +41,9 @@ def check_location(settings: IcebergSettings, location: str, *own: str | None) -
 
     ``own`` are folders that the catalog itself told: of the table that is meant, of its schema.
     """
-    asked = _place(location)
-    if asked is None:
+    if not is_plain(location):
         raise ProcessionError(ErrorCode.PERMISSION_DENIED, f"Access Denied: Location {location!r} is not a plain one")
-    if not any(place.holds(asked) for place in _places(settings, own)):
+    if not is_allowed(settings, location, *own):
         message = (
             f"Access Denied: Location {location} is outside of catalog {settings.catalog}: it must be inside the "
             f"catalog's warehouse, the table's own location, or {ALLOWED}"
@@ -58,6 +57,31 @@ def check_property_locations(settings: IcebergSettings, properties: Mapping[str,
     for name, value in properties.items():
         if name in LOCATION_PROPERTIES:
             check_location(settings, value, *own)
+
+
+def deletable(settings: IcebergSettings, *own: str | None) -> Callable[[str], bool]:
+    """Whether a file that metadata names may be deleted: it lies in the warehouse, an allowed location or ``own``.
+
+    Metadata is anybody's word, and may name any file of the machine as one of its table's. A link is deleted, not
+    followed, so the folder decides.
+    """
+    places = tuple(_places(settings, own))
+    known: dict[str, bool] = {}
+
+    def may_delete(location: str) -> bool:
+        folder, _, name = location.rpartition("/")
+        if folder not in known:
+            place = _place(folder)
+            known[folder] = place is not None and any(held.holds(place) for held in places)
+        return known[folder] and name not in ("", ".", "..") and _CONTROL.search(name) is None
+
+    return may_delete
+
+
+def is_allowed(settings: IcebergSettings, location: str, *own: str | None) -> bool:
+    """Whether ``check_location`` lets it pass."""
+    asked = _place(location)
+    return asked is not None and any(place.holds(asked) for place in _places(settings, own))
 
 
 def is_plain(location: str) -> bool:

@@ -5,7 +5,6 @@ Both are at the snapshot of the handle.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from pyiceberg.table import Table
@@ -13,14 +12,12 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.scans.columns import leaf_ids
 from coordinator.connectors.iceberg.scans.scan import Scan, scan_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
+from coordinator.connectors.iceberg.snapshots.changes import count
 from coordinator.connectors.iceberg.spark_types import times_of
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from coordinator.kernels.storage import is_local
 from shared.plan.nodes import TableScanNode
 from shared.spi.relation import CatalogTable, ReadHere, RowsRelation
-
-_VENDED = ("s3.access-key-id", "s3.session-token", "gcs.oauth2.token", "adls.sas-token")
-"""Properties of a table's FileIO that are its catalog's word: our readers have the catalog file's keys alone."""
 
 
 def catalog_table(scan: TableScanNode, here: ReadHere | str = "it is a table of Spark's alone") -> CatalogTable:
@@ -32,12 +29,8 @@ def catalog_table(scan: TableScanNode, here: ReadHere | str = "it is a table of 
     return CatalogTable(parts, None if snapshot is None else int(snapshot), here)
 
 
-def read_here(
-    scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: DecodedSizes, storage: Mapping[str, str]
-) -> ReadHere | str:
+def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: DecodedSizes) -> ReadHere | str:
     """How the scan is read without Spark, or why it is not. Raises ProcessionError."""
-    if any(key.startswith(_VENDED) for key in table.io.properties if key not in storage):
-        return "its catalog vends keys for it"
     names = dict.fromkeys(_name(handle) for handle in scan.assignments.values())
     found = scan_of(table, known, scan.table, tuple(names))
     if isinstance(found, str):
@@ -50,7 +43,7 @@ def read_here(
 
 def _is_direct(found: Scan) -> bool:
     plain = all(isinstance(column.field["type"], str) for column in found.columns)
-    return plain and all(is_local(c.data.path) and not c.deletes for c in found.files)
+    return plain and all(is_local(c.data.path) and all(d.is_position_delete for d in c.deletes) for c in found.files)
 
 
 def _decoded(found: Scan, scan: TableScanNode, decoded: DecodedSizes) -> int | None:
@@ -58,7 +51,7 @@ def _decoded(found: Scan, scan: TableScanNode, decoded: DecodedSizes) -> int | N
     snapshot_id = scan.table.connectorHandle["icebergTableName"].get("snapshotId")
     snapshot = None if snapshot_id is None else found.table.snapshot_by_id(int(snapshot_id))
     size = None if snapshot is None else decoded.of(found.table, snapshot, leaf_ids(found.columns))
-    total = 0 if snapshot is None or snapshot.summary is None else int(snapshot.summary.get("total-records") or 0)
+    total = 0 if snapshot is None else count(snapshot, "total-records")
     return size if size is None or not total else size * found.rows // max(total, found.rows)
 
 

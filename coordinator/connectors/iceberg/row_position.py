@@ -39,7 +39,9 @@ from pyiceberg.types import (
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.manifests.live_files import read_live
+from coordinator.connectors.iceberg.numbers import whole_number
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
+from coordinator.connectors.iceberg.storage import storage_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.connector import ColumnMetadata
@@ -120,13 +122,13 @@ def row_position(catalog: TableCatalog, decoded: DecodedSizes, scan: TableScanNo
         if f["id"] not in constants and readable(kinds[f["id"]]) and "initial-default" not in json.dumps(f["type"])
     }
     totals = {} if snapshot.summary is None else snapshot.summary.additional_properties
-    files = _number(totals.get("total-data-files"))
+    files = whole_number(totals.get("total-data-files"))
     return RowPositionDescriptor(
         row_source=FILE_ID if files is not None and files <= _MOST_NUMBERED_FILES else FILE,
         ref_columns=(POSITION,),
         deferrable=frozenset(deferrable),
-        row_count=_number(totals.get("total-records")),
-        size_bytes=_number(totals.get("total-files-size")),
+        row_count=whole_number(totals.get("total-records")),
+        size_bytes=whole_number(totals.get("total-files-size")),
         decoded_bytes=lambda names: decoded.of(table, snapshot, [f["id"] for f in fields if f["name"] in names]),
     )
 
@@ -152,7 +154,7 @@ def look_up_template(
     mapping = table.name_mapping()
     return LookUpTemplate(
         fields=[{**field, "required": False} for field in fields if field["id"] in wanted],
-        storage=catalog.settings.storage,
+        storage=storage_of(table, catalog.settings.storage),
         name_mapping=None if mapping is None else json.loads(mapping.model_dump_json()),
         paths=_paths(table, snapshot, sources),
         snapshot_id=snapshot_id,
@@ -214,7 +216,3 @@ def _constants(table: Table) -> frozenset[int]:
 
 def _snapshot(table: Table, snapshot_id: int | None) -> Snapshot | None:
     return None if snapshot_id is None else table.snapshot_by_id(int(snapshot_id))
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdigit() else None

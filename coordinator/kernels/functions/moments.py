@@ -40,7 +40,10 @@ def parse_timestamp(text: str) -> datetime:
     if match is None:
         raise ValueError(text)
     wall = datetime.combine(parse_date(match[1]), _clock(match[2], match[3], match[4], match[5]))
-    return wall if match[6] is None else local(wall, zone_of(match[6]))
+    try:
+        return wall if match[6] is None else local(wall, zone_of(match[6]))
+    except OverflowError as error:  # in UTC it is before the first year or after the last
+        raise ValueError(text) from error
 
 
 def parse_time(text: str) -> time:

@@ -6,7 +6,17 @@ from pathlib import Path
 
 from pydantic import Field
 
-from coordinator.values.settings import Seconds, Settings
+from coordinator.values.settings import Names, Seconds, Settings
+
+
+class AccessControlFiles(Settings):
+    """What etc/config.properties says of access control."""
+
+    config_files: Names = Field(
+        (),
+        alias="access-control.config-files",
+        description="Files like etc/access-control.properties, in place of it; what one refuses is refused.",
+    )
 
 
 class AccessControlSettings(Settings):
@@ -14,7 +24,7 @@ class AccessControlSettings(Settings):
 
     name: str = Field(
         alias="access-control.name",
-        description="`allow-all`, `read-only`, `file`, or one that an installed package brings.",
+        description="`allow-all`, `read-only`, `file`, `opa`, or an access control that an installed package has.",
     )
     config_file: Path | None = Field(
         None, alias="security.config-file", description="JSON rules of `file` (docs/access-control.md)."
@@ -23,5 +33,6 @@ class AccessControlSettings(Settings):
         None,
         alias="security.refresh-period",
         gt=0,
-        description="How often they are looked at; never when unset. A wrong file is logged, the rules stay.",
+        description="How often the file is checked for changes; never when it is not set. A wrong file is logged,"
+        " and the old rules stay.",
     )

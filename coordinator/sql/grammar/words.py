@@ -150,6 +150,8 @@ class Words:
         if kind != "quoted":
             raise self.error(_DIGITS if kind == "digits" else _BACKQUOTED)
         written = self.text[self.tokens.starts[position] + 1 : self.tokens.ends[position] - 1]
+        if not written:
+            raise self.error("Zero-length delimited identifier not allowed")
         self.position += 1
         return Identifier(location=self.place(position), value=written.replace('""', '"'), delimited=True)
 

@@ -25,6 +25,7 @@ from pyiceberg.table.update import (
     _TableMetadataUpdateContext,
 )
 
+from coordinator.connectors.iceberg.numbers import number_or
 from shared.spi.procedure import ArgumentError
 
 _FIVE_DAYS_MS = 5 * 24 * 3_600_000
@@ -120,8 +121,7 @@ def _line(metadata: TableMetadata, ref: SnapshotRef) -> Iterable[Snapshot]:
 
 
 def _number(metadata: TableMetadata, name: str, default: int) -> int:
-    text = metadata.properties.get(name, "")
-    return int(text) if text.isdigit() else default
+    return number_or(metadata.properties.get(name), default)
 
 
 class ForgetSnapshotsUpdate(RemoveSnapshotsUpdate):

@@ -11,6 +11,7 @@ from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
+from coordinator.connectors.iceberg.manifests.avro_files import decoding
 from coordinator.connectors.iceberg.manifests.live_files import entries
 from coordinator.connectors.iceberg.manifests.version_three import list_manifests
 
@@ -56,13 +57,14 @@ def referenced_files(table: Table, *, broken: bool = False) -> Iterator[TableFil
 
 
 def _of_snapshot(table: Table, snapshot: Snapshot, seen: set[str], *, live: bool, broken: bool) -> Iterator[TableFile]:
-    manifests, problem = _read(lambda: list_manifests(table.io, snapshot, table.format_version), broken=broken)
+    read = partial(list_manifests, table.io, snapshot, table.format_version)
+    manifests, problem = _read(read, snapshot.manifest_list, broken=broken)
     yield TableFile(snapshot.manifest_list, "manifest_list", None, live, broken=problem)
     for manifest in manifests:
         if manifest.manifest_path in seen:
             continue
         seen.add(manifest.manifest_path)
-        listed, problem = _read(partial(entries, table.io, manifest), broken=broken)
+        listed, problem = _read(partial(entries, table.io, manifest), manifest.manifest_path, broken=broken)
         yield TableFile(manifest.manifest_path, "manifest", manifest.manifest_length, live, broken=problem)
         for entry in listed:
             file = entry.data_file
@@ -70,9 +72,10 @@ def _of_snapshot(table: Table, snapshot: Snapshot, seen: set[str], *, live: bool
             yield TableFile(file.file_path, role, file.file_size_in_bytes, live, file)
 
 
-def _read(read: Callable[[], list[T]], *, broken: bool) -> tuple[list[T], str | None]:
+def _read(read: Callable[[], list[T]], location: str, *, broken: bool) -> tuple[list[T], str | None]:
     try:
-        return read(), None
+        with decoding(location):
+            return read(), None
     except (OSError, ValueError) as error:
         if not broken:
             raise

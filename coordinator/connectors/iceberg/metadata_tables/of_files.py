@@ -16,7 +16,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import UnknownType
 
 from coordinator.connectors.iceberg.manifests.live_files import read_live
-from coordinator.connectors.iceberg.metadata_tables.values import bound, bound_text
+from coordinator.connectors.iceberg.metadata_tables.values import bound_text
 from coordinator.connectors.system.virtual_table import typed
 
 _COUNTED = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
@@ -83,7 +83,8 @@ def _texts(bounds: dict[int, bytes] | None, schema: Schema) -> list[tuple[int, s
     if bounds is None:
         return None
     known = ((field_id, _kind(schema, field_id), encoded) for field_id, encoded in bounds.items())
-    return [(field_id, bound_text(kind, encoded)) for field_id, kind, encoded in known if kind is not None]
+    texts = ((field_id, bound_text(kind, encoded)) for field_id, kind, encoded in known if kind is not None)
+    return [(field_id, text) for field_id, text in texts if text is not None]
 
 
 def _kind(schema: Schema, field_id: int) -> Any:
@@ -98,10 +99,8 @@ def _summaries(manifest: ManifestFile, spec: PartitionSpec, schema: Schema) -> l
     texts = []
     for field, summary in zip(spec.fields, found, strict=False):
         source = _kind(schema, field.source_id) or UnknownType()
-        result = field.transform.result_type(source)
         low, high = (
-            None if encoded is None else field.transform.to_human_string(source, bound(result, encoded))
-            for encoded in (summary.lower_bound, summary.upper_bound)
+            bound_text(source, encoded, field.transform) for encoded in (summary.lower_bound, summary.upper_bound)
         )
         texts.append({"contains_null": summary.contains_null, "lower_bound": low, "upper_bound": high})
     return texts

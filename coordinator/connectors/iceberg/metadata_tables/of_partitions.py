@@ -17,8 +17,9 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IcebergType, NestedField, PrimitiveType
 
+from coordinator.connectors.iceberg.bounds import bound_value
 from coordinator.connectors.iceberg.manifests.live_files import read_live
-from coordinator.connectors.iceberg.metadata_tables.values import bound, python_value
+from coordinator.connectors.iceberg.metadata_tables.values import bound_shown, python_value
 from coordinator.connectors.iceberg.types import presto_type
 from shared.plan.types import Field, Type
 
@@ -77,13 +78,13 @@ class _Partition:
         self.nulls[key] = None if nulls is None or known is None else known + nulls
         if nulls is not None and nulls == file.record_count:
             return
-        low = bound(column.field_type, (file.lower_bounds or {}).get(key))
-        high = bound(column.field_type, (file.upper_bounds or {}).get(key))
+        low = bound_value(column.field_type, (file.lower_bounds or {}).get(key))
+        high = bound_value(column.field_type, (file.upper_bounds or {}).get(key))
         self.lower[key] = low if key not in self.lower else _either(min, self.lower[key], low)
         self.upper[key] = high if key not in self.upper else _either(max, self.upper[key], high)
 
     def range(self, column: NestedField) -> dict[str, Any]:
-        low, high = (python_value(column.field_type, b.get(column.field_id)) for b in (self.lower, self.upper))
+        low, high = (bound_shown(column.field_type, b.get(column.field_id)) for b in (self.lower, self.upper))
         return {"min": low, "max": high, "null_count": self.nulls.get(column.field_id)}
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from pyiceberg.conversions import from_bytes
-from pyiceberg.transforms import IdentityTransform
+from pyiceberg.transforms import IdentityTransform, Transform
 from pyiceberg.types import (
     DateType,
     IcebergType,
-    PrimitiveType,
     TimestampNanoType,
     TimestampType,
     TimestamptzNanoType,
@@ -19,19 +17,30 @@ from pyiceberg.types import (
     UUIDType,
 )
 
+from coordinator.connectors.iceberg.bounds import bound_value
+
+_IDENTITY: Transform[Any, Any] = IdentityTransform()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def bound(kind: IcebergType, encoded: bytes | None) -> Any:
-    """The value of a lower or upper bound as Iceberg counts it; None where there is none."""
-    if encoded is None or not isinstance(kind, PrimitiveType):
+def bound_text(kind: IcebergType, encoded: bytes | None, transform: Transform[Any, Any] = _IDENTITY) -> str | None:
+    """A bound of a column, or of its transformed values, as people write it; Presto gives these texts.
+
+    None where there is none, or none that the type can have.
+    """
+    value = bound_value(transform.result_type(kind), encoded)
+    try:
+        return None if value is None else transform.to_human_string(kind, value)
+    except (ValueError, OverflowError):
         return None
-    return from_bytes(kind, encoded)
 
 
-def bound_text(kind: IcebergType, encoded: bytes) -> str:
-    """The bound as people write it; Presto gives these texts."""
-    return IdentityTransform().to_human_string(kind, bound(kind, encoded))
+def bound_shown(kind: IcebergType, value: Any) -> Any:
+    """A bound as what Arrow takes; None for a day or moment that nothing here can hold."""
+    try:
+        return python_value(kind, value)
+    except OverflowError:
+        return None
 
 
 def python_value(kind: IcebergType, value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
+from coordinator.connectors.iceberg.numbers import whole_number
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from shared.errors import ErrorCode
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
@@ -59,7 +60,8 @@ def _line(table: Table, ref: str, argument: str) -> list[int]:
     elif ref == "main":
         return []
     else:
-        found = table.snapshot_by_id(int(ref)) if ref.isascii() and ref.isdigit() else None
+        number = whole_number(ref)
+        found = None if number is None else table.snapshot_by_id(number)
         if found is None:
             raise ArgumentError(argument, f"Ref does not exist: {ref}")
     return [snapshot.snapshot_id for snapshot in ancestors_of(found, table.metadata)]

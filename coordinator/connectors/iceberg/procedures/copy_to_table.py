@@ -9,6 +9,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.instants import parse_instant
+from coordinator.connectors.iceberg.numbers import whole_number
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import run_spark, spark_table
 from coordinator.connectors.iceberg.snapshots.changes import count
@@ -29,7 +30,9 @@ DECLARATION = ProcedureDeclaration(
     summary="Copy the rows of a table, as it is or was, into another one.",
     arguments=(
         *TABLE_ARGUMENTS,
-        Argument("new_table", "varchar", "Where to: table, or schema.table of the same catalog.", required=True),
+        Argument(
+            "new_table", "varchar", "The new table: its name, or schema.table in the same catalog.", required=True
+        ),
         Argument("as_of_instant", "varchar", "Snapshot id, branch, tag or time; default: as it is now."),
         Argument("columns", "array(varchar)", "Columns to copy; default: all."),
         Argument("save_mode", "varchar", "errorifexists, overwrite or append.", default="errorifexists"),
@@ -91,7 +94,7 @@ def _snapshot(call: Call, table: Table) -> Snapshot:
 def _at(call: Call, table: Table, text: str) -> Snapshot | None:
     if text in table.refs():
         return table.snapshot_by_name(text)
-    if text.isascii() and text.isdigit() and (found := table.snapshot_by_id(int(text))) is not None:
+    if (number := whole_number(text)) is not None and (found := table.snapshot_by_id(number)) is not None:
         return found
     moment = parse_instant(text, call.context.session.time_zone)
     older = [s for s in history(table) if moment is not None and s.timestamp_ms <= moment]

@@ -22,10 +22,10 @@ from shared.spi.procedure import Argument, ArgumentError, OutputColumn, Procedur
 DECLARATION = ProcedureDeclaration(
     name="expire_partitions",
     kind=ProcedureKind.COORDINATOR,
-    summary="Delete partitions whose rows are all older than a moment; no data file is read.",
+    summary="Delete partitions whose rows are all older than a point in time; no data file is read.",
     arguments=(
         *TABLE_ARGUMENTS,
-        Argument("older_than", "timestamp", "The moment, in the session's time zone.", required=True),
+        Argument("older_than", "timestamp", "A point in time, in the session's time zone.", required=True),
         Argument("column", "varchar", "Column that tells the age; default: the one that partitions by time."),
         Argument("dry_run", "boolean", "Only list what would be deleted.", default=False),
     ),

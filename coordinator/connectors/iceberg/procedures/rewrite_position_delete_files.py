@@ -9,6 +9,7 @@ from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.filters import FileFilter, file_filter, iceberg_predicate
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, Partition, read_live
+from coordinator.connectors.iceberg.numbers import whole_number
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark
@@ -40,7 +41,7 @@ DECLARATION = ProcedureDeclaration(
         *TABLE_ARGUMENTS,
         Argument("options", "map(varchar,varchar)", "Iceberg's options by name, such as 'rewrite-all' to 'true'."),
         Argument("filter", "varchar", "Only deletes of partitions that may hold rows for which this is true."),
-        Argument("dry_run", "boolean", "Only tell what would be joined.", default=False),
+        Argument("dry_run", "boolean", "Only list what would be joined.", default=False),
     ),
     output=tuple(OutputColumn(name, kind, doc) for name, kind, doc in _COUNTS),
     dry_run_output=(
@@ -82,7 +83,9 @@ def _dry_run(table: Table, options: Mapping[str, str], matches: FileFilter) -> R
         if joinable and matches(delete):
             groups.setdefault(delete.partition, []).append(delete)
     target = _number(
-        options, "target-file-size-bytes", int(table.properties.get("write.delete.target-file-size-bytes", _TARGET))
+        options,
+        "target-file-size-bytes",
+        whole_number(table.properties.get("write.delete.target-file-size-bytes")) or _TARGET,
     )
     rows = []
     for files in groups.values():
@@ -115,6 +118,6 @@ def _number(options: Mapping[str, str], name: str, default: int) -> int:
     text = options.get(name)
     if text is None:
         return default
-    if not text.isdigit():
+    if (number := whole_number(text)) is None:
         raise ArgumentError("options", f"Option {name} must be a number, got: {text}")
-    return int(text)
+    return number

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.instants import parse_instant
+from coordinator.connectors.iceberg.numbers import whole_number
 from coordinator.connectors.iceberg.procedures.rollback_to_snapshot import made_current, rolled_back
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
@@ -36,7 +37,7 @@ def answer(call: Call) -> Rows:
 
 def _rolled_back(table: Table, text: str, zone: str) -> Change[tuple[int | None, int]]:
     try:
-        if text.isascii() and text.isdigit() and table.snapshot_by_id(int(text)) is not None:
+        if (number := whole_number(text)) is not None and table.snapshot_by_id(number) is not None:
             return rolled_back(table, int(text))
     except ArgumentError as error:
         raise ArgumentError("instant_time", error.message, ErrorCode.ICEBERG_INVALID_SNAPSHOT_ID) from error

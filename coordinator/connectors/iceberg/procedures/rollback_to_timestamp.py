@@ -14,10 +14,10 @@ from shared.spi.procedure import Argument, ArgumentError, ProcedureDeclaration, 
 DECLARATION = ProcedureDeclaration(
     name="rollback_to_timestamp",
     kind=ProcedureKind.COORDINATOR,
-    summary="Make the snapshot current that was the newest of the table's history before a moment.",
+    summary="Make the newest snapshot current that the table's history had before a point in time.",
     arguments=(
         *TABLE_ARGUMENTS,
-        Argument("timestamp", "timestamp", "The moment, in the session's time zone.", required=True),
+        Argument("timestamp", "timestamp", "A point in time, in the session's time zone.", required=True),
     ),
     output=MOVED,
     example="CALL iceberg.system.rollback_to_timestamp('sales', 'orders', TIMESTAMP '2026-11-20 08:00:00')",

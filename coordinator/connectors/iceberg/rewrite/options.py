@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
+from coordinator.connectors.iceberg.numbers import whole_number
 from shared.spi.procedure import ArgumentError
 
 JobOrder = Literal["none", "bytes-asc", "bytes-desc", "files-asc", "files-desc"]
@@ -182,8 +183,7 @@ def _sizes(given: Mapping[str, str], properties: Mapping[str, str]) -> tuple[int
 
 
 def _default_target(properties: Mapping[str, str]) -> int:
-    text = properties.get(_TARGET_PROPERTY, "")
-    return int(text) if text.isdigit() and int(text) > 0 else _DEFAULT_TARGET
+    return whole_number(properties.get(_TARGET_PROPERTY)) or _DEFAULT_TARGET
 
 
 def _integer(given: Mapping[str, str], name: str, default: int, *, least: int) -> int:

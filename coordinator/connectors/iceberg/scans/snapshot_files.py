@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.locations import is_allowed
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
-from coordinator.connectors.iceberg.manifests.live_files import read_live
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
+from coordinator.connectors.iceberg.properties import IcebergSettings
 from coordinator.connectors.iceberg.rewrite.groups import Candidate
+from coordinator.connectors.iceberg.snapshots.changes import SnapshotKey, count, snapshot_key
+from coordinator.kernels.storage import is_local
 
 _MOST_FILES = 1000
 _MOST_MANIFEST_BYTES = 2 << 20
@@ -23,20 +28,21 @@ _REMEMBERED_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    files: tuple[Candidate, ...]
+    files: tuple[Candidate, ...] | str
     manifest_bytes: int
 
 
 class SnapshotFiles:
     """The files of one catalog's snapshots; thread-safe."""
 
-    def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, int], _Known] = OrderedDict()
+    def __init__(self, settings: IcebergSettings) -> None:
+        self._settings = settings
+        self._known: OrderedDict[SnapshotKey, _Known] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, table: Table, snapshot: Snapshot) -> tuple[Candidate, ...] | None:
-        """None where there are too many to be looked at in passing. Raises ProcessionError."""
-        key = (str(table.metadata.table_uuid), snapshot.snapshot_id)
+    def of(self, table: Table, snapshot: Snapshot) -> tuple[Candidate, ...] | str:
+        """The files, or why they are not read here. Raises ProcessionError."""
+        key = snapshot_key(table, snapshot)
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
@@ -44,19 +50,24 @@ class SnapshotFiles:
         with mapped(table.name()[-1]):
             size = sum(manifest.manifest_length for manifest in snapshot.manifests(table.io))
             if size > _MOST_MANIFEST_BYTES or _files(snapshot) > _MOST_FILES:
-                return None
+                return "it has many files"
             live = read_live(table, snapshot)
             index = DeleteIndex(live.deletes, table.specs())
-            files = tuple(Candidate(data, index.of(data)) for data in live.data)
+            files: tuple[Candidate, ...] | str = tuple(Candidate(data, index.of(data)) for data in live.data)
+            if self._leads_out(table, (*live.data, *live.deletes)):
+                files = "it has files outside of the catalog's locations"
         with self._lock:
             self._known[key] = _Known(files, size)
             while sum(known.manifest_bytes for known in self._known.values()) > _REMEMBERED_BYTES:
                 self._known.popitem(last=False)
         return files
 
+    def _leads_out(self, table: Table, files: Iterable[LiveFile]) -> bool:
+        """Manifests are anybody's word, and this process may read more of its disks than a table may name."""
+        local = (file.path for file in files if is_local(file.path))
+        return not all(is_allowed(self._settings, path, table.location()) for path in local)
+
 
 def _files(snapshot: Snapshot) -> int:
     """Data and delete files as the snapshot's summary counts them; 0 where it does not."""
-    told = {} if snapshot.summary is None else snapshot.summary.additional_properties
-    counts = (told.get(name) or "" for name in ("total-data-files", "total-delete-files"))
-    return sum(int(count) for count in counts if count.isdigit())
+    return count(snapshot, "total-data-files") + count(snapshot, "total-delete-files")

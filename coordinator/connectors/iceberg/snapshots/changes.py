@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntryStatus
+from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
+
+from coordinator.connectors.iceberg.numbers import number_or
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +39,18 @@ def changes_of(io: FileIO, snapshot: Snapshot) -> Iterator[FileChange]:
                 yield FileChange(entry.status == ManifestEntryStatus.ADDED, entry.data_file)
 
 
+SnapshotKey = tuple[str, int, str]
+"""What is remembered of a snapshot is remembered by this."""
+
+
+def snapshot_key(table: Table, snapshot: Snapshot) -> SnapshotKey:
+    """What the snapshot reads: copies of a table have its uuid and its snapshots' ids, but their own manifests."""
+    return str(table.metadata.table_uuid), snapshot.snapshot_id, str(snapshot.manifest_list)
+
+
 def count(snapshot: Snapshot, name: str) -> int:
     """A number of the summary; 0 where it has none."""
-    text = "" if snapshot.summary is None else snapshot.summary.additional_properties.get(name, "")
-    return int(text) if text.isdigit() else 0
+    return 0 if snapshot.summary is None else number_or(snapshot.summary.additional_properties.get(name), 0)
 
 
 def operation(snapshot: Snapshot) -> str | None:

@@ -17,6 +17,7 @@ from pyiceberg.table.snapshots import Operation, Summary
 
 from coordinator.connectors.iceberg.manifests.fetching import each_entries
 from coordinator.connectors.iceberg.manifests.live_files import LARGE_MANIFESTS, entries, holds_live
+from coordinator.connectors.iceberg.numbers import whole_number
 from coordinator.connectors.iceberg.snapshots.producer import SnapshotProducer
 from coordinator.connectors.iceberg.snapshots.summary import summarize
 
@@ -42,8 +43,7 @@ def plan_manifests(table: Table, spec_id: int, order: Sequence[int] | None = Non
     """What to replace: data and delete manifests of one partition spec, unless a rewrite would change nothing."""
     snapshot = table.current_snapshot()
     manifests = [] if snapshot is None else snapshot.manifests(table.io)
-    text = table.properties.get(_TARGET, "")
-    target = int(text) if text.isdigit() and int(text) else _EIGHT_MEGABYTES
+    target = whole_number(table.properties.get(_TARGET)) or _EIGHT_MEGABYTES
     groups = []
     for content in (ManifestContent.DATA, ManifestContent.DELETES):
         found = tuple(m for m in manifests if m.content == content and m.partition_spec_id == spec_id)

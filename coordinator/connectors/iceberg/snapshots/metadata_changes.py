@@ -17,8 +17,13 @@ from pyiceberg.table.update import AssertTableUUID, TableRequirement, TableUpdat
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.numbers import number_or
 
 T = TypeVar("T")
+
+
+_MOST_RETRIES, _LONGEST_PAUSE_MS = 100, 60_000
+"""Whatever a table's properties say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +65,16 @@ def commit_once(table: Table, change: Change[T]) -> None:
 
 
 def _retries(table: Table) -> int:
-    return _number(table, TableProperties.COMMIT_NUM_RETRIES, TableProperties.COMMIT_NUM_RETRIES_DEFAULT)
+    told = _number(table, TableProperties.COMMIT_NUM_RETRIES, TableProperties.COMMIT_NUM_RETRIES_DEFAULT)
+    return min(told, _MOST_RETRIES)
 
 
 def _pause(table: Table, attempt: int) -> float:
     """Seconds before the next attempt: doubled each time, with jitter, so that rivals part."""
     least = _number(table, TableProperties.COMMIT_MIN_RETRY_WAIT_MS, TableProperties.COMMIT_MIN_RETRY_WAIT_MS_DEFAULT)
     most = _number(table, TableProperties.COMMIT_MAX_RETRY_WAIT_MS, TableProperties.COMMIT_MAX_RETRY_WAIT_MS_DEFAULT)
-    return float(min(least << attempt, most)) / 1000 * random.uniform(0.5, 1.0)  # noqa: S311  (no secret)
+    return float(min(least << attempt, most, _LONGEST_PAUSE_MS)) / 1000 * random.uniform(0.5, 1.0)  # noqa: S311  (no secret)
 
 
 def _number(table: Table, name: str, default: int) -> int:
-    text = table.properties.get(name, "")
-    return int(text) if text.isdigit() else default
+    return number_or(table.properties.get(name), default)

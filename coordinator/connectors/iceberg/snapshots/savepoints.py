@@ -11,6 +11,7 @@ from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.instants import parse_instant
+from coordinator.connectors.iceberg.numbers import whole_number
 from shared.errors import ErrorCode
 from shared.spi.procedure import ArgumentError
 
@@ -64,7 +65,8 @@ def savepoint_at(table: Table, instant: str, time_zone: str, argument: str) -> S
 
 def commit_at(table: Table, instant: str, time_zone: str, argument: str) -> Snapshot:
     """The snapshot of that id, or committed at that very millisecond; raises ArgumentError when there is none."""
-    if instant.isascii() and instant.isdigit() and (snapshot := table.snapshot_by_id(int(instant))) is not None:
+    number = whole_number(instant)
+    if number is not None and (snapshot := table.snapshot_by_id(number)) is not None:
         return snapshot
     moment = parse_instant(instant, time_zone)
     for snapshot in table.snapshots():

@@ -9,6 +9,8 @@ from pyiceberg.table import TableProperties
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, SnapshotSummaryCollector, Summary, update_snapshot_summaries
 
+from coordinator.connectors.iceberg.numbers import number_or
+
 
 def summarize(
     metadata: TableMetadata,
@@ -20,8 +22,8 @@ def summarize(
     properties: Mapping[str, str] | None = None,
 ) -> Summary:
     """Counts of the change, per partition as far as the table's limit goes, and totals based on the parent's."""
-    limit = metadata.properties.get(TableProperties.WRITE_PARTITION_SUMMARY_LIMIT, "")
-    collector = SnapshotSummaryCollector(partition_summary_limit=int(limit) if limit.isdigit() else 0)
+    limit = number_or(metadata.properties.get(TableProperties.WRITE_PARTITION_SUMMARY_LIMIT), 0)
+    collector = SnapshotSummaryCollector(partition_summary_limit=limit)
     specs, schema = metadata.specs(), metadata.schema()
     for file in added:
         collector.add_file(file, schema, specs[file.spec_id])

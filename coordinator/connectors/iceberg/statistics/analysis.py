@@ -8,6 +8,7 @@ from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.numbers import whole_number
 from coordinator.connectors.iceberg.procedures import compute_table_stats
 from coordinator.connectors.iceberg.procedures.table_procedure import Call
 from coordinator.connectors.iceberg.spark_sql import quoted_path
@@ -45,8 +46,9 @@ def _rows(table: Table, path: tuple[str, ...], context: ProcedureContext) -> int
     snapshot = table.current_snapshot()
     assert snapshot is not None
     said = {} if snapshot.summary is None else snapshot.summary.additional_properties
-    if said.get("total-delete-files") == "0" and said.get("total-records", "").isdigit():
-        return int(said["total-records"])
+    records = whole_number(said.get("total-records"))
+    if said.get("total-delete-files") == "0" and records is not None:
+        return records
     check_for_spark(table)
     version = f"VERSION AS OF {snapshot.snapshot_id}"
     (row,) = context.workers.run_sql(f"SELECT count(*) AS n FROM {quoted_path(path)} {version}")  # noqa: S608 - quoted

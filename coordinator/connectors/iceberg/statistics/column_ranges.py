@@ -7,7 +7,6 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyiceberg.conversions import from_bytes
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
@@ -23,9 +22,11 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
+from coordinator.connectors.iceberg.bounds import bound_value
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.manifests.live_files import read_live
+from coordinator.connectors.iceberg.snapshots.changes import SnapshotKey, snapshot_key
 from shared.plan.nodes import TableScanNode
 from shared.spi.table_statistics import ValueRange
 
@@ -42,7 +43,7 @@ class ColumnRanges:
 
     def __init__(self, catalog: TableCatalog) -> None:
         self._catalog = catalog
-        self._known: OrderedDict[tuple[str, int, int], Ranges] = OrderedDict()
+        self._known: OrderedDict[tuple[SnapshotKey, int], Ranges] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, scan: TableScanNode) -> Ranges:
@@ -56,7 +57,7 @@ class ColumnRanges:
         if table is None or snapshot is None:
             return {}
         schema = Schema.model_validate_json(handle["tableSchemaJson"])
-        key = (str(table.metadata.table_uuid), snapshot.snapshot_id, schema.schema_id)
+        key = (snapshot_key(table, snapshot), schema.schema_id)
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
@@ -83,24 +84,19 @@ def _ranges(table: Table, snapshot: Snapshot, schema: Schema) -> Ranges:
 
 
 def _of_files(field: NestedField, files: list[Any]) -> list[ValueRange] | None:
-    """None where a file with values does not tell its bounds."""
+    """None where a file with values does not tell its bounds, or none that the type can have."""
     found = []
     for file in files:
         low, high = ((getattr(file, of) or {}).get(field.field_id) for of in ("lower_bounds", "upper_bounds"))
         nulls = (file.null_value_counts or {}).get(field.field_id, 0)
-        if low is not None and high is not None:
-            found.append(ValueRange(_number(field, low), _number(field, high), file.record_count - nulls))
+        least, most = _number(field, low), _number(field, high)
+        if least is not None and most is not None:
+            found.append(ValueRange(least, most, file.record_count - nulls))
         elif nulls < file.record_count:
             return None
     return found
 
 
-def _number(field: NestedField, raw: bytes) -> float:
-    kind = field.field_type
-    # A column that was promoted keeps the bounds of its older files in their narrower form.
-    if isinstance(kind, LongType) and len(raw) == 4:
-        return float(from_bytes(IntegerType(), raw))
-    if isinstance(kind, DoubleType) and len(raw) == 4:
-        return float(from_bytes(FloatType(), raw))
-    value: Any = from_bytes(kind, raw)  # type: ignore[arg-type]
-    return float(value)
+def _number(field: NestedField, raw: bytes | None) -> float | None:
+    value = bound_value(field.field_type, raw)
+    return None if value is None else float(value)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from pyiceberg.conversions import from_bytes
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import (
@@ -18,9 +17,9 @@ from pyiceberg.types import (
     IntegerType,
     LongType,
     NestedField,
-    PrimitiveType,
 )
 
+from coordinator.connectors.iceberg.bounds import bound_value
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.manifests.live_files import read_live
@@ -68,13 +67,17 @@ def _told(field: NestedField, maps: list[Mapping[int, Any] | None]) -> list[Any]
 
 def _bounds(field: NestedField, maps: list[Mapping[int, bytes] | None]) -> list[Any]:
     kind = field.field_type
-    return [from_bytes(kind, raw) for raw in _told(field, maps)] if isinstance(kind, PrimitiveType) else []
+    values = (bound_value(kind, raw) for raw in _told(field, maps))
+    return [value for value in values if value is not None]
 
 
-def _shown(value: Any, field: NestedField) -> str:
-    if isinstance(field.field_type, DateType):
+def _shown(value: Any, field: NestedField) -> str | None:
+    if not isinstance(field.field_type, DateType):
+        return str(value)
+    try:
         return (date(1970, 1, 1) + timedelta(days=value)).isoformat()
-    return str(value)
+    except OverflowError:
+        return None
 
 
 def distinct_values(table: Table, snapshot: Snapshot | None) -> Mapping[str, float]:

@@ -17,6 +17,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
+from coordinator.connectors.iceberg.snapshots.changes import SnapshotKey, snapshot_key
 from coordinator.kernels.decoded import chunk_bytes
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.footer import columns, read_footer, row_groups
@@ -37,13 +38,13 @@ class DecodedSizes:
     """The estimates of one catalog, remembered by snapshot and by name of file; thread-safe."""
 
     def __init__(self) -> None:
-        self._tables: OrderedDict[tuple[str, int], tuple[int, Widths]] = OrderedDict()
+        self._tables: OrderedDict[SnapshotKey, tuple[int, Widths]] = OrderedDict()
         self._files: OrderedDict[str, Widths] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, table: Table, snapshot: Snapshot, fields: Collection[int]) -> int | None:
         """Bytes of ``fields`` in all rows; None when that cannot be told. Never raises: it is only an estimate."""
-        key = (str(table.metadata.table_uuid), snapshot.snapshot_id)
+        key = snapshot_key(table, snapshot)
         with self._lock:
             known = self._tables.get(key)
         if known is None:

@@ -24,6 +24,7 @@ from coordinator.connectors.iceberg.failures import invalid_property, mapped
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.creation import already_exists, check_location, check_name, create, new_table
+from coordinator.connectors.iceberg.tables.purge import purge
 from coordinator.connectors.iceberg.tables.spark_ddl import ColumnStep, column_step, property_step
 from coordinator.connectors.iceberg.tables.table_properties import UPDATABLE, canonical, changed
 from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
@@ -227,16 +228,17 @@ def _remove_unfinished(catalog: TableCatalog, schema: str, name: str) -> bool:
 
 
 def _drop_table(catalog: TableCatalog, change: TableRemoval) -> None:
-    identifier = (*change.schema.split("."), change.table)
     with mapped(f"{change.schema}.{change.table}"):
+        table = catalog.load(change.schema, change.table)
+        if table is None:
+            if change.if_exists:
+                return
+            raise NoSuchTableError(change.table)
         try:
-            table = catalog.load(change.schema, change.table)
-            if table is not None:
-                identifier = table.name()
-            if table is not None and table.properties.get("gc.enabled", "true").lower() == "false":
-                catalog.client().drop_table(identifier)
+            if table.properties.get("gc.enabled", "true").lower() == "false":
+                catalog.client().drop_table(table.name())
             else:
-                catalog.client().purge_table(identifier)
+                purge(catalog, change.schema, table)
         except NoSuchTableError:
             if not change.if_exists:
                 raise

@@ -1,0 +1,98 @@
+"""Plans for the sidecar: fragments of a real Presto with something changed in them. None may end a converter."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from benchmarks.fuzz.choices import Choices
+
+FRAGMENTS = Path(__file__).parents[2] / "tests" / "data" / "presto_fragments" / "fragments.jsonl.gz"
+STRANGE: tuple[Any, ...] = (
+    None,
+    0,
+    -1,
+    2**63,
+    1e308,
+    "",
+    "x",
+    "\x00",
+    "bigint",
+    "array(",
+    "decimal(99,9)",
+    "row(" * 50,
+    [],
+    {},
+    [[]],
+    {"@type": "variable"},
+    {"@type": "constant", "valueBlock": "AAAA", "type": "bigint"},
+    {"@type": ".ValuesNode"},
+    True,
+    "CgAAAExPTkdfQVJSQVkBAAAA",
+)
+
+
+def fragments() -> list[Any]:
+    """As captured."""
+    with gzip.open(FRAGMENTS, "rt", encoding="utf-8") as lines:
+        bodies = [json.loads(line)["body"] for line in lines]
+    return [json.loads(body) if isinstance(body, str) else body for body in bodies]
+
+
+def changed(choices: Choices, fragment: Any) -> bytes:
+    """With one to three places changed; now and then no JSON at all."""
+    copy = json.loads(json.dumps(fragment))
+    for _ in range(1 + choices.below(3)):
+        _change(choices, copy)
+    text = json.dumps(copy).encode()
+    if choices.chance(5):
+        at = choices.below(len(text))
+        return text[:at] + bytes([choices.below(256)]) + text[at + 1 :]
+    return text[: choices.below(len(text))] if choices.chance(3) else text
+
+
+def _change(choices: Choices, root: Any) -> None:
+    places = list(_places(root))
+    holder, key = choices.pick(places)
+    match choices.below(5):
+        case 0:
+            holder[key] = choices.pick(STRANGE)
+        case 1:
+            other, from_key = choices.pick(places)
+            holder[key] = json.loads(json.dumps(other[from_key]))
+        case 2 if isinstance(holder, dict):
+            del holder[key]
+        case 3 if isinstance(holder[key], list) and holder[key]:
+            holder[key] = [*holder[key], holder[key][0]] if choices.chance(50) else holder[key][1:]
+        case 4 if isinstance(holder[key], str):
+            holder[key] = holder[key][: choices.below(len(holder[key]) + 1)] + choices.pick(("", "<", "a", "("))
+        case _:
+            holder[key] = choices.pick(STRANGE)
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in list(children):
+        yield value, key
+        yield from _places(child)
+
+
+def run(url: str, seed: int, numbers: Sequence[int], counts: Counter[str]) -> Iterator[dict[str, object]]:
+    """What is answered with 5xx, slowly or by a converter that ended."""
+    known = fragments()
+    with httpx.Client(base_url=url, timeout=60) as client:
+        for number in numbers:
+            choices = Choices(seed * 1_000_003 + number)
+            body = changed(choices, choices.pick(known))
+            response = client.post("/v1/velox/plan", content=body, headers={"content-type": "application/json"})
+            counts[f"http_{response.status_code}"] += 1
+            seconds = response.elapsed.total_seconds()
+            if response.status_code >= 500 or seconds > 20:
+                told = response.text[:400]
+                yield {"seed": seed, "number": number, "what": "plan", "error": told, "body": body.decode("latin-1")}

@@ -1,0 +1,19 @@
+"""Bounds of columns as manifests tell them: anybody's bytes."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from pyiceberg.conversions import from_bytes
+from pyiceberg.types import IcebergType, PrimitiveType
+
+
+def bound_value(kind: IcebergType, encoded: bytes | None) -> Any:
+    """The value as Iceberg counts it; None where there is none, or bytes that are no value of the type."""
+    if encoded is None or not isinstance(kind, PrimitiveType):
+        return None
+    try:
+        return from_bytes(kind, encoded)
+    except (struct.error, ValueError, OverflowError):
+        return None
