@@ -14,7 +14,7 @@ install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-ch
 .DEFAULT_GOAL := help
 .PHONY: help setup demo up test test-full check check-code check-tests bless rooms bench clean
 
-help: ## this list
+help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -28,21 +28,21 @@ $(STAMP): pyproject.toml constraints.txt
 	@mv setup.log $(VENV)/setup.log
 	@touch $@
 
-setup: $(STAMP) ## one virtual environment with everything in it
+setup: $(STAMP) ## install everything into one virtual environment (.venv)
 
-demo: $(STAMP) ## the whole line on real data, start to end
+demo: $(STAMP) ## compact a table of TPC-H data with a temporary service, and show each step
 	$(BIN)/procession demo
 
 up: $(STAMP) ## serve on this machine until Ctrl-C
 	$(BIN)/procession up
 
-test: $(STAMP) ## the whole test suite, from nothing
+test: $(STAMP) ## run the whole test suite; installs what it needs first
 	$(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
 
-test-full: $(STAMP) ## the suite with its slow cases at full size
+test-full: $(STAMP) ## run the test suite with its slow cases at full size
 	PROCESSION_TEST_FULL=1 $(BIN)/python -m pytest -q $(SIDE_BY_SIDE)
 
-check: $(STAMP) ## linters, types, import rules and the fast tests, side by side
+check: $(STAMP) ## run linters, type checker, import rules and the fast tests
 	@$(MAKE) --no-print-directory -j 2 check-code check-tests
 
 check-code: $(STAMP)
@@ -54,17 +54,19 @@ check-code: $(STAMP)
 check-tests: $(STAMP)
 	@$(BIN)/python -m pytest -q $(SIDE_BY_SIDE) -m 'not slow and not spark and not lake'
 
-bless: $(STAMP) ## rewrite golden files and generated pages; read the diff
+bless: $(STAMP) ## rewrite golden files and generated pages of docs/; read the diff afterwards
 	BLESS=1 $(BIN)/python -m pytest -q tests/planner tests/sql/test_tree.py
-	$(BIN)/python -c 'from coordinator.configuration_reference import configuration_reference as c; print(c(), end="")' > docs/configuration.md
-	$(BIN)/python -m coordinator.unparser.coverage > docs/functions.md
+	$(BIN)/python -m tools.configuration_reference
+	$(BIN)/python -m tools.function_reference
+	$(BIN)/python -m tools.procedure_reference etc
 	$(BIN)/python -m tools.rooms
 
-rooms: $(STAMP) ## draw the rooms and their imports into docs/rooms.md
+rooms: $(STAMP) ## draw the rooms of the code and their imports into docs/rooms.md
 	$(BIN)/python -m tools.rooms
 
-bench: $(STAMP) ## make bench NAME=rewrite: one benchmark beside its peer
+bench: $(STAMP) ## run one benchmark: make bench NAME=rewrite (benchmarks/README.md lists them)
+	@test -n "$(NAME)" || { echo "make bench needs the name of a benchmark, such as NAME=rewrite; benchmarks/README.md lists them"; exit 2; }
 	$(BIN)/python -m benchmarks.$(NAME)
 
-clean: ## remove the environment and everything made by running
+clean: ## remove the environment, caches, and var with the tables of make up
 	rm -rf $(VENV) var build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -26,7 +26,7 @@ from coordinator.engine.executor import Executor
 from coordinator.engine.local import LocalEngine
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.settings import SparkSettings
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from shared.errors import ProcessionError
 from shared.properties import Property
 from shared.spi.session import Session

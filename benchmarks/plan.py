@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.validate import make_lake, tpch_queries
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs, read_catalogs
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from shared.spi.session import Session
 
 PEER_P50_MS, PEER_P99_MS = 93.0, 325.0

@@ -55,7 +55,7 @@ from coordinator.room_settings import (
     session_defaults,
     spark_settings,
 )
-from coordinator.security.access_control.load import load_access_control
+from coordinator.security.access_control.load import load_access_policy
 from coordinator.security.authentication.load import load_authentication
 from coordinator.security.private_files import keep_files_private
 from coordinator.security.redaction import Redactor, secrets_of
@@ -72,6 +72,7 @@ from coordinator.telemetry.collectors import (
 from coordinator.validation.kept_plans import KeptPlans
 from coordinator.validation.metadata_versions import MetadataVersions
 from coordinator.validation.pool import ValidationPool
+from coordinator.vocabulary.nesting import RECURSION_LIMIT
 from shared.errors import ProcessionError
 from shared.properties import ConfigurationError
 from shared.units import parse_data_size
@@ -105,6 +106,7 @@ def serve(etc: Path, overrides: Overrides = Overrides(), ready: Callable[[str], 
     except ConfigurationError as error:
         sys.stderr.write(f"procession: {error}\n")
         return 2
+    sys.setrecursionlimit(RECURSION_LIMIT)  # plans are read here as deep as they were made
     with suppress(SystemExit):  # uvicorn's for a start that failed
         server.run(sockets=server.plain)
     if server.failure is not None:
@@ -140,8 +142,17 @@ def create_app(
     defaults = checker_defaults(config)
     checkers = PlanCheckers(load_plan_checkers(config.etc / "plan-checker-providers", defaults))
     properties = session_defaults(settings) | config.embedded.session_defaults()
-    factory = PlannerFactory(config.catalogs, config.etc / "plan-checker-providers", defaults, properties)
-    control = load_access_control(config.etc, authenticated=bool(config.authentication.types))
+    authenticated = bool(config.authentication.types)
+    factory = PlannerFactory(
+        config.catalogs,
+        config.etc / "plan-checker-providers",
+        defaults,
+        properties,
+        etc=config.etc,
+        authenticated=authenticated,
+    )
+    catalogs.access = load_access_policy(config.etc, authenticated=authenticated)
+    control = catalogs.access.control
     admit = partial(admitted, control, catalogs=catalogs.names())
     pool = ValidationPool(
         factory,
@@ -160,7 +171,7 @@ def create_app(
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = Dispatcher(
-        AuthorizedPlanner(KeptPlans(pool), control),
+        AuthorizedPlanner(KeptPlans(pool, version=lambda: control.rules_version), control),
         checkers,
         executor,
         groups,

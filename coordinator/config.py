@@ -51,85 +51,98 @@ class CoordinatorSettings(Settings):
     allowed_hosts: Names | None = Field(
         None,
         alias="http-server.allowed-hosts",
-        description="Names under which this server may be asked, beside addresses, localhost and the machine's own;"
-        " * for any. Unset means these on a loopback address, and any elsewhere.",
+        description="Host names under which requests may address this server, beside IP addresses, localhost and"
+        " the machine's own name; `*` allows any. When it is not set, the server allows only those on a"
+        " loopback address, and any name elsewhere.",
     )
     process_forwarded: bool = Field(
         False,
         alias="http-server.process-forwarded",
-        description="Believe X-Forwarded-Proto, X-Forwarded-Host and X-Forwarded-For, which a proxy in front sets.",
+        description="Believe the headers X-Forwarded-Proto, X-Forwarded-Host and X-Forwarded-For; set it behind a"
+        " proxy that sets them.",
     )
     allow_unauthenticated: bool = Field(
         False,
         alias="http-server.authentication.allow-unauthenticated",
-        description="Listen on other than a loopback address although everybody who reaches it can do everything.",
+        description="Allow listening on other than a loopback address without authentication, so that everybody who"
+        " reaches the server can do everything.",
     )
     max_header_size: Bytes = Field(
         1 << 20,
         alias="http-server.max-request-header-size",
         ge=1024,
-        description="Request line and headers; more is answered 431. Prepared statements of a client travel there.",
+        description="Largest request line with headers; a larger one is answered 431. The prepared statements of a"
+        " client travel in headers.",
     )
     receive_timeout: Seconds = Field(
         60.0,
         alias="http-server.request-receive-timeout",
         gt=0,
-        description="From a request's first byte to its last, and until a new connection asks anything; then it is"
-        " answered 408. The longest statement over a slow line takes a few seconds.",
+        description="How long a request may take from its first byte to its last, and how long a new connection may"
+        " send nothing; then it is answered 408. The longest statement over a slow line takes a few"
+        " seconds.",
     )
     principal_header: str | None = Field(
         None,
         alias="http-server.authentication.principal-header",
         min_length=1,
-        description="Header in which a trusted proxy names the principal that it has authenticated, for the selectors"
-        " of resource groups; whoever reaches this server past the proxy can set it, too.",
+        description="Header in which a trusted proxy names the principal that it has authenticated, for the"
+        " selectors of resource groups and for HEADER authentication. Without HEADER, whoever reaches"
+        " this server without going through the proxy can set it too.",
     )
     max_concurrent_queries: int = Field(
-        100, alias="query.max-concurrent-queries", ge=1, description="Statements that run at the same time."
+        100, alias="query.max-concurrent-queries", ge=1, description="How many statements run at the same time."
     )
     max_queued_queries: int = Field(
         1000,
         alias="query.max-queued-queries",
         ge=0,
-        description="Statements that may wait; one more fails with QUERY_QUEUE_FULL.",
+        description="How many statements may wait; one more fails with QUERY_QUEUE_FULL.",
     )
     max_concurrent_of_user: int | None = Field(
         None,
         alias="query.max-concurrent-queries-per-user",
         ge=1,
-        description="Of these, by one user; unset sets no limit.",
+        description="How many statements of one user run at the same time; no limit when it is not set.",
     )
     max_queued_of_user: int | None = Field(
         None,
         alias="query.max-queued-queries-per-user",
         ge=0,
-        description="Waiting statements of one user; unset sets no limit. Users then take turns.",
+        description="How many statements of one user may wait; no limit when it is not set. With it, waiting users"
+        " take turns.",
     )
     compression: bool = Field(
         True,
         alias="query-results.compression-enabled",
-        description="Let proxies compress results; false forces Content-Encoding: identity.",
+        description="Compress pages of results for clients that accept it, and let proxies do so; false sends"
+        " Content-Encoding: identity.",
     )
     shutdown_grace_period: Seconds = Field(
         120.0,
         alias="shutdown.grace-period",
         ge=0,
-        description="How long running queries may finish after shutdown was asked for.",
+        description="How long running queries may take to finish after a shutdown was asked for.",
     )
     validation_pool_size: int = Field(
-        2, alias="eager-plan-validation-thread-pool-size", ge=1, le=64, description="Planner processes."
+        2,
+        alias="eager-plan-validation-thread-pool-size",
+        ge=1,
+        le=64,
+        description="Number of processes that plan statements.",
     )
     validation_queue_size: int = Field(
         1100,
         alias="eager-plan-validation-max-queued",
         ge=0,
-        description="Statements that may wait for a planner; by default as many as may run and queue by default.",
+        description="How many statements may wait for a planner process; the default is as many as may run and"
+        " queue by default.",
     )
     planning_timeout: Seconds = Field(
         30.0,
         alias="eager-plan-validation-timeout",
         gt=0,
-        description="A statement that plans longer fails with QUERY_PLANNING_TIMEOUT.",
+        description="A statement whose planning takes longer fails with QUERY_PLANNING_TIMEOUT.",
     )
     planning_user_burst: Seconds = Field(
         5.0,
@@ -141,12 +154,12 @@ class CoordinatorSettings(Settings):
     sidecar_url: str | None = Field(
         None,
         alias="sidecar.uri",
-        description="Base address of the sidecar; `procession up` starts one and fills this in.",
+        description="Address of the sidecar. `procession up` starts a sidecar of its own and fills this in.",
     )
     sidecar_options: str = Field(
         "",
         alias="sidecar.options",
-        description="Flags of the sidecar that `procession up` starts, as on its command line: docs/sidecar.md.",
+        description="Flags of the sidecar that `procession up` starts, as on its command line (docs/sidecar.md).",
     )
     sidecar_watchdog_timeout: Seconds = Field(
         30.0,
@@ -158,17 +171,20 @@ class CoordinatorSettings(Settings):
     native_execution: bool = Field(
         False,
         alias="native-execution-enabled",
-        description="Statements are meant for native workers: what those cannot run is refused (docs/checks.md).",
+        description="The cluster has native workers: a statement that they could not run is refused"
+        " (docs/checks.md). Session property native_execution_enabled.",
     )
     inner_join_pushdown: bool = Field(
         True,
         alias="optimizer.inner-join-pushdown-enabled",
-        description="Let JDBC catalogs join their own tables; session property optimizer_inner_join_pushdown_enabled.",
+        description="Push inner joins by equalities down to JDBC catalogs; session property"
+        " optimizer_inner_join_pushdown_enabled.",
     )
     inequality_join_pushdown: bool = Field(
         False,
         alias="optimizer.inequality-join-pushdown-enabled",
-        description="Also by other conditions; session property optimizer_inequality_join_pushdown_enabled.",
+        description="Push inner joins by other comparisons down too; session property"
+        " optimizer_inequality_join_pushdown_enabled.",
     )
 
 
@@ -176,10 +192,12 @@ class LogSettings(Settings):
     """etc/log.properties"""
 
     level: Literal["DEBUG", "INFO", "WARN", "ERROR"] = Field(
-        "INFO", alias="log.level", description="Least level that is logged."
+        "INFO", alias="log.level", description="The lowest level that is logged."
     )
     format: Literal["auto", "json", "console"] = Field(
-        "auto", alias="log.format", description="json in containers, console on a terminal; auto chooses."
+        "auto",
+        alias="log.format",
+        description="`json` or `console`; `auto` chooses `console` on a terminal and `json` elsewhere.",
     )
 
 
@@ -189,7 +207,7 @@ class ResourceGroupSettings(Settings):
     configuration_manager: Literal["file"] = Field(
         "file",
         alias="resource-groups.configuration-manager",
-        description="Where groups and selectors come from; only `file` exists.",
+        description="Where resource groups and selectors come from; only `file` exists.",
     )
     config_file: Path = Field(
         alias="resource-groups.config-file",
@@ -200,7 +218,8 @@ class ResourceGroupSettings(Settings):
         1.0,
         alias="resource-groups.refresh-interval",
         gt=0,
-        description="How often the file is looked at; a change counts at once, a wrong one is logged and ignored.",
+        description="How often the file is checked for changes. A change takes effect at once; a wrong file is"
+        " logged and ignored.",
     )
 
 
@@ -244,7 +263,7 @@ class CoordinatorConfig(Settings):
 def read_config(etc: Path) -> CoordinatorConfig:
     """The configuration under ``etc``; raises ConfigurationError. Only config.properties must exist."""
     if not etc.is_dir():
-        raise ConfigurationError(f"{etc}: no such configuration directory")
+        raise ConfigurationError(f"{etc}: no such configuration directory; name another with --etc DIR")
     if not (etc / "config.properties").is_file():
         raise ConfigurationError(f"{etc / 'config.properties'}: no such file")
     properties = read_properties(etc / "config.properties")

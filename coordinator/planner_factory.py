@@ -12,8 +12,9 @@ from pathlib import Path
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.checks.providers import load_plan_checkers
 from coordinator.connectors.registry import CatalogConfig, Catalogs
+from coordinator.planning.plan_statement import plan_statement
+from coordinator.security.access_control.load import load_access_policy
 from coordinator.security.current_session import acting_for
-from coordinator.validation.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.spi.session import Session
 
@@ -27,9 +28,15 @@ class PlannerFactory:
     checker_defaults: dict[str, dict[str, str]]
     session_defaults: Mapping[str, str] = field(default_factory=dict)
     """Of session properties, where the configuration sets others."""
+    etc: Path | None = None
+    """Where the rules are that say who may do what; None allows everything."""
+    authenticated: bool = False
+    """Whether users have to say who they are."""
 
     def __call__(self) -> Callable[[str, Session], PlannedStatement]:
         catalogs = Catalogs(self.catalogs)
+        if self.etc is not None:
+            catalogs.access = load_access_policy(self.etc, authenticated=self.authenticated)
         checkers = PlanCheckers(load_plan_checkers(self.checker_directory, self.checker_defaults))
         # What another's checker makes of a plan may change with the day.
         other_checkers = any(provider.name != "native" for provider in checkers.providers)

@@ -166,8 +166,3 @@ def _rebuild(
     code: ErrorCode | WireErrorCode, message: str, location: ErrorLocation | None, retriable: bool
 ) -> ProcessionError:
     return ProcessionError(code, message, location=location, retriable=retriable)
-
-
-def syntax_error(message: str, line: int, column: int) -> ProcessionError:
-    """A located error of the parser or analyzer (Presto gives both the name SYNTAX_ERROR)."""
-    return ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=ErrorLocation(line, column))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 _ENTRY = re.compile(r"([^=:\s]+)\s*[=:\s]\s*(.*)")
@@ -26,6 +28,16 @@ class Property:
 
     def error(self, problem: str) -> ConfigurationError:
         return ConfigurationError(f"{self.file}:{self.line}: {problem}")
+
+    def unknown(self, known: Iterable[str]) -> ConfigurationError:
+        """The error for a name that is none of ``known``."""
+        return self.error(unknown_property(self.name, known))
+
+
+def unknown_property(name: str, known: Iterable[str]) -> str:
+    """What is wrong with a name that is none of ``known``, with the one that was probably meant."""
+    meant = get_close_matches(name, list(known), n=1, cutoff=0.75)
+    return f"unknown property '{name}'" + (f"; did you mean {meant[0]}?" if meant else "")
 
 
 def read_properties(file: Path) -> dict[str, Property]:

@@ -18,37 +18,58 @@ from sidecar.settings import VERSION, SidecarSettings
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     defaults = SidecarSettings()
-    parser = argparse.ArgumentParser(prog="sidecar", description="Checks Presto plan fragments with Velox.")
-    parser.add_argument("--host", default=defaults.host, help="address to listen on (%(default)s)")
-    parser.add_argument("--port", type=int, default=defaults.port, help="port, 0 for a free one (%(default)s)")
-    parser.add_argument("--workers", type=int, default=defaults.workers, help="converter processes (%(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="sidecar", description="Serve POST /v1/velox/plan: would Velox run this Presto plan fragment?"
+    )
+    parser.add_argument("--host", default=defaults.host, help="address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=defaults.port, help="port to listen on; 0 takes a free one (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--workers", type=int, default=defaults.workers, help="number of converter processes (default: %(default)s)"
+    )
     parser.add_argument(
         "--compile-check",
         action=argparse.BooleanOptionalAction,
         default=defaults.compile_check,
-        help="compile every converted fragment over empty inputs",
+        help="also compile every converted fragment over empty inputs (default: yes)",
     )
     parser.add_argument(
         "--refusal-status",
         type=int,
         choices=(400, 422),
         default=defaults.refusal_status,
-        help="HTTP status of a refused fragment; Presto C++ answers 422 (%(default)s)",
+        help="HTTP status of a refused fragment; Presto C++ answers 422 (default: %(default)s)",
     )
-    parser.add_argument("--max-body-bytes", type=int, default=defaults.max_body_bytes, help="(%(default)s)")
-    parser.add_argument("--deadline-seconds", type=float, default=defaults.deadline_seconds, help="(%(default)s)")
-    parser.add_argument("--max-waiting", type=int, default=defaults.max_waiting, help="(%(default)s)")
+    parser.add_argument(
+        "--max-body-bytes",
+        type=int,
+        default=defaults.max_body_bytes,
+        help="largest fragment in bytes (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--deadline-seconds",
+        type=float,
+        default=defaults.deadline_seconds,
+        help="how long one fragment may wait and be converted (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--max-waiting",
+        type=int,
+        default=defaults.max_waiting,
+        help="how many fragments may wait for a converter (default: %(default)s)",
+    )
     parser.add_argument(
         "--max-depth",
         type=int,
         default=defaults.max_depth,
-        help="levels of plan nodes, or of expressions, that a fragment may have (%(default)s)",
+        help="levels of plan nodes, or of expressions, that a fragment may have (default: %(default)s)",
     )
     parser.add_argument(
         "--worker-functions",
         type=lambda text: tuple(name.lower() for name in _names(text)),
         default=defaults.worker_functions,
-        help="functions that your workers have and this Velox lacks: sketch_theta,st_point",
+        help="functions that your workers have and this Velox lacks, separated by commas: sketch_theta,st_point",
     )
     parser.add_argument(
         "--char-n-to-varchar-implicit-cast",
@@ -60,7 +81,7 @@ def arguments() -> argparse.ArgumentParser:
         "--function-catalogs",
         type=_names,
         default=defaults.function_catalogs,
-        help="catalogs that /v1/functions/{catalog} has functions for (native,presto)",
+        help="catalogs for which /v1/functions/{catalog} lists functions (default: native,presto)",
     )
     parser.add_argument(
         "--shared-secret-file",
@@ -68,8 +89,8 @@ def arguments() -> argparse.ArgumentParser:
         help=f"file with internal-communication.shared-secret of the coordinator, or {SECRET_VARIABLE} in the"
         " environment; without it everybody who reaches the port may ask",
     )
-    parser.add_argument("--environment", default=defaults.environment, help="(%(default)s)")
-    parser.add_argument("--node-version", default=VERSION, help="version that /v1/info names (%(default)s)")
+    parser.add_argument("--environment", default=defaults.environment, help="environment that /v1/info names")
+    parser.add_argument("--node-version", default=VERSION, help="version that /v1/info names (default: %(default)s)")
     parser.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"))
     return parser
 

@@ -82,6 +82,8 @@ class Context:
     lambdas: Mapping[str, Variable] = field(default_factory=dict)
     parameters: tuple[RowExpression, ...] = ()
     columns: set[str] | None = None
+    references: set[str] = field(default_factory=set)
+    """The names of the variables that names of columns meant so far."""
 
     @property
     def zone(self) -> tzinfo:

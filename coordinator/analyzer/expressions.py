@@ -19,11 +19,11 @@ from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.analyzer.session_values import analyze_current
 from coordinator.expressions.builders import coerce, constant, function_call, special, typed
 from coordinator.expressions.types import BIGINT, TIME_TZ, TIMESTAMP_TZ, array, row, type_text
-from coordinator.sql.lexer import too_large
 from coordinator.sql.parser import parse_expression
 from coordinator.sql.tree import expressions as tree
 from coordinator.sql.tree.expressions import Expression
-from shared.errors import ErrorCode, ErrorLocation
+from coordinator.vocabulary.nesting import too_deep
+from shared.errors import ErrorCode
 from shared.plan.expressions import RowExpression, Variable
 from shared.spi.connector import TableMetadata
 from shared.spi.session import Session
@@ -56,12 +56,12 @@ def analyze_condition(node: Expression, context: Context, what: str) -> RowExpre
 def analyze_expression(node: Expression, context: Context) -> RowExpression:
     """The typed form of a node.
 
-    Raises ProcessionError; an expression that nests too deeply is Presto's ``statement is too large``.
+    Raises ProcessionError; NOT_SUPPORTED for an expression that nests too deeply.
     """
     try:
         return _analyze(node, context)
     except RecursionError as error:
-        raise too_large(ErrorLocation(1, 1)) from error
+        raise too_deep() from error
 
 
 def _analyze(node: Expression, context: Context) -> RowExpression:
@@ -177,7 +177,7 @@ def _binary(node: tree.ArithmeticBinaryExpression | tree.Concatenation, context:
         spine.append(first)
         first = first.left
     if len(spine) > _MOST_OPERATORS:
-        raise too_large(ErrorLocation(1, 1))
+        raise too_deep()
     result = _analyze(first, context)
     for part in reversed(spine):
         right = _analyze(part.right, context)

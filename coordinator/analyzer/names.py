@@ -45,6 +45,7 @@ def _resolve(node: Node, parts: tuple[str, ...], context: Context) -> RowExpress
             if len(found) > 1:
                 raise context.error(node, f"Column '{'.'.join(lowered)}' is ambiguous")
             if found:
+                context.references.add(found[0].variable.name)
                 column = _reference(node, found[0].variable, context)
                 return _fields(node, column, parts[count:], ".".join(lowered[:count]), context)
         scope = scope.parent

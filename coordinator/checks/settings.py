@@ -8,7 +8,8 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from coordinator.values.settings import Settings
-from shared.properties import ConfigurationError
+from coordinator.values.settings_files import told
+from shared.properties import ConfigurationError, unknown_property
 
 
 class ProviderSettings(Settings):
@@ -20,10 +21,10 @@ S = TypeVar("S", bound=ProviderSettings)
 
 def parse_provider_settings(model: type[S], properties: Mapping[str, str]) -> S:
     """Typed settings; raises ConfigurationError quoting the wrong property in single quotes."""
-    known = {field.alias for field in model.model_fields.values()}
+    known = {field.alias for field in model.model_fields.values() if field.alias is not None}
     for name in properties:
         if name not in known:
-            raise ConfigurationError(f"unknown property '{name}'")
+            raise ConfigurationError(unknown_property(name, known))
     try:
         return model.model_validate(dict(properties))
     except ValidationError as error:
@@ -31,4 +32,4 @@ def parse_provider_settings(model: type[S], properties: Mapping[str, str]) -> S:
         name = str(problem["loc"][0]) if problem["loc"] else ""
         if name not in properties:
             raise ConfigurationError(f"property '{name}' is missing" if name else problem["msg"]) from error
-        raise ConfigurationError(f"invalid value '{properties[name]}' for '{name}': {problem['msg']}") from error
+        raise ConfigurationError(f"invalid value '{properties[name]}' for '{name}': {told(problem['msg'])}") from error

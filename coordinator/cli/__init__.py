@@ -1,1 +1,1 @@
-"""The console script ``procession``: serving, asking, looking after."""
+"""The command ``procession``: serving, the SQL prompt, the demo, and examining a machine."""

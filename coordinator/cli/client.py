@@ -179,7 +179,9 @@ class StatementClient:
         try:
             response = self._request(method, address, sql)
         except (httpx.TransportError, httpx.InvalidURL) as error:
-            raise ServerUnreachableError(f"no answer from {self.server}: {error}") from error
+            raise ServerUnreachableError(
+                f"no answer from {self.server}: {error} (`procession up` starts a server here; --server names another)"
+            ) from error
         except httpx.HTTPStatusError as error:
             raise ServerUnreachableError(f"{self.server} is not taking statements: {error.response.text}") from error
         if response.status_code != httpx.codes.OK:

@@ -11,24 +11,27 @@ from coordinator.cli.output import OutputFormat
 
 app = typer.Typer(
     name="procession",
-    help="A SQL coordinator for Iceberg lakes: Presto protocol in, Velox-checked plans, Spark underneath.",
+    help="A SQL coordinator for Iceberg lakes. It speaks Presto's client protocol, checks plans with Velox and runs "
+    "them on Spark or DuckDB.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
-Etc = Annotated[Path, typer.Option("--etc", help="Configuration directory in Presto's file shapes.")]
+Etc = Annotated[Path, typer.Option("--etc", help="Configuration directory, laid out like Presto's.")]
 Port = Annotated[
     int | None,
-    typer.Option("--port", help="HTTP port, over http-server.http.port; 0 for a free one.", min=0, max=65535),
+    typer.Option("--port", help="HTTP port instead of http-server.http.port; 0 takes a free one.", min=0, max=65535),
 ]
-DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Over node.data-dir.")]
-SidecarUrl = Annotated[str | None, typer.Option("--sidecar", help="Base address of a running sidecar.")]
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Data directory instead of node.data-dir.")]
+SidecarUrl = Annotated[
+    str | None, typer.Option("--sidecar", help="Address of a sidecar that runs already, such as http://host:7778.")
+]
 
 
 @app.command()
 def up(etc: Etc = Path("etc"), port: Port = None, data_dir: DataDir = None, sidecar: SidecarUrl = None) -> None:
-    """Serve everything on this machine: sidecar, coordinator, embedded Spark. Ctrl-C stops it."""
+    """Serve everything on this machine (sidecar, coordinator and embedded Spark) until Ctrl-C."""
     from coordinator.app import Overrides
     from coordinator.cli.up import up as run
 
@@ -39,7 +42,7 @@ def up(etc: Etc = Path("etc"), port: Port = None, data_dir: DataDir = None, side
 def coordinator(
     etc: Etc = Path("etc"), port: Port = None, data_dir: DataDir = None, sidecar: SidecarUrl = None
 ) -> None:
-    """Serve the coordinator alone; it starts Spark as a child unless spark.remote is set."""
+    """Serve the coordinator without a sidecar. It starts Spark as a child unless spark.remote is set."""
     from coordinator.app import Overrides, serve
 
     _leave(serve(etc, Overrides(port, sidecar, data_dir), _tell))
@@ -48,9 +51,9 @@ def coordinator(
 @app.command()
 def demo(
     scale: Annotated[float, typer.Option("--scale", help="TPC-H scale factor; 1 is 6 million rows.", min=0.001)] = 0.1,
-    files: Annotated[int, typer.Option("--files", help="Small files that the table starts from.", min=2)] = 240,
+    files: Annotated[int, typer.Option("--files", help="Small files that the table has at first.", min=2)] = 240,
 ) -> None:
-    """Start everything in a temporary directory, compact a table of real data, show what happened, stop."""
+    """Start everything in a temporary directory, compact a table of TPC-H data, show what happened, and stop."""
     from rich.console import Console
 
     from coordinator.cli.demo import DemoOptions
@@ -64,9 +67,9 @@ def doctor(
     etc: Etc = Path("etc"),
     port: Port = None,
     data_dir: DataDir = None,
-    fix: Annotated[bool, typer.Option("--fix", help="Fetch the jars that are missing.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Download the jars that are missing.")] = False,
 ) -> None:
-    """Say what is missing on this machine, and the exact fix."""
+    """Check this machine and the configuration, and print how to mend what is missing or wrong."""
     from coordinator.cli.doctor import doctor as run
 
     raise typer.Exit(run(etc, port, data_dir, fix=fix))
@@ -74,23 +77,26 @@ def doctor(
 
 @app.command()
 def sql(
-    execute: Annotated[str | None, typer.Option("--execute", "-e", help="Run this and leave.")] = None,
+    execute: Annotated[str | None, typer.Option("--execute", "-e", help="Run these statements and leave.")] = None,
     server: Annotated[str, typer.Option("--server", help="Address of the coordinator.")] = "http://127.0.0.1:8080",
-    catalog: Annotated[str | None, typer.Option("--catalog", help="Catalog of names without one.")] = None,
-    schema: Annotated[str | None, typer.Option("--schema", help="Schema of names without one.")] = None,
-    user: Annotated[str | None, typer.Option("--user", help="Who asks; by default the login name.")] = None,
-    output_format: Annotated[OutputFormat, typer.Option("--output-format", help="Form of rows.")] = OutputFormat.TABLE,
+    catalog: Annotated[str | None, typer.Option("--catalog", help="Catalog for table names without one.")] = None,
+    schema: Annotated[str | None, typer.Option("--schema", help="Schema for table names without one.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="User of the session; by default your login name.")] = None,
+    output_format: Annotated[
+        OutputFormat, typer.Option("--output-format", help="Form of the rows.")
+    ] = OutputFormat.TABLE,
     password: Annotated[
-        bool, typer.Option("--password", help="Ask for a password, unless PROCESSION_PASSWORD has it.")
+        bool, typer.Option("--password", help="Log in with a password: PROCESSION_PASSWORD, or the one you type.")
     ] = False,
     access_token: Annotated[
-        str | None, typer.Option("--access-token", envvar="PROCESSION_ACCESS_TOKEN", help="A JSON web token.")
+        str | None,
+        typer.Option("--access-token", envvar="PROCESSION_ACCESS_TOKEN", help="Log in with a JSON web token."),
     ] = None,
     truststore: Annotated[
-        Path | None, typer.Option("--truststore-path", help="PEM file of signers to trust besides.")
+        Path | None, typer.Option("--truststore-path", help="PEM file with further certificate authorities to trust.")
     ] = None,
 ) -> None:
-    """Run statements: --execute, standard input, or a prompt."""
+    """Run statements from --execute or standard input, or open a prompt."""
     import getpass
     import os
 
@@ -104,7 +110,7 @@ def sql(
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
 def sidecar(context: typer.Context) -> None:
-    """Serve the plan-validation endpoint alone; --port N --host H, and more flags: procession sidecar --help."""
+    """Serve the sidecar alone, which checks plan fragments with Velox. Its flags: procession sidecar --help."""
     import os
     import sys
 

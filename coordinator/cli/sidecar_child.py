@@ -105,4 +105,6 @@ class SidecarChild:
             return child
         words = child.last_lines()
         child.stop()
-        raise SidecarStartError(f"the sidecar did not start (log: {self._log_file}): {words}")
+        last = next(filter(None, reversed(words.splitlines())), "it said nothing").strip()
+        flags = "its flags come from sidecar.options; " if self._options else ""
+        raise SidecarStartError(f"the sidecar did not start: {last} ({flags}its log: {self._log_file})")

@@ -1,1 +1,1 @@
-"""Sources of tables: one package a connector. Connectors describe, engines read; no connector imports an engine."""
+"""Sources of tables: one package per connector. Connectors describe, engines read; no connector imports an engine."""

@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from coordinator.connectors.system.information_schema import InformationSchema
-from coordinator.connectors.system.listing import INFORMATION_SCHEMA
+from coordinator.connectors.system.listing import INFORMATION_SCHEMA, shown_columns
+from coordinator.security.access_control.policy import AccessPolicy
 from coordinator.vocabulary.table_versions import note, note_view
 from shared.spi.capabilities import Capabilities, capabilities_of
-from shared.spi.connector import Connector, TableMetadata, ViewMetadata
+from shared.spi.connector import ColumnMetadata, Connector, TableMetadata, ViewMetadata
 
 
 class CatalogObjects(ABC):
     """What planning resolves names against; the two abstract methods say which catalogs there are."""
+
+    access = AccessPolicy()
+    """What users may see and do; whoever makes the catalogs sets it."""
 
     @abstractmethod
     def names(self) -> tuple[str, ...]:
@@ -61,6 +65,10 @@ class CatalogObjects(ABC):
         found = None if source is None else source.view(schema, name)
         note_view(catalog, schema, name, found)
         return found
+
+    def shown_columns(self, found: TableMetadata | ViewMetadata) -> list[ColumnMetadata]:
+        """The columns that DESCRIBE and the system tables show."""
+        return shown_columns(found)
 
     def _holder(self, catalog: str, schema: str) -> Connector:
         found = self.connector(catalog)

@@ -13,13 +13,23 @@ from coordinator.connectors.system.connector import SystemConnector
 from coordinator.connectors.system.information_schema import InformationSchema
 from coordinator.connectors.system.registered import SYSTEM_CATALOG, built_in_procedures
 from coordinator.connectors.system.runtime import RuntimeState
-from coordinator.security.current_session import may_use_catalog
+from coordinator.security.access_control.visible import visible_columns, visible_schemas, visible_tables
+from coordinator.security.current_session import current_session, may_use_catalog
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import LookUpNode, TableScanNode
 from shared.properties import ConfigurationError, Property, read_properties
-from shared.spi.access_control import AccessDeniedError
+from shared.spi.access_control import AccessDeniedError, Identity, SystemAccessControl, identity_of_session
 from shared.spi.capabilities import asked_before
-from shared.spi.connector import Connector, ConnectorFactory, DistributedProcedures, DriverSource, SparkDrivers
+from shared.spi.connector import (
+    ColumnMetadata,
+    Connector,
+    ConnectorFactory,
+    DistributedProcedures,
+    DriverSource,
+    SparkDrivers,
+    TableMetadata,
+    ViewMetadata,
+)
 from shared.spi.pushdown import Pushdown
 from shared.spi.relation import Relation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
@@ -103,6 +113,32 @@ class Catalogs(CatalogObjects):
                 factory = self._factories[config.connector_name]
                 self._connectors[config.name] = factory.create(config.name, config.properties, config.data_dir)
             return self._connectors[config.name]
+
+    def schemas(self, catalog: str) -> tuple[str, ...]:
+        found = super().schemas(catalog)
+        return found if (asking := self._asking()) is None else visible_schemas(*asking, catalog, found)
+
+    def schema_exists(self, catalog: str, schema: str) -> bool:
+        if not super().schema_exists(catalog, schema):
+            return False
+        return (asking := self._asking()) is None or bool(visible_schemas(*asking, catalog, (schema,)))
+
+    def tables(self, catalog: str, schema: str) -> Sequence[str]:
+        found = super().tables(catalog, schema)
+        return found if (asking := self._asking()) is None else visible_tables(*asking, catalog, schema, found)
+
+    def views(self, catalog: str, schema: str) -> Sequence[str]:
+        found = super().views(catalog, schema)
+        return found if (asking := self._asking()) is None else visible_tables(*asking, catalog, schema, found)
+
+    def shown_columns(self, found: TableMetadata | ViewMetadata) -> list[ColumnMetadata]:
+        columns = super().shown_columns(found)
+        return columns if (asking := self._asking()) is None else visible_columns(*asking, found, columns)
+
+    def _asking(self) -> tuple[SystemAccessControl, Identity] | None:
+        """Of whom lists are to be asked; None where nothing is hidden from who asks."""
+        session = current_session() if self.access.hides_objects else None
+        return None if session is None else (self.access.control, identity_of_session(session))
 
     def relation(self, scan: TableScanNode) -> Relation:
         """What an engine reads for a scan, as its connector says."""

@@ -73,11 +73,11 @@ def start_execution(
 ) -> None:
     """Run on a new thread, or at once where nothing is left to do but to encode a few rows.
 
-    The three callbacks are called on the query's loop, in this order, each at most once.
+    Called on the query's loop, where the three callbacks are called in this order, each at most once; ``started`` at
+    once, so that what the engine reads of its query (``system.runtime``) never lags behind a busy loop.
     """
 
     def run() -> None:
-        query.call_on_loop(started)
         error: ProcessionError | None = None
         try:
             with acting_for(query.session):
@@ -89,6 +89,7 @@ def start_execution(
         query.buffer.finish()
         query.call_on_loop(lambda: ended(error))
 
+    started()
     if _is_small(planned.work):
         run()
         return

@@ -23,10 +23,13 @@ class DispatchSettings(Settings):
         alias="query.max-length",
         ge=1,
         le=1_000_000_000,
-        description="Longest statement text in characters; a longer one fails with QUERY_TEXT_TOO_LARGE.",
+        description="Longest text of a statement in characters; a longer one fails with QUERY_TEXT_TOO_LARGE.",
     )
     client_timeout: Seconds = Field(
-        300.0, alias="query.client.timeout", gt=0, description="A query that is not polled for this long is abandoned."
+        300.0,
+        alias="query.client.timeout",
+        gt=0,
+        description="A query that no client polls for this long is abandoned.",
     )
     min_expire_age: Seconds = Field(
         900.0, alias="query.min-expire-age", gt=0, description="How long a finished query stays visible."
@@ -35,7 +38,7 @@ class DispatchSettings(Settings):
         100,
         alias="query.max-history",
         ge=0,
-        description="How many finished queries stay visible past query.min-expire-age at most.",
+        description="How many finished queries stay visible for longer than query.min-expire-age.",
     )
     max_run_time: Seconds = Field(
         100 * 86400.0,
@@ -47,24 +50,27 @@ class DispatchSettings(Settings):
         64 << 20,
         alias="query.max-replay-size",
         ge=0,
-        description="Last pages kept, over all ended queries, for clients whose answer was lost and who ask again at"
-        " once; the newest is kept whatever its size.",
+        description="Size of the last pages that are kept, over all ended queries, for clients whose answer was"
+        " lost and who ask again. The newest page is kept whatever its size.",
     )
     max_run_again: int = Field(
         1,
         alias="query.max-run-again",
         ge=0,
         le=10,
-        description="How often a query that only reads and has delivered no row is run again by itself when Spark or"
-        " a task of it is lost; once, so that a query which ends Spark each time does not do so for ever.",
+        description="How often a query that only reads and has delivered no row is run again by itself when Spark,"
+        " or a task of it, is lost. More than once is risky: a query that itself brings Spark down"
+        " would do so each time.",
     )
     nested_data_serialization: bool = Field(
         False,
         alias="nested-data-serialization-enabled",
-        description="Send arrays, maps and rows as text, as Presto does by default, in place of real JSON.",
+        description="Send arrays, maps and rows as text, as Presto does by default, instead of as JSON.",
     )
     eager_validation: bool = Field(
-        True, alias="eager-plan-validation-enabled", description="Plan and check a statement before it queues."
+        True,
+        alias="eager-plan-validation-enabled",
+        description="Plan and check a statement before it queues; session property eager_plan_validation_enabled.",
     )
     max_tracked: int = 10_000
     max_buffer_size: int = 32 << 20

@@ -18,6 +18,7 @@ from coordinator.engine.execution import Execution, QueryProgress
 from coordinator.engine.fetch_rows import SparkReads, fetch_rows
 from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, file_scans, spark_inputs
 from coordinator.engine.jobs import JobLog
+from coordinator.engine.lent_keys import with_newer_keys
 from coordinator.engine.measured import Operator, explain_analyze
 from coordinator.engine.procedures import run_procedure
 from coordinator.engine.row_steps import select_rows
@@ -144,7 +145,8 @@ class Executor:
     def _run_locally(self, work: RunLocally, execution: Execution) -> Iterator[pa.RecordBatch]:
         scans = None if self._embedded is None else file_scans(work.inputs, self._catalogs)
         if scans and self._embedded is not None:
-            yield from self._embedded.run(work.sql, scans, execution)
+            run = self._embedded.run
+            yield from with_newer_keys(lambda: run(work.sql, scans, execution), scans.values())
             return
         with arrow_inputs(work.inputs, self._catalogs, execution) as opened:
             yield from self._local.run(work.sql, execution, opened)

@@ -223,7 +223,7 @@ def _task_of(template: LookUpTemplate) -> LookUpTask:
     mapping = template.name_mapping
     return LookUpTask(
         fields=[dict(field) for field in template.fields],
-        storage=dict(template.storage),
+        storage=template.storage,
         name_mapping=None if mapping is None else [dict(name) for name in mapping],
     )
 

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -30,7 +29,7 @@ class LocalEngine:
 
     def __init__(self, memory_limit: str = "1GB", threads: int = 1) -> None:
         self._memory_limit, self._threads = memory_limit, threads
-        self._connection: Any = None
+        self._connection: duckdb.DuckDBPyConnection | None = None
         self._lock = threading.Lock()
         self._known: set[PythonFunction] = set()
 
@@ -67,15 +66,15 @@ class LocalEngine:
                 self._connection = None
                 self._known.clear()
 
-    def _cursor(self, sql: str) -> Any:
+    def _cursor(self, sql: str) -> duckdb.DuckDBPyConnection:
         with self._lock:
             if self._connection is None:
                 self._connection = self._open()
             register_functions(self._connection, sql, self._known)
             return self._connection.cursor()
 
-    def _open(self) -> Any:
-        settings = {
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        settings: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": self._memory_limit,
             "threads": self._threads,
             "enable_external_access": "false",
@@ -93,6 +92,6 @@ class LocalEngine:
         return connection
 
 
-def _interrupt(cursor: Any) -> None:
+def _interrupt(cursor: duckdb.DuckDBPyConnection) -> None:
     with suppress(duckdb.ConnectionException):  # the statement has ended meanwhile
         cursor.interrupt()

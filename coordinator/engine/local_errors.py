@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from coordinator.sql.lexer import too_large
-from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from coordinator.vocabulary.nesting import too_deep
+from shared.errors import ErrorCode, ProcessionError
 
 _TYPES = {
     "INT8": "TINYINT", "INT16": "SMALLINT", "INT32": "INTEGER", "INT64": "BIGINT", "DOUBLE": "DOUBLE", "FLOAT": "REAL",
@@ -66,9 +66,9 @@ def presto_error(error: Exception) -> ProcessionError:
         return ProcessionError(ErrorCode[kernel[1]], kernel[2].strip("\n"))
     if "Python exception occurred" in text:
         return ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, "The local engine failed in a function")
-    if "Max expression depth limit" in text:
-        # More blocks within each other than its stack holds: hundreds of windows that are all different.
-        return too_large(ErrorLocation(1, 1))
+    if "Max expression depth limit" in text or "Maximum tree depth" in text:
+        # More blocks within each other than its stack holds: hundreds of windows, or of INTERSECTs, all different.
+        return too_deep()
     if "INTERRUPT" in text:
         return ProcessionError(ErrorCode.USER_CANCELED, "Query was canceled")
     if "Out of Memory" in text:

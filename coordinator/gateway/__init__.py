@@ -1,1 +1,1 @@
-"""For gateways and load balancers: would this statement run here? Asked without queueing or running anything."""
+"""Pre-checks for gateways and load balancers: would this statement run here? Nothing is queued or run for them."""

@@ -19,28 +19,35 @@ class GatewaySettings(Settings):
         200.0,
         alias="precheck.max-requests-per-second",
         gt=0,
-        description="Pre-checks of gateways (docs/gateways.md) a second; more are answered 429.",
+        description="How many pre-checks of gateways (docs/gateways.md) are answered per second; more are answered"
+        " 429.",
     )
     max_concurrent: int = Field(
-        100, alias="precheck.max-concurrent-requests", ge=1, description="Pre-checks at the same time."
+        100, alias="precheck.max-concurrent-requests", ge=1, description="How many pre-checks run at the same time."
     )
     accepted_target: str = Field(
-        "", alias="precheck.accepted-target", pattern=_TARGET, description="Where gateways send accepted statements."
+        "",
+        alias="precheck.accepted-target",
+        pattern=_TARGET,
+        description="Where gateways send accepted statements: the name of a cluster or routing group.",
     )
     refused_target: str = Field(
-        "", alias="precheck.refused-target", pattern=_TARGET, description="Where they send refused ones, if anywhere."
+        "",
+        alias="precheck.refused-target",
+        pattern=_TARGET,
+        description="Where gateways send refused statements; without it they decide themselves.",
     )
     native_refused_target: str = Field(
         "",
         alias="precheck.native-refused-target",
         pattern=_TARGET,
-        description="Where they send accepted statements that native workers could not run, if elsewhere.",
+        description="Where gateways send accepted statements that native workers could not run, if that is elsewhere.",
     )
     undecided_target: str = Field(
         "",
         alias="precheck.undecided-target",
         pattern=_TARGET,
-        description="Where they send statements that this coordinator cannot judge at the moment.",
+        description="Where gateways send statements that this coordinator cannot judge at the moment.",
     )
     max_statement_length: int = 1_000_000
     burst: int = 400

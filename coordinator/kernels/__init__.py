@@ -1,4 +1,5 @@
-"""Kernels: functions that executors run on bytes. They ship as the package ``procession_kernels``;
+"""Kernels: functions that Spark's executors run, bytes in and bytes out, and the evaluator of Presto's expressions.
 
-so they import the standard library, pyarrow and numpy alone, and one another relatively.
+They ship as the package ``procession_kernels``, so they import the standard library, pyarrow and numpy alone, and one
+another relatively.
 """

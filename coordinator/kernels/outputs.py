@@ -12,17 +12,15 @@ import pyarrow as pa
 from .errors import reading, writing
 from .footer import metrics, read_footer
 from .schema import Leaf
-from .storage import is_local, resolve
+from .storage import is_local, open_new, resolve
 from .tasks import Metrics, Output
 
 
 def open_output(output: Output, storage: Mapping[str, str]) -> tuple[str, Any]:
     """A new file for an output and its location, under a name that no other attempt uses."""
     location = f"{output.directory}/{output.name}-{secrets.token_hex(4)}.parquet"
-    filesystem, path = resolve(location, storage)
     with writing(location):
-        filesystem.create_dir(path.rpartition("/")[0], recursive=True)
-        return location, filesystem.open_output_stream(path)
+        return location, open_new(location, storage)
 
 
 def open_copy(output: Output, storage: Mapping[str, str]) -> tuple[str, Any]:

@@ -20,7 +20,7 @@ from .equality import EqualityCache, deleted_rows
 from .errors import reading, writing
 from .outputs import open_output
 from .reader import FileReader
-from .storage import normalize, resolve
+from .storage import normalize, open_new, resolve
 from .tasks import Input, Output, PositionFile, PositionFiles, PositionsTask, WriteTask
 from .vector_blob import puffin_with
 from .wire import decode, encode
@@ -91,12 +91,9 @@ def _write_parquet(task: WriteTask, output: Output, data_file: str, positions: P
 def _write_puffin(task: WriteTask, output: Output, data_file: str, positions: Positions) -> PositionFile:
     location = f"{output.directory}/{output.name}-{secrets.token_hex(4)}.puffin"
     data, offset, length = puffin_with(positions, data_file)
-    filesystem, path = resolve(location, task.storage)
     try:
-        with writing(location):
-            filesystem.create_dir(path.rpartition("/")[0], recursive=True)
-            with filesystem.open_output_stream(path) as sink:
-                sink.write(data)
+        with writing(location), open_new(location, task.storage) as sink:
+            sink.write(data)
     except BaseException:
         _discard([location], task.storage)
         raise

@@ -15,7 +15,7 @@ from .errors import writing
 from .outputs import discard
 from .rewrite import dictionaries, live_rows, writer_field
 from .sort_tasks import Piece, Spread, SpreadTask
-from .storage import resolve
+from .storage import open_new
 from .tasks import WriteTask
 
 KEY = "__procession_key"
@@ -37,10 +37,8 @@ class Scratch:
         if self._sink is None:
             output = self._task.output
             self._location = f"{output.directory}/{output.name}-{secrets.token_hex(4)}.arrow"
-            filesystem, path = resolve(self._location, self._task.storage)
             with writing(self._location):
-                filesystem.create_dir(path.rpartition("/")[0], recursive=True)
-                self._sink = filesystem.open_output_stream(path)
+                self._sink = open_new(self._location, self._task.storage)
         assert self._location is not None
         with writing(self._location):
             with pa.ipc.new_stream(self._sink, batch.schema, options=self._options) as writer:

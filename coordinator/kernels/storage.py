@@ -1,9 +1,15 @@
-"""Files of local disks and object stores, by the locations and storage properties that Iceberg uses."""
+"""Files of local disks and object stores, by the locations and storage properties that Iceberg uses.
+
+A property for the files under a prefix alone has the prefix and a space before its name; of several prefixes of a file
+the longest counts, and before what is said for all files.
+"""
 
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +19,58 @@ from pyarrow import fs
 from .errors import KernelError
 
 _LOCAL = re.compile(r"file:/+")
+_S3 = re.compile(r"s3[an]?://")
+_KEYS = ("s3.access-key-id", "s3.secret-access-key", "s3.session-token", "s3.session-token-expires-at-ms")
+
+
+class LentStorage(Mapping[str, str]):
+    """Storage properties with keys that are lent for a time: whoever reads them has those of the moment."""
+
+    @property
+    @abstractmethod
+    def is_lent(self) -> bool:
+        """Whether there are keys at all that may end."""
+
+    @abstractmethod
+    def current(self) -> dict[str, str]:
+        """What opens files now."""
+
+    @abstractmethod
+    def fresh(self) -> dict[str, str]:
+        """The same for whoever will use it for long: with much of its life before it."""
+
+    @abstractmethod
+    def renewed_after(self, refused: dict[str, str]) -> dict[str, str]:
+        """What opens files now that a store refused ``refused``; that itself when there is nothing newer."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (dict, (self.fresh(),))
+
+
+def over(base: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
+    """``base`` with ``more`` in its place: keys of S3 are never put together from both."""
+    kept = base if _KEYS[0] not in more else {k: v for k, v in base.items() if k not in _KEYS}
+    return {**kept, **more}
+
+
+def scoped(prefix: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """Properties for the files under a prefix."""
+    return {f"{prefix} {name}": value for name, value in properties.items()}
+
+
+def properties_of(location: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties that hold for one file, by their plain names."""
+    told = properties.current() if isinstance(properties, LentStorage) else properties
+    plain = {name: value for name, value in told.items() if " " not in name}
+    if len(plain) == len(told):
+        return plain
+    place = _S3.sub("s3://", location.rstrip("/")) + "/"  # a folder is under its own prefix
+    prefixes = {name.partition(" ")[0] for name in told if " " in name}
+    fitting = [prefix for prefix in prefixes if place.startswith(_S3.sub("s3://", prefix))]
+    if not fitting:
+        return plain
+    chosen = max(fitting, key=len) + " "
+    return over(plain, {name.removeprefix(chosen): v for name, v in told.items() if name.startswith(chosen)})
 
 
 def normalize(location: str) -> str:
@@ -27,9 +85,9 @@ def resolve(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
     # Not what urlsplit calls the path: "?" and "#" are letters of names.
     scheme, _, path = location.partition("://")
     if scheme in ("s3", "s3a", "s3n"):
-        return _s3(tuple(sorted(properties.items()))), path
+        return _s3(tuple(sorted(properties_of(location, properties).items()))), path
     if scheme in ("gs", "gcs"):
-        return _gcs(tuple(sorted(properties.items()))), path
+        return _gcs(tuple(sorted(properties_of(location, properties).items()))), path
     if scheme == "hdfs":
         host, slash, inside = path.partition("/")
         parts = urlsplit(f"hdfs://{host}")
@@ -37,9 +95,20 @@ def resolve(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
     raise KernelError("NOT_SUPPORTED", f"No file system for the scheme of {location}")
 
 
+def open_new(location: str, properties: Mapping[str, str]) -> Any:
+    """A stream into a new file. Stores have no folders to make, and their keys often do not let one try."""
+    filesystem, path = resolve(location, properties)
+    if is_local(location):
+        filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    return filesystem.open_output_stream(path)
+
+
 def is_local(location: str) -> bool:
     """Whether the location is on a local or mounted disk."""
     return location.startswith("file:") or "://" not in location
+
+
+_NEVER = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 @lru_cache(maxsize=1)
@@ -58,6 +127,8 @@ def _s3(items: tuple[tuple[str, str], ...]) -> Any:
         "role_arn": "s3.role-arn",
     }
     arguments: dict[str, Any] = {k: options[v] for k, v in names.items() if v in options}
+    if "region" not in arguments and "client.region" in options:
+        arguments["region"] = options["client.region"]
     if endpoint := options.get("s3.endpoint"):
         arguments["endpoint_override"] = endpoint
         arguments["scheme"] = urlsplit(endpoint).scheme or "https"
@@ -66,8 +137,12 @@ def _s3(items: tuple[tuple[str, str], ...]) -> Any:
 
 @lru_cache(maxsize=8)
 def _gcs(items: tuple[tuple[str, str], ...]) -> Any:
-    token = dict(items).get("gcs.oauth2.token")
-    return fs.GcsFileSystem(access_token=token) if token else fs.GcsFileSystem()
+    options = dict(items)
+    token, end = options.get("gcs.oauth2.token"), options.get("gcs.oauth2.token-expires-at", "")
+    if token is None:
+        return fs.GcsFileSystem()
+    ends_at = datetime.fromtimestamp(int(end) / 1000, UTC) if end.isdigit() else _NEVER
+    return fs.GcsFileSystem(access_token=token, credential_token_expiration=ends_at)
 
 
 @lru_cache(maxsize=8)

@@ -1,10 +1,12 @@
 """What kernels over data files take and what they answer. The coordinator builds and reads these very records;
 
-``wire.py`` carries them. ``fields`` are columns in Iceberg's JSON, ``storage`` what opens files.
+``wire.py`` carries them. ``fields`` are columns in Iceberg's JSON, ``storage`` what opens files: keys that are lent go
+out as they are at that moment.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -88,7 +90,7 @@ class WriteTask:
     position_deletes: list[DeleteFile] = field(default_factory=list)
     equality_deletes: list[DeleteFile] = field(default_factory=list)
     name_mapping: list[dict[str, Any]] | None = None
-    storage: dict[str, str] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict)
     tag: Tag = Tag()
     final: bool = True
 
@@ -104,7 +106,7 @@ class JoinTask:
     output: Output
     modes: dict[str, str] = field(default_factory=dict)
     nan_counts: dict[str, int] = field(default_factory=dict)
-    storage: dict[str, str] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict)
     tag: Tag = Tag()
 
 
@@ -146,7 +148,7 @@ class ProbeTask:
 
     fields: list[dict[str, Any]]
     files: list[str]
-    storage: dict[str, str] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict)
     group: int = 0
 
 
@@ -221,7 +223,7 @@ class LookUpTask:
 
     fields: list[dict[str, Any]]
     files: list[FileRows] = field(default_factory=list)
-    storage: dict[str, str] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict)
     name_mapping: list[dict[str, Any]] | None = None
     number: int = 0
 

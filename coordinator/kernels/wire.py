@@ -12,6 +12,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, Generic, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
+from .lent import dispatch, lent_storage
+from .storage import LentStorage
+
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 Record = TypeVar("Record")
@@ -34,8 +37,12 @@ class Kernel(Generic[Task, Answer]):
 
     def run(self, workers: Workers, tasks: Sequence[Task], description: str = "") -> Iterator[Answer]:
         """The answers of all tasks as they come, in no order."""
-        payloads = [encode(task) for task in tasks]
-        for raw in workers.run_tasks(self.name, payloads, description=description) if payloads else ():
+        if any(lent_storage(task) is not None for task in tasks):
+            answers = dispatch(self.name, workers, tasks, encode, description)
+        else:
+            payloads = [encode(task) for task in tasks]
+            answers = workers.run_tasks(self.name, payloads, description=description) if payloads else iter(())
+        for raw in answers:
             yield decode(self.answer, raw)
 
 
@@ -52,6 +59,8 @@ def decode(kind: type[Record], raw: bytes) -> Record:
 
 def _plain(value: Any) -> Any:
     """What JSON has no word for: records and bytes."""
+    if isinstance(value, LentStorage):
+        return value.current()
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     kind: Any = type(value)

@@ -31,14 +31,25 @@ def flatten(node: PlanNode, leaf: Callable[[PlanNode], PlanNode]) -> JoinTree:
     return tree
 
 
-def _collect(node: PlanNode, tree: JoinTree, leaf: Callable[[PlanNode], PlanNode]) -> None:
+def is_tree(node: PlanNode) -> bool:
+    """Whether ``flatten`` takes ``node`` apart: a condition that is another each time stays where it is."""
     match node:
         case JoinNode(type="INNER"):
+            return node.filter is None or deterministic(node.filter)
+        case FilterNode(source=JoinNode() as join):
+            return is_tree(join) and deterministic(node.predicate)
+        case _:
+            return False
+
+
+def _collect(node: PlanNode, tree: JoinTree, leaf: Callable[[PlanNode], PlanNode]) -> None:
+    match node:
+        case JoinNode() if is_tree(node):
             _collect(node.left, tree, leaf)
             _collect(node.right, tree, leaf)
             tree.terms += [equality(clause.left, clause.right) for clause in node.criteria]
             tree.terms += [] if node.filter is None else conjuncts(node.filter)
-        case FilterNode(source=JoinNode(type="INNER")) if deterministic(node.predicate):
+        case FilterNode() if is_tree(node):
             _collect(node.source, tree, leaf)
             tree.terms += conjuncts(node.predicate)
         case _:
@@ -51,13 +62,11 @@ def with_leaves(node: PlanNode, leaves: Sequence[PlanNode]) -> PlanNode:
 
 
 def _replaced(node: PlanNode, leaves: Iterator[PlanNode]) -> PlanNode:
-    match node:
-        case JoinNode(type="INNER") | FilterNode(source=JoinNode(type="INNER")):
-            old = sources(node)
-            new = [_replaced(source, leaves) for source in old]
-            return node if all(a is b for a, b in zip(new, old, strict=True)) else with_sources(node, new)
-        case _:
-            return next(leaves)
+    if not is_tree(node):
+        return next(leaves)
+    old = sources(node)
+    new = [_replaced(source, leaves) for source in old]
+    return node if all(a is b for a, b in zip(new, old, strict=True)) else with_sources(node, new)
 
 
 def with_bare_equalities(tree: JoinTree, ids: PlanNodeIds) -> JoinTree:

@@ -24,7 +24,7 @@ from coordinator.optimizer.rules import (
 )
 from coordinator.optimizer.rules.late_materialization import rewrite as late_materialization
 from coordinator.vocabulary.identifiers import PlanNodeIds
-from coordinator.vocabulary.session_properties import session_flag
+from coordinator.vocabulary.session_properties import PropertiesByName, value_in
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import (
     CallDistributedProcedureNode,
@@ -41,34 +41,100 @@ from shared.plan.traversal import output_variables, walk
 from shared.spi.pushdown import PushdownOf
 from shared.spi.session import Session
 
+_PRUNE = Rule(
+    "prune_unreferenced_outputs", prune_unreferenced_outputs.apply, description="drop columns that nothing reads"
+)
 RULES: tuple[Rule, ...] = (
     # First: what is always true or never so must not reach the connector as a domain.
-    node_rule("remove_trivial_filters", remove_trivial_filters.rewrite, FilterNode),
-    node_rule("evaluate_zero_limit", evaluate_zero_limit.rewrite, LimitNode, TopNNode),
+    node_rule(
+        "remove_trivial_filters",
+        remove_trivial_filters.rewrite,
+        FilterNode,
+        description="drop filters that are always true, and rows that are never wanted",
+    ),
+    node_rule(
+        "evaluate_zero_limit", evaluate_zero_limit.rewrite, LimitNode, TopNNode, description="LIMIT 0 is no rows"
+    ),
     # After what makes relations empty.
-    node_rule("simplify_empty_relations", simplify_empty_relations.rewrite, *simplify_empty_relations.KINDS),
-    node_rule("constant_values", constant_values.rewrite, ValuesNode),
+    node_rule(
+        "simplify_empty_relations",
+        simplify_empty_relations.rewrite,
+        *simplify_empty_relations.KINDS,
+        description="What is computed of no rows is no rows",
+    ),
+    node_rule(
+        "constant_values",
+        constant_values.rewrite,
+        ValuesNode,
+        description="rows of VALUES are constants, as far as they can be known",
+    ),
     # Before redundant projections, since a projection may become one when columns below it are gone.
-    Rule("prune_unreferenced_outputs", prune_unreferenced_outputs.apply),
-    node_rule("remove_redundant_projections", remove_redundant_projections.rewrite, ProjectNode),
+    _PRUNE,
+    node_rule(
+        "remove_redundant_projections",
+        remove_redundant_projections.rewrite,
+        ProjectNode,
+        description="drop projections that only pass columns on",
+    ),
     # After pruning, so that a connector's estimates are of the columns that are read.
-    Rule("push_into_connector", push_into_connector.apply),
+    Rule(
+        "push_into_connector",
+        push_into_connector.apply,
+        description="hand what stands over scans of one catalog to its connector",
+    ),
     # Before the order of joins, which depends on how many rows are left of each table.
-    Rule("infer_predicates_of_or", infer_predicates_of_or.apply, frozenset([JoinNode])),
+    Rule(
+        "infer_predicates_of_or",
+        infer_predicates_of_or.apply,
+        frozenset([JoinNode]),
+        description="ask each table of a join what all branches of an OR ask of it",
+    ),
     # After connectors took their tables: what they joined is one table now.
-    Rule("reorder_joins", reorder_joins.apply),
+    Rule("reorder_joins", reorder_joins.apply, description="order joins by the sizes of their tables"),
     # Again: columns that only a pushed condition read.
-    Rule("prune_unreferenced_outputs", prune_unreferenced_outputs.apply),
-    node_rule("determine_join_distribution", determine_join_distribution.rewrite, JoinNode),
+    _PRUNE,
+    node_rule(
+        "determine_join_distribution",
+        determine_join_distribution.rewrite,
+        JoinNode,
+        description="copy the build sides of joins that are small, spread the others by key",
+    ),
     # Nothing changes a connector's columns any more.
-    node_rule("show_remote_queries", show_remote_queries.rewrite, TableScanNode),
+    node_rule(
+        "show_remote_queries",
+        show_remote_queries.rewrite,
+        TableScanNode,
+        description="show in EXPLAIN what connectors ask their databases",
+    ),
     # Last: the filters directly over scans are final, and the layout must say what they say.
-    node_rule("push_predicate_into_table_layout", push_predicate_into_table_layout.rewrite, FilterNode),
-    node_rule("push_predicate_into_system_table", push_predicate_into_system_table.rewrite, FilterNode),
-    node_rule("select_files_of_procedure", select_files_of_procedure.rewrite, CallDistributedProcedureNode),
+    node_rule(
+        "push_predicate_into_table_layout",
+        push_predicate_into_table_layout.rewrite,
+        FilterNode,
+        description="hand what a filter says of columns to the connector, to skip files",
+    ),
+    node_rule(
+        "push_predicate_into_system_table",
+        push_predicate_into_system_table.rewrite,
+        FilterNode,
+        description="list only those catalogs, schemas and tables that a filter asks for",
+    ),
+    node_rule(
+        "select_files_of_procedure",
+        select_files_of_procedure.rewrite,
+        CallDistributedProcedureNode,
+        description="let the filter of a distributed procedure choose the files that it rewrites",
+    ),
     # After pruning, which tells what the result needs, and after the layouts, which look-ups take over.
-    Rule("late_materialization", late_materialization.apply),
+    Rule(
+        "late_materialization",
+        late_materialization.apply,
+        description="read columns that only the result needs after its rows are known",
+    ),
 )
+"""In their order, each with why it stands where it does. A rule may come twice, under one switch."""
+SWITCHES: PropertiesByName = {rule.switch.name: rule.switch for rule in RULES}
+"""The session properties of the rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +172,7 @@ def optimize(
     for rule in rules:
         if rule.kinds is not None and kinds.isdisjoint(rule.kinds):
             continue
-        if not session_flag(session, f"optimizer_rule_{rule.name}"):
+        if value_in(session, rule.switch).lower() != "true":
             continue
         rewritten = _apply(rule, plan, context)
         if rewritten is plan or rewritten == plan:

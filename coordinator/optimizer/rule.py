@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coordinator.vocabulary.identifiers import PlanNodeIds
+from coordinator.vocabulary.session_properties import SessionProperty
 from shared.plan.nodes import PlanNode, TableScanNode
 from shared.plan.traversal import rewrite_bottom_up
 from shared.spi.pushdown import PushdownOf
@@ -49,18 +50,21 @@ Rewrite = Callable[[PlanNode, RuleContext], PlanNode]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """``apply`` maps a whole plan to one with the same output, the same object when nothing was to do.
-
-    ``name`` is also its switch: session property ``optimizer_rule_<name>``.
-    """
+    """``apply`` maps a whole plan to one with the same output, the same object when nothing was to do."""
 
     name: str
     apply: Rewrite
     kinds: frozenset[type] | None = None
     """The nodes that it may change; a plan without any of them needs no look. None: any."""
+    description: str = ""
+
+    @property
+    def switch(self) -> SessionProperty:
+        """The session property that turns it off."""
+        return SessionProperty(f"optimizer_rule_{self.name}", "boolean", "true", f"Optimizer rule: {self.description}")
 
 
-def node_rule(name: str, rewrite: Rewrite, *kinds: type) -> Rule:
+def node_rule(name: str, rewrite: Rewrite, *kinds: type, description: str = "") -> Rule:
     """A rule that looks at each node of the given ``kinds`` (of any, for none given) by itself, sources first."""
     wanted = frozenset(kinds) or None
 
@@ -69,4 +73,4 @@ def node_rule(name: str, rewrite: Rewrite, *kinds: type) -> Rule:
             plan, lambda node: rewrite(node, context) if wanted is None or type(node) in wanted else node
         )
 
-    return Rule(name, apply, wanted)
+    return Rule(name, apply, wanted, description)

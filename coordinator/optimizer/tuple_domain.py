@@ -130,7 +130,10 @@ def _comparison(operator: str, arguments: tuple[RowExpression, ...]) -> tuple[Va
     match operator, arguments:
         case "between", (Variable() as v, Constant() as low, Constant() as high):
             lower, upper = _bound(low, inclusive=True), _bound(high, inclusive=True)
-            return None if lower is None or upper is None else _ordered(v, (Range(lower, upper),))
+            if lower is None or upper is None:
+                return None
+            between = _meet(Range(lower, None), Range(None, upper))
+            return _ordered(v, () if between is None else (between,))
         case _, (Variable() as v, Constant() as constant) if operator in _FLIPPED:
             return _compared(v, operator, constant)
         case _, (Constant() as constant, Variable() as v) if operator in _FLIPPED:

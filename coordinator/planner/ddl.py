@@ -5,8 +5,11 @@ Source of texts: Presto's ``CreateTableTask``, ``DropTableTask`` and their sibli
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.types import read_type, type_text
+from coordinator.planner.guard import current_guard
 from coordinator.planner.object_names import (
     connector_of,
     editable,
@@ -19,6 +22,8 @@ from coordinator.planner.properties import evaluate_properties
 from coordinator.sql import ddl_statements as sql
 from coordinator.vocabulary.planned_statement import ChangeCatalog, Column, PlannedStatement, ReturnRows
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.spi.accesses import DropTable, DropView, TableName
+from shared.spi.capabilities import capabilities_of
 from shared.spi.catalog_changes import (
     CatalogChange,
     EditableCatalog,
@@ -31,6 +36,7 @@ from shared.spi.catalog_changes import (
     TableRename,
     TableTruncation,
 )
+from shared.spi.connector import Connector
 from shared.spi.session import Session
 
 RESULT = (Column("result", "boolean"),)
@@ -69,9 +75,24 @@ def plan_drop_schema(statement: sql.DropSchema, session: Session, catalogs: Cata
         message = f"Schema '{catalog}.{schema}' does not exist"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
     editable(connector, "dropping schemas")
-    if not statement.cascade and (connector.tables(schema) or catalogs.views(catalog, schema)):
+    if statement.cascade:
+        _permit_cascade(connector, catalog, schema, session)
+    if not statement.cascade and (connector.tables(schema) or _view_names(connector, schema)):
         raise ProcessionError(ErrorCode.SCHEMA_NOT_EMPTY, f"Schema not empty: {schema}")
     return change_statement(catalog, SchemaRemoval(schema, statement.cascade, statement.if_exists), "DROP SCHEMA")
+
+
+def _permit_cascade(connector: Connector, catalog: str, schema: str, session: Session) -> None:
+    """Whoever drops a schema with all that is in it drops each of them. Raises AccessDeniedError."""
+    guard = current_guard(session)
+    guard.ask(*(DropTable(TableName(catalog, schema, name.lower())) for name in connector.tables(schema)))
+    guard.ask(*(DropView(TableName(catalog, schema, name.lower())) for name in _view_names(connector, schema)))
+
+
+def _view_names(connector: Connector, schema: str) -> Sequence[str]:
+    """All of them, whoever asks."""
+    views = capabilities_of(connector).views
+    return () if views is None else views.view_names(schema)
 
 
 def plan_rename_schema(statement: sql.RenameSchema, session: Session, catalogs: Catalogs) -> PlannedStatement:

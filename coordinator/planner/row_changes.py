@@ -7,7 +7,7 @@ the rows are named by file and position (``$file``, ``$rowid``: Iceberg's ``_fil
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from coordinator.analyzer.context import Context
@@ -17,6 +17,7 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.builders import coerce, typed
 from coordinator.expressions.folding import NotConstantError, evaluate
 from coordinator.expressions.types import can_coerce, read_type, type_text
+from coordinator.planner.guard import TableRead
 from coordinator.planner.object_names import ObjectName, connector_of, object_name, refuse_view, writable
 from coordinator.planner.query.builder import Builder
 from coordinator.planner.query.collector import Collector
@@ -30,6 +31,7 @@ from coordinator.sql.tree.node import Node
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import DeleteNode, PlanNode, TableScanNode, UpdateNode
+from shared.spi.accesses import TableName
 from shared.spi.connector import TableMetadata
 from shared.spi.session import Session
 from shared.spi.table_writes import RowFilter, TableWrite
@@ -80,15 +82,6 @@ class Target:
 
     def variable(self, column: str) -> Variable | None:
         return next((f.variable for f in self.fields if f.name == column), None)
-
-
-@dataclass(slots=True)
-class Analyzed:
-    """Expressions of a statement, and the plan into which their subqueries are joined."""
-
-    builder: Builder
-    collector: Collector
-    expressions: list[RowExpression] = field(default_factory=list)
 
 
 def plan_delete(statement: Delete, session: Session, catalogs: Catalogs) -> PlannedWrite:
@@ -190,6 +183,9 @@ def scan_target(
         assignments=assignments,
     )
     planner.scans[scan.id] = table
+    columns = {f.variable.name: f.name for f in fields if f.name is not None}
+    changed = TableName(table.catalog.lower(), table.schema.lower(), table.name.lower())
+    planner.guard.read(TableRead(changed, columns, planner.references, planner.reader, optional=True))
     return Target(table, scan, tuple(fields))
 
 

@@ -19,7 +19,7 @@ from coordinator.sql.statements import (
     Use,
 )
 from coordinator.vocabulary.planned_statement import Column, PlannedStatement, ReturnRows, SessionChange
-from coordinator.vocabulary.session_properties import PROPERTIES, SessionProperty, check_value
+from coordinator.vocabulary.session_properties import PropertiesByName, SessionProperty, check_value
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.session import Session
 
@@ -37,9 +37,11 @@ def session_statement(change: SessionChange, update_type: str) -> PlannedStateme
     )
 
 
-def plan_set_session(statement: SetSession, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_set_session(
+    statement: SetSession, session: Session, catalogs: Catalogs, properties: PropertiesByName
+) -> PlannedStatement:
     """Raises ProcessionError for an undeclared property or a value that is not of its type."""
-    declared = _property(statement.name, statement.location, catalogs)
+    declared = _property(statement.name, statement.location, catalogs, properties)
     expected = _VALUE_TYPES.get(declared.type, declared.type)
     value = evaluate_constant(statement.value, expected, session)
     if value is None:
@@ -50,14 +52,16 @@ def plan_set_session(statement: SetSession, session: Session, catalogs: Catalogs
     return session_statement(SessionChange(set_session={".".join(statement.name): rendered}), "SET SESSION")
 
 
-def plan_reset_session(statement: ResetSession, catalogs: Catalogs) -> PlannedStatement:
-    _property(statement.name, statement.location, catalogs)
+def plan_reset_session(statement: ResetSession, catalogs: Catalogs, properties: PropertiesByName) -> PlannedStatement:
+    _property(statement.name, statement.location, catalogs, properties)
     return session_statement(SessionChange(clear_session=(".".join(statement.name),)), "RESET SESSION")
 
 
-def _property(name: tuple[str, ...], location: ErrorLocation, catalogs: Catalogs) -> SessionProperty:
+def _property(
+    name: tuple[str, ...], location: ErrorLocation, catalogs: Catalogs, properties: PropertiesByName
+) -> SessionProperty:
     if len(name) == 1:
-        declared = PROPERTIES.get(name[0])
+        declared = properties.get(name[0])
     else:
         if name[0] not in catalogs.names():
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Catalog {name[0]} does not exist", location=location)

@@ -9,7 +9,6 @@ from typing import Any
 from coordinator.analyzer.registry import registry, shown
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.column_sizes import precision_scale_length
-from coordinator.connectors.system.listing import shown_columns
 from coordinator.expressions.types import type_text
 from coordinator.sql.statements import (
     Like,
@@ -21,7 +20,7 @@ from coordinator.sql.statements import (
     ShowTables,
 )
 from coordinator.vocabulary.planned_statement import Column, PlannedStatement, ReturnRows
-from coordinator.vocabulary.session_properties import DECLARED, session_default, session_value
+from coordinator.vocabulary.session_properties import PropertiesByName, default_in, value_in
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.connector import ColumnMetadata, Connector
 from shared.spi.session import Session
@@ -82,7 +81,7 @@ def show_columns(statement: ShowColumns, session: Session, catalogs: Catalogs) -
     if found is None:
         message = f"Table '{connector.catalog}.{schema}.{name}' does not exist"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-    return rows_statement(_COLUMN_COLUMNS, (_column_row(column) for column in shown_columns(found)))
+    return rows_statement(_COLUMN_COLUMNS, (_column_row(column) for column in catalogs.shown_columns(found)))
 
 
 def _table_parts(statement: ShowColumns, session: Session) -> tuple[str | None, str, str]:
@@ -106,12 +105,12 @@ def _column_row(column: ColumnMetadata) -> tuple[Any, ...]:
     return (column.name, column.type, extra, column.comment or "", *precision_scale_length(column.type))
 
 
-def show_session(statement: ShowSession, session: Session) -> PlannedStatement:
+def show_session(statement: ShowSession, session: Session, properties: PropertiesByName) -> PlannedStatement:
     columns = [Column(name, "varchar") for name in ("Name", "Value", "Default", "Type", "Description")]
     wanted = _matcher(statement.like)
     rows = [
-        (p.name, session_value(session, p.name), session_default(session, p.name), p.type, p.description)
-        for p in sorted(DECLARED, key=lambda p: p.name)
+        (p.name, value_in(session, p), default_in(session, p), p.type, p.description)
+        for p in sorted(properties.values(), key=lambda p: p.name)
         if not p.hidden and wanted(p.name)
     ]
     return rows_statement(columns, rows)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from coordinator.connectors.registry import Catalogs
+from coordinator.planner.guard import current_guard
 from coordinator.planner.object_names import connector_of, existing_table, object_name
 from coordinator.sql.ddl_statements import ShowStats
 from coordinator.sql.tree.names import qualified_name
 from coordinator.sql.tree.queries import AllColumns, Query, QuerySpecification, Table
 from coordinator.vocabulary.planned_statement import Column, PlannedStatement, ReturnRows
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.spi.access_control import ViewExpression
+from shared.spi.accesses import SelectFromColumns, TableName
+from shared.spi.connector import TableMetadata
 from shared.spi.session import Session
 from shared.spi.table_statistics import ColumnStatistics, StatisticsSource, TableStatistics
 
@@ -33,6 +39,10 @@ def plan_show_stats(statement: ShowStats, session: Session, catalogs: Catalogs) 
         parts, wanted = _of_query(statement.query, statement.location)
     name = object_name(parts, statement.location, session)
     table = existing_table(name, statement.location, catalogs)
+    guard = current_guard(session)
+    shown_names = [c.name for c in table.columns if not c.hidden and (wanted is None or c.name in wanted)]
+    told = TableName(name.catalog, table.schema.lower(), (table.tells_of or table.name).lower())
+    guard.ask(SelectFromColumns(told, tuple(n.lower() for n in shown_names)))
     connector = connector_of(name.catalog, statement.location, catalogs)
     found: TableStatistics | None = None
     if hasattr(connector, "statistics"):
@@ -40,9 +50,25 @@ def plan_show_stats(statement: ShowStats, session: Session, catalogs: Catalogs) 
     if found is None:
         rows = None if table.row_count is None else float(table.row_count)
         found = TableStatistics(rows, tuple(ColumnStatistics(c.name) for c in table.columns if not c.hidden))
+    masks = guard.column_masks(told, shown_names, guard.reader)
+    found = _as_seen(found, table, guard.row_filters(told, guard.reader), masks)
     shown = [_row(c) for c in found.columns if wanted is None or c.column in wanted]
     total = (None, None, None, None, None if found.rows is None else float(found.rows), None, None, None)
     return PlannedStatement("DESCRIBE", _COLUMNS, ReturnRows((*shown, total)))
+
+
+def _as_seen(
+    found: TableStatistics,
+    table: TableMetadata,
+    filters: Sequence[ViewExpression],
+    masks: Collection[str],
+) -> TableStatistics:
+    """Of a table that is read through a row filter nothing is known, and of masked columns neither."""
+    if table.tells_of is not None or not (filters or masks):
+        return found
+    hidden = {c.column for c in found.columns} if filters else set(masks)
+    columns = tuple(ColumnStatistics(c.column) if c.column in hidden else c for c in found.columns)
+    return replace(found, rows=None if filters else found.rows, columns=columns)
 
 
 def _row(column: ColumnStatistics) -> tuple[Any, ...]:

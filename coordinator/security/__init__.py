@@ -1,1 +1,1 @@
-"""What keeps secrets: private files, children that are told little, texts without passwords."""
+"""Authentication, access control, and what keeps secrets: private files, small environments, redacted texts."""

@@ -36,8 +36,12 @@ MAPPING_FILE = "JSON rules from principals to users (docs/authentication.md)."
 class HttpsSettings(Settings):
     """etc/config.properties"""
 
-    http_enabled: bool = Field(True, alias="http-server.http.enabled", description="Listen without TLS.")
-    enabled: bool = Field(False, alias="http-server.https.enabled", description="Listen with TLS 1.2 and 1.3.")
+    http_enabled: bool = Field(
+        True, alias="http-server.http.enabled", description="Listen for plain HTTP, without TLS."
+    )
+    enabled: bool = Field(
+        False, alias="http-server.https.enabled", description="Listen for HTTPS, with TLS 1.2 and 1.3."
+    )
     port: int = Field(
         8443,
         alias="http-server.https.port",
@@ -51,18 +55,19 @@ class HttpsSettings(Settings):
         description="PEM file with the private key and the certificate chain; a relative path starts above `etc`.",
     )
     keystore_key: str | None = Field(
-        None, alias="http-server.https.keystore.key", description="Password of the private key, where it has one."
+        None, alias="http-server.https.keystore.key", description="Password of the private key, if it has one."
     )
     truststore_path: Path | None = Field(
         None,
         alias="http-server.https.truststore.path",
-        description="PEM file with the signers of client certificates; needed by CERTIFICATE.",
+        description="PEM file with the certificate authorities of client certificates; CERTIFICATE needs it.",
     )
     refresh_time: Seconds = Field(
         60.0,
         alias="http-server.https.ssl-context.refresh-time",
         gt=0,
-        description="How often these files are looked at; new connections get what is new, a wrong file is logged.",
+        description="How often these files are checked for changes. New connections use what is new; a wrong file"
+        " is logged and the old one stays.",
     )
 
 
@@ -72,18 +77,20 @@ class AuthenticationSettings(Settings):
     types: Types = Field(
         (),
         alias="http-server.authentication.type",
-        description="PASSWORD, JWT, OAUTH2, CERTIFICATE and HEADER, tried in order (docs/authentication.md); unset lets"
-        " everybody say who they are.",
+        description="A list of PASSWORD, JWT, OAUTH2, CERTIFICATE and HEADER, tried in this order"
+        " (docs/authentication.md). When it is not set, nobody is authenticated and clients say who"
+        " they are.",
     )
     allow_insecure_over_http: bool = Field(
         False,
         alias="http-server.authentication.allow-insecure-over-http",
-        description="With authentication on, still believe user names over plain HTTP; passwords are refused there.",
+        description="With authentication on, still believe user names over plain HTTP; passwords and tokens are"
+        " refused there.",
     )
     password_files: Names = Field(
         ("etc/password-authenticator.properties",),
         alias="password-authenticator.config-files",
-        description="Files that say where passwords are, asked in order.",
+        description="Files that configure where passwords are, asked in this order.",
     )
     password_pattern: str | None = Field(
         None, alias="http-server.authentication.password.user-mapping.pattern", description=MAPPING_PATTERN
@@ -94,20 +101,24 @@ class AuthenticationSettings(Settings):
     jwt_key_file: str | None = Field(
         None,
         alias="http-server.authentication.jwt.key-file",
-        description="PEM public key or certificate, base64 HMAC key, or address of a JWKS; `${KID}` in a path stands"
-        " for the token's key id.",
+        description="A file with a PEM public key, a certificate or a base64 HMAC key, or the address of a JWKS;"
+        " `${KID}` in a path stands for the token's key id.",
     )
     jwt_issuer: str | None = Field(
-        None, alias="http-server.authentication.jwt.required-issuer", description="What `iss` must be."
+        None,
+        alias="http-server.authentication.jwt.required-issuer",
+        description="The claim `iss` must have this value.",
     )
     jwt_audience: str | None = Field(
-        None, alias="http-server.authentication.jwt.required-audience", description="What `aud` must hold."
+        None,
+        alias="http-server.authentication.jwt.required-audience",
+        description="The claim `aud` must contain this value.",
     )
     jwt_principal_field: str = Field(
         "sub",
         alias="http-server.authentication.jwt.principal-field",
         min_length=1,
-        description="Claim that names the principal.",
+        description="The claim that names the principal.",
     )
     jwt_pattern: str | None = Field(
         None, alias="http-server.authentication.jwt.user-mapping.pattern", description=MAPPING_PATTERN
@@ -130,8 +141,8 @@ class AuthenticationSettings(Settings):
     trusted_proxies: Names = Field(
         ("127.0.0.0/8", "::1"),
         alias="http-server.authentication.header.trusted-proxies",
-        description="Addresses and networks of the proxies whose http-server.authentication.principal-header counts"
-        " for HEADER.",
+        description="Addresses and networks of the proxies from which HEADER accepts"
+        " http-server.authentication.principal-header.",
     )
 
 
@@ -142,6 +153,7 @@ class InternalCommunicationSettings(Settings):
         None,
         alias="internal-communication.shared-secret",
         min_length=1,
-        description="Signs what the coordinator asks the sidecar, which refuses everything else; the same for both"
-        " (`--shared-secret-file` there). `procession up` makes one for its own.",
+        description="Secret that signs the coordinator's requests to the sidecar, which refuses all others. Both"
+        " must have the same one (`--shared-secret-file` of the sidecar); `procession up` makes one for"
+        " its own sidecar.",
     )

@@ -192,9 +192,7 @@ class OtherStatement:
 
 
 SessionStatement = SetSession | ResetSession | Use | Prepare | Deallocate | StartTransaction | Commit | Rollback
-ShowStatement = (
-    ShowCatalogs | ShowSchemas | ShowTables | ShowColumns | ShowSession | ShowFunctions | DescribeInput | DescribeOutput
-)
+ShowStatement = ShowCatalogs | ShowSchemas | ShowTables | ShowColumns | ShowSession | ShowFunctions | DescribeInput
 Statement = (
     Call
     | Explain
@@ -203,6 +201,7 @@ Statement = (
     | ShowCreateTable
     | SessionStatement
     | ShowStatement
+    | DescribeOutput
     | Query
     | DdlStatement
     | DmlStatement

@@ -1,1 +1,1 @@
-"""What the rooms count, as Prometheus metrics."""
+"""Metrics of the other rooms, in Prometheus' format."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from coordinator.sql.lexer import too_large
 from coordinator.unparser.engine_choice import EngineChoice, EngineLimits, choose_engine
 from coordinator.unparser.kept_zones import with_zones_as_text
 from coordinator.unparser.relations import Relations
 from coordinator.unparser.row_selection import row_selection
 from coordinator.unparser.scans import RelationOf, Scans
 from coordinator.values.python_functions import runs_programs
+from coordinator.vocabulary.nesting import too_deep
 from coordinator.vocabulary.planned_statement import RunLocally, RunOnSpark, SelectRows
-from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Variable
 from shared.plan.nodes import OutputNode, PlanNode, TableScanNode
 from shared.spi.relation import Input, Relation
@@ -93,7 +93,7 @@ def _unparse(
     try:
         sql = str(Relations(dialect, scans, copies).root(root).sql(dialect=dialect, comments=False, copy=False))
     except RecursionError as error:
-        raise too_large(ErrorLocation(1, 1)) from error
+        raise too_deep() from error
     return sql, tuple(scans.inputs)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 from sqlglot import exp
 
@@ -30,7 +29,7 @@ def function_of(node: Call, dialect: str) -> str:
     return handle.signature.name.removeprefix(NAMESPACE)
 
 
-def aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[Any, str]:
+def aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[exp.Expr, str]:
     """The aggregate and the name of its variable."""
     try:
         return _aggregate_call(aggregation, key, dialect)
@@ -39,7 +38,7 @@ def aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[An
         raise
 
 
-def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[Any, str]:
+def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[exp.Expr, str]:
     function = function_of(aggregation.call, dialect)
     order = aggregation.orderBy.orderBy if aggregation.orderBy is not None else ()
     condition = column(aggregation.mask.name) if aggregation.mask is not None else None
@@ -70,7 +69,7 @@ def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[A
     return tree, key.partition("<")[0]
 
 
-def _distinct(arguments: list[Any], dialect: str) -> list[Any]:
+def _distinct(arguments: list[exp.Expr], dialect: str) -> list[exp.Expr]:
     """Of several arguments sqlglot would make one row."""
     if len(arguments) == 1:
         return [exp.Distinct(expressions=arguments)]
@@ -82,7 +81,7 @@ def _distinct(arguments: list[Any], dialect: str) -> list[Any]:
 _ORDER_FREE = ("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "count_if", "approx_distinct")
 
 
-def _applied(function: str, arguments: list[Any], dialect: str) -> Any:
+def _applied(function: str, arguments: list[exp.Expr], dialect: str) -> exp.Expr:
     template = AGGREGATES[dialect].get(function)
     if template is None:
         raise unsupported(f"Aggregate function {function}", dialect)
@@ -92,7 +91,7 @@ def _applied(function: str, arguments: list[Any], dialect: str) -> Any:
         raise unsupported(f"Aggregate function {function} with {len(arguments)} arguments", dialect) from error
 
 
-def _filtered(tree: Any, condition: Any) -> Any:
+def _filtered(tree: exp.Expr, condition: exp.Expr) -> exp.Expr:
     """FILTER belongs to the engine's aggregates, which may stand inside scalar functions."""
     if isinstance(tree, exp.Anonymous) and str(tree.this) in _WRAPPERS:
         return call(str(tree.this), *(_filtered(e, condition.copy()) for e in tree.expressions))
@@ -104,22 +103,22 @@ def _filtered(tree: Any, condition: Any) -> Any:
 _WRAPPERS = ("exp", "map")
 
 
-def _surrounds(tree: Any) -> bool:
+def _surrounds(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Anonymous) and str(tree.this) in ("finite_or_null", "nanvl")
 
 
-def _bare(value: Any) -> Any:
+def _bare(value: exp.Expr) -> exp.Expr:
     inner = value.this if isinstance(value, exp.Cast) else value
     return number(int(str(inner.this))) if isinstance(inner, exp.Literal) else value
 
 
 def window_call(
     function: WindowFunction, spec: WindowSpecification, key: str, dialect: str, known: dict[str, RowExpression]
-) -> tuple[Any, str]:
+) -> tuple[exp.Expr, str]:
     """A window function with its OVER, and the name of its variable; ``known`` is what variables stand for."""
     presto = function_of(function.functionCall, dialect)
 
-    def over(tree: Any) -> Any:
+    def over(tree: exp.Expr) -> exp.Expr:
         return _window(tree, function, spec, presto, dialect, known)
 
     if in_kernels(presto, function.functionCall, dialect, window=True):
@@ -135,7 +134,7 @@ def window_call(
         # DuckDB wants the words inside the parentheses, where sqlglot writes none.
         shown = arguments[-1].sql(dialect=dialect, comments=False)
         arguments = [*arguments[:-1], exp.Var(this=f"{shown} IGNORE NULLS")]
-    inner: Any = call(WINDOWS[presto], *arguments) if presto in WINDOWS else _applied(presto, arguments, dialect)
+    inner: exp.Expr = call(WINDOWS[presto], *arguments) if presto in WINDOWS else _applied(presto, arguments, dialect)
     if function.ignoreNulls and dialect != "duckdb":
         inner = exp.IgnoreNulls(this=inner)
     if _surrounds(inner):
@@ -148,13 +147,13 @@ def window_call(
 
 
 def _window(
-    inner: Any,
+    inner: exp.Expr,
     function: WindowFunction,
     spec: WindowSpecification,
     presto: str,
     dialect: str,
     known: dict[str, RowExpression],
-) -> Any:
+) -> exp.Expr:
     order = [ordered(o.variable, o.sortOrder) for o in spec.orderingScheme.orderBy] if spec.orderingScheme else []
     if dialect == "spark" and presto in RANKING and not order:
         order = [exp.Ordered(this=exp.Null())]
@@ -175,7 +174,9 @@ PEERS = "procession_peers"
 """The number of a row's peer group, for an engine that has no GROUPS: a frame of groups is a range of numbers."""
 
 
-def _frame(function: WindowFunction, order: Ordering | None, known: dict[str, RowExpression], dialect: str) -> Any:
+def _frame(
+    function: WindowFunction, order: Ordering | None, known: dict[str, RowExpression], dialect: str
+) -> exp.WindowSpec | None:
     frame = function.frame
     default = (frame.type, frame.startType, frame.endType) == ("RANGE", "UNBOUNDED_PRECEDING", "CURRENT_ROW")
     if default and order is None:
@@ -193,7 +194,7 @@ def _bound(
     known: dict[str, RowExpression],
     order: Ordering | None,
     dialect: str,
-) -> tuple[Any, str | None]:
+) -> tuple[exp.Expr | str, str | None]:
     if kind == "CURRENT_ROW":
         return "CURRENT ROW", None
     if kind.startswith("UNBOUNDED"):
@@ -209,7 +210,7 @@ def _bound(
     return (expression(offset, dialect) if key == offset.type else _offset(offset, dialect)), kind
 
 
-def _offset(offset: Constant, dialect: str) -> Any:
+def _offset(offset: Constant, dialect: str) -> exp.Expr:
     found = value_of(offset)
     match offset.type:
         case "interval day to second" if isinstance(found, timedelta | int):

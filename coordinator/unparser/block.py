@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -17,12 +17,13 @@ from shared.plan.nodes import PlanNode
 class Block:
     """A SELECT under construction. ``columns`` is None while every column of the source passes through."""
 
-    source: Any
+    source: exp.Expr | None
+    """None for one row of nothing."""
     variables: tuple[Variable, ...]
-    columns: tuple[tuple[Any, str], ...] | None = None
-    where: tuple[Any, ...] = ()
-    group: tuple[Any, ...] | None = None
-    order: tuple[Any, ...] = ()
+    columns: tuple[tuple[exp.Expr, str], ...] | None = None
+    where: tuple[exp.Expr, ...] = ()
+    group: tuple[exp.Expr, ...] | None = None
+    order: tuple[exp.Expr, ...] = ()
     limit: int | None = None
     offset: int | None = None
 
@@ -47,13 +48,13 @@ class Rendering(Protocol):
 
     def wrap(self, block: Block, variables: tuple[Variable, ...]) -> Block: ...
 
-    def tree(self, node: RowExpression) -> Any: ...
+    def tree(self, node: RowExpression) -> exp.Expr: ...
 
 
-def select_of(block: Block) -> Any:
+def select_of(block: Block) -> exp.Expr:
     """The block as a sqlglot SELECT."""
     pairs = block.columns if block.columns is not None else tuple((column(v.name), v.name) for v in block.variables)
-    shown: list[Any] = [
+    shown: list[exp.Expr] = [
         tree if isinstance(tree, exp.Column) and tree.name == n else exp.Alias(this=tree, alias=name(n))
         for tree, n in pairs
     ]
@@ -76,6 +77,6 @@ def select_of(block: Block) -> Any:
     return select
 
 
-def passed_on(variables: tuple[Variable, ...]) -> list[tuple[Any, str]]:
+def passed_on(variables: tuple[Variable, ...]) -> list[tuple[exp.Expr, str]]:
     """The columns as they are."""
     return [(column(v.name), v.name) for v in variables]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlglot import exp
 
 from coordinator.expressions.types import length_of
@@ -16,7 +14,7 @@ from shared.plan.types import Type
 SHOWN = ("timestamp", "timestamp with time zone", "double", "real")
 
 
-def shown_as_text(value: Any, source: Type, target: Type, dialect: str) -> Any:
+def shown_as_text(value: exp.Expr, source: Type, target: Type, dialect: str) -> exp.Expr:
     """The text that Presto gives a moment or a floating-point number."""
     if source.base in ("double", "real"):
         result = cast(value, target, dialect) if dialect == "spark" else call("java_double", value)
@@ -29,7 +27,7 @@ def shown_as_text(value: Any, source: Type, target: Type, dialect: str) -> Any:
     return result
 
 
-def text_to_text(value: Any, source: Type, target: Type) -> Any:
+def text_to_text(value: exp.Expr, source: Type, target: Type) -> exp.Expr:
     if source.base == "char":
         value = call("rpad", value, number(length_of(source)), text(" ")) if target.base == "varchar" else value
     if length_of(target) < length_of(source):
@@ -49,7 +47,7 @@ GUARDED = {
 """The texts that Presto casts among those that Spark casts: it takes blanks, ``yes``, ``inf``, and moments as dates."""
 
 
-def guarded(value: Any, target: Type, *, attempt: bool) -> Any:
+def guarded(value: exp.Expr, target: Type, *, attempt: bool) -> exp.Expr:
     """Spark's cast of a text that Presto casts too."""
     told, ending = f"Cannot cast '{{}}' to {target.base.upper()}".split("{}")
     result = cast(value.copy(), target, "spark", attempt=attempt)
@@ -68,19 +66,19 @@ def guarded(value: Any, target: Type, *, attempt: bool) -> Any:
     return case([(is_null(value), exp.Null()), (matches, result)], _refused(told, value, ending, attempt))
 
 
-def _refused(told: str, value: Any, ending: str, attempt: bool) -> Any:
+def _refused(told: str, value: exp.Expr, ending: str, attempt: bool) -> exp.Expr:
     if attempt:
         return exp.Null()
     shown = call("concat", text(f"KernelError: INVALID_CAST_ARGUMENT: {told}"), value.copy(), text(ending))
     return call("raise_error", shown)
 
 
-def names_of(kind: Type) -> tuple[Any, ...]:
+def names_of(kind: Type) -> tuple[object, ...]:
     own = tuple(field_name(kind, i) for i in range(len(kind.fields)))
     return (*own, *(names_of(a) for a in kind.arguments))
 
 
-def renamed(value: Any, source: Type, target: Type, dialect: str) -> Any:
+def renamed(value: exp.Expr, source: Type, target: Type, dialect: str) -> exp.Expr:
     """A value whose rows have the field names of ``target``: engines match fields by name, Presto by position."""
     if names_of(source) == names_of(target):
         return value

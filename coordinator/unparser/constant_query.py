@@ -48,7 +48,7 @@ def constant_rows(plan: PlanNode) -> ReturnRows | None:
         raise
 
 
-def _rows(plan: PlanNode) -> tuple[tuple[Any, ...], ...]:
+def _rows(plan: PlanNode) -> tuple[tuple[object, ...], ...]:
     if not isinstance(plan, OutputNode):
         raise NotConstantError(type(plan).__name__)
     kinds = [Column(v.name, v.type) for v in plan.outputVariables]
@@ -106,7 +106,7 @@ def _put_in(expression: RowExpression, row: Row) -> RowExpression:
             return expression
 
 
-def _value(expression: RowExpression) -> Any:
+def _value(expression: RowExpression) -> object:
     if isinstance(expression, Constant):
         return value_of(expression)
     program = constant_program(expression)
@@ -120,7 +120,7 @@ def _value(expression: RowExpression) -> Any:
         raise NotConstantError(str(error)) from error
 
 
-def _shown(value: Any, kind: Type) -> Any:
+def _shown(value: Any, kind: Type) -> object:
     """A kernel's value as ``rows_to_batch`` takes it."""
     match kind.base:
         case _ if value is None:

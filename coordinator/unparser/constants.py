@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from coordinator.values.type_names import field_name
 from shared.plan.types import Type
 
 
-def literal(value: Any, kind: Type, dialect: str) -> Any:
+def literal(value: Any, kind: Type, dialect: str) -> exp.Expr:
     """The tree of a value of ``shared.spi.procedure.Arguments`` form, of exactly the type ``kind``."""
     if value is None:
         return cast(exp.Null(), kind, dialect)
@@ -42,7 +43,7 @@ def literal(value: Any, kind: Type, dialect: str) -> Any:
             return cast(text(_text(value)), kind, dialect)
 
 
-def _map(value: dict[Any, Any], kind: Type, dialect: str) -> Any:
+def _map(value: Mapping[Any, Any], kind: Type, dialect: str) -> exp.Expr:
     if not value:
         return exp.Map(keys=exp.Array(expressions=[]), values=exp.Array(expressions=[]))
     keys = exp.Array(expressions=[literal(k, kind.arguments[0], dialect) for k in value])
@@ -50,7 +51,7 @@ def _map(value: dict[Any, Any], kind: Type, dialect: str) -> Any:
     return call("map" if dialect == "duckdb" else "map_from_arrays", keys, values)
 
 
-def row(values: list[Any], kind: Type) -> Any:
+def row(values: list[exp.Expr], kind: Type) -> exp.Expr:
     """A row value with the field names of ``kind``."""
     pairs = [
         exp.PropertyEQ(this=exp.to_identifier(field_name(kind, i), quoted=True), expression=v)
@@ -67,7 +68,7 @@ def _float(value: float) -> str:
     return repr(value)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, timedelta):
         return str(value // timedelta(milliseconds=1))
     if isinstance(value, datetime):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from sqlglot import exp
 
@@ -17,7 +16,7 @@ _MYSQL = {
 }  # fmt: skip
 
 
-def _literal(tree: Any) -> str:
+def _literal(tree: exp.Expr) -> str:
     """The text of a literal; TypeError for anything computed."""
     if not isinstance(tree, exp.Literal) or not tree.is_string:
         raise TypeError("the format is not a literal")
@@ -40,8 +39,8 @@ def _from_mysql(pattern: str) -> str:
     return made.replace("''", "")
 
 
-def _date_format(moment: Any, pattern: Any) -> Any:
+def _date_format(moment: exp.Expr, pattern: exp.Expr) -> exp.Expr:
     return call("date_format", moment, text(_from_mysql(_literal(pattern))))
 
 
-SPARK_DATES: dict[str, Callable[..., Any]] = {"date_format": _date_format}
+SPARK_DATES: dict[str, Callable[..., exp.Expr]] = {"date_format": _date_format}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlglot import exp
 
 from coordinator.expressions.builders import NAMESPACE, typed, value_of
@@ -48,7 +46,7 @@ from shared.plan.types import Type
 _ARITHMETIC = {"add": exp.Add, "subtract": exp.Sub, "multiply": exp.Mul}
 
 
-def expression(node: RowExpression, dialect: str) -> Any:
+def expression(node: RowExpression, dialect: str) -> exp.Expr:
     """The tree of an expression; a refusal says where in the statement the refused part stands."""
     try:
         return _expression(node, dialect)
@@ -57,7 +55,7 @@ def expression(node: RowExpression, dialect: str) -> Any:
         raise
 
 
-def _expression(node: RowExpression, dialect: str) -> Any:
+def _expression(node: RowExpression, dialect: str) -> exp.Expr:
     match node:
         case Variable():
             return column(node.name)
@@ -72,7 +70,7 @@ def _expression(node: RowExpression, dialect: str) -> Any:
             return exp.Lambda(this=expression(node.body, dialect), expressions=parameters)
 
 
-def _special(form: SpecialForm, dialect: str) -> Any:
+def _special(form: SpecialForm, dialect: str) -> exp.Expr:
     kind = typed(form)
     if dialect == "spark" and form.form in ("IF", "SWITCH", "COALESCE") and needs_python(form, dialect):
         # Spark computes Python functions before the branches are chosen: errors of rows that take another one.
@@ -84,7 +82,7 @@ def _special(form: SpecialForm, dialect: str) -> Any:
     arguments = [expression(a, dialect) for a in form.arguments]
     match form.form:
         case "AND" | "OR":
-            node: Any = exp.And if form.form == "AND" else exp.Or
+            node: type[exp.Expr] = exp.And if form.form == "AND" else exp.Or
             return binary(node, arguments[0], arguments[1])
         case "IF":
             return case([(arguments[0], arguments[1])], arguments[2])
@@ -107,7 +105,7 @@ def _special(form: SpecialForm, dialect: str) -> Any:
             raise unsupported(f"Special form {form.form}", dialect)
 
 
-def _switch(form: SpecialForm, dialect: str) -> Any:
+def _switch(form: SpecialForm, dialect: str) -> exp.Expr:
     operand, *whens, otherwise = form.arguments
     branches = []
     for when in whens:
@@ -119,7 +117,7 @@ def _switch(form: SpecialForm, dialect: str) -> Any:
     return case(branches, expression(otherwise, dialect))
 
 
-def _call(node: Call, dialect: str) -> Any:
+def _call(node: Call, dialect: str) -> exp.Expr:
     handle = node.functionHandle
     if not isinstance(handle, StaticFunctionHandle):
         raise unsupported(f"Function {node.displayName}", dialect)
@@ -147,7 +145,7 @@ def _call(node: Call, dialect: str) -> Any:
     return _function(node, function, arguments, dialect)
 
 
-def _function(node: Call, function: str, arguments: list[Any], dialect: str) -> Any:
+def _function(node: Call, function: str, arguments: list[exp.Expr], dialect: str) -> exp.Expr:
     kind = typed(node)
     if function in ("concat", "length", "element_at", "typeof"):
         special = _overloaded(node, function, arguments, dialect)
@@ -167,7 +165,7 @@ def _function(node: Call, function: str, arguments: list[Any], dialect: str) -> 
     return cast(result, kind, dialect) if needs_cast(function, kind, dialect) else result
 
 
-def _overloaded(node: Call, function: str, arguments: list[Any], dialect: str) -> Any:
+def _overloaded(node: Call, function: str, arguments: list[exp.Expr], dialect: str) -> exp.Expr | None:
     first = typed(node.arguments[0]).base if node.arguments else ""
     if function == "typeof":
         return text(displayed(typed(node.arguments[0])))
@@ -184,7 +182,7 @@ def _overloaded(node: Call, function: str, arguments: list[Any], dialect: str) -
     return None
 
 
-def _concat(node: Call, first: str, arguments: list[Any]) -> Any:
+def _concat(node: Call, first: str, arguments: list[exp.Expr]) -> exp.Expr:
     if first in ("varchar", "varbinary"):
         # || gives NULL for a NULL part, as Presto's concat does; the engines' concat() may skip it.
         result = arguments[0]
@@ -199,12 +197,12 @@ def _concat(node: Call, first: str, arguments: list[Any]) -> Any:
     return call("concat", *parts)
 
 
-def _list(element: Any) -> Any:
+def _list(element: exp.Expr) -> exp.Expr:
     """An element as a list of one; NULL of NULL, which makes Presto's whole result NULL."""
     return case([(is_null(element), exp.Null())], exp.Array(expressions=[element.copy()]))
 
 
-def _folded(node: Call, dialect: str) -> Any:
+def _folded(node: Call, dialect: str) -> exp.Expr | None:
     """A call over constants alone, computed here: exact, and with Presto's own errors left to the engine."""
     if not all(isinstance(a, Constant) for a in node.arguments):
         return None
@@ -212,7 +210,7 @@ def _folded(node: Call, dialect: str) -> Any:
     return literal(value_of(made), typed(node), dialect) if isinstance(made, Constant) else None
 
 
-def _operator(node: Call, operator: str, dialect: str) -> Any:
+def _operator(node: Call, operator: str, dialect: str) -> exp.Expr:
     kinds = [typed(a) for a in node.arguments]
     in_python = operator_in_python(operator, kinds, dialect) or hours_on_date(node, kinds)
     if in_python or decimals_in_python(operator, kinds, typed(node), dialect):
@@ -233,7 +231,7 @@ def _operator(node: Call, operator: str, dialect: str) -> Any:
     return _arithmetic(node, operator, kinds, arguments, dialect)
 
 
-def _arithmetic(node: Call, operator: str, kinds: list[Type], arguments: list[Any], dialect: str) -> Any:
+def _arithmetic(node: Call, operator: str, kinds: list[Type], arguments: list[exp.Expr], dialect: str) -> exp.Expr:
     result = typed(node)
     if dialect == "duckdb" and result.base == "decimal" and result.numbers[0] > MAX_DECIMAL_SHORT_PRECISION:
         # DuckDB would multiply and add what fits into eight bytes in eight bytes.
@@ -262,7 +260,7 @@ def _widens(result: Type, dialect: str) -> bool:
     return result.base == "decimal" or (dialect == "spark" and result.base in ("tinyint", "smallint", "real"))
 
 
-def _double_division(operator: str, a: Any, b: Any, result: Type, dialect: str) -> Any:
+def _double_division(operator: str, a: exp.Expr, b: exp.Expr, result: Type, dialect: str) -> exp.Expr:
     if dialect == "duckdb":
         return binary(exp.Div if operator == "divide" else exp.Mod, a, b)
     zero = binary(exp.EQ, b, cast(text("0"), result, dialect))
@@ -281,7 +279,7 @@ def _double_division(operator: str, a: Any, b: Any, result: Type, dialect: str) 
     return case([(zero, signs)], binary(exp.Div, a.copy(), b.copy()))
 
 
-def _moment(operator: str, kinds: list[Type], arguments: list[Any], result: Type, dialect: str) -> Any:
+def _moment(operator: str, kinds: list[Type], arguments: list[exp.Expr], result: Type, dialect: str) -> exp.Expr:
     a, b = arguments
     if kinds[0].base.startswith("interval"):
         kinds, (a, b) = kinds[::-1], (b, a)
@@ -301,7 +299,7 @@ def _moment(operator: str, kinds: list[Type], arguments: list[Any], result: Type
     return cast(call("timestampadd", unit, amount, a), result, dialect)
 
 
-def _subscript(base: Type, arguments: list[Any], dialect: str) -> Any:
+def _subscript(base: Type, arguments: list[exp.Expr], dialect: str) -> exp.Expr:
     value, index = arguments
     error = "error" if dialect == "duckdb" else "raise_error"
     varchar = Type("varchar")
@@ -326,21 +324,21 @@ def _subscript(base: Type, arguments: list[Any], dialect: str) -> Any:
     return case(branches, call("element_at", value.copy(), cast(index.copy(), Type("integer"), dialect)))
 
 
-def _like(node: Call, dialect: str) -> Any:
+def _like(node: Call, dialect: str) -> exp.Expr:
     value, pattern = node.arguments
     assert isinstance(pattern, Call)
     inner = [expression(a, dialect) for a in pattern.arguments]
-    escape: Any = None
+    escape: exp.Expr | None = None
     if len(inner) == 2:
         escape = inner[1]
     elif dialect == "spark":
         # Spark's LIKE escapes with a backslash unless told otherwise; Presto's does not escape.
         inner[0] = call("replace", inner[0], text("\\"), text("\\\\"))
-    like: Any = exp.Like(this=expression(value, dialect), expression=inner[0])
+    like: exp.Expr = exp.Like(this=expression(value, dialect), expression=inner[0])
     return exp.Paren(this=exp.Escape(this=like, expression=escape) if escape is not None else like)
 
 
-def _try(node: Call, dialect: str) -> Any:
+def _try(node: Call, dialect: str) -> exp.Expr:
     thunk = node.arguments[0]
     assert isinstance(thunk, Lambda)
     if dialect == "duckdb" or _absorbs_null(thunk.body) or needs_python(thunk.body, dialect):
@@ -361,10 +359,15 @@ def _absorbs_null(body: RowExpression) -> bool:
     return isinstance(body, Call) and any(_absorbs_null(a) for a in body.arguments)
 
 
-_FORGIVING = {exp.Add: "try_add", exp.Sub: "try_subtract", exp.Mul: "try_multiply", exp.Mod: "try_mod"}
+_FORGIVING: dict[type[exp.Expr], str] = {
+    exp.Add: "try_add",
+    exp.Sub: "try_subtract",
+    exp.Mul: "try_multiply",
+    exp.Mod: "try_mod",
+}
 
 
-def _forgiving(tree: Any) -> Any:
+def _forgiving(tree: exp.Expr) -> exp.Expr:
     """The form of one tree node that gives NULL where Spark's own fails."""
     function = _FORGIVING.get(type(tree))
     if function is not None:
@@ -382,7 +385,7 @@ def _forgiving(tree: Any) -> Any:
             return tree
 
 
-def _cast(node: Call, attempt: bool, dialect: str) -> Any:
+def _cast(node: Call, attempt: bool, dialect: str) -> exp.Expr:
     inner = node.arguments[0]
     source, target = typed(inner), typed(node)
     if source.base == "unknown" and isinstance(inner, Variable | Constant) and target.base not in OPAQUE:
@@ -418,7 +421,7 @@ def _cast(node: Call, attempt: bool, dialect: str) -> Any:
     return result
 
 
-def _represented(shown: Any, target: Type, attempt: bool, dialect: str) -> Any:
+def _represented(shown: exp.Expr, target: Type, attempt: bool, dialect: str) -> exp.Expr:
     """The text of a bigint where it is no longer than the type; Presto keeps all else whole."""
     length = length_of(target)
     if length >= len(str(-(1 << 63))):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlglot import exp
 
 from coordinator.unparser.trees import binary, call, case, cast, column, number, text
@@ -34,7 +32,7 @@ def constant_offset(frame: WindowFrame, bound: Variable, known: dict[str, RowExp
     return defined if isinstance(defined, Constant) else None
 
 
-def row_offset(frame: WindowFrame, kind: str, bound: Variable, order: Ordering | None) -> Any:
+def row_offset(frame: WindowFrame, kind: str, bound: Variable, order: Ordering | None) -> exp.Expr:
     """DuckDB's offset of a bound, each row its own, with Presto's errors for what is none.
 
     The plan keeps where a RANGE ends and not how far that is from the sort key, so the distance is taken again.
@@ -54,19 +52,19 @@ def row_offset(frame: WindowFrame, kind: str, bound: Variable, order: Ordering |
     return case([(no_key, _zero(sort_key)), (wrong, call("error", told))], distance)
 
 
-def _moment(variable: Variable) -> Any:
+def _moment(variable: Variable) -> exp.Expr:
     """A date as a timestamp, so that a difference is an interval."""
     return (
         cast(column(variable.name), Type("timestamp"), "duckdb") if variable.type == "date" else column(variable.name)
     )
 
 
-def _zero(key: Variable) -> Any:
+def _zero(key: Variable) -> exp.Expr:
     temporal = key.type == "date" or key.type.startswith("time")
     return exp.Interval(this=text("0"), unit=exp.Var(this="SECOND")) if temporal else number(0)
 
 
-def _counted(frame: WindowFrame, kind: str, value: Any) -> Any:
+def _counted(frame: WindowFrame, kind: str, value: exp.Expr) -> exp.Expr:
     """Of ROWS and GROUPS."""
     place = "ending" if kind == "FOLLOWING" and frame.startType != "FOLLOWING" else "starting"
     null, negative = binary(exp.Is, value, exp.Null()), binary(exp.LT, value, number(0))

@@ -8,7 +8,6 @@ trees. The Python kernels do what has no entry; what they lack too is refused by
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from sqlglot import exp
 
@@ -16,7 +15,7 @@ from coordinator.unparser.spark_functions import SPARK, literal_of
 from coordinator.unparser.trees import call
 from shared.plan.types import Type
 
-Template = str | Callable[..., Any]
+Template = str | Callable[..., exp.Expr]
 
 _AGGREGATES_BOTH = [
     "count",
@@ -87,7 +86,7 @@ _BOTH_BUILT: dict[str, Template] = {
 }  # fmt: skip
 
 
-def _approx_distinct(value: Any, error: Any = None) -> Any:
+def _approx_distinct(value: exp.Expr, error: exp.Expr | None = None) -> exp.Expr:
     if error is None:
         return call("approx_count_distinct", value)
     # Spark wants a bare literal.
@@ -123,7 +122,7 @@ AGGREGATES: dict[str, dict[str, Template]] = {
 }  # fmt: skip
 
 
-def apply(template: Template, arguments: Sequence[Any]) -> Any:
+def apply(template: Template, arguments: Sequence[exp.Expr]) -> exp.Expr:
     """The engine's call of a template."""
     return call(template, *arguments) if isinstance(template, str) else template(*arguments)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from sqlglot import exp
 
@@ -41,11 +40,11 @@ def _grouping_sets(rendering: Rendering, node: AggregationNode, group: GroupIdNo
     for number_of_set, keys in enumerate(group.groupingSets):
         source = rendering.plain(group.source)
         present = {k.name for k in keys}
-        columns: list[tuple[Any, str]] = []
+        columns: list[tuple[exp.Expr, str]] = []
         for key in node.groupingSets.groupingKeys:
             kind = parse_type(key.type)
             if key == group.groupIdVariable:
-                value: Any = cast(number(number_of_set), kind, dialect)
+                value: exp.Expr = cast(number(number_of_set), kind, dialect)
             elif key.name in present:
                 value = column(origin[key.name].name)
             else:
@@ -75,7 +74,7 @@ def union(rendering: Rendering, node: ExchangeNode) -> Block:
     return _union_of(rendering, selects, layout)
 
 
-def _union_of(rendering: Rendering, selects: Sequence[Any], variables: tuple[Variable, ...]) -> Block:
+def _union_of(rendering: Rendering, selects: Sequence[exp.Expr], variables: tuple[Variable, ...]) -> Block:
     tree = selects[0]
     for select in selects[1:]:
         tree = exp.Union(this=tree, expression=select, distinct=False)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from sqlglot import exp
 
 from coordinator.unparser.block import Block, Rendering, passed_on, select_of
+from coordinator.unparser.exists import MatchedRows
 from coordinator.unparser.trees import binary, call, cast, column, name, number, text
 from shared.plan.nodes import EnforceSingleRowNode, JoinNode, PlanNode, SemiJoinNode
 from shared.plan.traversal import output_variables
@@ -34,11 +34,23 @@ def join(rendering: Rendering, node: JoinNode) -> Block:
     return Block(exp.Subquery(this=source, alias=alias), variables)
 
 
+def matched(rendering: Rendering, node: MatchedRows) -> Block:
+    """The rows of the left side that have a match, or that have none."""
+    made = _joined(rendering, node.join)
+    made.set("side", "LEFT")
+    made.set("kind", node.kind)
+    variables = output_variables(node.join.left)
+    source = exp.Select(expressions=[column(v.name) for v in variables] or [number(1)])
+    source.set("from_", exp.From(this=_side(rendering, node.join.left)))
+    source.set("joins", [made])
+    return Block(exp.Subquery(this=source, alias=exp.TableAlias(this=name(rendering.alias()))), variables)
+
+
 def _copied(node: JoinNode) -> bool:
     return node.distributionType == "REPLICATED" and bool(node.criteria)
 
 
-def _joined(rendering: Rendering, node: JoinNode) -> Any:
+def _joined(rendering: Rendering, node: JoinNode) -> exp.Expr:
     terms = [binary(exp.EQ, column(c.left.name), column(c.right.name)) for c in node.criteria]
     if node.filter is not None:
         terms.append(rendering.tree(node.filter))
@@ -54,9 +66,11 @@ def _joined(rendering: Rendering, node: JoinNode) -> Any:
     return made
 
 
-def _side(rendering: Rendering, node: PlanNode) -> Any:
+def _side(rendering: Rendering, node: PlanNode) -> exp.Expr:
     block = rendering.block(node)
-    return rendering.wrap(block, block.variables).source
+    source = rendering.wrap(block, block.variables).source
+    assert source is not None  # a wrapped block is a subquery
+    return source
 
 
 def semi_join(rendering: Rendering, node: SemiJoinNode) -> Block:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from sqlglot import exp
 
@@ -20,7 +19,7 @@ from shared.plan.expressions import Call, Lambda, RowExpression
 from shared.plan.nodes import Ordering
 from shared.plan.types import Field, Type, parse_type
 
-Wrap = Callable[[Any], Any]
+Wrap = Callable[[exp.Expr], exp.Expr]
 _WINDOWED = ("array_agg", "set_agg", "map_agg")
 
 
@@ -44,10 +43,10 @@ def kernel_aggregate(
     dialect: str,
     *,
     distinct: bool = False,
-    condition: Any = None,
+    condition: exp.Expr | None = None,
     order: Sequence[Ordering] = (),
     over: Wrap = lambda tree: tree,
-) -> Any:
+) -> exp.Expr:
     """The program over the collected rows; ``over`` makes a window of the collecting call."""
     values = [a for a in node.arguments if not isinstance(a, Lambda)]
     lambdas = [lambda_program(a, dialect) for a in node.arguments if isinstance(a, Lambda)]
@@ -63,16 +62,16 @@ def _rows(
     dialect: str,
     *,
     distinct: bool,
-    condition: Any,
+    condition: exp.Expr | None,
     order: Sequence[Ordering],
     over: Wrap,
-) -> Any:
+) -> exp.Expr:
     trees = [cast(expression(v, dialect), k, dialect) for v, k in zip(values, kinds, strict=True)]
     if dialect == "spark":
         # A window has an order of its own, so that nothing is to be sorted over it.
         return over(collect(trees, distinct=distinct, condition=condition, order=order))
     kind = Type("row", tuple(Field(f"v{i}", k) for i, k in enumerate(kinds)))
-    inner: Any = row(trees, kind)
+    inner: exp.Expr = row(trees, kind)
     if distinct:
         inner = exp.Distinct(expressions=[inner])
     if order:

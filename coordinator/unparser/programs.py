@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlglot import exp
 
@@ -20,7 +19,7 @@ from coordinator.values.python_functions import python_function, python_function
 from shared.plan.expressions import Lambda, RowExpression, Variable
 from shared.plan.types import Type
 
-Unparse = Callable[[RowExpression, str], Any]
+Unparse = Callable[[RowExpression, str], exp.Expr]
 
 
 def _builder(dialect: str) -> ProgramBuilder:
@@ -32,7 +31,7 @@ def runs_in_python(function: str) -> bool:
     return function in LIBRARY
 
 
-def python_call(node: RowExpression, dialect: str, unparse: Unparse, *, rare: bool = False) -> Any:
+def python_call(node: RowExpression, dialect: str, unparse: Unparse, *, rare: bool = False) -> exp.Expr:
     """The engine's call of the program of ``node``, ``rare`` where few rows need it.
 
     Raises NOT_SUPPORTED for a function that the kernels lack too.
@@ -55,7 +54,7 @@ def python_call(node: RowExpression, dialect: str, unparse: Unparse, *, rare: bo
     return call(name, text(json.dumps(program, separators=(",", ":"))), *arguments)
 
 
-def constant_program(node: RowExpression) -> dict[str, Any] | None:
+def constant_program(node: RowExpression) -> dict[str, object] | None:
     """The program of an expression that reads no column; None when it does, is volatile or needs an engine."""
     build = _builder("duckdb")
     expression = build.expression(node)
@@ -69,7 +68,7 @@ def constant_program(node: RowExpression) -> dict[str, Any] | None:
 class RowProgram:
     """A program and the columns that it reads, in its order."""
 
-    program: dict[str, Any]
+    program: Mapping[str, object]
     columns: tuple[Variable, ...]
 
 
@@ -85,7 +84,7 @@ def row_program(node: RowExpression) -> RowProgram | None:
     return RowProgram(program, columns)
 
 
-def calls_python(tree: Any) -> bool:
+def calls_python(tree: exp.Expr) -> bool:
     """Whether an engine's tree calls a program anywhere."""
     return any(
         str(node.this).lower().startswith(("procession_eval_", "procession_vary_", "procession_rare_"))
@@ -96,10 +95,10 @@ def calls_python(tree: Any) -> bool:
 
 
 def aggregate_program(
-    function: str, kinds: tuple[Type, ...], result: Type, collected: Any, lambdas: list[Any], dialect: str
-) -> Any:
+    function: str, kinds: tuple[Type, ...], result: Type, collected: exp.Expr, lambdas: Sequence[object], dialect: str
+) -> exp.Expr:
     """The call that folds an array of rows, one a row of the group, by an aggregate of the kernels."""
-    column = ["array", ["row", *([f"v{i}", encoded_type(k)] for i, k in enumerate(kinds))]]
+    column: list[object] = ["array", ["row", *([f"v{i}", encoded_type(k)] for i, k in enumerate(kinds))]]
     types = [column, *([["function"]] * len(lambdas))]
     body = ["call", function, encoded_type(result), types, [["column", 0], *lambdas]]
     program = {
@@ -111,7 +110,7 @@ def aggregate_program(
     return call(python_function(result, volatile=False), text(json.dumps(program, separators=(",", ":"))), collected)
 
 
-def lambda_program(node: Lambda, dialect: str) -> list[Any]:
+def lambda_program(node: Lambda, dialect: str) -> list[object]:
     """A lambda that reads nothing but its own parameters."""
     build = _builder(dialect)
     made = build.expression(node)
@@ -120,13 +119,13 @@ def lambda_program(node: Lambda, dialect: str) -> list[Any]:
     return made
 
 
-def _passed(kind: Type, dialect: str) -> list[Any]:
+def _passed(kind: Type, dialect: str) -> list[object]:
     """As the engine passes it: Spark has no type for a time of day, which is text there."""
     made = encoded_type(kind)
     return made if dialect != "spark" else _clocks(made)
 
 
-def _clocks(made: Any) -> Any:
+def _clocks(made: list[object]) -> list[object]:
     if made == ["time"]:
         return ["clock"]
     return [_clocks(m) if isinstance(m, list) else m for m in made]

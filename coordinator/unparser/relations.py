@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqlglot import exp
 
 from coordinator.unparser import grouping, joins, windows
 from coordinator.unparser.block import Block, select_of
+from coordinator.unparser.exists import exists_filter
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.ordering import ordered
 from coordinator.unparser.programs import calls_python
@@ -58,7 +58,7 @@ class Relations:
     copies: bool = False
     aliases: int = 0
 
-    def root(self, node: OutputNode) -> Any:
+    def root(self, node: OutputNode) -> exp.Expr:
         """The whole statement; result columns come in the order of the output variables."""
         block = self.block(node.source)
         wanted = node.outputVariables
@@ -111,10 +111,9 @@ class Relations:
             case ValuesNode():
                 return self._values(node)
             case FilterNode():
-                source = self.plain(node.source)
-                return replace(source, where=(*source.where, self.tree(node.predicate)))
+                return self._filter(node)
             case ProjectNode():
-                return self._project(node)
+                return self._project(node, self.block(node.source))
             case AggregationNode():
                 return grouping.aggregation(self, node)
             case ExchangeNode():
@@ -142,7 +141,7 @@ class Relations:
             case _:
                 raise unsupported(type(node).__name__.removesuffix("Node"), self.dialect)
 
-    def tree(self, node: RowExpression) -> Any:
+    def tree(self, node: RowExpression) -> exp.Expr:
         return expression(node, self.dialect)
 
     def _scan(self, node: TableScanNode) -> Block:
@@ -172,14 +171,14 @@ class Relations:
         columns = [(self.tree(c), v.name) for c, v in zip(node.rows[0], node.outputVariables, strict=True)]
         return self.wrap(Block(None, node.outputVariables, columns=tuple(columns)), node.outputVariables)
 
-    def _selected_rows(self, node: ValuesNode, rows: list[list[Any]]) -> Block:
+    def _selected_rows(self, node: ValuesNode, rows: list[list[exp.Expr]]) -> Block:
         """Rows that VALUES may not hold: Spark takes no Python function there."""
         names = [v.name for v in node.outputVariables]
         selects = [
             exp.Select(expressions=[exp.Alias(this=t, alias=name(n)) for t, n in zip(row, names, strict=True)])
             for row in rows
         ]
-        union: Any = selects[0]
+        union: exp.Expr = selects[0]
         for select in selects[1:]:
             union = exp.Union(this=union, expression=select, distinct=False)
         return Block(exp.Subquery(this=union, alias=exp.TableAlias(this=name(self.alias()))), node.outputVariables)
@@ -193,8 +192,19 @@ class Relations:
         alias = exp.TableAlias(this=name(self.alias()), columns=[name("dummy")])
         return Block(exp.Values(expressions=[exp.Tuple(expressions=[number(1)])] * count, alias=alias), ())
 
-    def _project(self, node: ProjectNode) -> Block:
-        source = self.block(node.source)
+    def _filter(self, node: FilterNode) -> Block:
+        found = exists_filter(node)
+        if found is None:
+            return self._where(self.plain(node.source), node.predicate)
+        block = joins.matched(self, found.matched)
+        for projection in found.above:
+            block = self._project(projection, block)
+        return block if found.rest is None else self._where(self.wrap(block, block.variables), found.rest)
+
+    def _where(self, source: Block, predicate: RowExpression) -> Block:
+        return replace(source, where=(*source.where, self.tree(predicate)))
+
+    def _project(self, node: ProjectNode, source: Block) -> Block:
         if source.columns is not None or source.group is not None:
             inner, order = replace(source, order=()), source.order
             if not _ordered_by(source) <= {v.name for v in source.variables}:
@@ -224,7 +234,7 @@ class Relations:
                     source = self.wrap(source, source.variables)
                 return replace(source, limit=node.count)
 
-    def _ordering(self, scheme: OrderingScheme) -> tuple[Any, ...]:
+    def _ordering(self, scheme: OrderingScheme) -> tuple[exp.Expr, ...]:
         return tuple(ordered(o.variable, o.sortOrder) for o in scheme.orderBy)
 
     def _sample(self, node: SampleNode) -> Block:
@@ -247,7 +257,7 @@ def _ordered_by(block: Block) -> set[str]:
     return {column.name for item in block.order for column in item.find_all(exp.Column)}
 
 
-def _source(handle: dict[str, Any]) -> Any:
+def _source(handle: Mapping[str, object]) -> exp.Expr:
     """What is read for a column: the column, or for the number of a file a hash of its path."""
     named = _column_name(handle)
     if handle.get("@type") == "tpch" and "key" in handle:
@@ -255,7 +265,7 @@ def _source(handle: dict[str, Any]) -> Any:
     return call("xxhash64", column("_file")) if named == "$file_id" else column(named)
 
 
-def _row_number(key: Any, sparse: bool) -> Any:
+def _row_number(key: exp.Expr, sparse: bool) -> exp.Expr:
     """TPC-H gives the keys of orders out in eights, each 32 after the one before."""
     if not sparse:
         return key
@@ -264,6 +274,6 @@ def _row_number(key: Any, sparse: bool) -> Any:
     return binary(exp.Add, exp.Paren(this=eights), eighth)
 
 
-def _column_name(handle: dict[str, Any]) -> str:
+def _column_name(handle: Mapping[str, object]) -> str:
     name = column_name(handle)
     return _METADATA_COLUMNS.get(name, name) if is_synthesized(handle) else name

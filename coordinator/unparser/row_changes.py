@@ -6,7 +6,6 @@ Everything but positions goes through MERGE, whose commits tell how many rows we
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from sqlglot import exp
 
@@ -82,7 +81,7 @@ def text_of(value: RowExpression, names: Names) -> str:
     return str(root.sql(dialect="spark", comments=False))
 
 
-def _is_parameter(column: Any) -> bool:
+def _is_parameter(column: exp.Expr) -> bool:
     """Whether a lambda around the name declares it."""
     above = column.parent
     while above is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import assert_never
 
 from sqlglot import exp
 
@@ -31,7 +31,7 @@ class Scans:
     inputs: list[Input] = field(default_factory=list)
     prefix: str = field(default_factory=lambda: f"procession_{secrets.token_hex(6)}")
 
-    def table(self, node: TableScanNode) -> Any:
+    def table(self, node: TableScanNode) -> exp.Expr:
         """The sqlglot table that reads ``node``."""
         relation = self.relation_of(node)
         match relation:
@@ -44,12 +44,12 @@ class Scans:
             case _:
                 assert_never(relation)
 
-    def _given(self, relation: ParquetRelation | RowsRelation | JdbcRelation) -> Any:
+    def _given(self, relation: ParquetRelation | RowsRelation | JdbcRelation) -> exp.Expr:
         made = Input(f"{self.prefix}_{len(self.inputs)}", relation)
         self.inputs.append(made)
         return exp.Table(this=name(made.name))
 
-    def sequence_numbers(self, node: TableScanNode) -> Any:
+    def sequence_numbers(self, node: TableScanNode) -> exp.Expr:
         """The join that gives each row of an Iceberg table the data sequence number of its file.
 
         Spark has no such column; Iceberg's metadata table of the same snapshot has the numbers by file.
@@ -67,7 +67,7 @@ class Scans:
             this=made, side="LEFT", on=exp.EQ(this=exp.column("_file"), expression=exp.column(_FILE, quoted=True))
         )
 
-    def _known(self, relation: CatalogTable) -> Any:
+    def _known(self, relation: CatalogTable) -> exp.Expr:
         catalog, *parts = relation.parts
         if self.dialect != "spark":
             schema, table = parts[:2]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 from sqlglot import exp
 
@@ -18,7 +17,7 @@ from coordinator.unparser.dates import SPARK_DATES
 from coordinator.unparser.trees import binary, call, case, cast, is_null, number, text
 from shared.plan.types import parse_type
 
-Build = Callable[..., Any]
+Build = Callable[..., exp.Expr]
 _PLACES = re.compile(r"\{(\d)\}")
 _BLANK = "' \\t\\n\\u000b\\f\\r\\u001c\\u001d\\u001e\\u001f\\u1680\\u2000\\u2001\\u2002\\u2003\\u2004\\u2005\\u2006\\u2008\\u2009\\u200a\\u2028\\u2029\\u205f\\u3000'"
 _SIMPLE_PATH = re.compile(r"\$(\.[A-Za-z_]\w*|\[\d+\])*")
@@ -29,7 +28,7 @@ def written(pattern: str) -> Build:
     """A template of Spark's SQL; raises TypeError for another number of arguments."""
     width = 1 + max((int(place) for place in _PLACES.findall(pattern)), default=-1)
 
-    def build(*arguments: Any) -> Any:
+    def build(*arguments: exp.Expr) -> exp.Expr:
         if len(arguments) != width:
             raise TypeError(f"{len(arguments)} arguments")
         return exp.Var(this=pattern.format(*(a.sql(dialect="spark", comments=False) for a in arguments)))
@@ -37,7 +36,7 @@ def written(pattern: str) -> Build:
     return build
 
 
-def literal_of(value: Any) -> str:
+def literal_of(value: exp.Expr) -> str:
     """The text of a literal; raises TypeError for anything computed."""
     inner = value.this if isinstance(value, exp.Cast | exp.Paren) else value
     if not isinstance(inner, exp.Literal):
@@ -45,14 +44,14 @@ def literal_of(value: Any) -> str:
     return str(inner.this)
 
 
-def _unit(value: Any) -> str:
+def _unit(value: exp.Expr) -> str:
     unit = literal_of(value).lower()
     if unit not in _UNITS:
         raise TypeError(f"unit {unit}")
     return unit
 
 
-def substr(value: Any, start: Any, length: Any = None) -> Any:
+def substr(value: exp.Expr, start: exp.Expr, length: exp.Expr | None = None) -> exp.Expr:
     """Presto gives '' for a start of 0 or beyond the beginning, where Spark counts on."""
     size = call("length", value)
     outside = exp.Or(
@@ -67,17 +66,17 @@ def substr(value: Any, start: Any, length: Any = None) -> Any:
 def _extreme(function: str) -> Build:
     """greatest and least: NULL as soon as one argument is."""
 
-    def build(*values: Any) -> Any:
+    def build(*values: exp.Expr) -> exp.Expr:
         return case([(is_null(v), exp.Null()) for v in values], call(function, *(v.copy() for v in values)))
 
     return build
 
 
-def _date_add(unit: Any, count: Any, moment: Any) -> Any:
+def _date_add(unit: exp.Expr, count: exp.Expr, moment: exp.Expr) -> exp.Expr:
     return call("timestampadd", exp.Var(this=_unit(unit).upper()), cast(count, parse_type("integer"), "spark"), moment)
 
 
-def _date_diff(unit: Any, start: Any, end: Any) -> Any:
+def _date_diff(unit: exp.Expr, start: exp.Expr, end: exp.Expr) -> exp.Expr:
     if _unit(unit) in ("month", "quarter", "year"):
         # As Joda counts: the last day of a month completes it, however long the month before was.
         last = binary(exp.EQ, call("day", end), call("day", call("last_day", end.copy())))
@@ -87,17 +86,17 @@ def _date_diff(unit: Any, start: Any, end: Any) -> Any:
     return call("timestampdiff", exp.Var(this=_unit(unit).upper()), start, end.copy())
 
 
-def _date_trunc(unit: Any, moment: Any) -> Any:
+def _date_trunc(unit: exp.Expr, moment: exp.Expr) -> exp.Expr:
     return call("date_trunc", text(_unit(unit)), moment)
 
 
-def _split(value: Any, delimiter: Any) -> Any:
+def _split(value: exp.Expr, delimiter: exp.Expr) -> exp.Expr:
     if not literal_of(delimiter):
         raise TypeError("an empty delimiter")
     return call("split", value, text(re.sub(r"([^\w\s])", r"\\\1", literal_of(delimiter))))
 
 
-def _split_part(value: Any, delimiter: Any, index: Any) -> Any:
+def _split_part(value: exp.Expr, delimiter: exp.Expr, index: exp.Expr) -> exp.Expr:
     if int(literal_of(index)) < 1:
         raise TypeError("an index below one")
     place = number(int(literal_of(index)))
@@ -105,7 +104,7 @@ def _split_part(value: Any, delimiter: Any, index: Any) -> Any:
 
 
 def _pad(function: str) -> Build:
-    def build(value: Any, size: Any, padding: Any) -> Any:
+    def build(value: exp.Expr, size: exp.Expr, padding: exp.Expr) -> exp.Expr:
         if not literal_of(padding) or int(literal_of(size)) < 0:
             raise TypeError("padding that Presto refuses")
         return call(function, value, number(int(literal_of(size))), padding)
@@ -113,7 +112,7 @@ def _pad(function: str) -> Build:
     return build
 
 
-def _regexp_extract(value: Any, pattern: Any, group: Any = None) -> Any:
+def _regexp_extract(value: exp.Expr, pattern: exp.Expr, group: exp.Expr | None = None) -> exp.Expr:
     index = 0 if group is None else int(literal_of(group))
     found = call("regexp_extract", value, pattern, number(index))
     if index:
@@ -122,13 +121,13 @@ def _regexp_extract(value: Any, pattern: Any, group: Any = None) -> Any:
     return case([(call("regexp_like", value.copy(), pattern.copy()), found)])
 
 
-def _regexp_replace(value: Any, pattern: Any, new: Any = None) -> Any:
+def _regexp_replace(value: exp.Expr, pattern: exp.Expr, new: exp.Expr | None = None) -> exp.Expr:
     if isinstance(new, exp.Lambda):
         raise TypeError("a lambda")
     return call("regexp_replace", value, pattern, new if new is not None else text(""))
 
 
-def _json_extract_scalar(value: Any, path: Any) -> Any:
+def _json_extract_scalar(value: exp.Expr, path: exp.Expr) -> exp.Expr:
     if not _SIMPLE_PATH.fullmatch(literal_of(path)):
         raise TypeError("a path of which Spark has another idea")
     return written(
@@ -136,19 +135,19 @@ def _json_extract_scalar(value: Any, path: Any) -> Any:
     )(value, path)
 
 
-def _to_unixtime(moment: Any) -> Any:
+def _to_unixtime(moment: exp.Expr) -> exp.Expr:
     micros = call("unix_micros", cast(moment, parse_type("timestamp with time zone"), "spark"))
     return written("(CAST({0} AS DOUBLE) / 1e6D)")(micros)
 
 
-def _replace(value: Any, search: Any, new: Any = None) -> Any:
+def _replace(value: exp.Expr, search: exp.Expr, new: exp.Expr | None = None) -> exp.Expr:
     if not literal_of(search):
         raise TypeError("an empty text stands between all characters")
     return call("replace", value, search, new if new is not None else text(""))
 
 
 def _trim(side: str) -> Build:
-    def build(value: Any, characters: Any = None) -> Any:
+    def build(value: exp.Expr, characters: exp.Expr | None = None) -> exp.Expr:
         cut = exp.Var(this=_BLANK) if characters is None else characters
         if side == "both":
             return call("btrim", value, cut)
@@ -157,11 +156,11 @@ def _trim(side: str) -> Build:
     return build
 
 
-def _array_join(values: Any, separator: Any, null: Any = None) -> Any:
+def _array_join(values: exp.Expr, separator: exp.Expr, null: exp.Expr | None = None) -> exp.Expr:
     return call("array_join", values, separator) if null is None else call("array_join", values, separator, null)
 
 
-def _comparator(values: Any, function: Any = None) -> Any:
+def _comparator(values: exp.Expr, function: exp.Expr | None = None) -> exp.Expr:
     if function is not None and len(function.expressions) != 2:
         raise TypeError("a key")
     return call("array_sort", values) if function is None else call("array_sort", values, function)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from sqlglot import exp
 
@@ -33,7 +32,7 @@ def unnest(rendering: Rendering, node: UnnestNode) -> Block:
         ),
     )
     outer = rendering.wrap(indexed, source.variables)
-    columns: list[tuple[Any, str]] = list(kept)
+    columns: list[tuple[exp.Expr, str]] = list(kept)
     for key, made in node.unnestVariables.items():
         columns += _elements_duck(key, made, position)
     if node.ordinalityVariable is not None:
@@ -53,7 +52,7 @@ def _unnest_spark(rendering: Rendering, node: UnnestNode) -> Block:
     select = select_of(replace(source, columns=tuple((c, c.name) for c in shown)))
     select.append("expressions", generated)
     outer = exp.Subquery(this=select, alias=exp.TableAlias(this=name(rendering.alias())))
-    columns: list[tuple[Any, str]] = [(column(v.name), v.name) for v in node.replicateVariables]
+    columns: list[tuple[exp.Expr, str]] = [(column(v.name), v.name) for v in node.replicateVariables]
     for i, (key, made) in enumerate(node.unnestVariables.items()):
         columns += _elements_spark(key, made, exp.Dot(this=column(item), expression=name(str(i))))
     if node.ordinalityVariable is not None:
@@ -62,13 +61,13 @@ def _unnest_spark(rendering: Rendering, node: UnnestNode) -> Block:
     return Block(outer, output_variables(node), columns=tuple(columns))
 
 
-def _length_duck(key: str) -> Any:
+def _length_duck(key: str) -> exp.Expr:
     variable = _variable(key)
     function = "cardinality" if parse_type(variable.type).base == "map" else "len"
     return call("coalesce", cast(call(function, column(variable.name)), parse_type("bigint"), "duckdb"), number(0))
 
 
-def _elements_duck(key: str, made: tuple[Variable, ...], position: str) -> list[tuple[Any, str]]:
+def _elements_duck(key: str, made: tuple[Variable, ...], position: str) -> list[tuple[exp.Expr, str]]:
     variable = _variable(key)
     kind = parse_type(variable.type)
     if kind.base == "map":
@@ -88,14 +87,14 @@ def _elements_duck(key: str, made: tuple[Variable, ...], position: str) -> list[
     ]
 
 
-def _array_spark(key: str) -> Any:
+def _array_spark(key: str) -> exp.Expr:
     variable = _variable(key)
     if parse_type(variable.type).base == "map":
         return call("map_entries", column(variable.name))
     return column(variable.name)
 
 
-def _elements_spark(key: str, made: tuple[Variable, ...], element: Any) -> list[tuple[Any, str]]:
+def _elements_spark(key: str, made: tuple[Variable, ...], element: exp.Expr) -> list[tuple[exp.Expr, str]]:
     kind = parse_type(_variable(key).type)
     if kind.base == "map":
         parts = ("key", "value")

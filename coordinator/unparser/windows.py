@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from sqlglot import exp
 
@@ -72,7 +71,7 @@ def unique_id(rendering: Rendering, node: AssignUniqueId) -> Block:
     return replace(source, columns=columns, variables=output_variables(node))
 
 
-def _over(function: str, keys: tuple[Variable, ...], scheme: OrderingScheme | None) -> Any:
+def _over(function: str, keys: tuple[Variable, ...], scheme: OrderingScheme | None) -> exp.Expr:
     """A ranking function; without an order by a constant, which Spark asks for."""
     order = [ordered(o.variable, o.sortOrder) for o in scheme.orderBy] if scheme is not None else []
     return exp.Window(

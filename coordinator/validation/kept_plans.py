@@ -7,15 +7,18 @@ tables look the same as long as the process runs. Their rows are made anew each 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
 from coordinator.dispatch.ports import StatementPlanner
+from coordinator.security.access_control.built_in import AllowAll
 from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.spi.session import Session
 
 _MAX_PLANS = 500
 _MAX_TEXT = 10_000
+_BUILT_IN = AllowAll().rules_version
 _UNREAD = frozenset(["query_id", "start", "trace_token", "extra_credentials"])
 _READ = tuple(field.name for field in fields(Session) if field.name not in _UNREAD)
 
@@ -23,22 +26,35 @@ _READ = tuple(field.name for field in fields(Session) if field.name not in _UNRE
 class KeptPlans:
     """Implements ``coordinator.dispatch.ports.StatementPlanner`` in front of another one; belongs to one event loop."""
 
-    def __init__(self, planner: StatementPlanner, max_plans: int = _MAX_PLANS) -> None:
+    def __init__(
+        self,
+        planner: StatementPlanner,
+        max_plans: int = _MAX_PLANS,
+        version: Callable[[], str | None] = lambda: _BUILT_IN,
+    ) -> None:
+        """``version`` of the rules that say who may do what; plans are kept for one alone, and for None not at all."""
         self._planner = planner
         self._max_plans = max_plans
+        self._version = version
+        self._kept_for: str | None = None
         self._kept: OrderedDict[tuple[Any, ...], PlannedStatement] = OrderedDict()
 
     async def plan(self, text: str, session: Session) -> PlannedStatement:
         """As the planner does; a kept plan took no time of any verb."""
         if len(text) > _MAX_TEXT or session.extra_credentials:
             return await self._planner.plan(text, session)
+        version = self._version()
+        if version != self._kept_for:
+            self._kept.clear()
+            self._kept_for = version
         key = (text, *(_hashable(getattr(session, name)) for name in _READ))
         kept = self._kept.get(key)
         if kept is not None:
             self._kept.move_to_end(key)
             return kept
         planned = await self._planner.plan(text, session)
-        if planned.repeatable:
+        # A planner process may have seen rules that are newer or older than those of this one.
+        if planned.repeatable and version is not None and planned.rules_version in (None, version):
             self._kept[key] = replace(planned, verb_seconds=dict.fromkeys(planned.verb_seconds, 0.0))
             if len(self._kept) > self._max_plans:
                 self._kept.popitem(last=False)

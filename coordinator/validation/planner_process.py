@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator.validation.worker import LENGTH, PlannerFactory
+from coordinator.vocabulary.nesting import too_deep
 from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.errors import ProcessionError
 from shared.spi.session import Session
@@ -95,7 +96,10 @@ class PlannerProcess:
             frame = await self._reader.readexactly(length)
         except (EOFError, OSError) as error:
             raise PlannerProcessEndedError(await self._obituary()) from error
-        answer = pickle.loads(frame)  # noqa: S301 - from our own child
+        try:
+            answer = pickle.loads(frame)  # noqa: S301 - from our own child
+        except RecursionError as error:  # the process is well, and would plan the same again
+            raise too_deep() from error
         if isinstance(answer, ProcessionError):
             raise answer
         return answer

@@ -23,6 +23,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from coordinator.vocabulary.nesting import RECURSION_LIMIT, too_deep
 from coordinator.vocabulary.planned_statement import Column, PlannedStatement
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.fragment import SubPlan
@@ -40,14 +41,12 @@ _PR_SET_PDEATHSIG = 1
 
 _NICENESS = 2
 """Below the server's process: where cores are short, planning waits for its event loop."""
-_RECURSION_LIMIT = 6000
-"""Frames of Python: a left-deep plan of a few hundred joins is walked recursively. What nests deeper is refused."""
 
 
 def main(arguments: list[str]) -> None:
     """Serve until the coordinator closes the socket. ``arguments``: descriptor, process id of the coordinator."""
     _die_with_parent(int(arguments[1]))
-    sys.setrecursionlimit(_RECURSION_LIMIT)
+    sys.setrecursionlimit(RECURSION_LIMIT)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # these reach the whole group; the coordinator closes us in its order
     with socket.socket(fileno=int(arguments[0])) as connection:
@@ -91,7 +90,7 @@ def _answer(planner: Planner, text: str, session: Session) -> PlannedStatement |
     except ProcessionError as error:
         return error
     except RecursionError:
-        return ProcessionError(ErrorCode.SYNTAX_ERROR, "statement is too large (stack overflow while planning)")
+        return too_deep()
     except MemoryError:
         return ProcessionError(ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "Not enough memory to plan the statement")
     except Exception as error:

@@ -17,8 +17,22 @@ def _split(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-Seconds = Annotated[float, BeforeValidator(lambda v: parse_duration(v) if isinstance(v, str) else v)]
-Bytes = Annotated[int, BeforeValidator(lambda v: parse_data_size(v) if isinstance(v, str) else v)]
+def _seconds(value: object) -> object:
+    try:
+        return parse_duration(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(f"{error} (write a number with a unit, such as 10s or 5m)") from error
+
+
+def _bytes(value: object) -> object:
+    try:
+        return parse_data_size(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(f"{error} (write a number with a unit, such as 64MB)") from error
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds)]
+Bytes = Annotated[int, BeforeValidator(_bytes)]
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda v: _split(v) if isinstance(v, str) else v)]
 Paths = Annotated[tuple[Path, ...], BeforeValidator(lambda v: _split(v) if isinstance(v, str) else v)]
 

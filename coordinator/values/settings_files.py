@@ -23,10 +23,10 @@ def read_settings(model: type[S], file: Path) -> S:
 
 def check_known(models: tuple[type[Settings], ...], properties: Mapping[str, Property]) -> None:
     """Raises ConfigurationError at the first entry that none of the models knows."""
-    known = {field.alias for model in models for field in model.model_fields.values()}
+    known = {field.alias for model in models for field in model.model_fields.values() if field.alias is not None}
     for entry in properties.values():
         if entry.name not in known:
-            raise entry.error(f"unknown property '{entry.name}'")
+            raise entry.unknown(known)
 
 
 def parse_settings(model: type[S], properties: Mapping[str, Property]) -> S:
@@ -40,7 +40,12 @@ def parse_settings(model: type[S], properties: Mapping[str, Property]) -> S:
             file = next((entry.file for entry in properties.values()), None)
             raise ConfigurationError(f"{file or model.__doc__}: property '{problem['loc'][0]}' is missing") from error
         entry = properties[str(problem["loc"][0])]
-        raise entry.error(f"invalid value '{entry.value}' for '{entry.name}': {problem['msg']}") from error
+        raise entry.error(f"invalid value '{entry.value}' for '{entry.name}': {told(problem['msg'])}") from error
+
+
+def told(message: str) -> str:
+    """What pydantic says of a value, without its own prefix."""
+    return message.removeprefix("Value error, ")
 
 
 def find_file(etc: Path, path: Path, named_in: Path) -> Path:

@@ -1,1 +1,1 @@
-"""What the rooms say to each other: planned statements, session properties, identifiers, places, versions."""
+"""Shared vocabulary of the rooms: planned statements, session properties, identifiers, source locations, versions."""

@@ -10,6 +10,7 @@ from coordinator.vocabulary.table_versions import TableVersion
 from shared.errors import ErrorLocation
 from shared.plan.fragment import SubPlan
 from shared.plan.nodes import LookUpNode, PlanNode
+from shared.spi.accesses import AskedAccess
 from shared.spi.catalog_changes import CatalogChange
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.plan_converter import PlanFormat
@@ -264,3 +265,7 @@ class PlannedStatement:
     table_versions: tuple[TableVersion, ...] = ()
     fragments_verified: bool = False
     repeatable: bool = False
+    accesses: tuple[AskedAccess, ...] = ()
+    """What was asked of the access control, and allowed."""
+    rules_version: str | None = None
+    """Of the access control that was asked."""

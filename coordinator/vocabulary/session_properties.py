@@ -1,7 +1,8 @@
 """The session properties that SET SESSION and X-Presto-Session accept: declared once, as data.
 
-``SHOW SESSION``, validation of names and values, and the readers of the settings all come from here. Names and
-meanings are Presto's where Presto has the setting.
+``SHOW SESSION``, validation of names and values, and the readers of the settings all come from here; optimizer rules
+declare their switches themselves (``coordinator.optimizer.rule``). Names and meanings are Presto's where Presto has
+the setting.
 """
 
 from __future__ import annotations
@@ -15,25 +16,6 @@ from shared.spi.session import Session
 from shared.units import parse_data_size, parse_duration
 
 PropertyType = Literal["boolean", "integer", "bigint", "double", "varchar", "duration", "data size"]
-
-RULES = (
-    ("remove_trivial_filters", "drop filters that are always true, and rows that are never wanted"),
-    ("evaluate_zero_limit", "LIMIT 0 is no rows"),
-    ("simplify_empty_relations", "What is computed of no rows is no rows"),
-    ("constant_values", "rows of VALUES are constants, as far as they can be known"),
-    ("prune_unreferenced_outputs", "drop columns that nothing reads"),
-    ("remove_redundant_projections", "drop projections that only pass columns on"),
-    ("push_into_connector", "hand what stands over scans of one catalog to its connector"),
-    ("infer_predicates_of_or", "ask each table of a join what all branches of an OR ask of it"),
-    ("reorder_joins", "order joins by the sizes of their tables"),
-    ("determine_join_distribution", "copy the build sides of joins that are small, spread the others by key"),
-    ("show_remote_queries", "show in EXPLAIN what connectors ask their databases"),
-    ("push_predicate_into_table_layout", "hand what a filter says of columns to the connector, to skip files"),
-    ("push_predicate_into_system_table", "list only those catalogs, schemas and tables that a filter asks for"),
-    ("select_files_of_procedure", "let the filter of a distributed procedure choose the files that it rewrites"),
-    ("late_materialization", "read columns that only the result needs after its rows are known"),
-)
-"""Optimizer rules by name, in their order; ``coordinator.optimizer`` has the functions."""
 
 PUSHDOWNS = (
     ("filter", "filters"),
@@ -185,35 +167,40 @@ DECLARED: tuple[SessionProperty, ...] = (
         SessionProperty(f"{kind}_pushdown_enabled", "boolean", "true", f"Let a connector compute {what}")
         for kind, what in PUSHDOWNS
     ),
-    *(SessionProperty(f"optimizer_rule_{name}", "boolean", "true", f"Optimizer rule: {what}") for name, what in RULES),
 )
 
-PROPERTIES: Mapping[str, SessionProperty] = {declared.name: declared for declared in DECLARED}
+PropertiesByName = Mapping[str, SessionProperty]
+_PROPERTIES: PropertiesByName = {declared.name: declared for declared in DECLARED}
 
 
 def session_value(session: Session, name: str) -> str:
-    """The value of a declared property in a session, or its default."""
-    return session.properties.get(name, session_default(session, name))
-
-
-def session_default(session: Session, name: str) -> str:
-    """The default of a declared property: the configuration's, else ours."""
-    return session.property_defaults.get(name, PROPERTIES[name].default)
+    """The value of a property of ``DECLARED`` in a session, or its default."""
+    return value_in(session, _PROPERTIES[name])
 
 
 def session_flag(session: Session, name: str) -> bool:
-    """A declared boolean."""
+    """A boolean of ``DECLARED``."""
     return session_value(session, name).lower() == "true"
 
 
-def check_session(session: Session, catalogs: Container[str]) -> None:
+def value_in(session: Session, declared: SessionProperty) -> str:
+    """The value of a property in a session, or its default."""
+    return session.properties.get(declared.name, default_in(session, declared))
+
+
+def default_in(session: Session, declared: SessionProperty) -> str:
+    """The default of a property: the configuration's, else ours."""
+    return session.property_defaults.get(declared.name, declared.default)
+
+
+def check_session(session: Session, catalogs: Container[str], properties: PropertiesByName) -> None:
     """Raises INVALID_SESSION_PROPERTY for a wrong name or value of X-Presto-Session, NOT_FOUND for a catalog."""
     for catalog in session.catalog_properties:
         if catalog.lower() not in catalogs:
             message = f"Session property catalog does not exist: {catalog}"
             raise ProcessionError(ErrorCode.NOT_FOUND, message)
     for name, value in session.properties.items():
-        declared = PROPERTIES.get(name)
+        declared = properties.get(name)
         if declared is None:
             raise ProcessionError(ErrorCode.INVALID_SESSION_PROPERTY, f"Unknown session property {name}")
         check_value(declared, value)

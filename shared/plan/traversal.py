@@ -122,14 +122,20 @@ def walk(node: PlanNode) -> Iterator[PlanNode]:
 
 def rewrite_bottom_up(node: PlanNode, function: Callable[[PlanNode], PlanNode]) -> PlanNode:
     """The plan with ``function`` applied to every node after its inputs; unchanged subtrees stay the same objects."""
-    old = _SOURCES[type(node)](node)
-    if not old:
-        return function(node)
-    if len(old) == 1:
-        below = rewrite_bottom_up(old[0], function)
-        return function(node if below is old[0] else with_sources(node, (below,)))
-    new = [rewrite_bottom_up(source, function) for source in old]
-    return function(node if all(map(is_, old, new)) else with_sources(node, new))
+    waiting: list[tuple[PlanNode, tuple[PlanNode, ...]]] = [(node, ())]
+    made: list[PlanNode] = []
+    while waiting:
+        current, old = waiting.pop()
+        if old:  # they are the last that were made
+            new = made[-len(old) :]
+            del made[-len(old) :]
+            made.append(function(current if all(map(is_, old, new)) else with_sources(current, new)))
+        elif below := _SOURCES[type(current)](current):
+            waiting.append((current, below))
+            waiting.extend((source, ()) for source in reversed(below))
+        else:
+            made.append(function(current))
+    return made[0]
 
 
 def node_name(node: PlanNode) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -36,6 +37,8 @@ class Capabilities:
     """Rows that the connector makes in the coordinator."""
     files: FileSource | None = None
     """Files that are made when they are first read."""
+    base_name: Callable[[str], str] | None = None
+    """The table that a name means, where names may say more: ``t`` of ``t$files``."""
     remote: RemoteSource | None = None
     """A database that engines read by JDBC."""
 

@@ -51,6 +51,8 @@ class TableMetadata:
     """What whoever reads the table should know: columns that are left out, for instance."""
     digest: str | None = None
     """Equal for equal metadata, in every process; for connectors that know a cheap one."""
+    tells_of: str | None = None
+    """Of a metadata table, the table of the same schema whose files and history it tells."""
 
     def column(self, name: str) -> ColumnMetadata | None:
         """The column of that name, compared without case as Presto does."""

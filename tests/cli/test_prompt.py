@@ -43,7 +43,7 @@ class Terminal:
         )
         os.close(theirs)
         self._screen = keyboard
-        self._seen = ""
+        self._drawn = self._seen = ""
 
     def type(self, keys: str) -> None:
         os.write(self._screen, keys.encode())
@@ -54,8 +54,12 @@ class Terminal:
         while (found := re.search(pattern, self._seen)) is None:
             assert time.monotonic() < deadline, f"{pattern!r} not in {self._seen!r}"
             if select.select([self._screen], [], [], 0.2)[0]:
-                text = os.read(self._screen, 65536).decode(errors="replace")
-                self._seen += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", text)
+                self._drawn += os.read(self._screen, 65536).decode(errors="replace")
+                # What was read may end amid an escape sequence, which is taken out once all of it is there.
+                whole = re.search(r"\x1b\[?[0-9;?]*\Z", self._drawn)
+                end = whole.start() if whole else len(self._drawn)
+                self._seen += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", self._drawn[:end])
+                self._drawn = self._drawn[end:]
         text, self._seen = self._seen[: found.end()], self._seen[found.end() :]
         return text
 
@@ -107,4 +111,4 @@ def test_ctrl_c_cancels_the_running_statement_and_keeps_the_prompt(terminal: Ter
 
 
 def queries(server: str) -> list[dict]:
-    return [q for q in httpx.get(f"{server}/v1/query").json() if "10000" in q["query"]]
+    return [q for q in httpx.get(f"{server}/v1/query", timeout=30).json() if "10000" in q["query"]]

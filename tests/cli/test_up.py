@@ -50,7 +50,8 @@ def test_a_wrong_file_is_one_line_with_its_place(
 
 def test_a_missing_directory_is_one_line(procession: Any, tmp_path: Path) -> None:
     done = procession("up", "--etc", str(tmp_path / "nope"))
-    assert (done.returncode, done.stderr) == (2, f"procession: {tmp_path / 'nope'}: no such configuration directory\n")
+    told = f"procession: {tmp_path / 'nope'}: no such configuration directory; name another with --etc DIR\n"
+    assert (done.returncode, done.stderr) == (2, told)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])

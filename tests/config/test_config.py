@@ -35,6 +35,8 @@ def test_unknown_key_names_file_and_line(tmp_path: Path) -> None:
     [
         ("http-server.http.port=eighty", "invalid value 'eighty' for 'http-server.http.port'"),
         ("query.client.timeout=5 parsecs", "duration is not a valid data duration string: 5 parsecs"),
+        ("query.max-replay-size=67108864", "': size is not a valid data size string: 67108864 .*such as 64MB"),
+        ("query.max-lenght=1000", "unknown property 'query.max-lenght'; did you mean query.max-length[?]$"),
         ("http-server.http.port=70000", "less than or equal to 65535"),
         ("just words", "name=value|unknown property"),
     ],

@@ -9,26 +9,48 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from coordinator.checks.native_settings import NativeSettings
 from coordinator.cli.main import app
+from tools.configuration_reference import configuration_reference
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-TOP = ("benchmarks", "coordinator", "docker", "docs", "etc", "shared", "sidecar", "tests")
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "benchmarks" / "README.md", *(ROOT / "docs").rglob("*.md")]
+)
+TOP = ("benchmarks", "coordinator", "docker", "docs", "shared", "sidecar", "tests", "tools")
 CODE = re.compile(r"`([^`\n]+)`")
-LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+SETTING = re.compile(
+    r"`((?:http-server|query|precheck|embedded-engine|native-plan-checker|eager-plan-validation)[.-][\w.-]*\w)"
+    r"(?![\w.*<-])"
+)
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_to_files(page: Path) -> None:
-    for target in LINK.findall(page.read_text()):
-        assert (page.parent / target).exists(), target
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    for target, anchor in LINK.findall(page.read_text()):
+        found = page.parent / target if target else page
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found), f"{target}#{anchor}"
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "howto.md", ROOT / "docs" / "operations.md"])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_named_paths_exist(page: Path) -> None:
     paths = {name for name in CODE.findall(page.read_text()) if re.fullmatch(rf"({'|'.join(TOP)})/[\w./-]+", name)}
-    assert paths
     assert [name for name in sorted(paths) if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_named_settings_exist(page: Path) -> None:
+    known = set(re.findall(r"^\| `([\w.-]+)` \|", configuration_reference(), re.M))
+    known |= {field.alias for field in NativeSettings.model_fields.values() if field.alias}
+    assert set(SETTING.findall(page.read_text())) - known == set()
 
 
 def test_howto_names_real_things() -> None:

@@ -67,20 +67,22 @@ def test_timestamps_are_in_the_sessions_zone(service: Service, ids: list[int]) -
         service.execute("CALL iceberg.system.rollback_to_timestamp('db', 'kept', TIMESTAMP '2001-01-01 00:00:00')")
 
 
-def test_statistics_jobs_and_maintenance(service: Service, ids: list[int]) -> None:
-    ((path,),) = service.execute("CALL iceberg.system.compute_table_stats('db', 'kept')")
-    (file,) = service.lake().load_table("db.kept").metadata.statistics
+def test_statistics_jobs_and_maintenance(service: Service) -> None:
+    service.create("counted", [numbers(0), numbers(100), numbers(200)])
+    with pytest.raises(prestodb.exceptions.PrestoUserError, match="unknown snapshot id: 7"):
+        service.execute("CALL iceberg.system.rollback_to_snapshot('db', 'counted', 7)")
+    ((path,),) = service.execute("CALL iceberg.system.compute_table_stats('db', 'counted')")
+    (file,) = service.lake().load_table("db.counted").metadata.statistics
     assert file.statistics_path == path
     assert file.blob_metadata[0].properties == {"ndv": "300"}
-    rows = service.execute("CALL iceberg.system.auto_maintain('db', 'kept', dry_run => true)".replace(
-        "'db', 'kept'", "table => 'db.kept'"))  # fmt: skip
+    rows = service.execute("CALL iceberg.system.auto_maintain(table => 'db.counted', dry_run => true)")
     assert {row[2] for row in rows} <= {"SKIPPED", "PLANNED"}
-    jobs = service.execute("CALL system.show_jobs()")
-    found = {row[1]: row for row in jobs}
-    stats = found["compute_table_stats"]
-    assert (stats[2], stats[4], stats[11]) == ("iceberg.db.kept", "FINISHED", None)
-    assert found["rollback_to_timestamp"][4] == "FAILED"
-    assert not {"show_refs", "show_jobs", "kill_job"} & found.keys()
+    service.execute("CALL iceberg.system.show_refs('db', 'counted')")
+    jobs = service.execute("CALL system.show_jobs(limit => 10000)")
+    assert not {"show_refs", "show_jobs", "kill_job"} & {row[1] for row in jobs}
+    found = {row[1]: row for row in jobs if row[2] == "iceberg.db.counted"}
+    assert (found["compute_table_stats"][4], found["compute_table_stats"][11]) == ("FINISHED", None)
+    assert found["rollback_to_snapshot"][4] == "FAILED"
 
 
 def test_a_job_is_killed_by_another_client(service: Service) -> None:

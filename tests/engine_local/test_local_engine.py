@@ -133,5 +133,5 @@ def test_too_many_blocks_within_each_other_are_refused() -> None:
         sql = f"SELECT x FROM ({sql})"
     with pytest.raises(ProcessionError, match="statement is too large") as refused:
         list(engine.run(sql, FakeExecution()))
-    assert refused.value.code is ErrorCode.SYNTAX_ERROR
+    assert refused.value.code is ErrorCode.NOT_SUPPORTED
     engine.close()

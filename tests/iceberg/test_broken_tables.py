@@ -13,7 +13,7 @@ from pyiceberg.typedef import Record
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import CatalogConfig, Catalogs
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import Property
 from shared.spi.catalog_changes import TableRemoval

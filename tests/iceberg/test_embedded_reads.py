@@ -17,7 +17,7 @@ from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.embedded.messages import EngineSettings
 from coordinator.engine.inputs import arrow_inputs, file_scans
 from coordinator.engine.local import LocalEngine
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import RunLocally, RunOnSpark
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import Property

@@ -18,7 +18,7 @@ import xxhash
 from coordinator.connectors.registry import CatalogConfig, Catalogs
 from coordinator.engine.fetch_rows import fetch_rows
 from coordinator.engine.measured import Operator
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import FetchRows
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import Property

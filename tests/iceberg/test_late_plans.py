@@ -12,7 +12,7 @@ import pytest
 from pyiceberg.transforms import IdentityTransform
 
 from coordinator.connectors.registry import CatalogConfig, Catalogs
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import FetchRows, ReturnRows, RunOnSpark
 from shared.properties import Property
 from shared.spi.session import Session

@@ -13,7 +13,7 @@ import pytest
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import CatalogConfig, Catalogs
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import RunOnSpark
 from shared.errors import ProcessionError
 from shared.properties import Property

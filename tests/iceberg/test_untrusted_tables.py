@@ -142,9 +142,10 @@ def test_a_rest_server_chooses_storage_and_its_tables_do_not(lake: Any, monkeypa
     monkeypatch.setattr(rest_catalog, "_described", vending)
     with serving(lake.other) as address:
         io = over_rest(lake, address).tables_of.open("db", "t").io
-    assert io.properties["s3.access-key-id"] == "vended"
-    assert "s3.endpoint" not in io.properties
-    assert not {"py-io-impl", "s3.retry-strategy-impl", "auth.type"} & io.properties.keys()
+    assert io.keys.current()["s3.access-key-id"] == "vended"
+    for told in (io.properties, io.keys.current()):
+        assert not {"s3.endpoint", "py-io-impl", "s3.retry-strategy-impl", "auth.type"} & told.keys()
+    assert "s3.access-key-id" not in io.properties
 
 
 @pytest.mark.parametrize("name", ["write.location-provider.impl", "parquet.crypto.factory.class"])

@@ -15,7 +15,7 @@ from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import CatalogConfig, Catalogs
 from coordinator.engine.executor import Executor
 from coordinator.engine.local import LocalEngine
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from shared.properties import Property
 from shared.spi.session import Session
 from tests.execution import FakeExecution

@@ -12,7 +12,7 @@ from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs
 from coordinator.engine.executor import Executor
 from coordinator.engine.local import LocalEngine
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import PlannedStatement, RunLocally
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session

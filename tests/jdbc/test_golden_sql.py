@@ -21,7 +21,7 @@ from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.jdbc.dialects import DIALECTS
 from coordinator.connectors.jdbc.dialects.dialect import Collation
 from coordinator.connectors.registry import Catalogs
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from shared.spi.session import Session
 from tests.jdbc.described import described_catalogs
 

@@ -17,7 +17,7 @@ from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs
 from coordinator.engine.executor import Executor
 from coordinator.engine.local import LocalEngine
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from shared.spi.session import Session
 from tests.execution import FakeExecution
 from tests.jdbc.conftest import catalog_config

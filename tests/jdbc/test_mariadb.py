@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs
 from coordinator.engine.executor import Executor
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import RunLocally
 from shared.errors import ErrorCode, ProcessionError
 from tests.execution import FakeExecution

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from shared.errors import ErrorCode
 from tests.jdbc.faults import failure
 from tests.jdbc.maria import SESSION, catalogs_of, engine_with, rows

@@ -17,7 +17,7 @@ from coordinator.engine.executor import Executor
 from coordinator.engine.inputs import FormatInput, spark_inputs
 from coordinator.engine.local import LocalEngine
 from coordinator.engine.spark.engine import SparkEngine
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import RunLocally, RunOnSpark
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.relation import JdbcRelation

@@ -22,7 +22,7 @@ from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs
 from coordinator.engine.inputs import arrow_inputs
 from coordinator.engine.local import LocalEngine
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import RunLocally
 from shared.spi.session import Session
 from tests.execution import FakeExecution

@@ -19,8 +19,8 @@ from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs, read_catalogs
 from coordinator.engine.inputs import arrow_inputs
 from coordinator.engine.local import LocalEngine
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.unparser import work_of
-from coordinator.validation.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import RunLocally
 from shared.plan.nodes import FilterNode, JoinNode, OutputNode, TableScanNode
 from shared.plan.traversal import walk

@@ -19,7 +19,9 @@ from shared.plan.expressions import Constant, Variable
 from shared.plan.nodes import EquiJoinClause, FilterNode, JoinNode, OutputNode, PlanNode, TableHandle, TableScanNode
 from shared.plan.traversal import output_variables, walk
 from shared.spi.session import Session
+from tests.optimizer.rule_cases import RuleCases
 
+RULE = "reorder_joins"
 RULES = (
     Rule("reorder_joins", reorder_joins.apply),
     node_rule("determine_join_distribution", determine_join_distribution.rewrite),
@@ -151,3 +153,234 @@ def test_distinct_values_of_keys_bound_a_join() -> None:
     assert few is not None
     assert thumb is not None
     assert (few.rows, thumb.rows) == (100_000_000, 1_000_000)
+
+
+def test_the_largest_table_comes_first(rule: RuleCases) -> None:
+    rule.fires(
+        RULE,
+        "SELECT n_name, r_name, s_name FROM region, nation, supplier WHERE s_nationkey = n_nationkey AND "
+        "n_regionkey = r_regionkey",
+        """
+        Output[n_name, r_name, s_name]
+          InnerJoin[n_nationkey = s_nationkey] => r_name, n_name, s_name
+            InnerJoin[r_regionkey = n_regionkey] => r_name, n_nationkey, n_name
+              Scan[region: r_regionkey, r_name]
+              Scan[nation: n_nationkey, n_name, n_regionkey]
+            Scan[supplier: s_name, s_nationkey]
+        """,
+        """
+        Output[n_name, r_name, s_name]
+          InnerJoin[n_regionkey = r_regionkey] => s_name, n_name, r_name
+            InnerJoin[s_nationkey = n_nationkey] => s_name, n_name, n_regionkey
+              Scan[supplier: s_name, s_nationkey]
+              Scan[nation: n_nationkey, n_name, n_regionkey]
+            Scan[region: r_regionkey, r_name]
+        """,
+    )
+
+
+def test_an_inequality_stays_above_what_it_reads(rule: RuleCases) -> None:
+    """The cross join that it was a filter of goes."""
+    rule.fires(
+        RULE,
+        "SELECT r_name, s_name FROM region, supplier, nation WHERE s_nationkey = n_nationkey AND n_regionkey "
+        "= r_regionkey AND s_suppkey < r_regionkey",
+        """
+        Output[r_name, s_name]
+          InnerJoin[s_nationkey = n_nationkey AND r_regionkey = n_regionkey] => r_name, s_name
+            Filter[s_suppkey < r_regionkey]
+              CrossJoin[] => r_regionkey, r_name, s_suppkey, s_name, s_nationkey
+                Scan[region: r_regionkey, r_name]
+                Scan[supplier: s_suppkey, s_name, s_nationkey]
+            Scan[nation: n_nationkey, n_regionkey]
+        """,
+        """
+        Output[r_name, s_name]
+          Filter[s_suppkey < r_regionkey]
+            InnerJoin[n_regionkey = r_regionkey] => s_suppkey, s_name, r_regionkey, r_name
+              InnerJoin[s_nationkey = n_nationkey] => s_suppkey, s_name, n_regionkey
+                Scan[supplier: s_suppkey, s_name, s_nationkey]
+                Scan[nation: n_nationkey, n_regionkey]
+              Scan[region: r_regionkey, r_name]
+        """,
+    )
+
+
+def test_equalities_of_expressions_are_computed_below(rule: RuleCases) -> None:
+    rule.fires(
+        RULE,
+        "SELECT n_name, s_name, r_name FROM nation, region, supplier WHERE s_nationkey + 1 = n_nationkey + 1 "
+        "AND n_regionkey = r_regionkey",
+        """
+        Output[n_name, s_name, r_name]
+          Project[n_name, s_name, r_name]
+            Filter[(s_nationkey + 1) = (n_nationkey + 1)]
+              CrossJoin[] => n_nationkey, n_name, r_name, s_name, s_nationkey
+                InnerJoin[n_regionkey = r_regionkey] => n_nationkey, n_name, r_name
+                  Scan[nation: n_nationkey, n_name, n_regionkey]
+                  Scan[region: r_regionkey, r_name]
+                Scan[supplier: s_name, s_nationkey]
+        """,
+        """
+        Output[n_name, s_name, r_name]
+          Project[n_name, s_name, r_name]
+            InnerJoin[n_regionkey = r_regionkey] => s_name, s_nationkey, n_nationkey, n_name, r_name
+              InnerJoin[expr_8 = expr_9] => s_name, s_nationkey, n_nationkey, n_name, n_regionkey
+                Project[s_name, s_nationkey, expr_8 := s_nationkey + 1]
+                  Scan[supplier: s_name, s_nationkey]
+                Project[n_nationkey, n_name, n_regionkey, expr_9 := n_nationkey + 1]
+                  Scan[nation: n_nationkey, n_name, n_regionkey]
+              Scan[region: r_regionkey, r_name]
+        """,
+    )
+
+
+def test_outer_joins_are_leaves(rule: RuleCases) -> None:
+    """Their sides do not change places with others."""
+    rule.fires(
+        RULE,
+        "SELECT r_name, s_name FROM region JOIN (SELECT * FROM nation LEFT JOIN supplier ON s_nationkey = "
+        "n_nationkey AND s_suppkey < 5) ON n_regionkey = r_regionkey",
+        """
+        Output[r_name, s_name]
+          InnerJoin[r_regionkey = n_regionkey] => r_name, s_name
+            Scan[region: r_regionkey, r_name]
+            LeftJoin[n_nationkey = s_nationkey] => n_regionkey, s_name
+              Scan[nation: n_nationkey, n_regionkey]
+              Filter[s_suppkey < 5]
+                Scan[supplier: s_suppkey, s_name, s_nationkey]
+        """,
+        """
+        Output[r_name, s_name]
+          InnerJoin[n_regionkey = r_regionkey] => s_name, r_name
+            LeftJoin[n_nationkey = s_nationkey] => n_regionkey, s_name
+              Scan[nation: n_nationkey, n_regionkey]
+              Filter[s_suppkey < 5]
+                Scan[supplier: s_suppkey, s_name, s_nationkey]
+            Scan[region: r_regionkey, r_name]
+        """,
+    )
+
+
+def test_a_left_join_alone_rests(rule: RuleCases) -> None:
+    rule.rests(
+        RULE,
+        "SELECT n_name, s_name FROM nation LEFT JOIN supplier ON s_nationkey = n_nationkey",
+        """
+        Output[n_name, s_name]
+          LeftJoin[n_nationkey = s_nationkey] => n_name, s_name
+            Scan[nation: n_nationkey, n_name]
+            Scan[supplier: s_name, s_nationkey]
+        """,
+    )
+
+
+def test_a_condition_that_is_another_each_time_keeps_its_place(rule: RuleCases) -> None:
+    rule.fires(
+        RULE,
+        "SELECT r_name, s_name FROM region JOIN (SELECT * FROM nation JOIN supplier ON s_nationkey = "
+        "n_nationkey WHERE random() < 2) ON n_regionkey = r_regionkey",
+        """
+        Output[r_name, s_name]
+          InnerJoin[r_regionkey = n_regionkey] => r_name, s_name
+            Scan[region: r_regionkey, r_name]
+            Filter[(random()) < 2.0]
+              InnerJoin[n_nationkey = s_nationkey] => n_regionkey, s_name
+                Scan[nation: n_nationkey, n_regionkey]
+                Scan[supplier: s_name, s_nationkey]
+        """,
+        """
+        Output[r_name, s_name]
+          InnerJoin[n_regionkey = r_regionkey] => s_name, r_name
+            Filter[(random()) < 2.0]
+              InnerJoin[s_nationkey = n_nationkey] => s_name, n_regionkey
+                Scan[supplier: s_name, s_nationkey]
+                Scan[nation: n_nationkey, n_regionkey]
+            Scan[region: r_regionkey, r_name]
+        """,
+    )
+
+
+def test_so_does_a_join_with_one(rule: RuleCases) -> None:
+    rule.rests(
+        RULE,
+        "SELECT n_name, s_name FROM nation JOIN supplier ON s_nationkey = n_nationkey AND random() - 2 < n_nationkey",
+        """
+        Output[n_name, s_name]
+          InnerJoin[n_nationkey = s_nationkey AND ((random()) - 2.0) < (CAST(n_nationkey AS double))] => n_name,
+                s_name
+            Scan[nation: n_nationkey, n_name]
+            Scan[supplier: s_name, s_nationkey]
+        """,
+    )
+
+
+def test_unknown_sizes_leave_the_order(rule: RuleCases) -> None:
+    """But what is connected comes first."""
+    rule.fires(
+        RULE,
+        "SELECT r_name, n_name FROM region, (SELECT k FROM UNNEST(ARRAY[BIGINT '1']) t(k)), nation WHERE "
+        "n_regionkey = r_regionkey AND k = n_nationkey",
+        """
+        Output[r_name, n_name]
+          InnerJoin[r_regionkey = n_regionkey AND field = n_nationkey] => r_name, n_name
+            CrossJoin[] => r_regionkey, r_name, field
+              Scan[region: r_regionkey, r_name]
+              Unnest[unnest] => field
+                Project[unnest := ARRAY(1)]
+                  Values[: ()]
+            Scan[nation: n_nationkey, n_name, n_regionkey]
+        """,
+        """
+        Output[r_name, n_name]
+          InnerJoin[n_nationkey = field] => r_name, n_name
+            InnerJoin[r_regionkey = n_regionkey] => r_name, n_nationkey, n_name
+              Scan[region: r_regionkey, r_name]
+              Scan[nation: n_nationkey, n_name, n_regionkey]
+            Unnest[unnest] => field
+              Project[unnest := ARRAY(1)]
+                Values[: ()]
+        """,
+    )
+
+
+def test_no_reordering(rule: RuleCases) -> None:
+    rule.rests(
+        RULE,
+        "SELECT r_name, s_name FROM region, supplier, nation WHERE s_nationkey = n_nationkey AND n_regionkey "
+        "= r_regionkey",
+        """
+        Output[r_name, s_name]
+          InnerJoin[s_nationkey = n_nationkey AND r_regionkey = n_regionkey] => r_name, s_name
+            CrossJoin[] => r_regionkey, r_name, s_name, s_nationkey
+              Scan[region: r_regionkey, r_name]
+              Scan[supplier: s_name, s_nationkey]
+            Scan[nation: n_nationkey, n_regionkey]
+        """,
+        session={"join_reordering_strategy": "NONE"},
+    )
+
+
+def test_without_cross_joins(rule: RuleCases) -> None:
+    """The order of the statement, else."""
+    rule.fires(
+        RULE,
+        "SELECT r_name, s_name FROM region, supplier, nation WHERE s_nationkey = n_nationkey AND n_regionkey "
+        "= r_regionkey",
+        """
+        Output[r_name, s_name]
+          InnerJoin[s_nationkey = n_nationkey AND r_regionkey = n_regionkey] => r_name, s_name
+            CrossJoin[] => r_regionkey, r_name, s_name, s_nationkey
+              Scan[region: r_regionkey, r_name]
+              Scan[supplier: s_name, s_nationkey]
+            Scan[nation: n_nationkey, n_regionkey]
+        """,
+        """
+        Output[r_name, s_name]
+          InnerJoin[n_regionkey = r_regionkey] => s_name, r_name
+            InnerJoin[s_nationkey = n_nationkey] => s_name, n_regionkey
+              Scan[supplier: s_name, s_nationkey]
+              Scan[nation: n_nationkey, n_regionkey]
+            Scan[region: r_regionkey, r_name]
+        """,
+    )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.connectors.objects import CatalogObjects
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
@@ -28,6 +28,9 @@ from shared.spi.procedure import (
 )
 from shared.spi.relation import Relation
 from shared.spi.session import Session
+
+if TYPE_CHECKING:
+    from tests.planner.drawn_plans import DrawnPlans
 
 REWRITE = ProcedureDeclaration(
     name="rewrite_data_files",
@@ -214,3 +217,13 @@ def plan(catalogs: FakeCatalogs, session: Session) -> Callable[..., PlannedState
         return plan_statement(text, session, catalogs, PlanCheckers())  # type: ignore[arg-type]
 
     return run
+
+
+@pytest.fixture(scope="session")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrawnPlans]:
+    """``plans.check(sql, plan)``."""
+    from tests.optimizer.rule_cases import RuleCases  # it imports this module
+    from tests.planner.drawn_plans import DrawnPlans
+
+    for cases in RuleCases.over(tmp_path_factory.mktemp("tpch")):
+        yield DrawnPlans(cases)

@@ -8,7 +8,7 @@ import pytest
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs, read_catalogs
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from shared.spi.session import Session
 

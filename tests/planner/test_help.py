@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 
 from coordinator.connectors.registry import Catalogs, read_catalogs
-from coordinator.connectors.system.procedure_reference import reference
 from coordinator.connectors.system.procedures.help import DECLARATION, Help, default_text
 from coordinator.connectors.system.registered import all_procedures, find_procedure
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ProcedureContext
 from shared.spi.session import Session
+from tools.procedure_reference import reference
 
 
 def call(catalogs: Any, procedure: str | None) -> list[tuple[Any, ...]]:

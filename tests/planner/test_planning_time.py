@@ -10,8 +10,8 @@ import pytest
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs
-from coordinator.validation import worker
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
+from coordinator.vocabulary.nesting import RECURSION_LIMIT
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 
@@ -19,7 +19,7 @@ from shared.spi.session import Session
 @pytest.fixture(autouse=True)
 def _as_a_planner_process() -> Iterator[None]:
     limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(worker._RECURSION_LIMIT)
+    sys.setrecursionlimit(RECURSION_LIMIT)
     yield
     sys.setrecursionlimit(limit)
 
@@ -77,5 +77,5 @@ def test_a_text_of_a_megabyte_is_answered_soon(kind: str) -> None:
 def test_plans_that_are_too_deep_are_told() -> None:
     with pytest.raises(ProcessionError) as refused:
         seconds("SELECT x" + " + 1" * 4000 + " FROM (VALUES 1) t(x)")
-    assert refused.value.code is ErrorCode.SYNTAX_ERROR
-    assert "statement is too large" in refused.value.wire_message
+    assert refused.value.code is ErrorCode.NOT_SUPPORTED
+    assert refused.value.wire_message == "statement is too large (stack overflow during analysis)"

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from coordinator.planning.session_statements import PROPERTIES
 from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows, SessionChange
-from coordinator.vocabulary.session_properties import DECLARED, check_value
+from coordinator.vocabulary.session_properties import check_value
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 
@@ -192,7 +193,7 @@ def test_show_functions(plan: Plan) -> None:
 
 
 def test_every_default_is_a_value_of_its_property() -> None:
-    for declared in DECLARED:
+    for declared in PROPERTIES.values():
         if declared.default:
             check_value(declared, declared.default)
 

@@ -30,7 +30,7 @@ from coordinator.resource_groups.specification import ManagerSpec
 from coordinator.server.app import create_server
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.vocabulary.planned_statement import Column, PlannedStatement, RunLocally, SessionChange
-from shared.errors import ErrorCode, ProcessionError, syntax_error
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session
 
@@ -73,6 +73,10 @@ ALL_TYPES: list[tuple[str, str, pa.Array]] = [
 
 def single(name: str, presto_type: str, *values: Any, arrow_type: pa.DataType | None = None) -> Answer:
     return Answer((Column(name, presto_type),), lambda _: iter([pa.record_batch({name: pa.array(values, arrow_type)})]))
+
+
+def mismatched(word: str) -> ProcessionError:
+    return ProcessionError(ErrorCode.SYNTAX_ERROR, f"mismatched input '{word}'", location=ErrorLocation(1, 1))
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,7 @@ class FakePlanner:
             raise KeyError("planner internals")
         sql = self._prepared(sql, session)
         if sql not in self.answers:
-            raise syntax_error(f"mismatched input '{sql.split(' ')[0][:40]}'", 1, 1)
+            raise mismatched(sql.split(" ")[0][:40])
         answer = self.answers[sql]()
         verbs = {"parse": 0.001, "analyze": 0.002, "plan": 0.003, "optimize": 0.004, "fragment": 0.005}
         return PlannedStatement(
@@ -248,7 +252,7 @@ class MovableClock:
 
 def parse_prepared(sql: str) -> None:
     if sql.startswith("SELEC "):
-        raise syntax_error("mismatched input 'SELEC'", 1, 1)
+        raise mismatched("SELEC")
 
 
 @dataclass

@@ -44,7 +44,7 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), int(sys.argv[1])))
 from coordinator.connectors.registry import Catalogs
 from coordinator.checks.plan_checkers import PlanCheckers
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from shared.errors import ProcessionError
 from shared.spi.session import Session
 for line in sys.stdin:

@@ -9,7 +9,7 @@ import pytest
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.checks.worker_form import worker_form
 from coordinator.connectors.registry import Catalogs
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from shared.plan.fragment import encode_fragment
 from shared.plan.nodes import AggregationNode, GroupIdNode
 from shared.plan.traversal import walk

@@ -22,7 +22,7 @@ from coordinator.connectors.registry import Catalogs, read_catalogs
 from coordinator.dispatch.encode import encode_rows
 from coordinator.engine.executor import Executor
 from coordinator.engine.local import LocalEngine
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import RunOnSpark
 from shared.errors import ProcessionError
 from shared.plan.types import parse_type

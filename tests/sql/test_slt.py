@@ -13,7 +13,7 @@ from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs
 from coordinator.dispatch.encode import encode_rows
 from coordinator.engine.local import LocalEngine
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.values.arrow_types import rows_to_batch
 from coordinator.vocabulary.planned_statement import ReturnRows, RunLocally
 from shared.errors import ProcessionError

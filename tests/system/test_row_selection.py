@@ -15,7 +15,7 @@ from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs, read_catalogs
 from coordinator.dispatch.encode import encode_rows
 from coordinator.engine.executor import Executor
-from coordinator.validation.plan_statement import plan_statement
+from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import RunLocally, SelectRows
 from shared.errors import ProcessionError
 from shared.plan.types import parse_type

@@ -75,8 +75,8 @@ def test_joins_and_aggregates_over_system_tables(service: Service) -> None:
 
 def test_runtime_tables_show_the_query_that_reads_them(service: Service) -> None:
     text = "SELECT query_id, state, query, user, resource_group_id FROM system.runtime.queries WHERE state = 'RUNNING'"
-    ((query_id, state, query, user, _group),) = rows(service, text)
-    assert (state, query, user) == ("RUNNING", text, "tester")
+    ((query_id, state, user),) = [(row[0], row[1], row[3]) for row in rows(service, text) if row[2] == text]
+    assert (state, user) == ("RUNNING", "tester")
     (node,) = rows(service, "SELECT http_uri, coordinator, state FROM system.runtime.nodes")
     assert node == [service.url, True, "active"]
     done = rows(service, f"SELECT state FROM system.runtime.tasks WHERE query_id = '{query_id}'")

@@ -31,6 +31,7 @@ from coordinator.connectors.iceberg.locations import (
 )
 from coordinator.connectors.iceberg.manifests.metadata_files import write_all_versions
 from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg_properties
+from coordinator.connectors.iceberg.rest.rest_catalog import ServedCatalog
 from coordinator.connectors.iceberg.table_words import check_settable, distrust_tables
 from coordinator.connectors.iceberg.tables.late_files import LateFiles
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTables
@@ -211,7 +212,7 @@ def _connect(settings: IcebergSettings) -> Catalog:
     if settings.uri is not None and settings.uri.startswith("sqlite:///"):
         Path(settings.uri.removeprefix("sqlite:///")).absolute().parent.mkdir(parents=True, exist_ok=True)
     properties = pyiceberg_properties(settings)
-    return write_all_versions(distrust_tables(_client(settings, properties), properties))
+    return write_all_versions(distrust_tables(_client(settings, properties)))
 
 
 def _client(settings: IcebergSettings, properties: dict[str, str]) -> Catalog:
@@ -224,6 +225,8 @@ def _client(settings: IcebergSettings, properties: dict[str, str]) -> Catalog:
             from coordinator.connectors.iceberg.metastores.glue_catalog import GlueDataCatalog
 
             return GlueDataCatalog(settings.catalog, **properties)
+        case "rest":
+            return ServedCatalog(settings.catalog, **properties)
         case _:
             return load_catalog(settings.catalog, **properties)
 

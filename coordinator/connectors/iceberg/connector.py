@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.descriptions import Descriptions
 from coordinator.connectors.iceberg.failures import mapped
-from coordinator.connectors.iceberg.metadata_tables.names import special_name
+from coordinator.connectors.iceberg.metadata_tables.names import base_name, special_name
 from coordinator.connectors.iceberg.metadata_tables.tables import metadata_table
 from coordinator.connectors.iceberg.procedures import distributed_procedures, iceberg_procedures
 from coordinator.connectors.iceberg.properties import read_settings, spark_packages, spark_properties
@@ -71,6 +72,7 @@ class IcebergConnector:
             column_bounds=self,
             row_positions=self,
             rows=self,
+            base_name=base_name,
         )
 
     def schemas(self) -> Sequence[str]:
@@ -91,7 +93,7 @@ class IcebergConnector:
         if asked is not None and asked.kind is not None:
             virtual = self._metadata_table(schema, name)
             if virtual is not None:
-                return system_table(self.catalog, virtual)
+                return replace(system_table(self.catalog, virtual), tells_of=asked.table)
             asked = None  # a table that another program named so
         if asked is not None:
             name, version = asked.table, version if asked.snapshot_id is None else asked.snapshot_id
@@ -113,7 +115,7 @@ class IcebergConnector:
                 return catalog_table(scan)
             check_for_spark(table)
             with mapped(_table_name(self.catalog, handle)):
-                return catalog_table(scan, read_here(scan, table, self._files, self._decoded, self.settings.storage))
+                return catalog_table(scan, read_here(scan, table, self._files, self._decoded))
         return rows_relation(scan, self._known_metadata_table(scan.table))
 
     def read(self, relation: RowsRelation | JdbcRelation) -> ArrowStream:

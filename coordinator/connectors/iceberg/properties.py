@@ -91,7 +91,7 @@ def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Pa
     """
     for entry in properties.values():
         if entry.name not in _OWN and entry.name not in _storage_keys():
-            raise entry.error(f"unknown property '{entry.name}'")
+            raise entry.unknown((*_OWN, *_storage_keys()))
     kind = _catalog_type(properties)
     home = (data_dir / catalog).absolute()
     uri = _uri(kind, properties, home)
@@ -142,8 +142,14 @@ def spark_properties(settings: IcebergSettings) -> dict[str, str]:
 def spark_packages(settings: IcebergSettings) -> tuple[str, ...]:
     """Maven coordinates beside Iceberg's runtime: the clients of the object store and, for Glue, of AWS."""
     store = object_store(settings.storage, settings.warehouse)
-    stores = [store, S3 if settings.type == "glue" else None]
+    # A REST catalog tells where its tables are with each of them: most are in S3.
+    unknown = settings.type == "rest" and store is None and not _is_on_disk(settings.warehouse)
+    stores = [store, S3 if settings.type == "glue" or unknown else None]
     return tuple(dict.fromkeys(store.package for store in stores if store is not None))
+
+
+def _is_on_disk(warehouse: str | None) -> bool:
+    return warehouse is not None and (warehouse.startswith("/") or urlsplit(warehouse).scheme == "file")
 
 
 def _spark_catalog(settings: IcebergSettings) -> dict[str, str]:
@@ -163,6 +169,8 @@ def _spark_catalog(settings: IcebergSettings) -> dict[str, str]:
             options |= {k: v for k, v in (("jdbc.user", user), ("jdbc.password", password)) if v is not None}
         case "rest" | "hive" | "glue":
             options["type"] = settings.type
+            if settings.type == "rest":
+                options["header.X-Iceberg-Access-Delegation"] = "vended-credentials"
             if settings.uri is not None:
                 options["uri"] = settings.uri
             if settings.type == "glue":

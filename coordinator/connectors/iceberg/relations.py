@@ -5,7 +5,6 @@ Both are at the snapshot of the handle.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from pyiceberg.table import Table
@@ -20,9 +19,6 @@ from coordinator.kernels.storage import is_local
 from shared.plan.nodes import TableScanNode
 from shared.spi.relation import CatalogTable, ReadHere, RowsRelation
 
-_VENDED = ("s3.access-key-id", "s3.session-token", "gcs.oauth2.token", "adls.sas-token")
-"""Properties of a table's FileIO that are its catalog's word: our readers have the catalog file's keys alone."""
-
 
 def catalog_table(scan: TableScanNode, here: ReadHere | str = "it is a table of Spark's alone") -> CatalogTable:
     """The table that the scan's handle names, at the snapshot that planning pinned."""
@@ -33,12 +29,8 @@ def catalog_table(scan: TableScanNode, here: ReadHere | str = "it is a table of 
     return CatalogTable(parts, None if snapshot is None else int(snapshot), here)
 
 
-def read_here(
-    scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: DecodedSizes, storage: Mapping[str, str]
-) -> ReadHere | str:
+def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: DecodedSizes) -> ReadHere | str:
     """How the scan is read without Spark, or why it is not. Raises ProcessionError."""
-    if any(key.startswith(_VENDED) for key in table.io.properties if key not in storage):
-        return "its catalog vends keys for it"
     names = dict.fromkeys(_name(handle) for handle in scan.assignments.values())
     found = scan_of(table, known, scan.table, tuple(names))
     if isinstance(found, str):

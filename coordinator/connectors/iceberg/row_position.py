@@ -41,6 +41,7 @@ from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.numbers import whole_number
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
+from coordinator.connectors.iceberg.storage import storage_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.connector import ColumnMetadata
@@ -153,7 +154,7 @@ def look_up_template(
     mapping = table.name_mapping()
     return LookUpTemplate(
         fields=[{**field, "required": False} for field in fields if field["id"] in wanted],
-        storage=catalog.settings.storage,
+        storage=storage_of(table, catalog.settings.storage),
         name_mapping=None if mapping is None else json.loads(mapping.model_dump_json()),
         paths=_paths(table, snapshot, sources),
         snapshot_id=snapshot_id,

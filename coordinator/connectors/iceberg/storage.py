@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow.fs as pafs
 from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.table import Table
 from pyiceberg.typedef import EMPTY_DICT, Properties
+
+from coordinator.kernels.storage import LentStorage
 
 _HEAD = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:[^?#]*)([?#].*)", re.DOTALL)
 
@@ -45,15 +49,32 @@ class ListedFile:
     modified: datetime | None
 
 
-def arrow(io: FileIO) -> PyArrowFileIO:
-    """Arrow's file systems for the storage of ``io``."""
+class FileIOByPlace(ExactFileIO):
+    """One whose file systems differ by what lies where, with the keys of the moment; ``keys`` is for other readers."""
+
+    keys: LentStorage
+
+    @abstractmethod
+    def at(self, location: str) -> ExactFileIO:
+        """What opens files at ``location`` and beside it, for now."""
+
+
+def arrow(io: FileIO, location: str) -> PyArrowFileIO:
+    """Arrow's file systems for what ``io`` has at ``location``."""
+    if isinstance(io, FileIOByPlace):
+        return io.at(location)
     return io if isinstance(io, PyArrowFileIO) else ExactFileIO(io.properties)
+
+
+def storage_of(table: Table, given: Mapping[str, str]) -> Mapping[str, str]:
+    """What opens the files of a table: the keys that its catalog lends, else ``given``, the catalog file's."""
+    return table.io.keys if isinstance(table.io, FileIOByPlace) else given
 
 
 def list_directory(io: FileIO, directory: str) -> list[ListedFile]:
     """The files directly under ``directory``; none when it does not exist."""
     scheme, netloc, path = ExactFileIO.parse_location(directory, io.properties)
-    filesystem = arrow(io).fs_by_scheme(scheme, netloc)
+    filesystem = arrow(io, directory).fs_by_scheme(scheme, netloc)
     found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
     base = directory.rstrip("/")
     return [ListedFile(f"{base}/{i.base_name}", i.mtime) for i in found if i.type == pafs.FileType.File]

@@ -8,14 +8,14 @@ FileIO hears the catalog alone, location providers are Iceberg's own, and Spark 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.catalog.rest import RestCatalog, TableResponse
+from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.io import FileIO, load_file_io
-from pyiceberg.table import StagedTable, Table, locations
-from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
+from pyiceberg.table import Table, locations
+from pyiceberg.typedef import EMPTY_DICT, Properties
 
 from coordinator.connectors.iceberg.storage import EXACT_FILE_IO
 from shared.errors import ErrorCode, ProcessionError
@@ -58,7 +58,7 @@ _FAMILIES = (
 _PROVIDER = "write.location-provider.impl"
 _OF_HADOOP = ("parquet.", "orc.", "hadoop.", "fs.")
 """Iceberg's Java writers put all properties of a table into Hadoop's configuration, whose readers load classes."""
-_KNOWN_FILE_IO = frozenset({EXACT_FILE_IO, "pyiceberg.io.pyarrow.PyArrowFileIO", "pyiceberg.io.fsspec.FsspecFileIO"})
+KNOWN_FILE_IO = frozenset({EXACT_FILE_IO, "pyiceberg.io.pyarrow.PyArrowFileIO", "pyiceberg.io.fsspec.FsspecFileIO"})
 _OF_CATALOG = ("py-io-impl", "s3.retry-strategy-impl")
 """Where PyIceberg imports a name that it was given."""
 
@@ -101,13 +101,16 @@ def check_for_spark(table: Table) -> Table:
     return table
 
 
-def distrust_tables(catalog: Catalog, given: Mapping[str, str]) -> Catalog:
-    """Let the catalog alone tell its FileIO what to do; ``given`` is what the catalog file says."""
+def names_code(name: str) -> bool:
+    """Whether PyIceberg imports what a property of the name holds."""
+    return name in _OF_CATALOG
+
+
+def distrust_tables(catalog: Catalog) -> Catalog:
+    """Let the catalog alone tell its FileIO what to do."""
     patched: Any = locations
     patched._import_location_provider = _refused_provider
-    if isinstance(catalog, RestCatalog):
-        _distrust_over_rest(catalog, given)
-    else:
+    if not isinstance(catalog, RestCatalog):  # ours reads the server's words itself
 
         def of_catalog(properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
             del properties  # the table's
@@ -116,38 +119,6 @@ def distrust_tables(catalog: Catalog, given: Mapping[str, str]) -> Catalog:
         patched = catalog
         patched._load_file_io = of_catalog
     return catalog
-
-
-def _distrust_over_rest(catalog: RestCatalog, given: Mapping[str, str]) -> None:
-    """The server's answer has its own words for storage (vended credentials) beside the table's metadata."""
-    load = catalog._load_file_io
-
-    def of_server(properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
-        # A server chooses among PyIceberg's classes, but names no other code.
-        refused = [k for k in _OF_CATALOG if k in properties and properties[k] not in _KNOWN_FILE_IO]
-        refused += [k for k in properties if k.startswith("auth.")]
-        return load({k: v for k, v in properties.items() if k not in refused}, location)
-
-    def io_of(response: TableResponse) -> FileIO:
-        found = catalog._resolve_storage_credentials(response.storage_credentials, response.metadata_location)
-        return of_server({**response.config, **found}, response.metadata_location)
-
-    def to_table(name: Identifier, response: TableResponse) -> Table:
-        place: Any = response.metadata_location
-        return Table(name, response.metadata, place, io_of(response), catalog, response.config)
-
-    def to_staged(name: Identifier, response: TableResponse) -> StagedTable:
-        place: Any = response.metadata_location
-        return StagedTable(name, response.metadata, place, io_of(response), catalog)
-
-    for key in _OF_CATALOG:  # what the server put among the catalog's own properties
-        if catalog.properties.get(key, EXACT_FILE_IO) not in (_KNOWN_FILE_IO | {given.get(key)}):
-            catalog.properties.pop(key)
-            catalog.properties |= {key: given[key]} if key in given else {}
-    patched: Any = catalog
-    patched._load_file_io = of_server
-    patched._response_to_table = to_table
-    patched._response_to_staged_table = to_staged
 
 
 def _refused_provider(_name: str, location: str, properties: Properties) -> locations.LocationProvider:

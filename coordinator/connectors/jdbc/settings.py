@@ -60,7 +60,7 @@ def read_settings(catalog: str, dialect: Dialect, properties: Mapping[str, Prope
     """The settings of one catalog file; raises ConfigurationError naming file and line for a wrong entry."""
     for entry in properties.values():
         if entry.name not in _KNOWN:
-            raise entry.error(f"unknown property '{entry.name}'")
+            raise entry.unknown(_KNOWN)
     given = properties.get("connection-url")
     if given is None:
         raise (

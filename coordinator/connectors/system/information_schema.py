@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from coordinator.connectors.system.column_sizes import precision_scale_length
-from coordinator.connectors.system.listing import INFORMATION_SCHEMA, ListedCatalogs, Listing, Names, shown_columns
+from coordinator.connectors.system.listing import INFORMATION_SCHEMA, ListedCatalogs, Listing, Names
 from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, typed, varchars
 from coordinator.connectors.system.wanted import Wanted
 from shared.plan.nodes import TableHandle, TableScanNode
@@ -123,7 +123,7 @@ def _views(listing: Listing, wanted: Wanted) -> Iterable[Sequence[Any]]:
 
 def _columns(listing: Listing, wanted: Wanted) -> Iterable[Sequence[Any]]:
     for table in listing.described(wanted, _NAMES):
-        for position, column in enumerate(shown_columns(table), start=1):
+        for position, column in enumerate(listing.catalogs.shown_columns(table), start=1):
             yield (
                 table.catalog,
                 table.schema,

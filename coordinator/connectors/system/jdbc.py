@@ -11,7 +11,7 @@ from typing import Any
 
 from coordinator.connectors.system.column_sizes import jdbc_sizes
 from coordinator.connectors.system.jdbc_types import type_rows
-from coordinator.connectors.system.listing import ListedCatalogs, Listing, Names, shown_columns
+from coordinator.connectors.system.listing import ListedCatalogs, Listing, Names
 from coordinator.connectors.system.registered import PROCEDURE_SCHEMA
 from coordinator.connectors.system.virtual_table import Described, VirtualTable, typed, varchars
 from coordinator.connectors.system.wanted import Wanted
@@ -100,7 +100,7 @@ def _tables(listing: Listing, wanted: Wanted) -> Iterator[Sequence[Any]]:
 
 def _columns(listing: Listing, wanted: Wanted) -> Iterator[Sequence[Any]]:
     for table in listing.described(wanted, _NAMES):
-        for position, column in enumerate(shown_columns(table), start=1):
+        for position, column in enumerate(listing.catalogs.shown_columns(table), start=1):
             if not wanted.accepts("column_name", column.name):
                 continue
             sizes = jdbc_sizes(column.type)

@@ -141,7 +141,7 @@ def read_settings(properties: Mapping[str, Property], data_dir: Path) -> TpchSet
     """The settings of one catalog file; raises ConfigurationError naming file and line for a wrong entry."""
     for entry in properties.values():
         if entry.name not in {_NAMING, _CACHE}:
-            raise entry.error(f"unknown property '{entry.name}'")
+            raise entry.unknown((_NAMING, _CACHE))
     naming, home = properties.get(_NAMING), properties.get(_CACHE)
     if naming is not None and naming.value.upper() not in {"SIMPLIFIED", "STANDARD"}:
         raise naming.error(f"{_NAMING} must be SIMPLIFIED or STANDARD, not '{naming.value}'")

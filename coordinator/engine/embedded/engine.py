@@ -83,11 +83,7 @@ class EmbeddedEngine:
                 raise ProcessionError(ErrorCode[answer.code], answer.message, retriable=answer.retriable)
             case Answered():
                 self._count(answered=1)
-                rows, size = (sum(getattr(scan, what) for scan in scans.values()) for what in ("rows", "size"))
-                done = replace(
-                    progress, completed_splits=1, running_splits=0, processed_rows=rows, processed_bytes=size
-                )
-                execution.report_progress(replace(done, cpu_seconds=answer.cpu_seconds))
+                execution.report_progress(_done(progress, scans, answer))
                 yield from _batches(answer.path, execution)
 
     def stats(self) -> EngineStats:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coordinator.kernels.cache import FOOTERS
@@ -23,25 +24,32 @@ _TYPES = {
     "time": "TIME", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMPTZ", "string": "VARCHAR", "binary": "BLOB",
 }  # fmt: skip
 _GLOBS = frozenset("*?[]{}")
+Names = tuple[str, ...]
+"""Columns of a file, in the order of a scan's fields."""
 
 
-def parquet_files(scan: FileScan) -> list[Input]:
-    """The files of a scan that DuckDB may read by itself."""
+def parquet_files(scan: FileScan) -> dict[Names, list[Input]]:
+    """The files of a scan that DuckDB may read by itself, by what they call the scan's columns."""
     wanted = [_duckdb_type(field["type"]) for field in scan.task.fields]
-    if not wanted or None in wanted:
-        return []
-    return [item for item in scan.task.inputs if _is_plain(item, scan)]
+    found: dict[Names, list[Input]] = {}
+    if wanted and None not in wanted:
+        for item in scan.task.inputs:
+            if (names := _names(item, scan)) is not None:
+                found.setdefault(names, []).append(item)
+    return found
 
 
-def parquet_sql(scan: FileScan, files: Sequence[Input]) -> str:
-    """``SELECT`` of the scan's columns over the files."""
+def parquet_sql(scan: FileScan, names: Names, files: Sequence[Input]) -> str:
+    """``SELECT`` of the scan's columns over files that call them ``names``.
+
+    By name: given a schema by field id, DuckDB knows nothing of how many rows there are, and joins in a bad order.
+    """
     columns = ", ".join(
-        f"{field['id']}: {{name: {text(name)}, type: {text(_duckdb_type(field['type']) or '')}, default_value: NULL}}"
-        for field, name in zip(scan.task.fields, scan.schema.names, strict=True)
+        f"CAST({identifier(stored)} AS {_duckdb_type(field['type'])}) AS {identifier(name)}"
+        for stored, field, name in zip(names, scan.task.fields, scan.schema.names, strict=True)
     )
     paths = ", ".join(text(local_path(item, scan)) for item in files)
-    names = ", ".join(identifier(name) for name in scan.schema.names)
-    return f"SELECT {names} FROM read_parquet([{paths}], schema=MAP {{{columns}}})"  # noqa: S608 - quoted
+    return f"SELECT {columns} FROM read_parquet([{paths}], hive_partitioning=false)"  # noqa: S608 - quoted
 
 
 def local_path(item: Input, scan: FileScan) -> str:
@@ -59,17 +67,34 @@ def identifier(value: str) -> str:
     return '"' + value.replace('"', '""') + '"'
 
 
-def _is_plain(item: Input, scan: FileScan) -> bool:
+def _names(item: Input, scan: FileScan) -> Names | None:
+    """What the file calls the columns; None for a file that DuckDB would not read as the table means it."""
     path = item.path
     if item.positions or item.equality or item.groups or not is_local(path) or _GLOBS & set(path):
-        return False
+        return None
     with reading(path):
         metadata = FOOTERS.get(path, item.size)
         if metadata is None:
             metadata = pq.read_metadata(local_path(item, scan))
             FOOTERS.put(path, item.size, metadata)
-        stored = {field_id(field): field.type for field in metadata.schema.to_arrow_schema()}
-    return all(stored.get(field["id"]) == arrow_type(field["type"]) for field in scan.task.fields)
+        fields = list(metadata.schema.to_arrow_schema())
+    if len({field.name.lower() for field in fields}) < len(fields):
+        return None  # DuckDB would call one of them otherwise
+    stored = {field_id(field): field for field in fields}
+    found = [stored.get(field["id"]) for field in scan.task.fields]
+    types = [arrow_type(field["type"]) for field in scan.task.fields]
+    if any(f is None or _plain_type(f.type) != kind for f, kind in zip(found, types, strict=True)):
+        return None
+    return tuple(field.name for field in found if field is not None)
+
+
+def _plain_type(stored: Any) -> Any:
+    """The type without what writers only note about their own memory (PyIceberg: large texts) beside the same bytes."""
+    if pa.types.is_dictionary(stored):
+        stored = stored.value_type
+    if pa.types.is_large_string(stored) or pa.types.is_string_view(stored):
+        return pa.string()
+    return pa.binary() if pa.types.is_large_binary(stored) or pa.types.is_binary_view(stored) else stored
 
 
 def _duckdb_type(iceberg: Any) -> str | None:

@@ -18,47 +18,53 @@ class EmbeddedSettings(Settings):
     engine: Literal["auto", "embedded", "spark"] = Field(
         "auto",
         alias="query.engine",
-        description="What answers queries over tables of lakes: the embedded engine where it reads little, or one of"
-        " the two always; session property engine.",
+        description="Which engine runs queries over Iceberg tables: `auto` takes the embedded engine for those that"
+        " read little and Spark for the others; `embedded` and `spark` always take that engine. Session"
+        " property engine.",
     )
     max_scan_size: Bytes = Field(
         256 << 20,
         alias="embedded-engine.max-scan-size",
-        description="The most bytes of lakes that the embedded engine reads for a query, of its columns as stored;"
-        " files with deletes or nested columns, and those of object stores, count 8 times.",
+        description="How many bytes of Iceberg tables a query on the embedded engine may read, counting the columns"
+        " that it uses as they are stored. Files with deletes or nested columns, and files on object"
+        " stores, count 8 times.",
     )
     max_scan_rows: int = Field(
         50_000_000,
         alias="embedded-engine.max-scan-rows",
         ge=0,
-        description="The most rows of lakes that it reads for a query, counted likewise.",
+        description="How many rows of Iceberg tables such a query may read, counted likewise.",
     )
     max_program_rows: int = Field(
         100_000,
         alias="embedded-engine.max-program-rows",
         ge=0,
-        description="The most rows of lakes for which it runs functions row by row, some microseconds each.",
+        description="How many rows such a query may read when it calls functions that run row by row, which take"
+        " some microseconds each.",
     )
     processes: int = Field(
         2,
         alias="embedded-engine.processes",
         ge=0,
-        description="Processes of the embedded engine that read tables of lakes, one query each at a time; started when"
-        " needed. With 0, the coordinator reads them itself.",
+        description="How many processes read Iceberg tables for the embedded engine, one query each at a time; they"
+        " are started when they are needed. With 0 the coordinator reads the tables itself.",
     )
     memory: Bytes = Field(
-        1 << 30, alias="embedded-engine.memory", ge=64 << 20, description="Memory of each; beyond it, queries spill."
+        1 << 30,
+        alias="embedded-engine.memory",
+        ge=64 << 20,
+        description="Memory of each of these processes; queries that need more spill to disk.",
     )
     threads: int = Field(
         0,
         alias="embedded-engine.threads",
         ge=0,
-        description="Threads of each; 0 is as many as the machine has cores, at most 4.",
+        description="Threads of each of these processes; 0 takes as many as the machine has cores, but at most 4.",
     )
     max_spill_size: Bytes = Field(
         8 << 30,
         alias="embedded-engine.max-spill-size",
-        description="Disk that each may spill to, under the data directory.",
+        description="Disk space that each of these processes may spill to, under the data directory.",
     )
 
     def session_defaults(self) -> dict[str, str]:

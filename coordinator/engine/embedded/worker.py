@@ -121,12 +121,13 @@ def _open_scans(database: Any, scans: dict[str, FileScan]) -> None:
     paths: list[str] = []
     for name, scan in scans.items():
         selects[name] = []
-        plain = parquet_files(scan)
-        if plain:
-            selects[name].append(parquet_sql(scan, plain))
-            paths += [local_path(item, scan) for item in plain]
+        plain: set[str] = set()
+        for stored, files in parquet_files(scan).items():
+            selects[name].append(parquet_sql(scan, stored, files))
+            paths += [local_path(item, scan) for item in files]
+            plain |= {item.path for item in files}
         if len(plain) < len(scan.task.inputs) or not plain:
-            rest = [item for item in scan.task.inputs if item not in plain]
+            rest = [item for item in scan.task.inputs if item.path not in plain]
             database.register(f"{name}_kernels", scan_reader(replace(scan, task=replace(scan.task, inputs=rest))))
             columns = ", ".join(map(identifier, scan.schema.names)) or "*"
             selects[name].append(f"SELECT {columns} FROM {identifier(name + '_kernels')}")  # noqa: S608 - quoted

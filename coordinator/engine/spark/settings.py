@@ -48,32 +48,42 @@ class SparkSettings(Settings):
     remote: str | None = Field(
         None,
         alias="spark.remote",
-        description="sc://host:port of a Spark Connect server; without it one is started as a child.",
+        description="Address `sc://host:port` of a Spark Connect server. Without it an embedded server is started"
+        " as a child.",
     )
-    warm_up: bool = Field(False, alias="spark.warm-up", description="Start Spark on boot and run a first task.")
+    warm_up: bool = Field(
+        False,
+        alias="spark.warm-up",
+        description="Start Spark and run a first task when the coordinator starts, instead of with the first"
+        " statement that needs Spark.",
+    )
     watchdog_interval: Seconds = Field(
         5.0,
         alias="spark.watchdog-interval",
         gt=0,
-        description="How often Spark is asked something small; with the time-out below 30 s to a new server.",
+        description="How often Spark is asked something small, to see whether it still answers.",
     )
     watchdog_timeout: Seconds = Field(
         20.0,
         alias="spark.watchdog-timeout",
         gt=0,
-        description="An embedded Spark that does not answer for this long is started again, longer than a pause of"
-        " its garbage collector takes that it comes back from; one of `spark.remote` is given up after three times.",
+        description="An embedded Spark that does not answer for this long is started again; it should be longer"
+        " than a pause of the JVM's garbage collector. A Spark of `spark.remote` is given up after"
+        " three such time-outs.",
     )
     driver_memory: str = Field(
-        "2g", alias="spark.driver-memory", pattern=r"\d+[mg]", description="Heap of the embedded Spark server."
+        "2g",
+        alias="spark.driver-memory",
+        pattern=r"\d+[mg]",
+        description="Heap size of the embedded Spark server, such as `4g`.",
     )
-    master: str = Field("local[*]", alias="spark.master", description="Master of the embedded Spark server.")
+    master: str = Field("local[*]", alias="spark.master", description="Spark master of the embedded Spark server.")
     packages: Names = Field(
         DEFAULT_PACKAGES,
         alias="spark.packages",
-        description="Maven coordinates of the embedded Spark server's jars.",
+        description="Maven coordinates of the jars of the embedded Spark server.",
     )
-    jars: Paths = Field((), alias="spark.jars", description="Paths of further jars.")
+    jars: Paths = Field((), alias="spark.jars", description="Paths of further jars for the embedded Spark server.")
     jar_cache: Path = Field(default_factory=default_jar_cache)
     conf: Mapping[str, str] = Field(default_factory=dict)
     start_timeout: float = 120.0

@@ -11,7 +11,7 @@ from coordinator.optimizer.rule import RuleContext
 from shared.plan import nodes
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import OrderingScheme, PlanNode
-from shared.plan.traversal import free_variables, output_variables, sources, variable_of_key, with_sources
+from shared.plan.traversal import free_variables, output_variables, sources, variable_of_key, walk, with_sources
 
 Names = frozenset[str]
 
@@ -57,6 +57,11 @@ def _prune(node: PlanNode, needed: Names) -> PlanNode:  # noqa: C901  (one case 
             return _over(node, needed)
         case nodes.AssignUniqueId():
             return _over(node, needed - {node.idVariable.name})
+        case nodes.MarkDistinctNode():
+            compared = _names(node.distinctVariables) | _optional(node.hashVariable)
+            return _over(node, needed - {node.markerVariable.name} | compared)
+        case nodes.UnnestNode():
+            return _prune_unnest(node, needed)
         case nodes.OutputNode():
             return _over(node, _names(node.outputVariables))
         case nodes.ExchangeNode():
@@ -81,16 +86,36 @@ def _prune_values(node: nodes.ValuesNode, needed: Names) -> PlanNode:
 
 def _prune_aggregation(node: nodes.AggregationNode, needed: Names) -> PlanNode:
     kept = {key: a for key, a in node.aggregations.items() if variable_of_key(key).name in needed}
-    read = set(_names(node.groupingSets.groupingKeys) | _read(a.call for a in kept.values()))
+    keys = _deciding(node, needed)
+    read = set(_names(keys) | _read(a.call for a in kept.values()))
     for aggregation in kept.values():
         read |= _read([] if aggregation.filter is None else [aggregation.filter])
         read |= _ordered(aggregation.orderBy)
         read |= _optional(aggregation.mask)
     read |= _optional(node.groupIdVariable) | _optional(node.hashVariable)
     below = _prune(node.source, frozenset(read))
-    if len(kept) == len(node.aggregations):
+    if len(kept) == len(node.aggregations) and keys == node.groupingSets.groupingKeys:
         return with_sources(node, [below])
-    return replace(node, source=below, aggregations=kept)
+    return replace(node, source=below, aggregations=kept, groupingSets=replace(node.groupingSets, groupingKeys=keys))
+
+
+def _deciding(node: nodes.AggregationNode, needed: Names) -> tuple[Variable, ...]:
+    """The keys of an aggregation. Of those beside the number of a row that decides them, only the needed ones."""
+    keys = node.groupingSets.groupingKeys
+    if node.groupingSets.groupingSetCount != 1:
+        return keys
+    for below in walk(node.source):
+        if isinstance(below, nodes.AssignUniqueId) and below.idVariable.name in _names(keys):
+            decided = _names(output_variables(below.source)) - needed
+            return tuple(key for key in keys if key.name not in decided)
+    return keys
+
+
+def _prune_unnest(node: nodes.UnnestNode, needed: Names) -> PlanNode:
+    kept = _kept(node.replicateVariables, needed)
+    unnested = frozenset(variable_of_key(key).name for key in node.unnestVariables)
+    pruned = node if kept == node.replicateVariables else replace(node, replicateVariables=kept)
+    return _over(pruned, _names(kept) | unnested)
 
 
 def _prune_join(node: nodes.JoinNode, needed: Names) -> PlanNode:
@@ -106,6 +131,8 @@ def _prune_join(node: nodes.JoinNode, needed: Names) -> PlanNode:
 def _prune_window(node: nodes.WindowNode, needed: Names) -> PlanNode:
     kept = {key: f for key, f in node.windowFunctions.items() if variable_of_key(key).name in needed}
     own = {variable_of_key(key).name for key in node.windowFunctions}
+    if not kept:
+        return _prune(node.source, needed - own)
     read = set(needed - own) | _names(node.specification.partitionBy) | _ordered(node.specification.orderingScheme)
     for function in kept.values():
         frame = function.frame
@@ -114,8 +141,6 @@ def _prune_window(node: nodes.WindowNode, needed: Names) -> PlanNode:
         read |= _optional(frame.sortKeyCoercedForFrameStartComparison)
         read |= _optional(frame.sortKeyCoercedForFrameEndComparison)
     below = _prune(node.source, frozenset(read) | _optional(node.hashVariable))
-    if not kept:
-        return below
     if len(kept) == len(node.windowFunctions):
         return with_sources(node, [below])
     return replace(node, source=below, windowFunctions=kept)

@@ -6,6 +6,7 @@ Each kind has its session property, so that a wrong or slow pushdown can be swit
 
 from __future__ import annotations
 
+from coordinator.optimizer.join_tree import is_tree
 from coordinator.optimizer.rule import RuleContext
 from coordinator.optimizer.rules import group_inner_joins_by_connector as grouping
 from coordinator.optimizer.rules import push_with_its_join as with_its_join
@@ -36,7 +37,7 @@ _SWITCHES: tuple[tuple[type, str], ...] = (
 
 def apply(plan: PlanNode, context: RuleContext) -> PlanNode:
     """The plan with all that connectors took over."""
-    if isinstance(plan, JoinNode) and plan.type == "INNER":
+    if isinstance(plan, JoinNode) and is_tree(plan):
         return grouping.group(plan, context, lambda leaf: apply(leaf, context))
     below = [apply(source, context) for source in sources(plan)]
     whole = with_its_join.push(plan, below, context, apply, _pushed)

@@ -13,6 +13,7 @@ from coordinator.optimizer.join_tree import (
     JoinTree,
     equal_variables,
     flatten,
+    is_tree,
     rebuild,
     with_bare_equalities,
     with_leaves,
@@ -20,7 +21,7 @@ from coordinator.optimizer.join_tree import (
 from coordinator.optimizer.rule import RuleContext
 from coordinator.vocabulary.session_properties import session_value
 from shared.plan.expressions import Variable
-from shared.plan.nodes import JoinNode, PlanNode
+from shared.plan.nodes import PlanNode
 from shared.plan.traversal import output_variables, sources, with_sources
 
 
@@ -31,13 +32,13 @@ def apply(plan: PlanNode, context: RuleContext) -> PlanNode:
 
 
 def _apply(plan: PlanNode, context: RuleContext, *, automatic: bool) -> PlanNode:
-    if isinstance(plan, JoinNode) and plan.type == "INNER":
+    if is_tree(plan):
         written = flatten(plan, lambda leaf: _apply(leaf, context, automatic=automatic))
         tree = with_bare_equalities(written, context.ids)
         ordered = _ordered(tree, context, automatic=automatic)
         if tree is written and (ordered is None or ordered == tree.leaves):
             return with_leaves(plan, tree.leaves)
-        return rebuild(JoinTree(ordered or tree.leaves, tree.terms), plan.outputVariables, context.ids)
+        return rebuild(JoinTree(ordered or tree.leaves, tree.terms), output_variables(plan), context.ids)
     below = [_apply(source, context, automatic=automatic) for source in sources(plan)]
     changed = any(new is not old for new, old in zip(below, sources(plan), strict=True))
     return with_sources(plan, below) if changed else plan

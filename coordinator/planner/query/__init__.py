@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.query.planner import QueryPlanner
-from coordinator.sql.lexer import too_large
 from coordinator.sql.tree.queries import Query
+from coordinator.vocabulary.nesting import too_deep
 from coordinator.vocabulary.planned_statement import Column
 from coordinator.vocabulary.source_locations import inherit_locations
-from shared.errors import ErrorLocation
 from shared.plan.expressions import Constant
 from shared.plan.nodes import OutputNode
 from shared.spi.connector import TableMetadata
@@ -39,7 +38,7 @@ def plan_query(tree: Query, session: Session, catalogs: Catalogs, parameters: tu
     try:
         plan = planner.plan_query(tree, planner.context)
     except RecursionError as error:
-        raise too_large(ErrorLocation(1, 1)) from error
+        raise too_deep() from error
     names = tuple(f.name or f"_col{i}" for i, f in enumerate(plan.visible))
     variables = tuple(f.variable for f in plan.visible)
     output = OutputNode(id=planner.ids.node(), source=plan.node, columnNames=names, outputVariables=variables)

@@ -198,6 +198,7 @@ def _star(node: AllColumns, source: RelationPlan, context: Context) -> list[Sele
         raise context.error(node, f"Table '{'.'.join(prefix)}' not found")
     if not fields:
         raise context.error(node, "SELECT * not allowed in queries without FROM clause")
+    context.references.update(f.variable.name for f in fields)
     return [SelectItem(f.name, f.variable, node) for f in fields]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -12,8 +13,10 @@ from coordinator.analyzer.context import Context, SortItem
 from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.builders import value_of
+from coordinator.planner.guard import Guard, Reader, current_guard
 from coordinator.planner.query.blocks import plan_block
 from coordinator.planner.query.builder import Builder, Ids, RelationPlan, single_row
+from coordinator.planner.query.guarded_relations import guarded, view_reader
 from coordinator.planner.query.planning import ordinal
 from coordinator.planner.query.relations import plan_relation
 from coordinator.planner.query.set_operations import distinct_rows, plan_set_operation
@@ -46,6 +49,7 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.plan.expressions import Constant, RowExpression
 from shared.plan.nodes import AggregationNode, LimitNode, OffsetNode, PlanNode, SortNode, TopNNode
 from shared.plan.traversal import output_variables
+from shared.spi.accesses import TableName
 from shared.spi.connector import TableMetadata, ViewMetadata
 from shared.spi.session import Session
 
@@ -89,13 +93,25 @@ class QueryPlanner:
     """The views around what is planned now, outermost first."""
     replaced_view: ViewName | None = None
     """The view that the statement makes anew."""
+    references: set[str] = field(default_factory=set)
+    """The variables that names meant in the query, or in the view that is planned."""
+    reader: Reader = field(init=False)
+    """As whom tables are read."""
+    open_guards: tuple[TableName, ...] = ()
+    """The tables whose row filters and masks are planned now."""
     names: frozenset[str] | None = None
     """All names in ``roots``, once one is asked for."""
+
+    guard: Guard = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.guard = current_guard(self.session)
+        self.reader = self.guard.reader
 
     @property
     def context(self) -> Context:
         """The context of a query that stands in no other."""
-        return Context(self.session, parameters=self.parameters, columns=self.columns)
+        return Context(self.session, parameters=self.parameters, columns=self.columns, references=self.references)
 
     @property
     def named(self) -> Container[str]:
@@ -145,18 +161,35 @@ class QueryPlanner:
         self._count_inlined(node, context)
         tree = parse_view(view, node, context)
         outside = self.session, self.ctes, self.open_views, self.roots, self.names
+        reading = self.reader, self.references
+        self.reader, self.references = view_reader(self.guard, view, self.reader), set()
         self.session = replace(self.session, catalog=view.default_catalog, schema=view.default_schema)
         self.ctes, self.open_views = {}, (*self.open_views, name_of(view))
         self.roots, self.names = (tree,), None
         try:
-            plan = self.plan_query(tree, Context(self.session))
+            plan = self.plan_query(tree, Context(self.session, references=self.references))
         except ProcessionError as error:
             raise analysis_failure(view, error, node, context) from error
         finally:
             self.session, self.ctes, self.open_views, self.roots, self.names = outside
+            self.reader, self.references = reading
         # What a view does stands where the view is named.
         plan = RelationPlan(located_at(plan.node, context.place(node)), plan.fields)
-        return promised_columns(self, view, plan, node, context)
+        plan = promised_columns(self, view, plan, node, context)
+        return guarded(self, TableName(*name_of(view)), plan, node, context)
+
+    @contextmanager
+    def plan_apart(
+        self, guards: tuple[TableName, ...], session: Session, reader: Reader, roots: tuple[Node, ...]
+    ) -> Iterator[Context]:
+        """Meanwhile, what is planned is no part of the query; the context sees nothing of it."""
+        outside = self.session, self.ctes, self.roots, self.names, self.reader, self.references, self.open_guards
+        self.session, self.ctes, self.roots, self.names = session, {}, roots, None
+        self.reader, self.references, self.open_guards = reader, set(), guards
+        try:
+            yield Context(session, references=self.references)
+        finally:
+            self.session, self.ctes, self.roots, self.names, self.reader, self.references, self.open_guards = outside
 
     def _count_inlined(self, tree: Node, context: Context) -> None:
         self.inlined += 1
@@ -201,7 +234,9 @@ class QueryPlanner:
             case TableSubquery():
                 return self.plan_query(tree.query, context)
             case TableQuery():
-                return plan_relation(self, tree.table, context)
+                plan = plan_relation(self, tree.table, context)
+                context.references.update(f.variable.name for f in plan.visible)
+                return plan
             case _:
                 assert_never(tree)
 
@@ -225,12 +260,14 @@ class QueryPlanner:
 
     def _check_named(self, named: list[Cte], context: Context, *, unused: bool = False) -> None:
         """Plans queries that WITH names for their errors alone."""
-        context = replace(context, columns=None)
         for cte in named:
             known = {**cte.visible, cte.name: cte}
-            checker = replace(self, ids=Ids(), scans={}, distinct_values={}, ctes=known, checking=True)
+            checker = replace(
+                self, ids=Ids(), scans={}, distinct_values={}, ctes=known, checking=True, references=set()
+            )
+            checker.reader = self.reader
             try:
-                checker.plan_cte(cte.name, context)
+                checker.plan_cte(cte.name, replace(context, columns=None, references=checker.references))
             except ProcessionError as error:
                 if not (unused and error.code in _OF_PLANNING):
                     raise

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
 from coordinator.analyzer.context import Context, SortItem
 from coordinator.connectors.registry import Catalogs
+from coordinator.planner.guard import Guard, Reader
 from coordinator.planner.query.builder import Builder, Ids, RelationPlan
 from coordinator.sql.tree.expressions import Expression, LongLiteral
 from coordinator.sql.tree.node import Node
 from coordinator.sql.tree.queries import AllColumns, Query, QueryBody, QuerySpecification, Relation, Table
 from shared.plan.expressions import RowExpression
 from shared.plan.nodes import AggregationNode, PlanNode
+from shared.spi.accesses import TableName
 from shared.spi.connector import TableMetadata, ViewMetadata
 from shared.spi.session import Session
 
@@ -35,6 +38,10 @@ class Planning(Protocol):
     catalogs: Catalogs
     scans: dict[str, TableMetadata]
     distinct_values: dict[str, float]
+    references: set[str]
+    guard: Guard
+    reader: Reader
+    open_guards: tuple[TableName, ...]
 
     @property
     def context(self) -> Context: ...
@@ -57,6 +64,11 @@ class Planning(Protocol):
     def plan_nested(self, tree: Query, context: Context) -> RelationPlan: ...
 
     def plan_cte(self, name: str, context: Context) -> RelationPlan: ...
+
+    def plan_apart(
+        self, guards: tuple[TableName, ...], session: Session, reader: Reader, roots: tuple[Node, ...]
+    ) -> AbstractContextManager[Context]:
+        """Meanwhile, what is planned is no part of the query; the context sees nothing of it."""
 
     def plan_view(self, view: ViewMetadata, node: Table, context: Context) -> RelationPlan: ...
 

@@ -1,18 +1,34 @@
 """Puts the terms of a WHERE where they filter first, so that comma joins become joins with criteria.
 
-Exact for inner joins, the preserved side of left joins, semi joins, filters and projections that pass columns through.
+Exact for inner joins, the preserved side of outer joins, semi joins, filters, projections that pass columns through,
+keys of groups and of partitions, unions, and columns beside an unnested array: so a view's conditions reach its tables.
 A term that may give another value each time it is computed stays where it is.
 """
 
 from __future__ import annotations
+
+from typing import assert_never
 
 from msgspec.structs import replace
 
 from coordinator.analyzer.registry import registry
 from coordinator.expressions.builders import NAMESPACE, conjunction, conjuncts, disjunction
 from coordinator.planner.query.builder import Ids, free_variables
+from coordinator.planner.query.builder import replace as in_terms_of
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
-from shared.plan.nodes import EquiJoinClause, FilterNode, JoinNode, PlanNode, ProjectNode, SemiJoinNode
+from shared.plan.nodes import (
+    AggregationNode,
+    AssignUniqueId,
+    EquiJoinClause,
+    ExchangeNode,
+    FilterNode,
+    JoinNode,
+    PlanNode,
+    ProjectNode,
+    SemiJoinNode,
+    UnnestNode,
+    WindowNode,
+)
 from shared.plan.traversal import output_variables
 
 
@@ -56,18 +72,53 @@ def _push(node: PlanNode, terms: list[RowExpression], ids: Ids) -> PlanNode:
         case JoinNode() if node.type == "LEFT":
             below, rest = _covered(terms, set(output_variables(node.left)))
             return _filtered(replace(node, left=_push(node.left, below, ids)), rest, ids)
-        case SemiJoinNode():
-            below, rest = _covered(terms, set(output_variables(node.source)))
+        case JoinNode() if node.type == "RIGHT":
+            below, rest = _covered(terms, set(output_variables(node.right)))
+            return _filtered(replace(node, right=_push(node.right, below, ids)), rest, ids)
+        case SemiJoinNode() | ProjectNode() | AggregationNode() | WindowNode() | UnnestNode() | AssignUniqueId():
+            below, rest = _covered(terms, _passed(node))
             return _filtered(replace(node, source=_push(node.source, below, ids)), rest, ids)
-        case ProjectNode():
-            assigned = node.assignments.assignments
-            passed = {e for k, e in assigned.items() if isinstance(e, Variable) and e.key == k}
-            below, rest = _covered(terms, {v for v in passed if isinstance(v, Variable)})
-            return _filtered(replace(node, source=_push(node.source, below, ids)), rest, ids)
-        case FilterNode():
+        case ExchangeNode():
+            return _union(node, terms, ids)
+        case FilterNode() if deterministic(node.predicate):
             return _push(node.source, [*conjuncts(node.predicate), *terms], ids)
+        case FilterNode():
+            return replace(node, source=_push(node.source, terms, ids))
         case _:
             return _filtered(node, terms, ids)
+
+
+def _passed(
+    node: SemiJoinNode | ProjectNode | AggregationNode | WindowNode | UnnestNode | AssignUniqueId,
+) -> set[Variable]:
+    """The outputs that are columns of the source, and decide alone whether all rows of their value are there."""
+    match node:
+        case SemiJoinNode() | AssignUniqueId():
+            return set(output_variables(node.source))
+        case ProjectNode():
+            assigned = node.assignments.assignments
+            return {e for k, e in assigned.items() if isinstance(e, Variable) and e.key == k}
+        case AggregationNode():
+            # Without rows the empty grouping set still has one.
+            sets = node.groupingSets
+            return set() if sets.groupingSetCount != 1 or sets.globalGroupingSets else set(sets.groupingKeys)
+        case WindowNode():
+            return set(node.specification.partitionBy)
+        case UnnestNode():
+            return set(node.replicateVariables)
+        case _:
+            assert_never(node)
+
+
+def _union(node: ExchangeNode, terms: list[RowExpression], ids: Ids) -> PlanNode:
+    """The union of the filtered branches."""
+    layout = node.partitioningScheme.outputLayout
+    below, rest = _covered(terms, set(layout))
+    branches = []
+    for source, inputs in zip(node.sources, node.inputs, strict=True):
+        own: dict[RowExpression, RowExpression] = dict(zip(layout, inputs, strict=True))
+        branches.append(_push(source, [in_terms_of(term, own) for term in below], ids))
+    return _filtered(replace(node, sources=tuple(branches)), rest, ids)
 
 
 def _inner(node: JoinNode, terms: list[RowExpression], ids: Ids) -> PlanNode:

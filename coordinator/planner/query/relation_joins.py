@@ -9,7 +9,7 @@ from coordinator.analyzer import expressions
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.operators import comparison
 from coordinator.analyzer.scope import Scope, ScopeField
-from coordinator.expressions.builders import coerce, conjunction, conjuncts, special, typed
+from coordinator.expressions.builders import coerce, conjunction, conjuncts, special, typed, value_of
 from coordinator.expressions.types import common_super_type
 from coordinator.planner.query import joins
 from coordinator.planner.query.aliases import aliased
@@ -35,7 +35,7 @@ from coordinator.sql.tree.queries import (
     Unnest,
 )
 from shared.errors import ErrorCode
-from shared.plan.expressions import RowExpression, SourceLocation
+from shared.plan.expressions import Constant, RowExpression, SourceLocation
 from shared.plan.nodes import EquiJoinClause, JoinNode
 from shared.plan.traversal import output_variables
 
@@ -176,7 +176,7 @@ def _join_on(
 
     Terms about a side that keeps no row of its own filter that side, before anything is computed of it.
     """
-    nodes, rest = [left.node, right.node], conjuncts(condition)
+    nodes, rest = [left.node, right.node], [t for t in conjuncts(condition) if not _is_true(t)]
     for side, kinds in ((0, ("INNER", "RIGHT")), (1, ("INNER", "LEFT"))):
         known = set(output_variables(nodes[side]))
         own = [t for t in rest if kind in kinds and (read := free_variables(t)) and read <= known and deterministic(t)]
@@ -188,6 +188,10 @@ def _join_on(
     else:
         node = joins.join(planner.ids, kind, nodes[0], nodes[1], place=place)
     return RelationPlan(node, (*left.fields, *right.fields))
+
+
+def _is_true(term: RowExpression) -> bool:
+    return isinstance(term, Constant) and value_of(term) is True
 
 
 def _using(
@@ -208,6 +212,7 @@ def _using(
             if len(matches) > 1:
                 raise context.error(identifier, f"Column '{name}' is ambiguous")
         a, b = found[0][0].variable, found[1][0].variable
+        context.references.update((a.name, b.name))
         terms.append(comparison(identifier, "=", a, b, context))
         common = common_super_type(typed(a), typed(b))
         assert common is not None

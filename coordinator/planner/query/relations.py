@@ -9,6 +9,7 @@ from coordinator.analyzer.context import Context
 from coordinator.analyzer.scope import ScopeField
 from coordinator.planner.query.aliases import aliased
 from coordinator.planner.query.builder import RelationPlan, with_own_variables
+from coordinator.planner.query.guarded_relations import guarded_table
 from coordinator.planner.query.planning import Planning
 from coordinator.planner.query.relation_joins import plan_joins
 from coordinator.planner.query.samples import sampled
@@ -86,7 +87,7 @@ def _scan(planner: Planning, node: Table, parts: list[str], context: Context) ->
     planner.scans[scan.id] = table
     if context.columns is not None:
         context.columns.update(v.name for v in shown)
-    return RelationPlan(scan, tuple(fields))
+    return guarded_table(planner, table, RelationPlan(scan, tuple(fields)), node, context)
 
 
 def find_relation(

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
-from shared.spi.access_control import AccessDeniedError, Identity
+from coordinator.security.access_control.denials import denied, only_reads
+from shared.spi.access_control import AccessDeniedError, Identity, ViewExpression
+from shared.spi.accesses import Access, TableName, catalog_of
 
 
 class AllowAll:
     """Everybody may do everything."""
+
+    @property
+    def rules_version(self) -> str | None:
+        return "built-in"
 
     def check_can_set_user(self, principal: str | None, user: str) -> None: ...
 
@@ -32,6 +38,33 @@ class AllowAll:
 
     def filter_catalogs(self, identity: Identity, catalogs: Collection[str]) -> frozenset[str]:  # noqa: ARG002 - the SPI's
         return frozenset(catalogs)
+
+    def check_access(self, identity: Identity, access: Access) -> None: ...
+
+    def filter_schemas(self, identity: Identity, catalog: str, schemas: Collection[str]) -> frozenset[str]:  # noqa: ARG002
+        return frozenset(schemas)
+
+    def filter_tables(
+        self,
+        identity: Identity,  # noqa: ARG002
+        catalog: str,  # noqa: ARG002
+        tables: Collection[tuple[str, str]],
+    ) -> frozenset[tuple[str, str]]:
+        return frozenset(tables)
+
+    def filter_columns(self, identity: Identity, table: TableName, columns: Collection[str]) -> frozenset[str]:  # noqa: ARG002
+        return frozenset(columns)
+
+    def row_filters(self, identity: Identity, table: TableName) -> Sequence[ViewExpression]:  # noqa: ARG002
+        return ()
+
+    def column_masks(
+        self,
+        identity: Identity,  # noqa: ARG002
+        table: TableName,  # noqa: ARG002
+        columns: Collection[str],  # noqa: ARG002
+    ) -> Mapping[str, ViewExpression]:
+        return {}
 
 
 class OwnQueries(AllowAll):
@@ -58,3 +91,7 @@ class ReadOnly(OwnQueries):
     def check_can_access_catalog(self, identity: Identity, catalog: str, *, changes: bool) -> None:  # noqa: ARG002
         if changes and catalog != "system":
             raise AccessDeniedError(f"Cannot access catalog {catalog}")
+
+    def check_access(self, identity: Identity, access: Access) -> None:  # noqa: ARG002
+        if catalog_of(access) != "system" and not only_reads(access):
+            raise denied(access, "read-only")

@@ -7,15 +7,19 @@ that is there and has no rule for somebody denies.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
+from coordinator.security.access_control.object_decisions import ObjectDecisions
 from coordinator.security.access_control.rules import CatalogAccess, PrincipalRule, Rules
 from coordinator.security.authentication.user_mapping import expanded
-from shared.spi.access_control import AccessDeniedError, Identity
+from shared.spi.access_control import AccessDeniedError, Identity, ViewExpression
+from shared.spi.accesses import Access, TableName
 
 R = TypeVar("R")
+_MOST_IDENTITIES = 200
 _ANYBODY = re.compile(".*", re.DOTALL)
 
 
@@ -24,6 +28,11 @@ class FileRules:
 
     def __init__(self, rules: Callable[[], Rules]) -> None:
         self._rules = rules
+        self._decided: tuple[Rules | None, dict[Identity, ObjectDecisions]] = (None, {})
+
+    @property
+    def rules_version(self) -> str | None:
+        return self._rules().version
 
     def check_can_set_user(self, principal: str | None, user: str) -> None:
         rules = self._rules().principals
@@ -106,8 +115,53 @@ class FileRules:
     def filter_catalogs(self, identity: Identity, catalogs: Collection[str]) -> frozenset[str]:
         return frozenset(name for name in catalogs if self._catalog_access(identity, name) != "none")
 
+    def check_access(self, identity: Identity, access: Access) -> None:
+        self._objects(identity).check(access)
+
+    def filter_schemas(self, identity: Identity, catalog: str, schemas: Collection[str]) -> frozenset[str]:
+        objects = self._objects(identity)
+        return frozenset(schema for schema in schemas if objects.sees_schema(catalog, schema))
+
+    def filter_tables(
+        self, identity: Identity, catalog: str, tables: Collection[tuple[str, str]]
+    ) -> frozenset[tuple[str, str]]:
+        objects = self._objects(identity)
+        return frozenset(each for each in tables if objects.sees_table(TableName(catalog, each[0], each[1])))
+
+    def filter_columns(self, identity: Identity, table: TableName, columns: Collection[str]) -> frozenset[str]:
+        objects = self._objects(identity)
+        if not objects.sees_table(table):
+            return frozenset()
+        hidden = objects.hidden_columns(table)
+        return frozenset(column for column in columns if column.lower() not in hidden)
+
+    def row_filters(self, identity: Identity, table: TableName) -> Sequence[ViewExpression]:
+        return self._objects(identity).row_filters(table)
+
+    def column_masks(
+        self, identity: Identity, table: TableName, columns: Collection[str]
+    ) -> Mapping[str, ViewExpression]:
+        masks = self._objects(identity).column_masks(table)
+        return {column: masks[column.lower()] for column in columns if column.lower() in masks}
+
+    def _objects(self, identity: Identity) -> ObjectDecisions:
+        """Kept for as long as the rules are the same: most rules are for others."""
+        rules = self._rules()
+        of_rules, by_identity = self._decided
+        if of_rules is not rules or len(by_identity) > _MOST_IDENTITIES:
+            by_identity = {}
+            self._decided = (rules, by_identity)
+        found = by_identity.get(identity)
+        if found is None:
+            catalogs = partial(self._access_of, rules, identity)
+            found = by_identity[identity] = ObjectDecisions(rules, identity, catalogs)
+        return found
+
     def _catalog_access(self, identity: Identity, catalog: str) -> CatalogAccess:
-        rules = self._rules().catalogs
+        return self._access_of(self._rules(), identity, catalog)
+
+    def _access_of(self, of_file: Rules, identity: Identity, catalog: str) -> CatalogAccess:
+        rules = of_file.catalogs
         if rules is None:
             return "all"
         for rule in rules:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from coordinator.security.access_control.built_in import AllowAll, OwnQueries, ReadOnly
 from coordinator.security.access_control.file_rules import FileRules
+from coordinator.security.access_control.policy import AccessPolicy
 from coordinator.security.access_control.rules import read_rules
 from coordinator.security.access_control.settings import AccessControlSettings
+from coordinator.security.authentication.groups import load_group_provider
 from coordinator.security.refreshed_file import RefreshedFile
 from coordinator.values.settings_files import check_known, find_file, parse_settings
 from shared.properties import ConfigurationError, read_properties
@@ -16,6 +18,11 @@ from shared.spi.access_control import AccessControlFactory, SystemAccessControl
 
 ENTRY_POINTS = "procession.access_controls"
 _NAME = "access-control.name"
+
+
+def load_access_policy(etc: Path, *, authenticated: bool) -> AccessPolicy:
+    """The access control and the groups of users, for one process. Raises ConfigurationError."""
+    return AccessPolicy(load_access_control(etc, authenticated=authenticated), load_group_provider(etc))
 
 
 def load_access_control(etc: Path, *, authenticated: bool) -> SystemAccessControl:

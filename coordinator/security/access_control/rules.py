@@ -3,48 +3,22 @@
 from __future__ import annotations
 
 import re
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from coordinator.security.java_pattern import java_pattern
+from coordinator.security.access_control.object_rules import FunctionRule, ProcedureRule, SchemaRule, TableRule
+from coordinator.security.access_control.patterns import Pattern, Rule
 from coordinator.security.refreshed_file import read_text
 from shared.properties import ConfigurationError
-from shared.spi.access_control import Identity
 
 CatalogAccess = Literal["all", "read-only", "none"]
-_NOT_ENFORCED = ("schemas", "tables", "functions", "procedures", "authorization", "roles")
+_NOT_ENFORCED = ("authorization", "roles")
 
 
-class Pattern:
-    """A whole match, as rules mean it."""
-
-    __slots__ = ("compiled",)
-
-    def __init__(self, text: str) -> None:
-        try:
-            self.compiled = java_pattern(text)
-        except re.error as error:
-            raise ValueError(f"not a valid regular expression: {text}: {error}") from error
-
-    def matches(self, text: str) -> bool:
-        return self.compiled.fullmatch(text) is not None
-
-
-class _Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    user: Pattern | None = None
-    group: Pattern | None = None
-    role: Pattern | None = None
-
-    def is_for(self, identity: Identity) -> bool:
-        """There are no roles yet, so that a rule of a role is nobody's."""
-        if self.role is not None or (self.user is not None and not self.user.matches(identity.user)):
-            return False
-        return self.group is None or any(map(self.group.matches, identity.groups))
-
-
-class CatalogRule(_Rule, frozen=True, kw_only=True):
+class CatalogRule(Rule, frozen=True, kw_only=True):
     catalog: Pattern | None = None
     allow: CatalogAccess | bool = "none"
 
@@ -55,7 +29,7 @@ class CatalogRule(_Rule, frozen=True, kw_only=True):
         return self.allow
 
 
-class QueryRule(_Rule, frozen=True, kw_only=True):
+class QueryRule(Rule, frozen=True, kw_only=True):
     queryOwner: Pattern | None = None
     allow: frozenset[Literal["execute", "view", "kill"]] = frozenset()
 
@@ -64,11 +38,11 @@ class QueryRule(_Rule, frozen=True, kw_only=True):
             raise ValueError("a rule with queryOwner cannot allow execute")
 
 
-class InformationRule(_Rule, frozen=True, kw_only=True):
+class InformationRule(Rule, frozen=True, kw_only=True):
     allow: frozenset[Literal["read", "write"]] = frozenset()
 
 
-class PropertyRule(_Rule, frozen=True, kw_only=True):
+class PropertyRule(Rule, frozen=True, kw_only=True):
     property: Pattern | None = None
     allow: bool = False
 
@@ -105,22 +79,32 @@ class Rules(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
     """A section that is absent is None, which is not the same as an empty one."""
 
     catalogs: tuple[CatalogRule, ...] | None = None
+    schemas: tuple[SchemaRule, ...] | None = None
+    tables: tuple[TableRule, ...] | None = None
+    functions: tuple[FunctionRule, ...] | None = None
+    procedures: tuple[ProcedureRule, ...] | None = None
     queries: tuple[QueryRule, ...] | None = None
     impersonation: tuple[ImpersonationRule, ...] | None = None
     principals: tuple[PrincipalRule, ...] | None = None
     system_information: tuple[InformationRule, ...] | None = None
     system_session_properties: tuple[PropertyRule, ...] | None = None
     catalog_session_properties: tuple[CatalogPropertyRule, ...] | None = None
+    version: str = ""
+    """A digest of the file, which does not hold it."""
 
 
 def read_rules(file: Path) -> Rules:
     """Raises ConfigurationError."""
     try:
-        content = msgspec.json.decode(read_text(file))
+        text = read_text(file)
+        content = msgspec.json.decode(text)
         if isinstance(content, dict):
             unenforced = [name for name in _NOT_ENFORCED if name in content]
             if unenforced:
                 raise ConfigurationError(f"{file}: section '{unenforced[0]}' is not enforced by this version")
+            if "version" in content:
+                raise ConfigurationError(f"{file}: Object contains unknown field `version`")
+            content["version"] = blake2b(text.encode(), digest_size=12).hexdigest()
         return msgspec.convert(content, Rules, dec_hook=_decoded)
     except msgspec.MsgspecError as error:
         raise ConfigurationError(f"{file}: {error}") from error

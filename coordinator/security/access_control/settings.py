@@ -14,7 +14,7 @@ class AccessControlSettings(Settings):
 
     name: str = Field(
         alias="access-control.name",
-        description="`allow-all`, `read-only`, `file`, or one that an installed package brings.",
+        description="`allow-all`, `read-only`, `file`, or the name of an access control in an installed package.",
     )
     config_file: Path | None = Field(
         None, alias="security.config-file", description="JSON rules of `file` (docs/access-control.md)."
@@ -23,5 +23,6 @@ class AccessControlSettings(Settings):
         None,
         alias="security.refresh-period",
         gt=0,
-        description="How often they are looked at; never when unset. A wrong file is logged, the rules stay.",
+        description="How often the file is checked for changes; never when it is not set. A wrong file is logged,"
+        " and the old rules stay.",
     )

@@ -14,27 +14,36 @@ class PasswordFileSettings(Settings):
     """etc/password-authenticator.properties"""
 
     name: Literal["file"] = Field(
-        alias="password-authenticator.name", description="Where passwords are; only `file` exists."
+        alias="password-authenticator.name", description="Kind of the password authenticator; only `file` exists."
     )
     password_file: Path = Field(
-        alias="file.password-file", description="Lines `user:hash`, bcrypt or PBKDF2 (docs/authentication.md)."
+        alias="file.password-file",
+        description="File with lines `user:hash`, hashed by bcrypt or PBKDF2 (docs/authentication.md).",
     )
     refresh_period: Seconds = Field(
-        5.0, alias="file.refresh-period", gt=0, description="How often it is looked at; a wrong one is logged."
+        5.0,
+        alias="file.refresh-period",
+        gt=0,
+        description="How often the file is checked for changes; a wrong file is logged and the old one stays.",
     )
     cache_size: int = Field(
         1000,
         alias="file.auth-token-cache.max-size",
         ge=0,
-        description="Right passwords remembered, so that not each request costs a hash.",
+        description="How many verified passwords are remembered, so that not every request computes a hash.",
     )
 
 
 class GroupProviderSettings(Settings):
     """etc/group-provider.properties"""
 
-    name: Literal["file"] = Field(alias="group-provider.name", description="Where groups are; only `file` exists.")
-    group_file: Path = Field(alias="file.group-file", description="Lines `group:user1,user2`.")
+    name: Literal["file"] = Field(
+        alias="group-provider.name", description="Kind of the group provider; only `file` exists."
+    )
+    group_file: Path = Field(alias="file.group-file", description="File with lines `group:user1,user2`.")
     refresh_period: Seconds = Field(
-        5.0, alias="file.refresh-period", gt=0, description="How often it is looked at; a wrong one is logged."
+        5.0,
+        alias="file.refresh-period",
+        gt=0,
+        description="How often the file is checked for changes; a wrong file is logged and the old one stays.",
     )

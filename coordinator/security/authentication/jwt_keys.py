@@ -48,10 +48,6 @@ class VerificationKey:
     key: Any
     algorithms: tuple[str, ...]
 
-    @property
-    def is_hmac(self) -> bool:
-        return self.algorithms == _HMAC
-
 
 class VerificationKeys(Protocol):
     async def key(self, key_id: str | None) -> VerificationKey | None:

@@ -56,6 +56,7 @@ def table(secured: Secured) -> str:
         "CREATE SCHEMA iceberg.other",
         "DROP SCHEMA iceberg.empty",
         "EXPLAIN ANALYZE INSERT INTO {t} VALUES 1",
+        "EXPLAIN INSERT INTO {t} VALUES 1",
         "CALL iceberg.system.rewrite_data_files('kept', 't')",
         "CALL iceberg.system.remove_orphan_files('kept', 't')",
         "CALL iceberg.system.expire_snapshots('kept', 't')",
@@ -63,13 +64,13 @@ def table(secured: Secured) -> str:
 )
 def test_a_catalog_that_is_only_read_is_not_changed(secured: Secured, table: str, sql: str) -> None:
     name, message = failure(secured, "bob", sql.format(t=table))
-    assert (name, message) == ("PERMISSION_DENIED", DENIED + "iceberg")
+    assert (name, message[:22]) == ("PERMISSION_DENIED", "Access Denied: Cannot ")
+    assert "iceberg" in message
 
 
 def test_it_is_read(secured: Secured, table: str) -> None:
     assert run(secured, "bob", "SHOW TABLES FROM iceberg.kept") == [["t"]]
     assert run(secured, "bob", f"DESCRIBE {table}")[0][:2] == ["id", "bigint"]
-    assert run(secured, "bob", f"EXPLAIN INSERT INTO {table} VALUES 1")
     rows = run(secured, "bob", "SELECT table_name FROM iceberg.information_schema.tables WHERE table_schema = 'kept'")
     assert rows == [["t"]]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow.fs as pafs
 from pyiceberg.io import FileIO
+from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from coordinator.connectors.iceberg.paths import local_path
 from coordinator.connectors.iceberg.storage import ExactFileIO, arrow
@@ -81,9 +82,9 @@ def _leads_out(link: str, root: str) -> bool:
 
 def _listed(io: FileIO, location: str, waiting: list[str]) -> Iterator[tuple[str, _Listing]]:
     """As ``_scanned`` in a store, where each directory is a request or more: some of them side by side."""
-    filesystem, root = _filesystem(io, location)
 
     def listed(inside: str) -> _Listing:
+        filesystem, root = _filesystem(io, location)  # each time: keys may be renewed meanwhile
         selector = pafs.FileSelector(f"{root.rstrip('/')}{inside}", allow_not_found=True)
         found = filesystem.get_file_info(selector)
         return [(i.base_name, (i.size, i.mtime) if i.is_file else None) for i in found if i.type in _TREE]
@@ -107,12 +108,12 @@ def sizes_of(io: FileIO, locations: Iterable[str]) -> Iterator[tuple[str, int | 
 
 def _sizes(io: FileIO, locations: Sequence[str]) -> list[tuple[str, int | None]]:
     found: list[tuple[str, int | None]] = []
-    by_storage: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    by_storage: dict[tuple[PyArrowFileIO, str, str], list[tuple[str, str]]] = {}
     for location in locations:
         scheme, netloc, path = ExactFileIO.parse_location(location, io.properties)
-        by_storage.setdefault((scheme, netloc), []).append((location, path))
-    for (scheme, netloc), pairs in by_storage.items():
-        infos = arrow(io).fs_by_scheme(scheme, netloc).get_file_info([path for _, path in pairs])
+        by_storage.setdefault((arrow(io, location), scheme, netloc), []).append((location, path))
+    for (of, scheme, netloc), pairs in by_storage.items():
+        infos = of.fs_by_scheme(scheme, netloc).get_file_info([path for _, path in pairs])
         for (location, _), info in zip(pairs, infos, strict=True):
             found.append((location, info.size if info.type == pafs.FileType.File else None))
     return found
@@ -131,4 +132,4 @@ def _batches(locations: Iterable[str]) -> Iterator[list[str]]:
 
 def _filesystem(io: FileIO, location: str) -> tuple[pafs.FileSystem, str]:
     scheme, netloc, path = ExactFileIO.parse_location(location, io.properties)
-    return arrow(io).fs_by_scheme(scheme, netloc), path
+    return arrow(io, location).fs_by_scheme(scheme, netloc), path

@@ -47,5 +47,15 @@ def special_name(name: str) -> SpecialName | None:
     return SpecialName(match["table"], kind, _number(version))
 
 
+def base_name(name: str) -> str:
+    """The table that a name means, of which it may ask for something.
+
+    >>> base_name("orders$files"), base_name("orders@7"), base_name("orders")
+    ('orders', 'orders', 'orders')
+    """
+    match = _NAME.fullmatch(name) if "$" in name or "@" in name else None
+    return name if match is None else match["table"]
+
+
 def _number(digits: str | None) -> int | None:
     return None if digits is None else int(digits)

@@ -22,7 +22,7 @@ from shared.spi.procedure import Argument, ArgumentError, OutputColumn, Procedur
 DECLARATION = ProcedureDeclaration(
     name="expire_partitions",
     kind=ProcedureKind.COORDINATOR,
-    summary="Delete partitions whose rows are all older than a moment; no data file is read.",
+    summary="Delete partitions whose rows are all older than a point in time; no data file is read.",
     arguments=(
         *TABLE_ARGUMENTS,
         Argument("older_than", "timestamp", "The moment, in the session's time zone.", required=True),

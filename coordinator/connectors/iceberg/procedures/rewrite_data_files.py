@@ -78,14 +78,15 @@ DECLARATION = ProcedureDeclaration(
     notes="Options: target-file-size-bytes, min-file-size-bytes, max-file-size-bytes, min-input-files, rewrite-all, "
     "max-file-group-size-bytes, max-file-group-input-files, max-files-to-rewrite, max-concurrent-file-group-rewrites, "
     "delete-file-threshold, delete-ratio-threshold, rewrite-job-order, remove-dangling-deletes, "
-    "output-spec-id, partial-progress.enabled, partial-progress.max-commits, "
-    "partial-progress.max-failed-commits; with sort also "
-    "compression-factor and shuffle-partitions-per-file, with zorder also var-length-contribution and "
-    "max-output-size; copy-row-groups=false always decodes. Iceberg's own procedure does the rewrite through Spark, "
-    "with the same columns, for columns of types that our kernels do not write (variant), and "
-    "Avro and ORC files. Sorting by columns must keep the table's own sort order. "
-    "A call with nothing to do makes no snapshot. By position, a third text that is no strategy is taken as in Presto: "
-    "(schema, table_name, filter, sorted_by, options).",
+    "output-spec-id, partial-progress.enabled, partial-progress.max-commits and "
+    "partial-progress.max-failed-commits. Strategy sort also takes compression-factor and shuffle-partitions-per-file, "
+    "zorder and hilbert also var-length-contribution and max-output-size. copy-row-groups=false decodes every row, "
+    "where row groups would otherwise be copied as they are.\n\n"
+    "Iceberg's own procedure does the rewrite through Spark, with the same result columns, for Avro and ORC files, for "
+    "columns of type unknown inside other types, and for the other cases that docs/rewrite.md lists. Tables with "
+    "columns of type variant, geometry or geography cannot be used at all. Sorting by columns must keep the table's "
+    "own sort order. A call with nothing to do makes no snapshot. By position, a third text that is no strategy is "
+    "taken as in Presto: (schema, table_name, filter, sorted_by, options).",
     presto_order=("filter", "sorted_by", "options"),
     dry_run_output=dry_run.COLUMNS,
 )

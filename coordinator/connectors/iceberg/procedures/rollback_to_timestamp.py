@@ -14,7 +14,7 @@ from shared.spi.procedure import Argument, ArgumentError, ProcedureDeclaration, 
 DECLARATION = ProcedureDeclaration(
     name="rollback_to_timestamp",
     kind=ProcedureKind.COORDINATOR,
-    summary="Make the snapshot current that was the newest of the table's history before a moment.",
+    summary="Make the newest snapshot current that the table's history had before a point in time.",
     arguments=(
         *TABLE_ARGUMENTS,
         Argument("timestamp", "timestamp", "The moment, in the session's time zone.", required=True),

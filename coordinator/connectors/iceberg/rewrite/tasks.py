@@ -18,6 +18,7 @@ from coordinator.connectors.iceberg.numbers import integer
 from coordinator.connectors.iceberg.rewrite.bloom_filters import bloom_filters
 from coordinator.connectors.iceberg.rewrite.outputs import OutputPlan, Slice
 from coordinator.connectors.iceberg.rewrite.stored_columns import json_value, stored_fields
+from coordinator.connectors.iceberg.storage import storage_of
 from coordinator.kernels.tasks import DeleteFile, Input, JoinTask, Output, Tag, WriteTask
 from shared.errors import ErrorCode, ProcessionError
 
@@ -39,13 +40,16 @@ class TaskFactory:
     table: Table
     fields: list[dict[str, Any]]
     modes: dict[str, str]
-    storage: dict[str, str]
+    storage: Mapping[str, str]
     name_mapping: list[dict[str, Any]] | None
     row_group_stored: int
 
     @classmethod
     def of(cls, table: Table, storage: Mapping[str, str], target_size: int | None = None) -> TaskFactory:
-        """Files are cut to ``target_size`` between row groups: small ones need small row groups."""
+        """``storage`` is the catalog file's, for tables whose catalog lends no keys.
+
+        Files are cut to ``target_size`` between row groups: small ones need small row groups.
+        """
         schema = table.schema()
         mapping = table.name_mapping()
         lineage = _LINEAGE if table.format_version > 2 else []
@@ -54,7 +58,7 @@ class TaskFactory:
             table,
             fields=[*stored_fields(schema), *lineage],
             modes=_metrics_modes(schema, table.properties) | {str(f["id"]): "none" for f in lineage},
-            storage=dict(storage),
+            storage=storage_of(table, storage),
             name_mapping=None if mapping is None else json.loads(mapping.model_dump_json()),
             row_group_stored=max(_LEAST_ROW_GROUP, min(_ROW_GROUP, fitting)),
         )

@@ -18,6 +18,7 @@ from coordinator.connectors.iceberg.rewrite.tasks import inputs_with_deletes
 from coordinator.connectors.iceberg.scans.columns import ScanColumn, cheapest_column, leaf_ids, scan_columns
 from coordinator.connectors.iceberg.scans.domains import predicate_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
+from coordinator.connectors.iceberg.storage import storage_of
 from coordinator.kernels.tasks import Output, WriteTask
 from shared.plan.nodes import TableHandle
 
@@ -104,7 +105,7 @@ def task_of(scan: Scan, storage: Mapping[str, str]) -> WriteTask:
         position_deletes=positions,
         equality_deletes=equality,
         name_mapping=None if mapping is None else json.loads(mapping.model_dump_json()),
-        storage=dict(storage),
+        storage=storage_of(scan.table, storage),
     )
 
 

@@ -1,6 +1,6 @@
 """docs/procedures.md, written from the declarations.
 
-``python -m coordinator.connectors.system.procedure_reference ETC`` prints the page of the catalogs in ``ETC/catalog``.
+``python -m tools.procedure_reference ETC`` writes the page for the catalogs in ``ETC/catalog``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from coordinator.connectors.system.procedures.help import default_text, qualifie
 from coordinator.connectors.system.registered import all_procedures
 from shared.spi.procedure import Procedure, ProcedureDeclaration, ProcedureKind
 
+PAGE = Path(__file__).parents[1] / "docs" / "procedures.md"
 _KINDS = {
     ProcedureKind.COORDINATOR: "Runs in the coordinator.",
     ProcedureKind.TABLE_DATA_REWRITE: "Runs on the executors and commits once, in the coordinator.",
@@ -21,30 +22,38 @@ _KINDS = {
 }
 
 _DISTRIBUTED = """
-Executors do the work: planned and checked as a rewrite of the table, `CALL_DISTRIBUTED_PROCEDURE` for resource groups.
+The executors do the work: the call is planned and checked as a rewrite of the table, and selectors of resource groups
+know it as `CALL_DISTRIBUTED_PROCEDURE`.
 """
 
 _HEAD = """# Procedures
 
-Generated from the declarations by `python -m coordinator.connectors.system.procedure_reference etc`. The same text
-is at hand in any client: `CALL system.help()`, `CALL system.help(procedure => 'rewrite_data_files')`.
+This page is generated from the declarations by `make bless`. Any client shows the same text: `CALL system.help()` lists
+the procedures, `CALL system.help(procedure => 'rewrite_data_files')` describes one. The page shows them for a catalog
+that is called `iceberg`; [maintenance.md](maintenance.md) explains when to use which.
 
-Arguments go by name (`name => value`) or by position, not both; names are compared without case. Values are constant
-expressions. Where a table is named, `table => 'schema.table'` stands for `schema` and `table_name`. An argument of type
-timestamp also takes a timestamp with time zone, which is that moment whatever the session's zone
-(`current_timestamp - INTERVAL '5' DAY`), and a date, which is its midnight in the session's zone.
+Arguments are given by name (`name => value`) or by position, but not both in one call. Names are compared without case.
+Values are constant expressions. Wherever a table is named, `table => 'schema.table'` can stand for `schema` and
+`table_name`. An argument of type timestamp also takes a timestamp with time zone, which is the same instant in any
+session (`current_timestamp - INTERVAL '5' DAY`), and a date, which is its midnight in the session's time zone.
 
-Other engines' spellings mean the same: Iceberg's `where` and `sort_order => 'a DESC, b'` (here `filter` and
-`sorted_by`), its positions, which begin with one `'schema.table'`, Spark's `array('a')` and `map('k', 'v')`, Hudi's
-`CALL name(…)` without a schema and `options => 'k=v,l=w'`, and Trino's `ALTER TABLE t EXECUTE name(…) [WHERE …]` with
-`optimize`, `file_size_threshold` and `retention_threshold`.
+The spellings of other engines are understood as well:
+
+- Iceberg: `where` and `sort_order => 'a DESC, b'` (here `filter` and `sorted_by`), and its positional order, which
+  begins with one `'schema.table'`
+- Spark: `array('a')` and `map('k', 'v')`
+- Hudi: `CALL name(…)` without a schema, and `options => 'k=v,l=w'`
+- Trino: `ALTER TABLE t EXECUTE name(…) [WHERE …]` with `optimize`, `file_size_threshold` and `retention_threshold`
 """
 
 
 def reference(procedures: Iterable[tuple[str, Procedure]]) -> str:
     """The page for ``(catalog, procedure)`` pairs, by name; a catalog's procedures are shown once a connector."""
     sections = {qualified_name(catalog, p.declaration): p.declaration for catalog, p in procedures}
-    return _HEAD + "".join(_section(name, sections[name]) for name in sorted(sections))
+    names = sorted(sections)
+    listed = [(f"[{name}](#{name.replace('.', '')})", sections[name].summary) for name in names]
+    contents = "\n" + _table(("procedure", "what it does"), listed)
+    return _HEAD + contents + "".join(_section(name, sections[name]) for name in names)
 
 
 def _section(name: str, declaration: ProcedureDeclaration) -> str:
@@ -76,8 +85,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main(etc: Path) -> None:
-    """Prints the page for the catalogs of a configuration directory."""
-    sys.stdout.write(reference(all_procedures(Catalogs(read_catalogs(etc / "catalog")))))
+    """Writes the page for the catalogs of a configuration directory."""
+    PAGE.write_text(reference(all_procedures(Catalogs(read_catalogs(etc / "catalog")))), encoding="utf-8")
 
 
 if __name__ == "__main__":

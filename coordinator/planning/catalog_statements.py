@@ -1,4 +1,4 @@
-"""Which function plans which statement, for those that need only session and catalogs: one line each."""
+"""Which function plans which statement about tables, schemas, views and their rows: one line each."""
 
 from __future__ import annotations
 
@@ -35,10 +35,20 @@ SchemaStatement = (
     | sql.RenameView
     | sql.ShowCreateView
 )
+CatalogStatement = TableStatement | AlterStatement | SchemaStatement
 WriteStatement = sql.CreateTableAs | DmlStatement
 
 
-def plan_of_table(statement: TableStatement, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def plan_of_catalog(statement: CatalogStatement, session: Session, catalogs: Catalogs) -> PlannedStatement:
+    """Statements that define, and those that show a definition."""
+    if isinstance(statement, TableStatement):
+        return _plan_of_table(statement, session, catalogs)
+    if isinstance(statement, AlterStatement):
+        return _plan_of_alter(statement, session, catalogs)
+    return _plan_of_schema(statement, session, catalogs)
+
+
+def _plan_of_table(statement: TableStatement, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Statements about a table as a whole."""
     match statement:
         case sql.CreateTable():
@@ -59,7 +69,7 @@ def plan_of_table(statement: TableStatement, session: Session, catalogs: Catalog
             assert_never(statement)
 
 
-def plan_of_alter(statement: AlterStatement, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def _plan_of_alter(statement: AlterStatement, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Statements that change the columns, properties and comments of a table."""
     match statement:
         case sql.AddColumn():
@@ -78,7 +88,7 @@ def plan_of_alter(statement: AlterStatement, session: Session, catalogs: Catalog
             assert_never(statement)
 
 
-def plan_of_schema(statement: SchemaStatement, session: Session, catalogs: Catalogs) -> PlannedStatement:
+def _plan_of_schema(statement: SchemaStatement, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Statements that make, change or describe a schema or a view."""
     match statement:
         case sql.CreateSchema():
@@ -101,7 +111,7 @@ def plan_of_schema(statement: SchemaStatement, session: Session, catalogs: Catal
             assert_never(statement)
 
 
-def plan_write(statement: WriteStatement, session: Session, catalogs: Catalogs) -> PlannedWrite | PlannedStatement:
+def plan_of_write(statement: WriteStatement, session: Session, catalogs: Catalogs) -> PlannedWrite | PlannedStatement:
     """Statements that write rows."""
     match statement:
         case sql.CreateTableAs():

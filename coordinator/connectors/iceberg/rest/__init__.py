@@ -1,0 +1,1 @@
+"""REST catalogs: their tables, and the keys of object stores that they lend."""

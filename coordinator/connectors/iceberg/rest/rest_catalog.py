@@ -1,0 +1,239 @@
+"""PyIceberg's client of a REST catalog, with what it lacks.
+
+Lent keys are renewed, a table that did not change costs one 304, the token of a table goes with its own requests
+alone, and the outcomes of commits are told apart.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from pyiceberg.catalog.rest import (
+    Capability,
+    Endpoints,
+    LoadCredentialsResponse,
+    RestCatalog,
+    TableResponse,
+)
+from pyiceberg.catalog.rest.response import _handle_non_200_response
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.io import FileIO
+from pyiceberg.table import CommitTableRequest, CommitTableResponse, StagedTable, Table, TableIdentifier
+from pyiceberg.table.update import TableRequirement, TableUpdate
+from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
+from requests import HTTPError, PreparedRequest, Response, Session
+from requests.auth import AuthBase
+
+from coordinator.connectors.iceberg.rest.commits import committed
+from coordinator.connectors.iceberg.rest.lent_file_io import LentFileIO
+from coordinator.connectors.iceberg.rest.table_keys import TableKeys
+from coordinator.connectors.iceberg.rest.vended_keys import VendedKeys, is_key, vended_keys
+from coordinator.connectors.iceberg.storage import EXACT_FILE_IO
+from coordinator.connectors.iceberg.table_words import KNOWN_FILE_IO, names_code
+
+_KEPT_TABLES = 256
+_OF_ARROW = frozenset({EXACT_FILE_IO, "pyiceberg.io.pyarrow.PyArrowFileIO"})
+_RENEWAL = ("client.refresh-credentials", "gcs.oauth2.refresh-credentials", "adls.refresh-credentials")
+_EXPIRED = (401, 419)
+_NO_SUCH_PATH = (400, 404, 405, 406, 501)
+_MOST_AHEAD = 2.0
+"""Seconds that a server's clock may differ by before its moments are shifted: its answers take as long."""
+
+
+class TableToken(AuthBase):
+    """The token that the catalog gave for one table; nothing where it gave none."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+
+class ServedCatalog(RestCatalog):
+    """``given`` is what the catalog file says; a server's words choose among PyIceberg's classes, and no other code."""
+
+    def __init__(self, name: str, **given: str) -> None:
+        self.idempotent = False
+        self._clock_ahead = 0.0
+        self._answers: OrderedDict[Identifier, tuple[str, TableResponse]] = OrderedDict()
+        self._keys: OrderedDict[Identifier, TableKeys] = OrderedDict()
+        self._configs: dict[Identifier, Properties] = {}
+        self._kept = threading.Lock()
+        super().__init__(name, **given)
+        for key in [k for k in self.properties if names_code(k)]:  # what the server put among them
+            if self.properties[key] not in KNOWN_FILE_IO | {given.get(key)}:
+                self.properties.pop(key)
+                self.properties |= {key: given[key]} if key in given else {}
+
+    def load_table(self, identifier: str | Identifier) -> Table:
+        """The table as it is now; one that did not change since it was loaded last is not sent again."""
+        name = self.identifier_to_tuple(identifier)
+        answer, is_new = self._loaded(name)
+        return self._table(name, answer, is_new=is_new)
+
+    def commit_table(
+        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> CommitTableResponse:
+        self._check_endpoint(Capability.V1_UPDATE_TABLE)
+        name = table.name()
+        identifier = TableIdentifier(namespace=name[:-1], name=name[-1])
+        request = CommitTableRequest(identifier=identifier, requirements=requirements, updates=updates)
+        url = self.url(Endpoints.update_table, prefixed=True, **self._split_identifier_for_path(identifier))
+        body = request.model_dump_json().encode()
+        return committed(
+            lambda headers: self._asked("POST", url, table.config, data=body, headers=headers), self.idempotent
+        )
+
+    def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> FileIO:
+        return super()._load_file_io(_without_code(properties), location)
+
+    def _response_to_table(self, identifier_tuple: tuple[str, ...], table_response: TableResponse) -> Table:
+        return self._table(identifier_tuple, table_response, is_new=True)
+
+    def _response_to_staged_table(
+        self, identifier_tuple: tuple[str, ...], table_response: TableResponse
+    ) -> StagedTable:
+        table = self._table(identifier_tuple, table_response, is_new=True)
+        return StagedTable(identifier_tuple, table.metadata, table.metadata_location, table.io, self)
+
+    def _table(self, name: Identifier, answer: TableResponse, *, is_new: bool) -> Table:
+        place: Any = answer.metadata_location
+        return Table(name, answer.metadata, place, self._io_of(name, answer, is_new=is_new), self, answer.config)
+
+    def _create_session(self) -> Session:
+        session = super()._create_session()
+        session.hooks["response"].append(self._heard)
+        return session
+
+    def _heard(self, response: Response, **_: Any) -> None:
+        """What every answer tells beside its own: the server's clock, and once what it can do."""
+        if (told := response.headers.get("Date")) is not None:
+            ahead = _moment(told) - time.time()
+            self._clock_ahead = ahead if abs(ahead) > _MOST_AHEAD else 0.0
+        if urlsplit(response.url).path.endswith("/v1/config") and response.ok:
+            told_config = response.json()
+            self.idempotent = isinstance(told_config, dict) and "idempotency-key-lifetime" in told_config
+
+    def _loaded(self, name: Identifier, *, anew: bool = False) -> tuple[TableResponse, bool]:
+        """The server's answer, and whether it is a new one; ``anew`` asks for one with keys, which a 304 has not."""
+        self._check_endpoint(Capability.V1_LOAD_TABLE)
+        with self._kept:
+            known = None if anew else self._answers.get(name)
+        headers = {} if known is None else {"If-None-Match": known[0]}
+        url = self.url(Endpoints.load_table, prefixed=True, **self._split_identifier_for_path(name))
+        answer = self._asked("GET", url, EMPTY_DICT, headers=headers)
+        if answer.status_code == 304 and known is not None:
+            return known[1], False
+        _check(answer)
+        found = TableResponse.model_validate_json(answer.text)
+        with self._kept:
+            self._answers.pop(name, None)
+            if etag := answer.headers.get("ETag"):
+                self._answers[name] = (etag, found)
+                while len(self._answers) > _KEPT_TABLES:
+                    self._answers.popitem(last=False)
+        return found, True
+
+    def _io_of(self, name: Identifier, answer: TableResponse, *, is_new: bool) -> FileIO:
+        implementation = {**self.properties, **_without_code(answer.config)}.get("py-io-impl", EXACT_FILE_IO)
+        if implementation not in _OF_ARROW:
+            found = self._resolve_storage_credentials(answer.storage_credentials, answer.metadata_location)
+            return self._load_file_io({**answer.config, **found}, answer.metadata_location)
+        keys = self._keys_of(name, answer, is_new=is_new)
+        return LentFileIO({**self.properties, **keys.shown()}, keys)
+
+    def _keys_of(self, name: Identifier, answer: TableResponse, *, is_new: bool) -> TableKeys:
+        """The keys of a table of this name, which all that read and write it share."""
+        with self._kept:
+            known = self._keys.get(name)
+            if known is not None and not is_new:
+                return known
+            told = self._vended(answer.config, answer.storage_credentials)
+            self._configs[name] = answer.config
+            if known is not None:
+                known.take(told)
+                return known
+            keys = self._keys[name] = TableKeys(".".join(name), told, lambda: self._renewed(name))
+            while len(self._keys) > _KEPT_TABLES:
+                gone, _ = self._keys.popitem(last=False)
+                self._configs.pop(gone, None)
+            return keys
+
+    def _vended(self, config: Mapping[str, str], credentials: list[Any]) -> VendedKeys:
+        listed = [(one.prefix, _without_code(one.config)) for one in credentials]
+        return vended_keys(self.properties, _without_code(config), listed, time.time(), self._clock_ahead)
+
+    def _renewed(self, name: Identifier) -> VendedKeys | None:
+        """New keys from the path for them, else with the table itself, where the server has no such path."""
+        config = self._configs.get(name, EMPTY_DICT)
+        if any(config.get(f"{way}-enabled", "true").lower() == "false" for way in _RENEWAL):
+            return None
+        url = self._renewal_path(name, config)
+        if url is not None:
+            answer = self._asked("GET", url, config)
+            if answer.ok:
+                told = LoadCredentialsResponse.model_validate_json(answer.text).storage_credentials
+                return self._vended(_without_keys(config), told)
+            if answer.status_code not in _NO_SUCH_PATH:
+                _check(answer)
+        found, _ = self._loaded(name, anew=True)
+        self._configs[name] = found.config
+        return self._vended(found.config, found.storage_credentials)
+
+    def _renewal_path(self, name: Identifier, config: Properties) -> str | None:
+        """Where new keys are asked for: at the catalog's own host, whatever the table's answer says."""
+        told = next((config[f"{way}-endpoint"] for way in _RENEWAL if f"{way}-endpoint" in config), None)
+        if told is not None:
+            path: str = told if urlsplit(told).scheme else urljoin(self.uri.rstrip("/") + "/", told.lstrip("/"))
+            if urlsplit(path)[:2] == urlsplit(self.uri)[:2]:
+                return path
+        if Capability.V1_LOAD_CREDENTIALS not in self._supported_endpoints:
+            return None
+        usual: str = self.url(Endpoints.load_credentials, prefixed=True, **self._split_identifier_for_path(name))
+        return usual
+
+    def _asked(self, method: str, url: str, config: Properties, **request: Any) -> Response:
+        """The answer, asked for once more when a login had ended: with the catalog's own. Raises requests' errors."""
+        token = config.get("token")
+        auth = None if token is None else TableToken(token)
+        answer = self._session.request(method, url, auth=auth, **request)
+        if answer.status_code in _EXPIRED:
+            self._refresh_token()
+            answer = self._session.request(method, url, **request)
+        return answer
+
+
+def _check(answer: Response) -> None:
+    try:
+        answer.raise_for_status()
+    except HTTPError as error:
+        _handle_non_200_response(error, {404: NoSuchTableError})
+
+
+def _without_code(properties: Mapping[str, str]) -> dict[str, str]:
+    """A server chooses among PyIceberg's classes, but names no other code, and no way to log in."""
+    return {
+        name: value
+        for name, value in properties.items()
+        if not name.startswith("auth.") and (not names_code(name) or value in KNOWN_FILE_IO)
+    }
+
+
+def _without_keys(config: Mapping[str, str]) -> dict[str, str]:
+    """What a table's answer says of its store beside keys: those have gone out of date."""
+    return {k: v for k, v in config.items() if not is_key(k)}
+
+
+def _moment(told: str) -> float:
+    try:
+        return parsedate_to_datetime(told).timestamp()
+    except ValueError:
+        return time.time()

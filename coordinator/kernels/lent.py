@@ -1,0 +1,86 @@
+"""Tasks whose keys are lent: a store that refuses them is no failure yet, since keys may have ended on the way.
+
+Such a task tells that it was refused, and is run again with the keys of that moment.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .errors import KernelError
+from .storage import LentStorage
+
+_OF_STORES = frozenset({"ICEBERG_CANNOT_OPEN_SPLIT", "ICEBERG_FILESYSTEM_ERROR"})
+_REFUSED = re.compile(
+    r"ACCESS.?DENIED|Forbidden|Unauthori[sz]ed|Expired|Invalid.?(?:Access.?Key|Token|Client)|TokenRefresh|"
+    r"\b(?:status|code):? ?(?:400|401|403)\b|\bAWS Error \[code 15\]",
+    re.IGNORECASE,
+)
+_IDLE_ROUNDS = 2
+"""So often tasks are sent once more when none of them came to its end."""
+KERNEL = "lent:run"
+
+
+def is_refused(name: str, text: str) -> bool:
+    """Whether a failure, by its error code's name and its text, is a store's that does not take the keys."""
+    return name in _OF_STORES and _REFUSED.search(text) is not None
+
+
+def run(payload: bytes) -> bytes:
+    """Runs the kernel that the payload's first line names, and tells the task's number before the answer."""
+    head, _, inner = payload.partition(b"\n")
+    told = json.loads(head)
+    module, function = told["kernel"].split(":")
+    call: Any = getattr(importlib.import_module(f"{__package__}.{module}"), function)
+    refused, body = False, b""
+    try:
+        body = call(inner)
+    except KernelError as error:
+        if not is_refused(error.name, f"{error.message} {error.__cause__}"):
+            raise
+        refused = True
+    return json.dumps({"number": told["number"], "refused": refused}).encode() + b"\n" + body
+
+
+def dispatch(kernel: str, workers: Any, tasks: Sequence[Any], encode: Any, description: str) -> Iterator[bytes]:
+    """The answers of all tasks. One that stores refuse with the newest keys too fails as it does without us."""
+    waiting = dict(enumerate(tasks))
+    idle = 0
+    while waiting:
+        lent = {number: lent_storage(task) for number, task in waiting.items()}
+        sent = {number: {} if storage is None else storage.fresh() for number, storage in lent.items()}
+        payloads = [_payload(kernel, number, encode(task)) for number, task in waiting.items()]
+        refused: list[int] = []
+        for raw in workers.run_tasks(KERNEL, payloads, description=description):
+            head, _, body = raw.partition(b"\n")
+            told = json.loads(head)
+            if told["refused"]:
+                refused.append(told["number"])
+            else:
+                yield body
+        idle = 0 if len(refused) < len(waiting) else idle + 1
+        waiting = {number: waiting[number] for number in refused}
+        if waiting and (idle > _IDLE_ROUNDS or not all(_is_newer(lent[number], sent[number]) for number in refused)):
+            yield from workers.run_tasks(kernel, [encode(task) for task in waiting.values()], description=description)
+            return
+
+
+def lent_storage(task: Any) -> LentStorage | None:
+    """The lent keys of a task, or of the task inside of it; None where nothing is lent."""
+    found = getattr(task, "storage", None)
+    if isinstance(found, LentStorage):
+        return found if found.is_lent else None
+    inner = getattr(task, "task", None)
+    return None if inner is None else lent_storage(inner)
+
+
+def _is_newer(lent: LentStorage | None, sent: dict[str, str]) -> bool:
+    return lent is not None and lent.renewed_after(sent) != sent
+
+
+def _payload(kernel: str, number: int, task: bytes) -> bytes:
+    return json.dumps({"kernel": kernel, "number": number}).encode() + b"\n" + task

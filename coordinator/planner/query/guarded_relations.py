@@ -1,0 +1,174 @@
+"""Relations as somebody may see them: what is read is noted, row filters and column masks stand above the scan.
+
+Both are analyzed against the relation alone: no name of the query means anything in them. A filter sees columns
+unmasked, and so does a mask the other columns. Source of rules and texts: Presto's ``StatementAnalyzer``
+(analyzeRowFilter, analyzeColumnMask) and ``RelationPlanner``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from coordinator.analyzer.context import Context
+from coordinator.analyzer.expressions import analyze_expression
+from coordinator.analyzer.scope import Scope, ScopeField
+from coordinator.expressions.builders import coerce, typed
+from coordinator.expressions.types import BOOLEAN, can_coerce, read_type, type_text
+from coordinator.planner.guard import Guard, Reader, TableRead, columns_of
+from coordinator.planner.query.builder import Builder, RelationPlan
+from coordinator.planner.query.collector import Collector
+from coordinator.planner.query.no_aggregates import NoAggregates
+from coordinator.planner.query.planning import Planning
+from coordinator.planner.query.subqueries import apply_subqueries
+from coordinator.security.access_control.denials import denied
+from coordinator.sql.parser import parse_expression
+from coordinator.sql.tree.queries import Table
+from shared.errors import ErrorCode, ProcessionError
+from shared.plan.expressions import RowExpression, Variable
+from shared.plan.traversal import output_variables
+from shared.spi.access_control import ViewExpression
+from shared.spi.accesses import SelectFromColumns, TableName
+from shared.spi.connector import TableMetadata, ViewMetadata
+
+_MISPLACED = " cannot contain aggregations"
+_WITHOUT_VALUES = frozenset(("history", "metadata_log_entries", "properties", "refs", "snapshots"))
+"""Metadata tables that tell no values of columns."""
+
+
+def view_reader(guard: Guard, view: ViewMetadata, reader: Reader) -> Reader:
+    """As whom the tables of a view are read: as its owner, unless it says INVOKER or does not say whose it is."""
+    return reader if view.security == "INVOKER" or view.owner is None else guard.owner(view.owner, reader)
+
+
+def guarded_table(
+    planner: Planning, table: TableMetadata, plan: RelationPlan, node: Table, context: Context
+) -> RelationPlan:
+    """A scan as the reader may see it. Raises ProcessionError."""
+    schema = table.schema.lower()
+    if table.tells_of is None:
+        return guarded(planner, TableName(table.catalog.lower(), schema, table.name.lower()), plan, node, context)
+    _read_metadata(planner, TableName(table.catalog.lower(), schema, table.tells_of.lower()), table.name)
+    return plan
+
+
+def _read_metadata(planner: Planning, told: TableName, name: str) -> None:
+    """Counts and bounds of files are of all rows and of values as they are. Raises AccessDeniedError."""
+    kind = name.rpartition("$")[2].partition("@")[0]
+    columns = () if kind in _WITHOUT_VALUES else columns_of(planner.catalogs, told)
+    everything = {column: column for column in columns}
+    planner.guard.read(TableRead(told, everything, set(everything), planner.reader))
+    every_column = columns or columns_of(planner.catalogs, told)
+    guard, reader = planner.guard, planner.reader
+    if guard.row_filters(told, reader) or guard.column_masks(told, every_column, reader):
+        of_kind = TableName(told.catalog, told.schema, name.lower())
+        raise denied(SelectFromColumns(of_kind, ()), f"{told} has a row filter or column masks")
+
+
+def guarded(planner: Planning, name: TableName, plan: RelationPlan, node: Table, context: Context) -> RelationPlan:
+    """A table or view as the reader may see it. Raises ProcessionError."""
+    columns = {f.variable.name: f.name.lower() for f in plan.fields if f.name is not None}
+    planner.guard.read(TableRead(name, columns, context.references, planner.reader))
+    if name in planner.open_guards:
+        return _recursive(planner, name, plan, context, node)
+    filters = planner.guard.row_filters(name, planner.reader)
+    masks = planner.guard.column_masks(name, tuple(columns.values()), planner.reader)
+    if not filters and not masks:
+        return plan
+    guarding = _Guarding(planner, name, plan, node, context)
+    return guarding.masked(guarding.filtered(filters), masks)
+
+
+def _recursive(planner: Planning, name: TableName, plan: RelationPlan, context: Context, node: Table) -> RelationPlan:
+    """A table inside its own filter or mask: an error where that has one for its reader, too."""
+    columns = tuple(f.name.lower() for f in plan.fields if f.name is not None)
+    if planner.guard.row_filters(name, planner.reader):
+        raise context.error(node, f"Row filter for '{name}' is recursive")
+    masked = planner.guard.column_masks(name, columns, planner.reader)
+    if masked:
+        message = f"Column mask for '{name}.{next(iter(masked))}' is recursive"
+        raise context.error(node, message)
+    return plan
+
+
+class _Guarding:
+    """One relation on its way."""
+
+    def __init__(self, planner: Planning, name: TableName, plan: RelationPlan, node: Table, context: Context) -> None:
+        self._planner, self._name, self._plan, self._node, self._context = planner, name, plan, node, context
+        self._scope = Scope(tuple(replace(f, hidden=False) for f in plan.fields))
+
+    def filtered(self, filters: Sequence[ViewExpression]) -> Builder:
+        """The rows for which every filter is true."""
+        builder = Builder(self._planner.ids, self._plan.node)
+        for each in filters:
+            what = f"row filter for '{self._name}'"
+            predicate = self._analyzed(each, builder, what)
+            kind = typed(predicate)
+            if kind != BOOLEAN and kind.base != "unknown":
+                message = f"Expected row filter for '{self._name}' to be of type BOOLEAN, but was {type_text(kind)}"
+                raise self._context.error(self._node, message)
+            builder.filter(coerce(predicate, BOOLEAN))
+        return builder
+
+    def masked(self, builder: Builder, masks: Mapping[str, ViewExpression]) -> RelationPlan:
+        """Masked columns have variables of their own, so that nothing above can mean the values below."""
+        replaced: dict[Variable, RowExpression] = {}
+        for column, mask in masks.items():
+            for field in self._plan.fields:
+                if field.name is not None and field.name.lower() == column:
+                    replaced[field.variable] = self._mask(builder, column, mask, field.variable)
+        ids = self._planner.ids
+        fields: list[ScopeField] = []
+        assignments: dict[str, RowExpression] = {}
+        for field in self._plan.fields:
+            value = replaced.get(field.variable)
+            variable = field.variable
+            if value is not None:
+                variable = ids.variable(field.name or "mask", field.variable.type, field.variable.sourceLocation)
+                self._planner.distinct_values.pop(field.variable.name, None)
+            assignments[variable.key] = field.variable if value is None else value
+            fields.append(replace(field, variable=variable))
+        if replaced or tuple(output_variables(builder.node)) != tuple(f.variable for f in fields):
+            builder.project(assignments)
+        if replaced:
+            self._note(fields)
+        return RelationPlan(builder.node, tuple(fields))
+
+    def _note(self, fields: Sequence[ScopeField]) -> None:
+        """References to masked columns are references to what they stand for."""
+        columns = {f.variable.name: f.name.lower() for f in fields if f.name is not None}
+        self._planner.guard.read(TableRead(self._name, columns, self._context.references, self._planner.reader))
+
+    def _mask(self, builder: Builder, column: str, mask: ViewExpression, variable: Variable) -> RowExpression:
+        what = f"column mask for '{self._name}.{column}'"
+        value = self._analyzed(mask, builder, what)
+        wanted = read_type(variable.type)
+        if not can_coerce(typed(value), wanted):
+            shown = type_text(typed(value))
+            message = f"Expected {what} to be of type {variable.type}, but was {shown}"
+            raise self._context.error(self._node, message)
+        return coerce(value, wanted, self._context.zone)
+
+    def _analyzed(self, given: ViewExpression, builder: Builder, what: str) -> RowExpression:
+        """The expression over the relation alone, its subqueries joined to ``builder``."""
+        planner = self._planner
+        user = planner.reader.identity.user if given.user is None else given.user
+        reader = planner.reader if given.user is None else planner.guard.reader_named(given.user)
+        session = replace(planner.session, user=user, catalog=given.catalog, schema=given.schema)
+        try:
+            tree = parse_expression(given.expression)
+            guards = (*planner.open_guards, self._name)
+            with planner.plan_apart(guards, session, reader, (tree,)) as context:
+                collector = Collector(planner.ids, planner)
+                refusing = NoAggregates(collector, what, tree)
+                inner = replace(context, scope=self._scope, collector=refusing, clause=what)
+                made = analyze_expression(tree, inner)
+                apply_subqueries(builder, collector.subqueries, {})
+        except ProcessionError as error:
+            if error.code is ErrorCode.PERMISSION_DENIED or error.message.endswith("is recursive"):
+                raise
+            if _MISPLACED in error.message:
+                raise self._context.error(self._node, error.message[0].upper() + error.message[1:]) from error
+            raise self._context.error(self._node, f"Invalid {what}: {error.wire_message}") from error
+        return made

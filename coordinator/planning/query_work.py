@@ -1,0 +1,48 @@
+"""What a query's plan asks of engines: rows at once, one query, or first rows by position and the rest after them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from coordinator.optimizer.rules.late_materialization.likely_rows import LikelyRows, likely_rows
+from coordinator.planning.steps import Steps
+from coordinator.unparser import work_of
+from coordinator.unparser.constant_query import constant_rows
+from coordinator.unparser.engine_choice import engine_note
+from coordinator.unparser.engine_limits import engine_limits
+from coordinator.unparser.fetch import fetch_of, fetch_work
+from coordinator.vocabulary.planned_statement import ReturnRows, Work
+from coordinator.vocabulary.session_properties import session_flag, session_value
+from shared.plan.nodes import FetchNode, OutputNode
+
+
+def query_work(steps: Steps, logical: OutputNode) -> Work:
+    """The work of an optimized query."""
+    session, relation_of = steps.session, steps.catalogs.relation
+    limits = engine_limits(session)
+    fetch = fetch_of(logical)
+    if fetch is None:
+        return constant_rows(logical) or work_of(logical, relation_of, limits)
+    likely = _likely_rows(steps, fetch)
+    found = None if likely is None else (likely.plan, likely.rows)
+    max_rows = int(session_value(session, "global_late_materialization_max_rows"))
+    of_plan = partial(work_of, relation_of=relation_of, limits=limits)
+    return fetch_work(logical, steps.before_late_materialization(), of_plan, max_rows, found)
+
+
+def explain_work(steps: Steps, logical: OutputNode) -> ReturnRows:
+    """No work; notes what EXPLAIN says beside the plan: where first rows are looked for, and the engine."""
+    fetch = fetch_of(logical)
+    likely = None if fetch is None else _likely_rows(steps, fetch)
+    if likely is not None:
+        steps.notes.append(f"the first rows are looked for where {likely.told}, everywhere if too few are there")
+    whole = logical if fetch is None else steps.before_late_materialization()
+    limits = engine_limits(steps.session)
+    steps.engine_note = engine_note(whole, steps.catalogs.relation, limits, fetches=fetch is not None)
+    return ReturnRows(())
+
+
+def _likely_rows(steps: Steps, fetch: FetchNode) -> LikelyRows | None:
+    if not session_flag(steps.session, "global_late_materialization_guess_first_rows"):
+        return None
+    return likely_rows(fetch.source, steps.catalogs.column_bounds)

@@ -1,0 +1,265 @@
+"""What a statement does to objects of catalogs: one frozen record a kind of access, asked of the access control.
+
+Names are those of Trino's ``SystemAccessControl`` and of the operations that OPA is asked about. Object names are in
+small letters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaName:
+    catalog: str
+    schema: str
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.schema}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table or view."""
+
+    catalog: str
+    schema: str
+    table: str
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.schema}.{self.table}"
+
+
+@dataclass(frozen=True, slots=True)
+class RoutineName:
+    """A procedure."""
+
+    catalog: str
+    schema: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.schema}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ShowSchemas:
+    catalog: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTables:
+    schema: SchemaName
+
+
+@dataclass(frozen=True, slots=True)
+class ShowColumns:
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCreateTable:
+    """Also of a view."""
+
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCreateSchema:
+    schema: SchemaName
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema:
+    schema: SchemaName
+
+
+@dataclass(frozen=True, slots=True)
+class DropSchema:
+    schema: SchemaName
+
+
+@dataclass(frozen=True, slots=True)
+class RenameSchema:
+    schema: SchemaName
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable:
+    table: TableName
+    new_name: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class SetTableProperties:
+    """``properties`` are their names."""
+
+    table: TableName
+    properties: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetTableComment:
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class SetColumnComment:
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class AlterColumn:
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class SelectFromColumns:
+    """Of a table or view; without columns it is read all the same, as by ``count(*)``."""
+
+    table: TableName
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertIntoTable:
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteFromTable:
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTable:
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTableColumns:
+    table: TableName
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    view: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class DropView:
+    view: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class RenameView:
+    view: TableName
+    new_name: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class SetViewComment:
+    view: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class CreateViewWithSelectFromColumns:
+    """Asked of a view's owner when another reads the view: may what the owner reads be handed on."""
+
+    table: TableName
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteProcedure:
+    procedure: RoutineName
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteTableProcedure:
+    """``ALTER TABLE … EXECUTE``, beside the EXECUTE of the procedure itself."""
+
+    table: TableName
+    procedure: str
+
+
+Access = (
+    ShowSchemas
+    | ShowTables
+    | ShowColumns
+    | ShowCreateTable
+    | ShowCreateSchema
+    | CreateSchema
+    | DropSchema
+    | RenameSchema
+    | CreateTable
+    | DropTable
+    | RenameTable
+    | SetTableProperties
+    | SetTableComment
+    | SetColumnComment
+    | AddColumn
+    | AlterColumn
+    | DropColumn
+    | RenameColumn
+    | SelectFromColumns
+    | InsertIntoTable
+    | DeleteFromTable
+    | TruncateTable
+    | UpdateTableColumns
+    | CreateView
+    | DropView
+    | RenameView
+    | SetViewComment
+    | CreateViewWithSelectFromColumns
+    | ExecuteProcedure
+    | ExecuteTableProcedure
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAccess:
+    """An access that a statement needs; ``user`` is whom it is asked of: who sent it, or the owner of a view."""
+
+    access: Access
+    user: str
+
+
+def catalog_of(access: Access) -> str:
+    """The catalog that the access is to."""
+    if isinstance(access, ShowSchemas):
+        return access.catalog
+    if isinstance(access, ShowTables | ShowCreateSchema | CreateSchema | DropSchema | RenameSchema):
+        return access.schema.catalog
+    if isinstance(access, CreateView | DropView | RenameView | SetViewComment):
+        return access.view.catalog
+    if isinstance(access, ExecuteProcedure):
+        return access.procedure.catalog
+    return access.table.catalog

@@ -1,0 +1,228 @@
+"""A whole service whose REST catalog lends the keys of its store for half a minute: no other key opens a file.
+
+The catalog file holds no key and no address of the store; both engines, all kinds of statements, every procedure.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.fs as pafs
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from tests.e2e.service import Service, start_service, write_etc
+from tests.e2e.test_faults import eventually, in_background
+from tests.e2e.test_valid_calls import ALL, STEPS, rows_of_day
+from tests.iceberg.rest_catalog import serving
+from tests.iceberg.rest_habits import Credentials, Habits
+from tests.iceberg.vending_store import ROOT, VendingStore, vending_store
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+LIFE = 30.0
+ALL_FILES = {"options": "MAP(ARRAY['rewrite-all'], ARRAY['true'])"}
+CALL = "CALL lent.system.{}(schema => 'db', table_name => '{}'{})"
+
+
+@dataclass
+class Lent:
+    """The service, and what it may not touch but by keys that were lent."""
+
+    service: Service
+    store: VendingStore
+    habits: Habits
+    other: SqlCatalog
+    home: Path
+
+    def execute(self, sql: str, **session: str) -> list[list[Any]]:
+        return self.service.execute(sql, session_properties=session)
+
+    def table(self, name: str) -> Table:
+        return self.other.load_table(f"db.{name}")
+
+    def days(self, name: str) -> Table:
+        """Five days in five appends."""
+        table = self.other.create_table(f"db.{name}", schema=rows_of_day(0).schema)
+        with table.update_spec() as spec:
+            spec.add_identity("day")
+        for number in ALL:
+            table.append(rows_of_day(number))
+        return table
+
+    def call(self, procedure: str, table: str, **arguments: str) -> list[list[Any]]:
+        given = "".join(f", {name} => {value}" for name, value in arguments.items())
+        return self.execute(CALL.format(procedure, table, given))
+
+    def rows(self, name: str) -> list[tuple[Any, ...]]:
+        found = self.table(name).scan().to_arrow()
+        return sorted(tuple(row.values()) for row in found.to_pylist())
+
+
+@pytest.fixture(scope="module")
+def lent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lent]:
+    home = tmp_path_factory.mktemp("lent")
+    with pytest.MonkeyPatch.context() as patch, vending_store(life=LIFE) as store:
+        patch.setenv("NO_PROXY", "127.0.0.1")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+            patch.delenv(name, raising=False)
+
+        def vend(table: Table) -> tuple[dict[str, str], Credentials]:
+            keys = store.lend(table.location())
+            path = f"v1/namespaces/{table.name()[0]}/tables/{table.name()[-1]}/credentials"
+            config = store.addresses | {"client.refresh-credentials-endpoint": path}
+            return config, [{"prefix": table.location(), "config": keys.config()}]
+
+        other = SqlCatalog(
+            "lent", uri=f"sqlite:///{home}/catalog.db", warehouse="s3://lake/wh", **ROOT, **store.addresses
+        )  # fmt: skip
+        habits = Habits(vend=vend, etags=True)
+        with serving(other, habits) as address:
+            etc = write_etc(home / "etc", spark=False)
+            (etc / "catalog" / "lent.properties").write_text(
+                f"connector.name=iceberg\niceberg.catalog.type=rest\niceberg.rest.uri={address}\n"
+            )
+            (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
+            service = start_service(etc, home / "data", home / "log")
+            made = Lent(service, store, habits, other, home)
+            made.execute("CREATE SCHEMA lent.db")
+            yield made
+            made.service.stop()
+    written = [file for file in home.rglob("*") if file.is_file() and file.name != "catalog.db"]
+    secrets = [secret.encode() for secret in store.secrets()]
+    assert [file for file in written if any(secret in file.read_bytes() for secret in secrets)] == []
+    assert "Traceback" not in (home / "log").read_text()
+
+
+@pytest.fixture(autouse=True)
+def strict(lent: Lent) -> Iterator[None]:
+    lent.store.delay = 0.0
+    lent.store.refused.clear()
+    yield
+    assert set(lent.store.refused) <= {"ExpiredToken"}
+
+
+def test_statements_of_every_kind(lent: Lent) -> None:
+    t = "lent.db.nation"
+    source = "SELECT * FROM tpch.tiny.nation"
+    assert lent.execute(f"CREATE TABLE {t} AS {source} WHERE regionkey = 0") == [[5]]
+    for region in range(1, 5):
+        assert lent.execute(f"INSERT INTO {t} {source} WHERE regionkey = {region}") == [[5]]
+    lent.execute(f"DELETE FROM {t} WHERE nationkey = 3")
+    lent.execute(f"UPDATE {t} SET comment = 'changed' WHERE nationkey = 4")
+    lent.execute(
+        f"MERGE INTO {t} USING (VALUES (BIGINT '4', 'merged')) AS s (k, c) ON nationkey = s.k "
+        "WHEN MATCHED THEN UPDATE SET comment = s.c"
+    )
+    lent.execute(f"ALTER TABLE {t} ADD COLUMN added bigint")
+    lent.execute(f"INSERT INTO {t} SELECT 100, 'new', 0, NULL, 7")
+    lent.execute(f"ANALYZE {t}")
+    expected = lent.execute(
+        "SELECT nationkey, name, if(nationkey = 4, 'merged', comment), CAST(NULL AS bigint) "
+        "FROM tpch.tiny.nation WHERE nationkey <> 3 UNION ALL SELECT 100, 'new', NULL, 7 ORDER BY 1"
+    )
+    for engine in ("EMBEDDED", "SPARK"):
+        sql = f"SELECT nationkey, name, comment, added FROM {t} ORDER BY 1"
+        assert lent.execute(sql, engine=engine) == expected
+    for metadata in ("snapshots", "files", "manifests", "partitions", "properties", "history", "refs"):
+        shown = lent.execute(f'SELECT * FROM lent.db."nation${metadata}"')
+        assert shown or metadata == "properties"
+        assert not any(secret in str(shown) for secret in lent.store.secrets())
+    for plan in ("LOGICAL", "DISTRIBUTED", "IO"):
+        assert "lenttoken" not in str(lent.execute(f"EXPLAIN (TYPE {plan}) SELECT * FROM {t}"))
+    lent.execute(f"ALTER TABLE {t} RENAME TO lent.db.renamed")
+    assert lent.execute("SELECT count(*) FROM lent.db.renamed") == [[25]]
+    lent.execute("DROP TABLE lent.db.renamed")
+
+
+def test_columns_are_read_by_position(lent: Lent) -> None:
+    lent.execute("CREATE TABLE lent.db.orders AS SELECT * FROM tpch.tiny.orders")
+    sql = "SELECT * FROM {}.orders ORDER BY totalprice DESC LIMIT 3"
+    late = {"global_late_materialization_min_table_size": "0B", "engine": "SPARK"}
+    assert "Fetch" in lent.execute("EXPLAIN " + sql.format("lent.db"), **late)[0][0]
+    assert lent.execute(sql.format("lent.db"), **late) == lent.execute(sql.format("tpch.tiny"))
+
+
+def test_every_procedure_that_needs_no_folder_of_its_own(lent: Lent) -> None:
+    table = lent.days("days")
+    line = [snapshot.snapshot_id for snapshot in table.snapshots()][-5:]
+    table.append(rows_of_day(5), snapshot_properties={"wap.id": "staged"}, branch=None)
+    known = {"first": line[0], "second": line[1], "third": line[2], "last": line[-1], "table": "days",
+             "after_first": _after(table, line[0]), "location": table.location(),
+             "home": f"{table.location()}/metadata", "incoming": "nowhere"}  # fmt: skip
+    failed = {}
+    for step in STEPS:
+        if step.procedure in ("add_files",):  # another table's files, by Spark's own sessions
+            continue
+        try:
+            lent.call(step.procedure, "days", **{k: v.format(**known) for k, v in step.arguments.items()})
+        except Exception as error:
+            failed[step.procedure] = str(error)
+    assert failed == {}
+    assert [row[0] for row in lent.rows("days")] == list(range(20, 120))
+
+
+def test_rewrites_statistics_and_conversions(lent: Lent) -> None:
+    lent.days("worked")
+    before = lent.rows("worked")
+    assert lent.call("rewrite_data_files", "worked", **ALL_FILES)[0][1] == 5
+    lent.call("rewrite_data_files", "worked", strategy="'sort'", sort_order="'id DESC'", **ALL_FILES)
+    lent.call("compute_table_stats", "worked")
+    lent.call("compute_partition_stats", "worked")
+    lent.execute("ALTER TABLE lent.db.worked SET PROPERTIES \"write.delete.mode\" = 'merge-on-read'")
+    lent.execute("DELETE FROM lent.db.worked WHERE id % 7 = 0")
+    lent.call("rewrite_position_delete_files", "worked")
+    lent.call("rewrite_data_files", "worked", **ALL_FILES)
+    assert lent.rows("worked") == [row for row in before if row[0] % 7]
+
+
+def test_a_slow_rewrite_outlives_its_keys(lent: Lent) -> None:
+    lent.days("slow")
+    before, store = lent.rows("slow"), lent.store
+    store.life, store.delay = 5.0, 0.3
+    began = time.monotonic()
+    try:
+        lent.call("rewrite_data_files", "slow", **ALL_FILES)
+        lasted = time.monotonic() - began
+    finally:
+        store.life, store.delay = LIFE, 0.0
+    assert lasted > 5.0
+    assert lent.rows("slow") == before
+
+
+def test_what_a_dead_coordinator_left_is_removed_with_lent_keys(lent: Lent) -> None:
+    table = lent.days("killed")
+    before, known = lent.rows("killed"), files(lent, table)
+    lent.store.delay = 0.3
+    thread, _ = in_background(
+        lent.service,
+        CALL.format("rewrite_data_files", "killed", ", options => MAP(ARRAY['rewrite-all'], ARRAY['true'])"),
+    )
+    eventually(lambda: len(files(lent, table)) > len(known), 120)
+    lent.service.process.send_signal(signal.SIGKILL)
+    thread.join(timeout=60)
+    lent.service.process.wait()
+    assert lent.service.process.stdout is not None
+    lent.service.process.stdout.close()
+    lent.store.delay = 0.0
+    lent.service = start_service(lent.service.etc, lent.service.data_dir, lent.home / "log")
+    eventually(lambda: files(lent, table) == known, 60)
+    assert lent.rows("killed") == before
+    assert lent.execute("SELECT count(*) FROM lent.db.killed") == [[100]]
+
+
+def files(lent: Lent, table: Table) -> set[str]:
+    selector = pafs.FileSelector(table.location().removeprefix("s3://"), recursive=True)
+    return {info.path for info in lent.store.filesystem().get_file_info(selector) if info.is_file}
+
+
+def _after(table: Table, snapshot: int) -> str:
+    found = next(s for s in table.snapshots() if s.snapshot_id == snapshot)
+    return f"{datetime.fromtimestamp(found.timestamp_ms / 1000 + 0.001, UTC):%Y-%m-%d %H:%M:%S.%f}"[:-3]

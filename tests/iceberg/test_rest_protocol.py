@@ -1,0 +1,168 @@
+"""What REST catalogs do differently: tokens, tables that did not change, commits with an unknown outcome, names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator.connectors.iceberg.connector import IcebergConnector
+from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
+from coordinator.connectors.iceberg.rest import commits
+from shared.errors import ErrorCode, ProcessionError
+from shared.properties import Property
+from tests.iceberg.rest_catalog import serving
+from tests.iceberg.rest_habits import Habits
+from tests.iceberg.test_rewrite import numbers
+
+LOST = 0
+LOADED = "GET /v1/namespaces/db/tables/t "
+
+
+@contextmanager
+def over(lake: Any, habits: Habits, **given: str) -> Iterator[None]:
+    """The lake's connector over a server with these habits."""
+    with serving(lake.other, habits) as address:
+        values = {
+            "iceberg.catalog.type": "rest",
+            "iceberg.rest.uri": address,
+            "iceberg.journal.file": f"{lake.home}/rest.journal.db",
+        } | given
+        properties = {k: Property(k, v, Path("lab.properties"), i) for i, (k, v) in enumerate(values.items(), start=2)}
+        lake.connector = IcebergConnector("lab", properties)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commits, "_PAUSE", 0.001)
+
+
+def test_a_table_that_did_not_change_is_not_sent_again(lake: Any) -> None:
+    table = lake.create("t", [numbers(0)])
+    habits = Habits(etags=True)
+    with over(lake, habits):
+        tables = lake.connector.tables_of
+        first = tables.load("db", "t")
+        for _ in range(3):
+            assert tables.load("db", "t").metadata == first.metadata
+        assert (habits.count(LOADED + "200"), habits.count(LOADED + "304")) == (1, 3)
+        table.append(numbers(50))
+        assert len(tables.load("db", "t").snapshots()) == 2
+        assert habits.count(LOADED + "200") == 2
+        mine = tables.open("db", "t")
+        with mine.transaction() as change:
+            change.set_properties(owner="b")
+        assert tables.load("db", "t").properties["owner"] == "b"
+        assert "owner" not in first.properties
+
+
+def test_the_token_of_a_table_goes_with_its_own_requests_alone(lake: Any) -> None:
+    lake.create("t", [numbers(0)])
+    lake.create("u", [numbers(0)])
+    habits = Habits(vend=lambda table: ({"token": f"of-{table.name()[-1]}"}, []))
+    with over(lake, habits, **{"iceberg.rest.auth.oauth2.token": "of-catalog"}):
+        tables = lake.connector.tables_of
+        for name in ("t", "u", "t"):
+            with tables.open("db", name).transaction() as change:
+                change.set_properties(owner="b")
+        tables.tables("db")
+    sent = {(path, token) for path, token in habits.authorizations}
+    assert {token for path, token in sent if not path.endswith(("/t", "/u"))} == {"Bearer of-catalog"}
+    assert {token for path, token in sent if path.endswith("/t")} == {"Bearer of-catalog", "Bearer of-t"}
+    assert {token for path, token in sent if path.endswith("/u")} == {"Bearer of-catalog", "Bearer of-u"}
+
+
+def test_keys_are_never_asked_for_at_another_host(lake: Any) -> None:
+    lake.create("t", [numbers(0)])
+    elsewhere = Habits()
+    key = {"s3.access-key-id": "k", "s3.secret-access-key": "s", "s3.session-token": "t"}
+    ended = {"s3.session-token-expires-at-ms": "1000"}
+    with serving(lake.other, elsewhere) as other:
+        config = {"client.refresh-credentials-endpoint": f"{other}/v1/steal"} | key | ended
+        habits = Habits(vend=lambda _table: (config, [{"prefix": "s3://", "config": key | ended}]))
+        with over(lake, habits, **{"iceberg.rest.auth.oauth2.token": "of-catalog"}):
+            table = lake.connector.tables_of.load("db", "t")
+            assert table.io.keys.fresh()
+    assert elsewhere.asked == []
+    assert habits.count("/credentials") == 1
+
+
+@pytest.mark.parametrize(("code", "tries"), [(429, 3), (503, 3)])
+def test_a_busy_server_is_asked_again(lake: Any, code: int, tries: int) -> None:
+    lake.create("t", [numbers(0)])
+    habits = Habits(failures=[code] * tries)
+    with over(lake, habits):
+        lake.call("set_table_property", schema="db", table_name="t", key="owner", value="b")
+    assert lake.table("t").properties["owner"] == "b"
+    assert len(habits.keys) == tries + 1
+
+
+@pytest.mark.parametrize("code", [500, 502, 504, LOST])
+def test_a_commit_that_landed_behind_an_error_keeps_its_files(lake: Any, code: int) -> None:
+    lake.create("t", [numbers(i * 50) for i in range(6)])
+    before = lake.rows("t")
+    habits = Habits(failures=[code], lands=True)
+    with over(lake, habits):
+        try:
+            lake.rewrite("t")
+        except CommitOutcomeUnknownError as error:
+            assert "unknown outcome" in error.message
+        lake.connector.recover()
+    assert lake.rows("t") == before
+    assert lake.orphans("t") == set()
+    assert len(lake.table("t").inspect.data_files()) == 1
+
+
+@pytest.mark.parametrize("code", [500, 502, 504, LOST])
+def test_a_commit_that_did_not_land_leaves_the_table_as_it_was(lake: Any, code: int) -> None:
+    lake.create("t", [numbers(i * 50) for i in range(6)])
+    before = lake.rows("t")
+    with over(lake, Habits(failures=[code] * 9)), pytest.raises(ProcessionError):
+        lake.rewrite("t")
+    assert lake.rows("t") == before
+    assert len(lake.table("t").inspect.data_files()) == 6
+    with over(lake, Habits()):
+        lake.connector.recover()
+    assert lake.rows("t") == before
+    assert lake.orphans("t") == set()
+
+
+def test_a_refused_commit_is_a_conflict(lake: Any) -> None:
+    lake.create("t", [numbers(0)])
+    with over(lake, Habits(failures=[409] * 9)), pytest.raises(ProcessionError) as refused:
+        lake.call("set_table_property", schema="db", table_name="t", key="owner", value="b")
+    assert refused.value.code is ErrorCode.TRANSACTION_CONFLICT
+
+
+def test_an_answer_that_got_lost_is_asked_for_by_its_key(lake: Any) -> None:
+    table = lake.create("t", [numbers(0)])
+    habits = Habits(failures=[504], lands=True, idempotency=True)
+    with over(lake, habits):
+        lake.call("set_table_property", schema="db", table_name="t", key="owner", value="b")
+    assert table.refresh().properties["owner"] == "b"
+    first, second = habits.keys
+    assert first == second and first is not None and first[14] == "7"
+    plain = Habits()
+    with over(lake, plain):
+        lake.call("set_table_property", schema="db", table_name="t", key="owner", value="c")
+    assert plain.keys == [None]
+
+
+def test_pages_prefix_separator_and_odd_names(lake: Any) -> None:
+    lake.other.create_namespace(("db", "in"))
+    names = [f"t{number}" for number in range(7)] + ["a b", "a/b", "ä%2F"]
+    for name in names:
+        lake.other.create_table(("db", name), schema=numbers(0).schema)
+    lake.other.create_table(("db", "in", "deep"), schema=numbers(0).schema).append(numbers(0))
+    with over(lake, Habits(page_size=3, prefix="some", separator="%2E")):
+        connector = lake.connector
+        assert connector.schemas() == ["db", "db.in"]
+        assert connector.tables("db") == sorted(names)
+        assert connector.tables("db.in") == ["deep"]
+        for name in names:
+            assert connector.table("db", name) is not None
+        assert len(connector.tables_of.load("db.in", "deep").snapshots()) == 1
