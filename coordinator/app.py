@@ -196,6 +196,7 @@ def create_app(
             ),
             access_control=control,
             admit=admit,
+            admit_blocks=control.rules_version is None,
         ),
         info,
         parse_statement=parse_statement,

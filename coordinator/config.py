@@ -17,6 +17,7 @@ from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.embedded.settings import EmbeddedSettings
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.gateway.settings import GatewaySettings
+from coordinator.security.access_control.settings import AccessControlFiles
 from coordinator.security.authentication.oauth2.settings import OAuth2Settings
 from coordinator.security.settings import AuthenticationSettings, HttpsSettings, InternalCommunicationSettings
 from coordinator.values.settings import Bytes, Names, Seconds, Settings
@@ -229,6 +230,7 @@ CONFIG_MODELS: tuple[type[Settings], ...] = (
     AuthenticationSettings,
     OAuth2Settings,
     InternalCommunicationSettings,
+    AccessControlFiles,
     DispatchSettings,
     GatewaySettings,
     EmbeddedSettings,

@@ -96,6 +96,9 @@ class RestHandler(BaseHTTPRequestHandler):
         self.habits.authorizations.append((parsed.path, self.headers.get("Authorization")))
         self.etag: str | None = None
         try:
+            if path[1:] != ["oauth", "tokens"] and not self.habits.admits(self.headers.get("Authorization")):
+                self.rfile.read(int(self.headers["Content-Length"] or 0))
+                raise RefusedError(401)
             code, body = 200, make(path)
         except RefusedError as error:
             code, body = error.code, _error(error.code, "ServiceFailureException", str(error))
@@ -179,7 +182,12 @@ class RestHandler(BaseHTTPRequestHandler):
         return {"storage-credentials": self.habits.vend(self.catalog.load_table(identifier))[1]}
 
     def _posted(self, path: list[str]) -> Any:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or b"{}")
+        raw = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        if path[1:] == ["oauth", "tokens"] and self.habits.token is not None:
+            issued = self.habits.token(parse_qs(raw.decode()))
+            return {"access_token": issued, "token_type": "bearer", "expires_in": 3600,
+                    "issued_token_type": "urn:ietf:params:oauth:token-type:access_token"}  # fmt: skip
+        body = json.loads(raw or b"{}")
         if "views" in path:
             return self.views.post(path, body)
         match path:

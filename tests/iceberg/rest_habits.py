@@ -32,6 +32,10 @@ class Habits:
     lands: bool = False
     renewal_failures: list[int] = field(default_factory=list)
     empty_renewals: int = 0
+    admits: Callable[[str | None], bool] = lambda _authorization: True
+    """Whether a login is good, by its header; others are answered with 401."""
+    token: Callable[[dict[str, list[str]]], str] | None = None
+    """The token for a form that was sent to ``oauth/tokens``."""
     asked: list[str] = field(default_factory=list)
     """Method and path of every request, with 304 where nothing was sent."""
     authorizations: list[tuple[str, str | None]] = field(default_factory=list)

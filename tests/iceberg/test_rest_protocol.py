@@ -13,7 +13,7 @@ from coordinator.connectors.iceberg.connector import IcebergConnector
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
 from coordinator.connectors.iceberg.rest import commits
 from shared.errors import ErrorCode, ProcessionError
-from shared.properties import Property
+from shared.properties import ConfigurationError, Property
 from tests.iceberg.rest_catalog import serving
 from tests.iceberg.rest_habits import Habits
 from tests.iceberg.test_rewrite import numbers
@@ -24,13 +24,13 @@ LOADED = "GET /v1/namespaces/db/tables/t "
 
 @contextmanager
 def over(lake: Any, habits: Habits, **given: str) -> Iterator[None]:
-    """The lake's connector over a server with these habits."""
+    """The lake's connector over a server with these habits; ADDRESS is where that is."""
     with serving(lake.other, habits) as address:
         values = {
             "iceberg.catalog.type": "rest",
             "iceberg.rest.uri": address,
             "iceberg.journal.file": f"{lake.home}/rest.journal.db",
-        } | given
+        } | {name: value.replace("ADDRESS", address) for name, value in given.items()}
         properties = {k: Property(k, v, Path("lab.properties"), i) for i, (k, v) in enumerate(values.items(), start=2)}
         lake.connector = IcebergConnector("lab", properties)
         yield
@@ -166,3 +166,64 @@ def test_pages_prefix_separator_and_odd_names(lake: Any) -> None:
         for name in names:
             assert connector.table("db", name) is not None
         assert len(connector.tables_of.load("db.in", "deep").snapshots()) == 1
+
+
+def test_a_login_that_ended_is_made_once_more(lake: Any) -> None:
+    lake.create("t", [numbers(0)])
+    issued: list[str] = []
+
+    def token(form: dict[str, list[str]]) -> str:
+        assert (form["client_id"], form["client_secret"], form["scope"]) == (["me"], ["se:cret"], ["all"])
+        issued.append(f"token{len(issued)}")
+        return issued[-1]
+
+    habits = Habits(admits=lambda sent: bool(issued) and sent == f"Bearer {issued[-1]}", token=token)
+    login = {"type": "OAUTH2", "oauth2.credential": "me:se:cret", "oauth2.scope": "all"}
+    login["oauth2.uri"] = "ADDRESS/v1/oauth/tokens"
+    with over(lake, habits, **{f"iceberg.rest.auth.{name}": value for name, value in login.items()}):
+        tables = lake.connector.tables_of
+        assert tables.tables("db") == ["t"]
+        before = len(issued)
+        table = tables.open("db", "t")
+        issued.append("revoked")
+        assert tables.load("db", "t") is not None
+        issued.append("again")
+        with table.transaction() as change:
+            change.set_properties(owner="b")
+        assert len(issued) == before + 4
+    assert lake.table("t").properties["owner"] == "b"
+
+
+def test_logins_by_password_and_by_signature(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.create("t", [numbers(0)])
+    basic = Habits(admits=lambda sent: sent == "Basic bWU6c2VjcmV0")
+    login = {"iceberg.rest.auth.type": "BASIC", "iceberg.rest.auth.basic.username": "me"}
+    with over(lake, basic, **login, **{"iceberg.rest.auth.basic.password": "secret"}):
+        assert lake.connector.tables("db") == ["t"]
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "signer")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "signed")
+    begin, end = "AWS4-HMAC-SHA256 Credential=signer/", "/eu-west-1/s3tables/aws4_request,"
+    signed = Habits(admits=lambda sent: sent is not None and sent.startswith(begin) and end in sent)
+    login = {"iceberg.rest.auth.type": "SIGV4", "iceberg.rest.auth.sigv4.region": "eu-west-1"}
+    with over(lake, signed, **login, **{"iceberg.rest.auth.sigv4.name": "s3tables"}):
+        assert lake.connector.tables("db") == ["t"]
+        lake.call("set_table_property", schema="db", table_name="t", key="owner", value="b")
+    open_to_all = Habits()
+    with over(lake, open_to_all):
+        assert lake.connector.tables("db") == ["t"]
+    assert {sent for _, sent in open_to_all.authorizations} == {None}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"type": "BASIC"}, "'iceberg.rest.auth.basic.username' is missing"),
+        ({"type": "SIGV4"}, "'iceberg.rest.auth.sigv4.region' is missing"),
+        ({"type": "KERBEROS"}, r"invalid value 'KERBEROS' .* \(one of NONE, OAUTH2, BASIC, SIGV4\)"),
+        ({"type": "OAUTH2", "basic.username": "me"}, "'iceberg.rest.auth.basic.username' does not apply to"),
+    ],
+)
+def test_what_a_login_lacks_is_told(lake: Any, given: dict[str, str], message: str) -> None:
+    named = {f"iceberg.rest.auth.{name}": value for name, value in given.items()}
+    with pytest.raises(ConfigurationError, match=message), over(lake, Habits(), **named):
+        pass

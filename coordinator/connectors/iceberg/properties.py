@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, assert_never, cast
+from typing import Any, Literal, assert_never, cast
 from urllib.parse import quote, unquote, urlsplit
 
 import pyiceberg.io as storage_names
 
 from coordinator.connectors.iceberg.metastores.addresses import check_package, metastore_addresses, timeout_seconds
 from coordinator.connectors.iceberg.object_stores import S3, glue_options, object_store, s3_options
+from coordinator.connectors.iceberg.rest.authentication import AUTH_PROPERTIES, client_auth, read_auth
 from coordinator.connectors.iceberg.storage import EXACT_FILE_IO
 from shared.properties import Property
 from shared.units import parse_duration
@@ -31,11 +32,7 @@ _OWN = frozenset(
         "iceberg.catalog.password",
         "iceberg.catalog.warehouse",
         "iceberg.rest.uri",
-        "iceberg.rest.auth.type",
-        "iceberg.rest.auth.oauth2.uri",
-        "iceberg.rest.auth.oauth2.token",
-        "iceberg.rest.auth.oauth2.credential",
-        "iceberg.rest.auth.oauth2.scope",
+        *AUTH_PROPERTIES,
         "hive.metastore.uri",
         "hive.metastore-timeout",
         "iceberg.journal.file",
@@ -58,7 +55,6 @@ _GLUE = (
     "session-token",
 )
 _SPARK = "org.apache.iceberg.spark.SparkCatalog"
-_OAUTH = {"uri": "oauth2-server-uri", "token": "token", "credential": "credential", "scope": "scope"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +103,7 @@ def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Pa
         journal_file=Path(journal).absolute() if journal else _journal_file(catalog, uri, home),
         user=_value(properties, "iceberg.catalog.user"),
         password=_value(properties, "iceberg.catalog.password"),
-        rest_auth=_rest_auth(kind, properties),
+        rest_auth=read_auth(kind, properties),
         metastore=_metastore(kind, properties),
         storage={e.name: e.value for e in properties.values() if e.name.startswith(_STORAGE_PREFIXES)},
         unfinished_quiet_time=_quiet_time(properties.get("iceberg.unfinished-table.quiet-time")),
@@ -116,9 +112,10 @@ def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Pa
     )
 
 
-def pyiceberg_properties(settings: IcebergSettings) -> dict[str, str]:
+def pyiceberg_properties(settings: IcebergSettings) -> dict[str, Any]:
     """What ``pyiceberg.catalog.load_catalog`` takes for the catalog of the same name."""
-    properties = {"type": settings.type, **settings.rest_auth, **settings.metastore, **settings.storage}
+    auth = client_auth(settings.rest_auth)
+    properties = {"type": settings.type, **auth, **settings.metastore, **settings.storage}
     if settings.uri is not None:
         properties["uri"] = _with_login(settings)
     if settings.warehouse is not None:
@@ -243,21 +240,6 @@ def _metastore(kind: CatalogType, properties: Mapping[str, Property]) -> dict[st
     if kind == "hive" or kind == "glue":
         check_package(kind, properties)
     return {} if limit is None else {limit.name: timeout_seconds(limit)}
-
-
-def _rest_auth(kind: CatalogType, properties: Mapping[str, Property]) -> dict[str, str]:
-    auth = {}
-    for name, entry in properties.items():
-        if not name.startswith("iceberg.rest.auth."):
-            continue
-        if kind != "rest":
-            raise entry.error(f"'{name}' does not apply to iceberg.catalog.type={kind}")
-        if name == "iceberg.rest.auth.type":
-            if entry.value.upper() not in ("NONE", "OAUTH2"):
-                raise entry.error(f"invalid value '{entry.value}' for '{name}' (one of NONE, OAUTH2)")
-            continue
-        auth[_OAUTH[name.removeprefix("iceberg.rest.auth.oauth2.")]] = entry.value
-    return auth
 
 
 def _journal_file(catalog: str, uri: str | None, home: Path) -> Path:

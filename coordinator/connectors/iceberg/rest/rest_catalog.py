@@ -21,6 +21,7 @@ from pyiceberg.catalog.rest import (
     RestCatalog,
     TableResponse,
 )
+from pyiceberg.catalog.rest.auth import AuthManager, NoopAuthManager
 from pyiceberg.catalog.rest.response import _handle_non_200_response
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io import FileIO
@@ -60,7 +61,7 @@ class TableToken(AuthBase):
 class ServedCatalog(RestCatalog):
     """``given`` is what the catalog file says; a server's words choose among PyIceberg's classes, and no other code."""
 
-    def __init__(self, name: str, **given: str) -> None:
+    def __init__(self, name: str, **given: Any) -> None:
         self.idempotent = False
         self._clock_ahead = 0.0
         self._answers: OrderedDict[Identifier, tuple[str, TableResponse]] = OrderedDict()
@@ -112,6 +113,12 @@ class ServedCatalog(RestCatalog):
         session = super()._create_session()
         session.hooks["response"].append(self._heard)
         return session
+
+    def _create_legacy_oauth2_auth_manager(self, session: Session) -> AuthManager:
+        """Nothing is sent as a login where there is none: PyIceberg sends "Bearer None"."""
+        if self.properties.get("credential") is None and self.properties.get("token") is None:
+            return NoopAuthManager()
+        return super()._create_legacy_oauth2_auth_manager(session)
 
     def _heard(self, response: Response, **_: Any) -> None:
         """What every answer tells beside its own: the server's clock, and once what it can do."""
