@@ -205,9 +205,8 @@ def test_killed_spark_server_is_a_retriable_error_and_comes_back(harmed: Service
 @pytest.mark.parametrize(
     "this",
     [
-        Round(0, "rewrite", Harm("kill", "python worker"), after=0.3),
-        Round(1, "insert", Harm("stop", "planner", seconds=3), after=0.1),
-        Round(2, "expire", Harm("database", seconds=3), after=0.1),
+        Round(0, "rewrite", Harm("kill", "python worker"), after=0.3, rows=20_000),
+        Round(1, "insert", Harm("database", seconds=3), after=0.1, rows=20_000),
     ],
     ids=lambda this: this.operation,
 )
