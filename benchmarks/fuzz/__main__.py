@@ -96,7 +96,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         log = options.log or home / "log"
-        service = start_service(write_etc(home / "etc", spark=False), home / "data", log)
+        # No Spark, so that nothing waits for one: what the embedded engine cannot do is refused.
+        etc = write_etc(home / "etc", spark=False, remote="sc://127.0.0.1:1")
+        service = start_service(etc, home / "data", log)
         try:
             with sidecar() as sidecar_url:
                 report, statements, counts = fuzz(service, sidecar_url, options)

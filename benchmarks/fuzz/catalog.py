@@ -48,15 +48,18 @@ STATEMENTS = (
     "EXPLAIN SELECT * FROM {t} WHERE id = 1",
     "SELECT * FROM information_schema.columns WHERE table_name = '{t}'",
     "CALL iceberg.system.table_storage('{s}', '{t}')",
-    "CALL iceberg.system.auto_maintain('{s}', '{t}', dry_run => true)",
     "CALL iceberg.system.expire_snapshots('{s}', '{t}', TIMESTAMP '2039-01-01 00:00:00.000', 1)",
     "CALL iceberg.system.rewrite_manifests('{s}', '{t}')",
     "CALL iceberg.system.remove_orphan_files('{s}', '{t}', TIMESTAMP '2020-01-01 00:00:00.000')",
-    "CALL iceberg.system.rewrite_data_files('{s}', '{t}', options => MAP(ARRAY['dry-run'], ARRAY['true']))",
+    "CALL iceberg.system.rewrite_data_files(schema => '{s}', table_name => '{t}', "
+    "options => MAP(ARRAY['dry-run'], ARRAY['true']))",
     "CALL iceberg.system.rollback_to_timestamp('{s}', '{t}', TIMESTAMP '2039-01-01 00:00:00.000')",
     "ALTER TABLE {t} ADD COLUMN more bigint",
     "DROP TABLE {t}",
 )
+
+
+Spoiler = Callable[[Choices, Table, Path], str]
 
 
 def _path(uri: str) -> Path:
@@ -103,11 +106,19 @@ def spoil_bytes(choices: Choices, table: Table, bait: Path) -> str:  # noqa: ARG
     kinds: dict[str, Callable[[], str]] = {
         "manifest list": lambda: snapshot.manifest_list,
         "manifest": lambda: manifest.manifest_path,
-        "data file": lambda: manifest.fetch_manifest_entry(table.io)[0].data_file.file_path,
         "metadata": lambda: table.metadata_location,
     }
     kind = choices.pick(tuple(kinds))
-    path = _path(kinds[kind]())
+    return f"{kind}: {_spoil(choices, _path(kinds[kind]()))}"
+
+
+def spoil_data(choices: Choices, table: Table, bait: Path) -> str:  # noqa: ARG001
+    """A data file likewise, mostly its footer."""
+    file = choices.pick(sorted(task.file.file_path for task in table.scan().plan_files()))
+    return f"data file: {_spoil(choices, _path(file))}"
+
+
+def _spoil(choices: Choices, path: Path) -> str:
     content = path.read_bytes()
     at = choices.below(len(content))
     if choices.chance(50):
@@ -124,14 +135,14 @@ def spoil_bytes(choices: Choices, table: Table, bait: Path) -> str:  # noqa: ARG
     way = choices.pick(tuple(ways))
     made = ways[way]
     path.unlink() if made is None else path.write_bytes(made)
-    return f"{kind}: {way} at {at} of {len(content)}"
+    return f"{way} at {at} of {len(content)}"
 
 
 def spoil_entry(choices: Choices, table: Table, bait: Path) -> str:
     """A data file that is said to be there, with figures that cannot be."""
     number = choices.pick((-1, 0, 2**62, 10))
     none = f"{table.location()}/data/none.parquet"
-    path = choices.pick(("", f"file://{bait}", "nowhere://none/x.parquet", "x", none))
+    path = choices.pick(("", f"file://{bait}", "x", none))
     bound = choices.pick((b"", b"\x01", b"\xff" * 8, b"\xff" * 40))
     file = DataFile.from_args(
         content=choices.pick((DataFileContent.DATA, DataFileContent.DATA, DataFileContent.POSITION_DELETES)),
@@ -153,11 +164,17 @@ def spoil_entry(choices: Choices, table: Table, bait: Path) -> str:
     return f"entry {path!r} {file.file_format} content {file.content} of {number} rows, bounds {bound!r}"
 
 
-SPOILERS = (spoil_json, spoil_summary, spoil_bytes, spoil_entry)
+OF_METADATA = (spoil_json, spoil_summary, spoil_bytes)
+SPOILERS = (*OF_METADATA, spoil_entry, spoil_data)
 
 
 def run(
-    service: Service, client: StatementClient, seed: int, numbers: Sequence[int], counts: Counter[str]
+    service: Service,
+    client: StatementClient,
+    seed: int,
+    numbers: Sequence[int],
+    counts: Counter[str],
+    spoilers: Sequence[Spoiler] = SPOILERS,
 ) -> Iterator[dict[str, object]]:
     """Statements over a broken table that are answered with an internal error or slowly, or that touch the bait."""
     lake = service.lake()
@@ -171,7 +188,7 @@ def run(
         table = lake.create_table(f"{SCHEMA}.{name}", schema=ROWS.schema)
         table.append(ROWS)
         table.append(ROWS)
-        how = choices.pick(SPOILERS)(choices, table.refresh(), bait)
+        how = choices.pick(spoilers)(choices, table.refresh(), bait)
         for _ in range(5):
             sql = choices.pick(STATEMENTS).format(t=name, s=SCHEMA)
             answer = client.ask(sql)

@@ -39,7 +39,8 @@ PROPERTIES = (
     "nope = 1",
 )
 CALLS = (
-    "rewrite_data_files('{s}', '{t}', filter => 'id > {n}', options => MAP(ARRAY['dry-run'], ARRAY['true']))",
+    "rewrite_data_files(schema => '{s}', table_name => '{t}', filter => 'id > {n}', "
+    "options => MAP(ARRAY['dry-run'], ARRAY['true']))",
     "expire_snapshots('{s}', '{t}', TIMESTAMP '2020-01-0{n} 00:00:00.000', {n})",
     "expire_snapshots(schema => '{s}', table_name => '{t}', retain_last => -{n})",
     "remove_orphan_files('{s}', '{t}', TIMESTAMP '2020-01-01 00:00:00.000')",
@@ -54,7 +55,6 @@ CALLS = (
     "unregister_table('{s}', 'none_{n}')",
     "table_storage('{s}', '{t}')",
     "create_branch('{s}', '{t}', 'b{n}')",
-    "auto_maintain('{s}', '{t}', dry_run => true)",
     "help()",
     "nope({n})",
 )

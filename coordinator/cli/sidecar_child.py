@@ -1,7 +1,8 @@
-"""The sidecar of ``procession up``: one child on one port, started again when it ends."""
+"""The sidecar of ``procession up``: one child on one port, started again when it ends or says nothing any more."""
 
 from __future__ import annotations
 
+import http.client
 import logging
 import os
 import socket
@@ -16,6 +17,7 @@ import httpx
 from coordinator.engine.spark.child import GuardedChild
 from coordinator.security.child_environment import child_environment
 from shared.protocol.internal_authentication import SECRET_VARIABLE
+from shared.protocol.sidecar import INFO_PATH
 
 _LOG = logging.getLogger(__name__)
 _START_SECONDS = 60.0
@@ -31,9 +33,12 @@ class SidecarStartError(Exception):
 class SidecarChild:
     """A sidecar that answers at ``url`` from its making on until ``stop``, but for the seconds of a restart."""
 
-    def __init__(self, log_file: Path, secret: str, options: Sequence[str] = ()) -> None:
-        """Starts it on a free port, for those who know ``secret``; raises SidecarStartError or OSError."""
-        self._log_file, self._secret = log_file, secret
+    def __init__(self, log_file: Path, secret: str, silence: float, options: Sequence[str] = ()) -> None:
+        """Starts it on a free port, for those who know ``secret``; raises SidecarStartError or OSError.
+
+        ``silence``: seconds without an answer after which it is ended and started again.
+        """
+        self._log_file, self._secret, self._silence = log_file, secret, silence
         self._options = options
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -51,18 +56,38 @@ class SidecarChild:
         self._child.stop()
 
     def _keep(self) -> None:
-        pause = _LOOK_SECONDS
+        pause, heard, asked = _LOOK_SECONDS, time.monotonic(), time.monotonic()
         while not self._stopping.wait(pause):
             if self._child.poll() is None:
-                continue
-            _LOG.warning("the sidecar ended; starting it again: %s", self._child.last_lines())
+                if time.monotonic() - asked < self._silence / 6:
+                    continue
+                answered = self._answers()
+                asked = time.monotonic()
+                heard = asked if answered else heard
+                if asked - heard < self._silence:
+                    continue
+                _LOG.warning("the sidecar says nothing for %d s; starting it again", asked - heard)
+            else:
+                _LOG.warning("the sidecar ended; starting it again: %s", self._child.last_lines())
             self._child.stop()
             try:
                 self._child = self._start()
-                pause = _LOOK_SECONDS
+                pause, heard = _LOOK_SECONDS, time.monotonic()
             except (SidecarStartError, OSError) as error:
                 _LOG.error("%s", error)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    def _answers(self) -> bool:
+        """Whatever it answers."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=max(self._silence / 3, 1.0))
+        try:
+            connection.request("GET", INFO_PATH)
+            connection.getresponse().read()
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+        return True
 
     def _start(self) -> GuardedChild:
         command = [sys.executable, "-m", "sidecar", "--port", str(self._port), *self._options]

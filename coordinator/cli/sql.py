@@ -75,7 +75,7 @@ def run(client: StatementClient, statement: str, form: OutputFormat, output: Tex
         sys.stderr.write(f"Query {error.query_id} failed: {error}\n" if error.query_id else f"{error}\n")
         return 1
     except KeyboardInterrupt:
-        sys.stderr.write(f"Query {last.query_id if last else ''} was canceled\n")
+        sys.stderr.write(f"Query {last.query_id} was canceled\n" if last else "The statement was canceled\n")
         return INTERRUPTED
     printer.finish()
     _tell(last, form, output)

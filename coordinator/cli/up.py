@@ -13,7 +13,7 @@ from secrets import token_urlsafe
 
 from coordinator.app import Overrides, check_writable, serve
 from coordinator.cli.sidecar_child import SidecarChild, SidecarStartError
-from coordinator.config import read_config
+from coordinator.config import CoordinatorSettings, read_config
 from coordinator.exposure import check_exposure
 from coordinator.security.private_files import keep_files_private
 from shared.properties import ConfigurationError
@@ -24,13 +24,14 @@ def up(etc: Path, overrides: Overrides, ready: Callable[[str], None] = print) ->
     if overrides.sidecar_url is not None:
         return serve(etc, overrides, ready)
     try:
-        data_dir, configured, options = _check(etc, overrides)
+        data_dir, settings, configured, options = _check(etc, overrides)
     except ConfigurationError as error:
         sys.stderr.write(f"procession: {error}\n")
         return 2
     try:
         secret = configured or token_urlsafe(32)
-        sidecar = SidecarChild(data_dir.absolute() / "logs" / "sidecar.log", secret, options)
+        log_file = data_dir.absolute() / "logs" / "sidecar.log"
+        sidecar = SidecarChild(log_file, secret, settings.sidecar_watchdog_timeout, options)
     except (SidecarStartError, OSError) as error:
         sys.stderr.write(f"procession: {error}\n".replace("\n", " ").rstrip() + "\n")
         return 2
@@ -40,8 +41,8 @@ def up(etc: Path, overrides: Overrides, ready: Callable[[str], None] = print) ->
         sidecar.stop()
 
 
-def _check(etc: Path, overrides: Overrides) -> tuple[Path, str | None, list[str]]:
-    """Data directory and shared secret of a configuration that can start, and the sidecar's flags.
+def _check(etc: Path, overrides: Overrides) -> tuple[Path, CoordinatorSettings, str | None, list[str]]:
+    """Data directory, settings and shared secret of a configuration that can start, and the sidecar's flags.
 
     Raises ConfigurationError, before any child is made.
     """
@@ -61,7 +62,7 @@ def _check(etc: Path, overrides: Overrides) -> tuple[Path, str | None, list[str]
         raise ConfigurationError(
             f"invalid value '{settings.sidecar_options}' for 'sidecar.options': {error}"
         ) from error
-    return data_dir, config.internal.shared_secret, options
+    return data_dir, settings, config.internal.shared_secret, options
 
 
 def _check_port(host: str, port: int) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from coordinator.dispatch.ports import StatementPlanner
+from coordinator.security.access_control.audit import audit
 from coordinator.vocabulary.planned_statement import (
     AnalyzeTable,
     CallProcedure,
@@ -23,19 +24,23 @@ from coordinator.vocabulary.planned_statement import (
     WriteRows,
 )
 from shared.errors import ProcessionError
-from shared.spi.access_control import SystemAccessControl, identity_of_session
+from shared.spi.access_control import AccessDeniedError, SystemAccessControl, identity_of_session
 from shared.spi.session import Session
 
 
 def admitted(control: SystemAccessControl, session: Session, catalogs: Collection[str]) -> Session:
     """The session with the catalogs that its statements may name. Raises ProcessionError if it may run none at all."""
     identity = identity_of_session(session)
-    control.check_can_execute_query(identity)
-    for name in session.properties:
-        control.check_can_set_system_session_property(identity, name)
-    for catalog, properties in session.catalog_properties.items():
-        for name in properties:
-            control.check_can_set_catalog_session_property(identity, catalog, name)
+    try:
+        control.check_can_execute_query(identity)
+        for name in session.properties:
+            control.check_can_set_system_session_property(identity, name)
+        for catalog, properties in session.catalog_properties.items():
+            for name in properties:
+                control.check_can_set_catalog_session_property(identity, catalog, name)
+    except AccessDeniedError as error:
+        audit(error, identity, session.query_id)
+        raise
     visible = control.filter_catalogs(identity, catalogs)
     return session if visible >= set(catalogs) else replace(session, accessible_catalogs=tuple(sorted(visible)))
 
@@ -51,10 +56,14 @@ class AuthorizedPlanner:
 
     async def plan(self, text: str, session: Session) -> PlannedStatement:
         """Raises ProcessionError."""
-        planned = await self._planner.plan(text, session)
-        changed = changed_catalog(planned.work)
-        if changed is not None:
-            self._control.check_can_access_catalog(identity_of_session(session), changed, changes=True)
+        try:
+            planned = await self._planner.plan(text, session)
+            changed = changed_catalog(planned.work)
+            if changed is not None:
+                self._control.check_can_access_catalog(identity_of_session(session), changed, changes=True)
+        except AccessDeniedError as error:
+            audit(error, identity_of_session(session), session.query_id)
+            raise
         return planned
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, assert_never
 
@@ -98,6 +98,9 @@ def typed_text(value: Any, kind: Type) -> str:
             return f"MAP(ARRAY[{keys}], ARRAY[{', '.join(_inner(v, item) for v in value.values())}])"
         case "row":
             return f"ROW({', '.join(_inner(v, t) for v, t in zip(value, kind.arguments, strict=True))})"
+        case "interval year to month":
+            years, months = divmod(abs(value), 12)
+            return f"{kind.base.upper()}'{'-' if value < 0 else ''}{years}-{months}'"
         case base:
             return f"{base.upper()}'{plain_text(value)}'"
 
@@ -120,12 +123,22 @@ def plain_text(value: Any) -> str:
             return value.isoformat(timespec="milliseconds")
         case date():
             return value.isoformat()
+        case timedelta():
+            return _interval_text(value)
         case Decimal():
             return f"{value:f}"
         case float():
             return java_double(value)
         case _:
             return str(value)
+
+
+def _interval_text(value: timedelta) -> str:
+    milliseconds = value // timedelta(milliseconds=1)
+    seconds, thousandths = divmod(abs(milliseconds), 1000)
+    minutes, hours = seconds // 60, seconds // 3600
+    clock = f"{hours % 24:02}:{minutes % 60:02}:{seconds % 60:02}.{thousandths:03}"
+    return f"{'-' if milliseconds < 0 else ''}{hours // 24} {clock}"
 
 
 def type_text(text: str) -> str:

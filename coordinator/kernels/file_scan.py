@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
 
 from .rewrite import live_rows
+from .row_groups_needed import Ranges, with_needed_groups
 from .tasks import WriteTask
 
 _COUNTED = pa.schema([("counted", pa.null())])
@@ -28,6 +29,8 @@ class FileScan:
     rows: int
     size: int = 0
     """Bytes of the columns, as stored."""
+    ranges: Ranges = field(default_factory=dict)
+    """What the query wants of some columns; other rows need not come."""
 
 
 def scan_batches(scan: FileScan) -> Iterator[Any]:
@@ -35,7 +38,7 @@ def scan_batches(scan: FileScan) -> Iterator[Any]:
     if not len(scan.schema):
         yield from _counted(scan.rows)
         return
-    for arrays, _ in live_rows(scan.task, ()):
+    for arrays, _ in live_rows(with_needed_groups(scan.task, scan.ranges), ()):
         if len(arrays[0]):
             chosen = zip(arrays[: len(scan.schema)], scan.schema, strict=True)
             columns = [_fitted(array, field.type) for array, field in chosen]

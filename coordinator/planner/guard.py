@@ -160,12 +160,12 @@ class Guard:
 
 
 def columns_of(catalogs: Catalogs, table: of.TableName) -> tuple[str, ...]:
-    """Those that are not hidden; none where there is no such table."""
+    """Those that are not hidden, in small letters; none where there is no such table."""
     try:
         found = catalogs.connector(table.catalog).table(table.schema, table.table)
     except ProcessionError:
         return ()
-    return () if found is None else tuple(column.name for column in found.columns if not column.hidden)
+    return () if found is None else tuple(column.name.lower() for column in found.columns if not column.hidden)
 
 
 def guard_of(session: Session, catalogs: Catalogs) -> Guard:

@@ -183,7 +183,7 @@ def scan_target(
         assignments=assignments,
     )
     planner.scans[scan.id] = table
-    columns = {f.variable.name: f.name for f in fields if f.name is not None}
+    columns = {f.variable.name: f.name.lower() for f in fields if f.name is not None}
     changed = TableName(table.catalog.lower(), table.schema.lower(), table.name.lower())
     planner.guard.read(TableRead(changed, columns, planner.references, planner.reader, optional=True))
     return Target(table, scan, tuple(fields))

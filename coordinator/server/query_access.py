@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fastapi import Request
 
 from coordinator.dispatch.query import Query
+from coordinator.security.access_control.audit import audit
 from coordinator.server.authentication import authenticated_identity, identity_of
 from coordinator.server.problems import ProblemError
 from shared.errors import ProcessionError
@@ -21,16 +22,16 @@ class QueryAccess:
     control: SystemAccessControl
 
     def check_view(self, request: Request, query: Query) -> None:
-        _check(lambda: self.control.check_can_view_query_owned_by(identity_of(request), owner_of(query)))
+        _check(request, lambda: self.control.check_can_view_query_owned_by(identity_of(request), owner_of(query)))
 
     def check_kill(self, request: Request, query: Query) -> None:
-        _check(lambda: self.control.check_can_kill_query_owned_by(identity_of(request), owner_of(query)))
+        _check(request, lambda: self.control.check_can_kill_query_owned_by(identity_of(request), owner_of(query)))
 
     def check_read_information(self, request: Request) -> None:
-        _check(lambda: self.control.check_can_read_system_information(identity_of(request)))
+        _check(request, lambda: self.control.check_can_read_system_information(identity_of(request)))
 
     def check_write_information(self, request: Request) -> None:
-        _check(lambda: self.control.check_can_write_system_information(identity_of(request)))
+        _check(request, lambda: self.control.check_can_write_system_information(identity_of(request)))
 
     def visible(self, request: Request, queries: Iterable[Query]) -> list[Query]:
         """Those that the user may see."""
@@ -58,8 +59,9 @@ def is_stranger(request: Request, query: Query) -> bool:
     return identity is not None and identity.principal != query.session.principal
 
 
-def _check(check: Callable[[], None]) -> None:
+def _check(request: Request, check: Callable[[], None]) -> None:
     try:
         check()
     except ProcessionError as error:
+        audit(error, identity_of(request))
         raise ProblemError(403, error.message) from error

@@ -43,6 +43,8 @@ class ServerSettings:
     authentication: Authentication | None = None
     access_control: SystemAccessControl = field(default_factory=AllowAll)
     admit: Callable[[Session], Session] = _as_it_is
+    admit_blocks: bool = False
+    """Whether it asks another service, so that it is called on a thread."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ The POST only registers the statement; its first poll starts it, so that a clien
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import dataclass, replace
 from secrets import compare_digest
@@ -24,6 +25,7 @@ from coordinator.server.settings import ServerSettings
 from coordinator.server.uris import uris_of
 from shared.errors import ProcessionError
 from shared.protocol.headers import USER
+from shared.spi.session import Session
 from shared.units import parse_data_size, parse_duration
 
 _QUERY_ID = re.compile(r"[_a-z0-9]{1,64}")
@@ -134,7 +136,7 @@ class StatementRoutes:
         if query.error is None and not waiting:
             raise ProblemError(409, "Query has not failed and cannot be retried")
         try:
-            session = self.settings.admit(replace(query.session, accessible_catalogs=None))
+            session = await self._admitted(replace(query.session, accessible_catalogs=None))
         except ProcessionError as error:
             raise ProblemError(403, error.message) from error
         return await self._submitted(request, self.dispatcher.retry(query, session))
@@ -172,6 +174,11 @@ class StatementRoutes:
         answer = Answer(query, uris_of(request), max_age, target_size)
         return await results_response(request, page, answer, self.settings)
 
+    async def _admitted(self, session: Session) -> Session:
+        if self.settings.admit_blocks:
+            return await asyncio.to_thread(self.settings.admit, session)
+        return self.settings.admit(session)
+
     async def _submission(
         self,
         request: Request,
@@ -202,7 +209,7 @@ class StatementRoutes:
         )
         error = unknown_time_zone(session.time_zone)
         try:
-            session = self.settings.admit(session)
+            session = await self._admitted(session)
         except ProcessionError as refusal:
             error = refusal
         return Submission(

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 
 class FairLine(Generic[T]):
-    """Items wait under a key; ``get`` serves the keys round robin, and items of one key in their order."""
+    """Items wait under a key; ``get`` serves the keys round robin, and items of one key in their order.
 
-    def __init__(self) -> None:
+    Items of a key that is ``held`` wait on; who changes what that says calls ``look_again``.
+    """
+
+    def __init__(self, held: Callable[[str], bool] = lambda _key: False) -> None:
+        self._held = held
         self._waiting: OrderedDict[str, deque[T]] = OrderedDict()
         self._count = 0
-        self._available = asyncio.Semaphore(0)
+        self._news = asyncio.Event()
 
     def __len__(self) -> int:
         return self._count
@@ -27,7 +32,11 @@ class FairLine(Generic[T]):
         """Stand in line; whether there is room is for the caller to say, who knows ``len``."""
         self._waiting.setdefault(key, deque()).append(item)
         self._count += 1
-        self._available.release()
+        self._news.set()
+
+    def look_again(self) -> None:
+        """Keys may be held no more."""
+        self._news.set()
 
     def discard(self, key: str, item: T) -> None:
         """Leave the line; nothing happens when the item has left already."""
@@ -42,19 +51,21 @@ class FairLine(Generic[T]):
     async def get(self) -> T:
         """The next item, as soon as there is one."""
         while True:
-            await self._available.acquire()
-            if self._count:  # a discarded item leaves its permit behind
-                return self._next()
+            for key in self._waiting:
+                if not self._held(key):
+                    return self._next(key)
+            self._news.clear()
+            await self._news.wait()
 
     def drain(self) -> list[T]:
         """Empty the line."""
         items = []
         while self._count:
-            items.append(self._next())
+            items.append(self._next(next(iter(self._waiting))))
         return items
 
-    def _next(self) -> T:
-        key, items = self._waiting.popitem(last=False)
+    def _next(self, key: str) -> T:
+        items = self._waiting.pop(key)
         item = items.popleft()
         if items:
             self._waiting[key] = items  # to the end: the next key is served first

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, field, replace
+from time import monotonic
 
+from coordinator.validation.budget import PlanningBudget
 from coordinator.validation.line import FairLine
 from coordinator.validation.planner_process import PlannerProcess, PlannerProcessEndedError
 from coordinator.validation.worker import PlannerFactory
@@ -60,13 +62,17 @@ class ValidationPool:
         size: int = 2,
         max_queued: int = 200,
         timeout_seconds: float = 30.0,
+        user_burst_seconds: float = 5.0,
         warm_up: str | None = "SELECT 1",
     ) -> None:
         self._factory = factory
         self._timeout_seconds = timeout_seconds
         self._max_queued = max_queued
         self._warm_up = warm_up
-        self._line: FairLine[_Job] = FairLine()
+        self._budget = PlanningBudget(user_burst_seconds)
+        self._begun: dict[_Job, float] = {}
+        """Statements that are being planned, and since when."""
+        self._line: FairLine[_Job] = FairLine(self._is_held)
         self._stats = PoolStats(size=size)
         self._slots: list[asyncio.Task[None]] = []
 
@@ -126,16 +132,26 @@ class ValidationPool:
                 if job.planned.done():
                     continue
                 self._count(busy=1)
+                self._begun[job] = monotonic()
                 try:
                     usable = await self._run(process, job)
                 finally:
+                    self._budget.spend(job.session.user, monotonic() - self._begun.pop(job))
                     self._count(busy=-1)
+                    self._line.look_again()
                 if not usable:
                     self._count(alive=-1)
                     await process.kill()
                     process = await self._restart()
         finally:
             await process.aclose()
+
+    def _is_held(self, user: str) -> bool:
+        """A user who has had much planning lately has one planner at a time: the others are for everybody else."""
+        mine = [begun for job, begun in self._begun.items() if job.session.user == user]
+        if not mine or self._stats.size == 1:
+            return False
+        return self._budget.exceeded(user) or monotonic() - min(mine) > self._budget.burst
 
     async def _run(self, process: PlannerProcess, job: _Job) -> bool:
         """Plan one statement; False when the process cannot be used again."""

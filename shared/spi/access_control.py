@@ -30,15 +30,19 @@ def identity_of_session(session: Session) -> Identity:
 
 
 class AccessDeniedError(ProcessionError):
-    """PERMISSION_DENIED with Presto's prefix. ``rule``, for the log alone, says what decided."""
+    """PERMISSION_DENIED with Presto's prefix. For the log alone: ``rule``, what decided; ``access`` to ``subject``."""
 
-    def __init__(self, problem: str, rule: str | None = None) -> None:
+    def __init__(
+        self, problem: str, rule: str | None = None, access: str | None = None, subject: str | None = None
+    ) -> None:
         super().__init__(ErrorCode.PERMISSION_DENIED, f"Access Denied: {problem}")
         self.problem = problem
         self.rule = rule
+        self.access = access
+        self.subject = subject
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (AccessDeniedError, (self.problem, self.rule))
+        return (AccessDeniedError, (self.problem, self.rule, self.access, self.subject))
 
 
 @dataclass(frozen=True, slots=True)

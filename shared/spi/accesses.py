@@ -252,6 +252,17 @@ class AskedAccess:
     user: str
 
 
+def object_of(access: Access) -> str:
+    """The name of what the access is to."""
+    if isinstance(access, ShowSchemas):
+        return access.catalog
+    if isinstance(access, ShowTables | ShowCreateSchema | CreateSchema | DropSchema | RenameSchema):
+        return str(access.schema)
+    if isinstance(access, CreateView | DropView | RenameView | SetViewComment):
+        return str(access.view)
+    return str(access.procedure if isinstance(access, ExecuteProcedure) else access.table)
+
+
 def catalog_of(access: Access) -> str:
     """The catalog that the access is to."""
     if isinstance(access, ShowSchemas):

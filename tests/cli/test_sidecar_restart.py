@@ -1,4 +1,4 @@
-"""A sidecar of ``procession up`` that dies is there again under its address."""
+"""A sidecar of ``procession up`` that dies, or lives and says nothing, is there again under its address."""
 
 from __future__ import annotations
 
@@ -30,15 +30,20 @@ def answers(address: str) -> bool:
         return False
 
 
-def test_a_dead_sidecar_is_started_again(running: Any, etc: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("harm", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_dead_or_silent_sidecar_is_started_again(
+    running: Any, etc: Path, tmp_path: Path, harm: signal.Signals
+) -> None:
+    with (etc / "config.properties").open("a") as config:
+        config.write("\nsidecar.watchdog-timeout=3s\n")
     log = tmp_path / "log"
     child = running("up", "--etc", str(etc), "--data-dir", str(tmp_path / "data"), log=log)
     try:
         first = sidecar_of(child.process.pid)
         address = "http://127.0.0.1:" + first.cmdline()[first.cmdline().index("--port") + 1]
         assert answers(address)
-        first.send_signal(signal.SIGKILL)
-        first.wait(10)
+        first.send_signal(harm)
+        first.wait(60)
         deadline = time.monotonic() + 60
         while not answers(address):
             assert time.monotonic() < deadline, log.read_text()

@@ -16,6 +16,9 @@ import pyarrow as pa
 import pytest
 from pyiceberg.table import Table
 
+from benchmarks.chaos.harm import Harm
+from benchmarks.chaos.ledger import Verdict
+from benchmarks.chaos.rounds import Round, play
 from tests.e2e.service import Service, checksum, start_service, write_etc
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -197,6 +200,26 @@ def test_killed_spark_server_is_a_retriable_error_and_comes_back(harmed: Service
     assert harmed.execute(CALL.format("survivor"))[0][:2] == [8, 1]
     assert checksum(table) == before
     assert data_files(table) >= referenced(table)
+
+
+@pytest.mark.parametrize(
+    "this",
+    [
+        Round(0, "rewrite", Harm("kill", "python worker"), after=0.3),
+        Round(1, "insert", Harm("stop", "planner", seconds=3), after=0.1),
+        Round(2, "expire", Harm("database", seconds=3), after=0.1),
+    ],
+    ids=lambda this: this.operation,
+)
+def test_a_round_of_chaos(harmed: Service, tmp_path: Path, this: Round) -> None:
+    """As ``make bench NAME=chaos`` plays many."""
+    if harmed.lake().list_tables("db").count(("db", "probe")) == 0:
+        harmed.create("probe", [pa.table({"id": pa.array([1], pa.int64())})])
+    log: list[str] = []
+    _, outcome = play(harmed, this, log, tmp_path / "log")
+    assert outcome.verdict == Verdict(0, 0, ()), (log, outcome)
+    assert outcome.light is not None
+    assert outcome.heavy is not None
 
 
 def test_without_sidecar_a_statement_is_refused_before_it_runs(harmed: Service) -> None:

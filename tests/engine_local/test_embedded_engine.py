@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +62,38 @@ def numbers(count: int) -> pa.Table:
 
 def test_files_are_read_by_the_database_itself_where_that_is_exact(engine: EmbeddedEngine, tmp_path: Path) -> None:
     scan = scan_of(tmp_path / "it's.parquet", numbers(1000))
-    assert parquet_files(scan) == scan.task.inputs
+    assert parquet_files(scan) == {(("k", "v"), False): scan.task.inputs}
     assert rows(engine, "SELECT max(k) AS k, count(v) AS n FROM t", t=scan) == [{"k": 999, "n": 1000}]
     star = scan_of(tmp_path / "a*b.parquet", numbers(10))
-    assert parquet_files(star) == [], "its name would be a pattern"
+    assert parquet_files(star) == {}, "its name would be a pattern"
     scan_of(tmp_path / "axb.parquet", numbers(100))
     assert rows(engine, "SELECT count(k) AS n FROM t", t=star) == [{"n": 10}]
+
+
+def test_texts_that_a_writer_held_as_large_ones_are_texts(engine: EmbeddedEngine, tmp_path: Path) -> None:
+    """PyIceberg's do: only a note beside the same bytes."""
+    for kind in (pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
+        table = numbers(10)
+        scan = scan_of(tmp_path / "large.parquet", table.set_column(1, "v", table["v"].cast(kind)))
+        assert parquet_files(scan) == {(("k", "v"), False): scan.task.inputs}
+        assert rows(engine, "SELECT max(v) AS v FROM t", t=replace(scan, schema=table.schema)) == [{"v": "v9"}]
+
+
+def test_files_may_call_a_column_otherwise(engine: EmbeddedEngine, tmp_path: Path) -> None:
+    """A folder may look like a partition of the very name, and says nothing of the column."""
+    home = tmp_path / "v=none"
+    home.mkdir()
+    scans = [
+        scan_of(home / f"{number}.parquet", numbers(10).rename_columns(names))
+        for number, names in enumerate((["k", "v"], ["v", "k"], ["a", "b"], ["x", "X"]))
+    ]
+    inputs = [item for scan in scans for item in scan.task.inputs]
+    scan = FileScan(replace(scans[0].task, inputs=inputs), scans[0].schema, 40)
+    names = [alike.names for alike in parquet_files(scan)]
+    assert names == [("k", "v"), ("v", "k"), ("a", "b")], "DuckDB knows no case"
+    assert rows(engine, "SELECT sum(k) AS k, min(v) AS low, max(v) AS high FROM t", t=scan) == [
+        {"k": 180, "low": "v0", "high": "v9"}
+    ]
 
 
 def test_a_statement_opens_its_own_files_alone(engine: EmbeddedEngine, tmp_path: Path) -> None:
@@ -85,6 +112,7 @@ def test_a_statement_opens_its_own_files_alone(engine: EmbeddedEngine, tmp_path:
     assert rows(engine, "SELECT count(*) AS n FROM t", t=scan) == [{"n": 10}]
 
 
+@pytest.mark.slow
 def test_a_sort_beyond_memory_spills(engine: EmbeddedEngine, tmp_path: Path) -> None:
     texts = pa.table(
         {"k": pa.array(range(400_000), pa.int64()), "v": [f"{i * 7919 % 400_000:0900d}" for i in range(400_000)]}

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.types import LongType
+from pyiceberg.types import DoubleType, LongType, StringType
 
 from coordinator.connectors.registry import CatalogConfig, Catalogs
 from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.embedded.messages import EngineSettings
+from coordinator.engine.embedded.parquet_scan import parquet_files
 from coordinator.engine.inputs import arrow_inputs, file_scans
 from coordinator.engine.local import LocalEngine
+from coordinator.kernels.file_scan import FileScan
+from coordinator.kernels.row_groups_needed import with_needed_groups
 from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import RunLocally, RunOnSpark
 from shared.errors import ErrorCode, ProcessionError
@@ -51,21 +55,32 @@ class Reader:
         session = Session(user="test", catalog=self.name, schema="fx" if self.name == "fx" else "db", properties=given)
         return plan_statement(query, session, self.catalogs, NoCheckers()).work
 
+    def scan(self, work: Any) -> FileScan:
+        """What the process reads for a statement over one table."""
+        (scan,) = (file_scans(work.inputs, self.catalogs) or {}).values()
+        return scan
+
     def rows(self, query: str, **given: str) -> pa.Table:
         """From a process of the embedded engine, which are those of the coordinator's own database too."""
         work = self.work(query, **{"engine": "embedded", **given})
         assert isinstance(work, RunLocally), work
         scans = file_scans(work.inputs, self.catalogs)
         assert scans
-        found = pa.Table.from_batches(self.engine.run(work.sql, scans, FakeExecution()))
+        found = table_of(self.engine.run(work.sql, scans, FakeExecution()))
         local, execution = LocalEngine(), FakeExecution()
         try:
             with arrow_inputs(work.inputs, self.catalogs, execution) as inputs:
-                inside = pa.Table.from_batches(local.run(work.sql, execution, inputs))
+                inside = table_of(local.run(work.sql, execution, inputs))
         finally:
             local.close()
         assert shown(found) == shown(inside)
         return found
+
+
+def table_of(batches: Iterable[Any]) -> pa.Table:
+    """No rows come in no batch."""
+    found = list(batches)
+    return pa.Table.from_batches(found) if found else pa.table({})
 
 
 def shown(table: pa.Table) -> list[str]:
@@ -242,3 +257,76 @@ def test_files_outside_of_the_catalogs_locations_are_not_read_here(reader: Reade
     assert isinstance(work, RunOnSpark)
     text = str(reader.work("EXPLAIN SELECT count(DISTINCT id) FROM t").rows[0][0])
     assert "Spark runs it: lab.db.t is read by Spark alone: it has files outside of the catalog's locations" in text
+
+
+def test_rows_leave_by_number_where_the_database_reads_files_itself(reader: Reader, lake: Any, foreign: Any) -> None:
+    """Three files of several row groups; a filter that skips row groups keeps the numbers of rows right."""
+    parts = [numbered(start, 5000) for start in (0, 5000, 10_000)]
+    table = lake.create("t", parts, properties={"write.parquet.row-group-limit": "1000"})
+    paths = [task.file.file_path for start in (0, 5000) for task in table.scan(row_filter=f"id = {start}").plan_files()]
+    assert pq.ParquetFile(paths[0].removeprefix("file://")).num_row_groups == 5
+    foreign.delete_positions(table, {paths[0]: [0, 2500, 4999], paths[1]: range(1000, 2000)})
+    foreign.delete_positions(lake.other.load_table("db.t"), {paths[0]: [2500, 2501]})
+    gone = {0, 2500, 2501, 4999, *range(6000, 7000)}
+    left = [i for i in range(15_000) if i not in gone]
+    work = reader.work("SELECT id FROM t", engine="embedded")
+    scan = reader.scan(work)
+    ((alike, files),) = parquet_files(scan).items()
+    assert alike.deleted
+    assert len(files) == 3
+    assert sorted(row["id"] for row in reader.rows("SELECT id FROM t").to_pylist()) == left
+    for low, high in ((2400, 2600), (5990, 6010), (4990, 5010), (12_000, 12_010)):
+        found = reader.rows(f"SELECT id, name FROM t WHERE id BETWEEN {low} AND {high}")
+        assert sorted(row["id"] for row in found.to_pylist()) == [i for i in left if low <= i <= high]
+    assert reader.rows("SELECT count(*) FROM t").to_pylist() == [{"count": len(left)}]
+    assert "embedded engine runs it" in str(reader.work("EXPLAIN SELECT name FROM t").rows[0][0])
+
+
+def test_columns_that_grew_or_came_later_are_read_by_the_database_itself(reader: Reader, lake: Any) -> None:
+    table = lake.create("t", [pa.table({"id": pa.array([1, 2], pa.int32()), "x": pa.array([1.5, 2.5], pa.float32())})])
+    with table.update_schema() as change:
+        change.update_column("id", LongType())
+        change.update_column("x", DoubleType())
+        change.add_column("late", StringType())
+        change.rename_column("x", "y")
+    table.append(pa.table({"id": pa.array([2**40]), "y": [3.25], "late": ["here"]}))
+    work = reader.work("SELECT * FROM t", engine="embedded")
+    scan = reader.scan(work)
+    assert {alike.names for alike in parquet_files(scan)} == {("id", "x", None), ("id", "y", "late")}
+    found = reader.rows("SELECT * FROM t").to_pylist()
+    assert sorted(found, key=lambda row: row["id"]) == [
+        {"id": 1, "y": 1.5, "late": None}, {"id": 2, "y": 2.5, "late": None}, {"id": 2**40, "y": 3.25, "late": "here"},
+    ]  # fmt: skip
+    assert reader.rows("SELECT count(*) FROM t WHERE late IS NULL AND id < 3").to_pylist() == [{"count": 2}]
+
+
+@pytest.mark.parametrize(
+    ("condition", "groups"),
+    [
+        ("id = 2500", 1), ("id BETWEEN 1999 AND 2000", 2), ("id IN (5, 4995)", 2), ("id > 4000", 1), ("id < 0", 0),
+        ("day = DATE '1970-01-04'", 1), ("day >= DATE '1970-01-04'", 3), ("name = 'n02500'", 1), ("name > 'n04'", 1),
+        ("id IS NULL OR id = 3", 5), ("x = 2500", 5), ("id = 3 AND day = DATE '1970-01-04'", 0), ("id <> 3", 5),
+    ],
+)  # fmt: skip
+def test_row_groups_that_a_filter_excludes_are_not_decoded(
+    reader: Reader, lake: Any, foreign: Any, condition: str, groups: int
+) -> None:
+    numbers = range(5000)
+    part = pa.table({
+        "id": pa.array(numbers, pa.int64()),
+        "name": [f"n{i:05}" for i in numbers],
+        "day": pa.array([i // 1000 + 1 for i in numbers], pa.int32()).cast(pa.date32()),
+        "x": pa.array(numbers, pa.float64()),
+        "kept": [[i] for i in numbers],
+    })  # fmt: skip
+    table = lake.create("t", [part], properties={"write.parquet.row-group-limit": "1000"})
+    foreign.delete_equal(table, pa.table({"id": pa.array([2501], pa.int64())}))
+    work = reader.work(f"SELECT id, name, day, x, kept FROM t WHERE {condition}", engine="embedded")
+    scan = reader.scan(work)
+    inputs = with_needed_groups(scan.task, scan.ranges).inputs
+    assert sum(5 if item.groups is None else item.groups[1] - item.groups[0] for item in inputs) == groups
+    with duckdb.connect() as oracle:
+        wanted = oracle.execute(f"SELECT id FROM part WHERE ({condition}) AND id <> 2501").fetchall()
+    found = reader.rows(f"SELECT id, kept FROM t WHERE {condition}").to_pylist()
+    assert sorted((row["id"],) for row in found) == sorted(wanted)
+    assert all(row["kept"] == [row["id"]] for row in found)

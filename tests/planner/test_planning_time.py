@@ -65,6 +65,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LONG)
 def test_a_text_of_a_megabyte_is_answered_soon(kind: str) -> None:
     """It ended the planner process, or took minutes."""

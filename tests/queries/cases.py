@@ -321,6 +321,10 @@ RELATIONS: tuple[tuple[str, Any], ...] = (
     (_KV + "SELECT y, o FROM t CROSS JOIN UNNEST(ARRAY['x', 'y'], ARRAY[1]) WITH ORDINALITY AS u(y, z, o) "
      "WHERE v = 1 ORDER BY o", [["x", 1], ["y", 2]]),
     (_KV + "SELECT a.v FROM t a WHERE EXISTS (SELECT 1 FROM t b WHERE b.k = a.k AND b.v > a.v)", [[1]]),
+    (_KV + "SELECT a.v FROM t a WHERE NOT EXISTS (SELECT 1 FROM t b WHERE b.k = a.k AND b.v > a.v) ORDER BY 1",
+     [[2], [3], [None]]),
+    (_KV + "SELECT a.v FROM t a WHERE NOT EXISTS (SELECT 1 FROM t b WHERE b.k = a.k) ORDER BY 1", [[2]]),
+    (_KV + "SELECT a.v FROM t a WHERE k IN (SELECT k FROM t WHERE v > 2) ORDER BY 1", [[1], [3]]),
     (_KV + "SELECT (SELECT max(v) FROM t b WHERE b.k = a.k) FROM t a WHERE v = 1", [[3]]),
     (_KV + "SELECT v FROM t LIMIT 0", []),
 )  # fmt: skip

@@ -193,7 +193,7 @@ def test_which_access_control(tmp_path: Path) -> None:
         assert type(load_access_control(tmp_path, authenticated=True)) is kind
     for text, problem in (
         ("", "'access-control.name' is missing"),
-        ("access-control.name=opa", ":1: no access control is named 'opa'"),
+        ("access-control.name=ranger", ":1: no access control is named 'ranger'"),
         ("access-control.name=file", "'security.config-file' is missing"),
         ("access-control.name=file\nsecurity.config-file=x", "no such file: x"),
         ("access-control.name=allow-all\nx=y", ":2: unknown property 'x'"),

@@ -26,6 +26,13 @@ def write_etc(directory: Path) -> Path:
     return directory
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests over the service are slow, as those over other services are (tests/conftest.py)."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and "service" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     home = tmp_path_factory.mktemp("system")

@@ -6,6 +6,7 @@ import gzip
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.connector import ColumnMetadata, TableMetadata
 from shared.spi.relation import Relation
 from shared.spi.session import Session
+from tests.optimizer.rule_cases import RuleCases
+from tests.unparser.written import Written
 
 TABLES = {
     "nation": "n_nationkey bigint,n_name varchar(25),n_regionkey bigint,n_comment varchar(152)",
@@ -116,3 +119,10 @@ def tpch_data(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnec
         connection.execute(f"CREATE TABLE tiny.{table} AS SELECT {shown} FROM '{folder}/{table}.parquet'")
     connection.execute("SET schema = 'tiny'")
     return connection
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
+    """``written.check(sql, duckdb=…, spark=…)``."""
+    for cases in RuleCases.over(tmp_path_factory.mktemp("tpch")):
+        yield Written(cases)

@@ -277,3 +277,36 @@ async def test_no_planner_survives_a_killed_coordinator(factories_on_path: None)
         parent.send_signal(signal.SIGKILL)
         parent.wait()
         await until(lambda: not any(is_alive(child) for child in children))
+
+
+async def test_heavy_texts_of_one_user_wait_for_each_other_and_nobody_else_does(
+    make_pool: MakePool, session: Session
+) -> None:
+    other = replace(session, user="other")
+    async with make_pool(size=2, user_burst_seconds=0.5) as pool:
+        first = asyncio.create_task(pool.plan("sleep 1.2", session))
+        await first
+        heavy = [asyncio.create_task(pool.plan(f"sleep {seconds}", session)) for seconds in (6, 6.1, 6.2)]
+        await until(lambda: pool.stats().busy == 1 and pool.stats().waiting == 2)
+        for _ in range(20):
+            await asyncio.wait_for(pool.plan("quick", other), 5)
+        assert not any(task.done() for task in heavy)
+        assert pool.stats().busy == 1, "one planner is left for everybody else"
+        for task in heavy:
+            task.cancel()
+
+
+async def test_many_light_texts_of_one_user_have_all_planners(make_pool: MakePool, session: Session) -> None:
+    async with make_pool(size=2, user_burst_seconds=0.01) as pool:
+        tasks = [asyncio.create_task(pool.plan("sleep 0.05", session)) for _ in range(20)]
+        await until(lambda: pool.stats().busy == 2)
+        await asyncio.gather(*tasks)
+        assert pool.stats().planned == 20
+
+
+async def test_those_who_were_held_go_on(make_pool: MakePool, session: Session) -> None:
+    async with make_pool(size=2, user_burst_seconds=0.01) as pool:
+        tasks = [asyncio.create_task(pool.plan("sleep 0.7", session)) for _ in range(4)]
+        async with asyncio.timeout(30):
+            await asyncio.gather(*tasks)
+        assert pool.stats().planned == 4

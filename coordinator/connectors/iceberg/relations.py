@@ -43,7 +43,7 @@ def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: 
 
 def _is_direct(found: Scan) -> bool:
     plain = all(isinstance(column.field["type"], str) for column in found.columns)
-    return plain and all(is_local(c.data.path) and not c.deletes for c in found.files)
+    return plain and all(is_local(c.data.path) and all(d.is_position_delete for d in c.deletes) for c in found.files)
 
 
 def _decoded(found: Scan, scan: TableScanNode, decoded: DecodedSizes) -> int | None:

@@ -1,22 +1,25 @@
 """Scans that DuckDB reads by itself, with its own pruning and late materialization, where that gives the same rows.
 
-Files without deletes whose columns are there by field id, stored in the very types that the query wants, on this
-machine's disks. Everything else comes through the kernels.
+Files whose columns are there by field id, stored in the very types that the query wants, on this machine's disks;
+rows that position deletes and deletion vectors take out leave by number. Everything else comes through the kernels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coordinator.kernels.cache import FOOTERS
+from coordinator.kernels.deletes import read_positions
 from coordinator.kernels.errors import reading
 from coordinator.kernels.file_scan import FileScan
-from coordinator.kernels.schema import arrow_type, field_id
-from coordinator.kernels.storage import is_local, resolve
+from coordinator.kernels.lineage import LAST_UPDATED, ROW_ID
+from coordinator.kernels.schema import FieldJson, arrow_type, field_id
+from coordinator.kernels.storage import is_local, normalize, resolve
 from coordinator.kernels.tasks import Input
 
 _TYPES = {
@@ -24,32 +27,63 @@ _TYPES = {
     "time": "TIME", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMPTZ", "string": "VARCHAR", "binary": "BLOB",
 }  # fmt: skip
 _GLOBS = frozenset("*?[]{}")
-Names = tuple[str, ...]
-"""Columns of a file, in the order of a scan's fields."""
+_FILE, _ROW = "file_index", "file_row_number"
+"""Columns that DuckDB itself adds to files."""
+_OTHERWISE = ""
+"""In place of the name of a column that the kernels read; files have none without a name."""
+Names = tuple[str | None, ...]
+"""Columns of a file, in the order of a scan's fields; None for those that it lacks."""
 
 
-def parquet_files(scan: FileScan) -> dict[Names, list[Input]]:
-    """The files of a scan that DuckDB may read by itself, by what they call the scan's columns."""
+class Alike(NamedTuple):
+    """Files that one ``read_parquet`` reads: what they call the columns, and whether rows of them are deleted."""
+
+    names: Names
+    deleted: bool
+
+
+def parquet_files(scan: FileScan) -> dict[Alike, list[Input]]:
+    """The files of a scan that DuckDB may read by itself."""
     wanted = [_duckdb_type(field["type"]) for field in scan.task.fields]
-    found: dict[Names, list[Input]] = {}
+    found: dict[Alike, list[Input]] = {}
     if wanted and None not in wanted:
         for item in scan.task.inputs:
             if (names := _names(item, scan)) is not None:
-                found.setdefault(names, []).append(item)
+                found.setdefault(Alike(names, bool(item.positions)), []).append(item)
     return found
 
 
-def parquet_sql(scan: FileScan, names: Names, files: Sequence[Input]) -> str:
-    """``SELECT`` of the scan's columns over files that call them ``names``.
+def deleted_rows(scan: FileScan, files: Sequence[Input]) -> Any:
+    """The deleted rows of ``files`` as a table of a file's place among them and a row's place in it."""
+    known = read_positions(scan.task.position_deletes, {normalize(item.path) for item in files}, scan.task.storage)
+    parts = [np.zeros((2, 0), np.int64)]
+    for number, item in enumerate(files):
+        name = normalize(item.path)
+        found = [known[i][name] for i in item.positions if name in known[i]]
+        rows = np.unique(np.concatenate([np.zeros(0, np.int64), *found]))
+        parts.append(np.stack([np.full(len(rows), number, np.int64), rows]))
+    return pa.table(list(np.concatenate(parts, axis=1)), names=[_FILE, _ROW])
+
+
+def parquet_sql(scan: FileScan, names: Names, files: Sequence[Input], deleted: str | None = None) -> str:
+    """``SELECT`` of the scan's columns over files that call them ``names``, without the rows of the table ``deleted``.
 
     By name: given a schema by field id, DuckDB knows nothing of how many rows there are, and joins in a bad order.
     """
     columns = ", ".join(
-        f"CAST({identifier(stored)} AS {_duckdb_type(field['type'])}) AS {identifier(name)}"
+        f"CAST({_column(stored)} AS {_duckdb_type(field['type'])}) AS {identifier(name)}"
         for stored, field, name in zip(names, scan.task.fields, scan.schema.names, strict=True)
     )
     paths = ", ".join(text(local_path(item, scan)) for item in files)
-    return f"SELECT {columns} FROM read_parquet([{paths}], hive_partitioning=false)"  # noqa: S608 - quoted
+    rows = f"read_parquet([{paths}], hive_partitioning=false) AS stored"
+    if deleted is not None:
+        same = " AND ".join(f"stored.{name} = deleted.{name}" for name in (_FILE, _ROW))
+        rows += f" ANTI JOIN {identifier(deleted)} AS deleted ON {same}"
+    return f"SELECT {columns} FROM {rows}"  # noqa: S608 - quoted
+
+
+def _column(stored: str | None) -> str:
+    return "NULL" if stored is None else f"stored.{identifier(stored)}"
 
 
 def local_path(item: Input, scan: FileScan) -> str:
@@ -70,7 +104,7 @@ def identifier(value: str) -> str:
 def _names(item: Input, scan: FileScan) -> Names | None:
     """What the file calls the columns; None for a file that DuckDB would not read as the table means it."""
     path = item.path
-    if item.positions or item.equality or item.groups or not is_local(path) or _GLOBS & set(path):
+    if item.equality or item.groups or not is_local(path) or _GLOBS & set(path):
         return None
     with reading(path):
         metadata = FOOTERS.get(path, item.size)
@@ -78,14 +112,31 @@ def _names(item: Input, scan: FileScan) -> Names | None:
             metadata = pq.read_metadata(local_path(item, scan))
             FOOTERS.put(path, item.size, metadata)
         fields = list(metadata.schema.to_arrow_schema())
-    if len({field.name.lower() for field in fields}) < len(fields):
+    names = {field.name.lower() for field in fields}
+    if len(names) < len(fields) or (item.positions and names & {_FILE, _ROW}):
         return None  # DuckDB would call one of them otherwise
     stored = {field_id(field): field for field in fields}
-    found = [stored.get(field["id"]) for field in scan.task.fields]
-    types = [arrow_type(field["type"]) for field in scan.task.fields]
-    if any(f is None or _plain_type(f.type) != kind for f, kind in zip(found, types, strict=True)):
-        return None
-    return tuple(field.name for field in found if field is not None)
+    if None in stored:
+        return None  # a name mapping says which column is which
+    found = [_name(stored.get(field["id"]), field, item) for field in scan.task.fields]
+    return None if _OTHERWISE in found else tuple(found)
+
+
+def _name(stored: Any, field: FieldJson, item: Input) -> str | None:
+    """What the file calls the column; None for one that it lacks and that is NULL then."""
+    if field["id"] in (ROW_ID, LAST_UPDATED):
+        return _OTHERWISE
+    if stored is not None:
+        return str(stored.name) if _widens(_plain_type(stored.type), arrow_type(field["type"])) else _OTHERWISE
+    filled = str(field["id"]) in item.constants or field.get("initial-default") is not None
+    return _OTHERWISE if filled else None
+
+
+def _widens(stored: Any, wanted: Any) -> bool:
+    """Whether every value of a file's type is one of the table's, as Iceberg lets columns grow."""
+    if pa.types.is_decimal(stored) and pa.types.is_decimal(wanted):
+        return bool(stored.scale == wanted.scale and stored.precision <= wanted.precision)
+    return stored == wanted or (stored, wanted) in ((pa.int32(), pa.int64()), (pa.float32(), pa.float64()))
 
 
 def _plain_type(stored: Any) -> Any:

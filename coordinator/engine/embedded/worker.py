@@ -23,7 +23,14 @@ import duckdb
 import pyarrow as pa
 
 from coordinator.engine.embedded.messages import LENGTH, Answer, Answered, EngineSettings, Failed, Statement
-from coordinator.engine.embedded.parquet_scan import identifier, local_path, parquet_files, parquet_sql, text
+from coordinator.engine.embedded.parquet_scan import (
+    deleted_rows,
+    identifier,
+    local_path,
+    parquet_files,
+    parquet_sql,
+    text,
+)
 from coordinator.engine.local_errors import presto_error
 from coordinator.engine.local_functions import register_functions
 from coordinator.engine.local_macros import MACROS
@@ -122,8 +129,11 @@ def _open_scans(database: Any, scans: dict[str, FileScan]) -> None:
     for name, scan in scans.items():
         selects[name] = []
         plain: set[str] = set()
-        for stored, files in parquet_files(scan).items():
-            selects[name].append(parquet_sql(scan, stored, files))
+        for alike, files in parquet_files(scan).items():
+            deleted = f"{name}_deleted_{len(selects[name])}" if alike.deleted else None
+            if deleted is not None:
+                database.register(deleted, deleted_rows(scan, files))
+            selects[name].append(parquet_sql(scan, alike.names, files, deleted))
             paths += [local_path(item, scan) for item in files]
             plain |= {item.path for item in files}
         if len(plain) < len(scan.task.inputs) or not plain:

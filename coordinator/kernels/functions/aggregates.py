@@ -27,7 +27,7 @@ def _kinds(signature: Signature) -> tuple[Kind, ...]:
     return signature.arguments[0].arguments[0].arguments
 
 
-def _map_agg(rows: Rows) -> Any:
+def _map_agg(rows: Rows) -> object:
     made: dict[Any, Any] = {}
     for row in rows:
         if row[0] is not None:
@@ -35,7 +35,7 @@ def _map_agg(rows: Rows) -> Any:
     return made or None
 
 
-def _multimap_agg(rows: Rows) -> Any:
+def _multimap_agg(rows: Rows) -> object:
     made: dict[Any, tuple[Any, ...]] = {}
     for row in rows:
         if row[0] is not None:
@@ -43,7 +43,7 @@ def _multimap_agg(rows: Rows) -> Any:
     return made or None
 
 
-def _map_union(rows: Rows) -> Any:
+def _map_union(rows: Rows) -> object:
     maps = [row[0] for row in rows if row[0] is not None]
     made: dict[Any, Any] = {}
     for other in maps:
@@ -52,7 +52,7 @@ def _map_union(rows: Rows) -> Any:
     return made if maps else None
 
 
-def _map_union_sum(rows: Rows) -> Any:
+def _map_union_sum(rows: Rows) -> object:
     maps = [row[0] for row in rows if row[0] is not None]
     made: dict[Any, Any] = {}
     for other in maps:
@@ -84,12 +84,12 @@ def _set_agg(rows: Rows) -> Any:
     return tuple(distinct(row[0] for row in rows)) or None
 
 
-def _set_union(rows: Rows) -> Any:
+def _set_union(rows: Rows) -> object:
     arrays = [row[0] for row in rows if row[0] is not None]
     return tuple(distinct(v for a in arrays for v in a)) if rows else None
 
 
-def _reduce(rows: Rows, step: Callable[..., Any], _combine: Callable[..., Any]) -> Any:
+def _reduce(rows: Rows, step: Callable[..., object], _combine: Callable[..., object]) -> object:
     state, begun = None, False
     for row in rows:
         if row[0] is None:
@@ -173,7 +173,7 @@ def _classification(measure: Callable[[float, float, float, float, float], float
     return fold
 
 
-def _numeric_histogram(rows: Rows) -> Any:
+def _numeric_histogram(rows: Rows) -> dict[float, float] | None:
     rows = tuple(r for r in rows if r[1] is not None)
     if not rows:
         return None
@@ -193,7 +193,7 @@ def _numeric_histogram(rows: Rows) -> Any:
     return dict(merged)
 
 
-def _reservoir(rows: Rows) -> Any:
+def _reservoir(rows: Rows) -> object:
     if not rows:
         return None
     initial, processed, _, size = rows[0]
@@ -281,12 +281,12 @@ def _clipped(values: Iterable[Any], bounds: tuple[Any, ...]) -> list[float]:
     return [min(max(v, bounds[0]), bounds[1]) for v in known] if bounds else known
 
 
-def _noisy_sum(values: list[Any], bounds: tuple[Any, ...]) -> float | None:
+def _noisy_sum(values: list[Any], bounds: tuple[object, ...]) -> float | None:
     known = _clipped(values, bounds)
     return sum(known) if known else None
 
 
-def _noisy_avg(values: list[Any], bounds: tuple[Any, ...]) -> float | None:
+def _noisy_avg(values: list[Any], bounds: tuple[object, ...]) -> float | None:
     known = _clipped(values, bounds)
     return sum(known) / len(known) if known else None
 

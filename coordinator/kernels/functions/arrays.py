@@ -23,17 +23,17 @@ Values = tuple[Any, ...]
 _MOST_ENTRIES = 10_000
 
 
-def _all_match(values: Values, predicate: Callable[[Any], Any]) -> bool | None:
+def _all_match(values: Values, predicate: Callable[[object], object]) -> bool | None:
     found = [predicate(v) for v in values]
     return False if False in found else (None if None in found else True)
 
 
-def _any_match(values: Values, predicate: Callable[[Any], Any]) -> bool | None:
+def _any_match(values: Values, predicate: Callable[[object], object]) -> bool | None:
     found = [predicate(v) for v in values]
     return True if True in found else (None if None in found else False)
 
 
-def _none_match(values: Values, predicate: Callable[[Any], Any]) -> bool | None:
+def _none_match(values: Values, predicate: Callable[[object], object]) -> bool | None:
     found = _any_match(values, predicate)
     return None if found is None else not found
 
@@ -53,7 +53,7 @@ def _cum_sum(signature: Signature, values: Values) -> Values:
     return tuple(made)
 
 
-def _sum(signature: Signature, values: Values) -> Any:
+def _sum(signature: Signature, values: Values) -> object:
     known = [v for v in values if v is not None]
     if signature.result.base == "double":
         return float(sum(known))
@@ -96,7 +96,7 @@ def _not_normalized(kind: Any) -> KernelError:
 
 
 def _extreme(sign: int) -> Callable[[Values], Any]:
-    def extreme(values: Values) -> Any:
+    def extreme(values: Values) -> object:
         if not values or None in values:
             return None
         best = values[0]
@@ -108,7 +108,7 @@ def _extreme(sign: int) -> Callable[[Values], Any]:
     return extreme
 
 
-def _comparison(a: Any, b: Any) -> int:
+def _comparison(a: object, b: object) -> int:
     """NULLs inside elements are an argument's fault here, where operators say NOT_SUPPORTED."""
     try:
         return compare(a, b)
@@ -116,13 +116,13 @@ def _comparison(a: Any, b: Any) -> int:
         raise invalid(error.message) from error
 
 
-def _sort(values: Values, function: Callable[..., Any] | None = None) -> Values:
+def _sort(values: Values, function: Callable[..., object] | None = None) -> Values:
     if function is None:
         known = sorted((v for v in values if v is not None), key=cmp_to_key(_comparison))
         return (*known, *[None] * (len(values) - len(known)))
     if getattr(function, "width", 1) == 2:
 
-        def ordered(a: Any, b: Any) -> int:
+        def ordered(a: object, b: object) -> int:
             found = function(a, b)
             if found not in (-1, 0, 1):
                 raise invalid("Lambda comparator must return either -1, 0, or 1")
@@ -145,7 +145,7 @@ def _sort_desc(values: Values, function: Callable[[Any], Any] | None = None) -> 
     return (*known, *[None] * (len(values) - len(known)))
 
 
-def _matches(function: str, value: Any, element: Any) -> bool:
+def _matches(function: str, value: object, element: object) -> bool:
     """Whether two values are equal; refused when a NULL inside leaves that open."""
     found = equal(value, element)
     if found is None:
@@ -154,7 +154,7 @@ def _matches(function: str, value: Any, element: Any) -> bool:
     return found
 
 
-def _position(values: Values, element: Any, instance: int = 1) -> int:
+def _position(values: Values, element: object, instance: int = 1) -> int:
     check(instance != 0, "array_position cannot take a 0-valued instance argument.")
     places = range(len(values)) if instance > 0 else range(len(values) - 1, -1, -1)
     left = abs(instance)
@@ -166,7 +166,7 @@ def _position(values: Values, element: Any, instance: int = 1) -> int:
     return 0
 
 
-def _contains(values: Values, element: Any) -> bool | None:
+def _contains(values: Values, element: object) -> bool | None:
     unknown = False
     for value in values:
         if value is not None and _matches("contains", value, element):
@@ -175,7 +175,7 @@ def _contains(values: Values, element: Any) -> bool | None:
     return None if unknown else False
 
 
-def _remove(values: Values, element: Any) -> Values:
+def _remove(values: Values, element: object) -> Values:
     return tuple(v for v in values if v is None or not _matches("array_remove", v, element))
 
 
@@ -234,7 +234,7 @@ def _find(values: Values, *arguments: Any) -> int | None:
     return next((p for p in places if predicate(values[p]) is True), None)
 
 
-def _find_first(values: Values, *arguments: Any) -> Any:
+def _find_first(values: Values, *arguments: object) -> Any:
     place = _find(values, *arguments)
     if place is None:
         return None
@@ -243,7 +243,7 @@ def _find_first(values: Values, *arguments: Any) -> Any:
     return values[place]
 
 
-def _find_first_index(values: Values, *arguments: Any) -> int | None:
+def _find_first_index(values: Values, *arguments: object) -> int | None:
     place = _find(values, *arguments)
     return None if place is None else place + 1
 
@@ -257,7 +257,9 @@ def _ngrams(values: Values, size: int) -> tuple[Values, ...]:
     return tuple(values[i : i + size] for i in range(max(len(values) - size + 1, 1)))
 
 
-def _reduce(values: Values | None, state: Any, step: Callable[..., Any], final: Callable[[Any], Any]) -> Any:
+def _reduce(
+    values: Values | None, state: object, step: Callable[..., object], final: Callable[[object], object]
+) -> object:
     if values is None:
         return None
     for value in values:
@@ -265,7 +267,7 @@ def _reduce(values: Values | None, state: Any, step: Callable[..., Any], final: 
     return final(state)
 
 
-def _repeat(element: Any, count: int | None) -> Values | None:
+def _repeat(element: object, count: int | None) -> Values | None:
     if count is None:
         return None
     check(count <= _MOST_ENTRIES, "count argument of repeat function must be less than or equal to 10000")
@@ -319,7 +321,7 @@ def _zip(*arrays: Values) -> tuple[Values, ...]:
     return tuple(itertools.zip_longest(*arrays))
 
 
-def _zip_with(values: Values, others: Values, function: Callable[..., Any]) -> Values:
+def _zip_with(values: Values, others: Values, function: Callable[..., object]) -> Values:
     return tuple(function(a, b) for a, b in itertools.zip_longest(values, others))
 
 

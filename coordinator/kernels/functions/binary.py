@@ -30,8 +30,8 @@ def _ascii(value: Any) -> bytes:
     return value.encode() if isinstance(value, str) else value
 
 
-def _decoder(decode: Callable[..., bytes], alphabet: str) -> Callable[[Any], bytes]:
-    def read(value: Any) -> bytes:
+def _decoder(decode: Callable[..., bytes], alphabet: str) -> Callable[[object], bytes]:
+    def read(value: object) -> bytes:
         raw = _ascii(value)
         try:
             return decode(raw + b"=" * (-len(raw) % 4))
@@ -41,7 +41,7 @@ def _decoder(decode: Callable[..., bytes], alphabet: str) -> Callable[[Any], byt
     return read
 
 
-def _from_base32(value: Any) -> bytes:
+def _from_base32(value: object) -> bytes:
     raw = _ascii(value).rstrip(b"=")
     check(len(raw) % 8 not in (1, 3, 6), f"Invalid input length {len(raw)}")
     bad = next((chr(c) for c in raw if chr(c) not in "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"), None)
@@ -60,7 +60,7 @@ def _url64(raw: bytes) -> bytes:
     return base64.b64decode(raw, altchars=b"-_", validate=True)
 
 
-def _unpacker(form: str, size: int, name: str) -> Callable[[bytes], Any]:
+def _unpacker(form: str, size: int, name: str) -> Callable[[bytes], object]:
     def read(value: bytes) -> Any:
         check(len(value) == size, name if name.endswith("long") else f"{name}: {len(value)}")
         return struct.unpack(form, value)[0]

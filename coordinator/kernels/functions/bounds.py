@@ -16,7 +16,7 @@ _POINTER = 8
 _KEEPING = frozenset({"transform", "transform_keys", "transform_values", "zip_with", "map_zip_with"})
 
 
-def watched(name: str, values: Sequence[Any]) -> Sequence[Any]:
+def watched(name: str, values: Sequence[object]) -> Sequence[object]:
     """The arguments of a function that may be called with them; raises KernelError."""
     growing = _GROWING.get(name)
     if growing is not None:
@@ -31,7 +31,7 @@ def check_text(size: int, name: str) -> None:
     )
 
 
-def weight(value: Any) -> int:
+def weight(value: object) -> int:
     """About how many bytes a value has."""
     match value:
         case str() | bytes():
@@ -50,7 +50,7 @@ def _check_kept(size: int, name: str) -> None:
         raise KernelError("EXCEEDED_LOCAL_MEMORY_LIMIT", message)
 
 
-def _counted(name: str, value: Any) -> Any:
+def _counted(name: str, value: object) -> object:
     """The lambda, whose results are kept."""
     if not callable(value):
         return value
@@ -68,7 +68,7 @@ def _counted(name: str, value: Any) -> Any:
 
 
 def _pad(name: str) -> Callable[..., None]:
-    def growing(_text: Any, size: int, _fill: Any) -> None:
+    def growing(_text: object, size: int, _fill: object) -> None:
         if 0 <= size < 1 << 31:  # others have errors of their own
             check_text(size, name)
 
@@ -94,7 +94,7 @@ def _join(values: Any, delimiter: str, null: str | None = None) -> None:
     check_text(sum(sizes) + len(delimiter) * len(values), "array_join")
 
 
-def _repeat(element: Any, count: int | None) -> None:
+def _repeat(element: object, count: int | None) -> None:
     if count is not None and 0 <= count <= 10_000:
         _check_kept(count * weight(element), "repeat")
 

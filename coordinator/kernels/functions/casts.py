@@ -9,7 +9,7 @@ import math
 import re
 import uuid
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
@@ -45,7 +45,7 @@ INTEGERS = tuple(_BITS)
 
 
 @lru_cache(maxsize=1024)
-def caster(source: Kind, target: Kind, zone: Any) -> Convert:
+def caster(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     """The conversion of values that are not NULL; raises NOT_SUPPORTED for a pair that is none of Presto's."""
     if source.base == "char" and target.base in ("re2jregexp", "joniregexp", "likepattern"):
         return lambda value: str(value).ljust(source.numbers[0])
@@ -62,7 +62,7 @@ def caster(source: Kind, target: Kind, zone: Any) -> Convert:
         raise KernelError("NOT_SUPPORTED", f"Cast from {source} to {target} is not supported")
     convert = build(source, target, zone)
 
-    def checked(value: Any) -> Any:
+    def checked(value: object) -> object:
         try:
             return convert(value)
         except (ValueError, InvalidOperation, OverflowError) as error:
@@ -71,7 +71,7 @@ def caster(source: Kind, target: Kind, zone: Any) -> Convert:
     return checked
 
 
-def _nested(source: Kind, target: Kind, zone: Any) -> Convert:
+def _nested(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     inner = [_optional(caster(s, t, zone)) for s, t in zip(source.arguments, target.arguments, strict=True)]
     if source.base == "array":
         item = inner[0]
@@ -130,7 +130,7 @@ def fits(number: int, base: str) -> bool:
     return -bound <= number < bound
 
 
-def _integer(source: Kind, target: Kind, zone: Any) -> Convert:
+def _integer(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     base, show = target.base, text_of(source)
 
     def from_text(value: str) -> int:
@@ -163,7 +163,7 @@ def _integer(source: Kind, target: Kind, zone: Any) -> Convert:
     return from_float if source.base in ("double", "real") else from_number
 
 
-def _double(source: Kind, target: Kind, zone: Any) -> Convert:
+def _double(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     def convert(value: Any) -> float:
         number = parse_double(value) if isinstance(value, str) else float(value)
         return single(number) if target.base == "real" else number
@@ -171,7 +171,7 @@ def _double(source: Kind, target: Kind, zone: Any) -> Convert:
     return convert
 
 
-def _decimal(source: Kind, target: Kind, zone: Any) -> Convert:
+def _decimal(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     precision, scale = target.numbers
     exponent = Decimal(1).scaleb(-scale)
 
@@ -192,8 +192,8 @@ def _decimal(source: Kind, target: Kind, zone: Any) -> Convert:
     return convert
 
 
-def _boolean(source: Kind, target: Kind, zone: Any) -> Convert:
-    def convert(value: Any) -> bool:
+def _boolean(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+    def convert(value: object) -> bool:
         if not isinstance(value, str):
             return bool(value)
         found = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}.get(value.lower())
@@ -238,10 +238,10 @@ def _days(value: int) -> str:
     return f"{'-' if value < 0 else ''}{hours // 24} {hours % 24:02d}:{minute:02d}:{second:02d}.{millis:03d}"
 
 
-def _varchar(source: Kind, target: Kind, zone: Any) -> Convert:
+def _varchar(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     show, length = text_of(source), target.numbers[0] if target.numbers else None
 
-    def convert(value: Any) -> str:
+    def convert(value: object) -> str:
         text = str(show(value))
         if length is None or len(text) <= length:
             return text
@@ -252,16 +252,16 @@ def _varchar(source: Kind, target: Kind, zone: Any) -> Convert:
     return convert
 
 
-def _char(source: Kind, target: Kind, zone: Any) -> Convert:
+def _char(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     show, length = text_of(source), target.numbers[0]
     return lambda value: str(show(value))[:length].rstrip(" ")
 
 
-def _date(source: Kind, target: Kind, zone: Any) -> Convert:
+def _date(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     return lambda value: parse_date(value.strip()) if isinstance(value, str) else value.date()
 
 
-def _timestamp(source: Kind, target: Kind, zone: Any) -> Convert:
+def _timestamp(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     def convert(value: Any) -> datetime:
         if source.base == "time with time zone":
             return datetime(1970, 1, 1) + timedelta(milliseconds=clock_instant(value)) + offset_now(zone)
@@ -277,7 +277,7 @@ def _timestamp(source: Kind, target: Kind, zone: Any) -> Convert:
     return convert
 
 
-def _timestamp_tz(source: Kind, target: Kind, zone: Any) -> Convert:
+def _timestamp_tz(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     def convert(value: Any) -> datetime:
         if source.base == "time with time zone":
             moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=clock_instant(value))
@@ -293,7 +293,7 @@ def _timestamp_tz(source: Kind, target: Kind, zone: Any) -> Convert:
     return convert
 
 
-def _time(source: Kind, target: Kind, zone: Any) -> Convert:
+def _time(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     def convert(value: Any) -> time:
         if source.base == "time with time zone":
             millis = clock_instant(value) + offset_now(zone) // timedelta(milliseconds=1)
@@ -307,20 +307,21 @@ def _time(source: Kind, target: Kind, zone: Any) -> Convert:
     return convert
 
 
-def _time_tz(source: Kind, target: Kind, zone: Any) -> Convert:
+def _time_tz(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     def convert(value: Any) -> str:
         found = parse_time(value.strip()) if isinstance(value, str) else value
         if isinstance(found, datetime):
             moment = found if found.tzinfo is not None else local(found, zone)
             # The instant of the day, shown by the distance from UTC that the zone has now.
-            clock = moment.astimezone(UTC).replace(tzinfo=None) + offset_now(moment.tzinfo)
-            return clock_text(clock.time(), moment.tzinfo)
+            shown = moment.tzinfo or UTC
+            clock = moment.astimezone(UTC).replace(tzinfo=None) + offset_now(shown)
+            return clock_text(clock.time(), shown)
         return clock_text(found, found.tzinfo or zone)
 
     return convert
 
 
-def _uuid(source: Kind, target: Kind, zone: Any) -> Convert:
+def _uuid(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     def convert(value: Any) -> str:
         if isinstance(value, bytes):
             if len(value) != 16:
@@ -341,7 +342,7 @@ def _cut(text: str) -> str:
     return "-".join(group[-length:].rjust(length, "0") for group, length in groups)
 
 
-def _ipaddress(source: Kind, target: Kind, zone: Any) -> Convert:
+def _ipaddress(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     prefixed = source.base == "ipprefix"
 
     def convert(value: Any) -> str:
@@ -354,13 +355,13 @@ def _ipaddress(source: Kind, target: Kind, zone: Any) -> Convert:
     return convert
 
 
-def canonical_address(address: Any) -> str:
+def canonical_address(address: object) -> str:
     """IPv4-mapped addresses are shown as IPv4, as Presto stores both alike."""
     mapped = getattr(address, "ipv4_mapped", None)
     return str(mapped or address)
 
 
-def _ipprefix(source: Kind, target: Kind, zone: Any) -> Convert:
+def _ipprefix(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     def convert(value: str) -> str:
         if source.base == "ipaddress":
             return f"{value}/{32 if '.' in value else 128}"
@@ -372,7 +373,7 @@ def _ipprefix(source: Kind, target: Kind, zone: Any) -> Convert:
     return convert
 
 
-def _varbinary(source: Kind, target: Kind, zone: Any) -> Convert:
+def _varbinary(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     def convert(value: Any) -> bytes:
         if source.base == "uuid":
             return uuid.UUID(value).bytes
@@ -384,7 +385,7 @@ def _varbinary(source: Kind, target: Kind, zone: Any) -> Convert:
     return convert
 
 
-def _sketch(source: Kind, target: Kind, zone: Any) -> Convert:
+def _sketch(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     if (source.base, target.base) == ("hyperloglog", "p4hyperloglog"):
         return densified
     return lambda value: value

@@ -10,7 +10,7 @@ from typing import Any
 from .failures import unsupported
 
 
-def equal(a: Any, b: Any) -> bool | None:
+def equal(a: object, b: object) -> bool | None:
     """``a = b`` of two values that are not NULL; None when a NULL inside decides."""
     if isinstance(a, tuple) and isinstance(b, tuple):
         if len(a) != len(b):
@@ -32,16 +32,16 @@ def equal(a: Any, b: Any) -> bool | None:
     return _same(a, b)
 
 
-def instant(value: Any) -> Any:
+def instant(value: object) -> Any:
     """A moment with a zone in UTC: of one zone Python compares the clocks, which show an hour of autumn twice."""
     return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo is not None else value
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     return bool(instant(a) == instant(b) or (a != a and b != b))
 
 
-def identical(a: Any, b: Any) -> bool:
+def identical(a: object, b: object) -> bool:
     """``a IS NOT DISTINCT FROM b``."""
     if a is None or b is None:
         return a is b
@@ -83,12 +83,12 @@ def key(value: Any) -> Any:
     return instant(value) if not isinstance(value, bool) else ("b", value)
 
 
-def holds_null(value: Any) -> bool:
+def holds_null(value: object) -> bool:
     """Whether the value is NULL or an array or row with one inside."""
     return value is None or (isinstance(value, tuple) and any(map(holds_null, value)))
 
 
-def distinct(values: Iterable[Any]) -> list[Any]:
+def distinct(values: Iterable[object]) -> list[Any]:
     """The first of each."""
     seen: dict[Any, Any] = {}
     for value in values:

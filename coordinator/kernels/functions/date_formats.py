@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Any
 
@@ -88,7 +88,7 @@ def _joda_part(letter: str, count: int) -> Show:
         case "S":
             return lambda m: f"{m.microsecond // 1000:03d}"[:count].ljust(count, "0")
         case "z":
-            return lambda m: zone_name(m.tzinfo) if count > 3 else _short_zone(m)
+            return lambda m: zone_name(m.tzinfo or UTC) if count > 3 else _short_zone(m)
         case "Z":
             return lambda m: _offset(m, count)
         case "G":
@@ -114,7 +114,7 @@ def _short_zone(moment: datetime) -> str:
 
 def _offset(moment: datetime, count: int) -> str:
     if count >= 3:
-        return zone_name(moment.tzinfo)
+        return zone_name(moment.tzinfo or UTC)
     text = offset_text(moment.utcoffset() or timedelta())
     return text if count == 2 else text.replace(":", "")
 
@@ -138,14 +138,14 @@ def _joda(pattern: str) -> tuple[Show, ...]:
     return tuple(_joda_part(a, len(b)) if a else _literal(b) for a, b in joda_tokens(pattern))
 
 
-def _moment(value: Any, zone: Any) -> datetime:
+def _moment(value: Any, zone: tzinfo) -> datetime:
     if not isinstance(value, datetime):
         value = datetime.combine(value, datetime.min.time())
     return value if value.tzinfo is not None else local(value, zone)
 
 
 def _format(compile_pattern: Callable[[str], tuple[Show, ...]]) -> Callable[..., str]:
-    def show(signature: Signature, value: Any, pattern: str) -> str:
+    def show(signature: Signature, value: object, pattern: str) -> str:
         moment = _moment(value, signature.zone)
         return "".join(part(moment) for part in compile_pattern(pattern))
 
@@ -243,7 +243,7 @@ def _malformed(text: str, parts: tuple[str, ...]) -> str:
     return f'Invalid format: "{text}" is ' + ("too short" if end >= len(text) else f'malformed at "{text[end:]}"')
 
 
-def _read(text: str, reader: Reader) -> tuple[datetime, Any]:
+def _read(text: str, reader: Reader) -> tuple[datetime, tzinfo | None]:
     parts, fields = reader
     match = re.fullmatch("".join(parts), text)
     if match is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from typing import Any
 
@@ -30,7 +30,7 @@ def add_months(value: Any, months: int) -> Any:
     return value.replace(year=year, month=month + 1, day=min(value.day, last))
 
 
-def _unit(text: str, value: Any) -> str:
+def _unit(text: str, value: object) -> str:
     unit = text.lower()
     known = unit in _STEPS or unit in _MONTHS
     if isinstance(value, time) and unit not in ("millisecond", "second", "minute", "hour"):
@@ -152,7 +152,7 @@ def _from_unixtime(signature: Signature, seconds: float, hours: Any = None, minu
     return moment if signature.result.base == "timestamp with time zone" else moment.replace(tzinfo=None)
 
 
-def _iso8601(signature: Signature, value: Any) -> str:
+def _iso8601(signature: Signature, value: object) -> str:
     if not isinstance(value, datetime):
         return str(value)
     if value.tzinfo is None:
@@ -179,7 +179,7 @@ def _from_iso8601_date(text: str) -> date:
         raise invalid(f'Invalid format: "{text}"') from error
 
 
-def _date(signature: Signature, value: Any) -> date:
+def _date(signature: Signature, value: object) -> date:
     from .casts import caster
     from .kinds import Kind
 
@@ -193,7 +193,7 @@ def _offset(value: Any) -> int:
 
 
 def _zone_part(index: int) -> Any:
-    def part(value: Any) -> int:
+    def part(value: object) -> int:
         minutes = _offset(value)
         sign = -1 if minutes < 0 else 1
         return sign * (abs(minutes) // 60 if index == 0 else abs(minutes) % 60)
@@ -201,7 +201,7 @@ def _zone_part(index: int) -> Any:
     return part
 
 
-def _day_time(value: Any, field: str) -> int:
+def _day_time(value: object, field: str) -> int:
     if isinstance(value, str):
         value = time.fromisoformat(value.partition(" ")[0])
     return int(getattr(value, field))
@@ -241,19 +241,19 @@ def _parse_duration(text: str) -> int:
     return int((Decimal(match[1]) * Decimal(repr(_UNITS[match[2]]))).to_integral_value("ROUND_HALF_UP"))
 
 
-def _known_zone(name: str) -> Any:
+def _known_zone(name: str) -> tzinfo:
     try:
         return zone_of(name)
     except ValueError as error:
         raise KernelError("NOT_SUPPORTED", f"Time zone not supported: {name}") from error
 
 
-def _fixed_zone(minutes: int) -> Any:
+def _fixed_zone(minutes: int) -> tzinfo:
     check(abs(minutes) <= 14 * 60, f"Invalid offset minutes {minutes}")
     return timezone(timedelta(minutes=minutes))
 
 
-def _at_timezone(value: Any, zone: Any) -> Any:
+def _at_timezone(value: Any, zone: int | str) -> Any:
     target = _fixed_zone(zone // 60_000) if isinstance(zone, int) else _known_zone(zone)
     if isinstance(value, str):
         moved = clock_instant(value) + offset_now(target) // _MILLI

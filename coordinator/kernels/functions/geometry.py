@@ -60,11 +60,11 @@ def _all(shapes: list[Any]) -> tuple[Any, ...] | None:
     return tuple(map(_shown, shapes)) or None
 
 
-def _unary(measure: Callable[[Any], Any]) -> Callable[[str], Any]:
+def _unary(measure: Callable[[Any], object]) -> Callable[[str], Any]:
     return lambda text: measure(read_shape(text))
 
 
-def _made(build: Callable[[Any], Any]) -> Callable[[str], str | None]:
+def _made(build: Callable[[Any], object]) -> Callable[[str], str | None]:
     def call(text: str) -> str | None:
         return _shown(build(read_shape(text)))
 
@@ -121,7 +121,7 @@ def _count(shape: Any) -> int:
     )
 
 
-def _flat(shape: Any) -> list[Any]:
+def _flat(shape: object) -> list[Any]:
     return [x for p in shape.geoms for x in _flat(p)] if hasattr(shape, "geoms") else [shape]
 
 

@@ -33,16 +33,16 @@ class Number(Decimal):
         return made
 
 
-def parsed(text: str) -> Any:
+def parsed(text: str) -> object:
     """The value of a JSON text; raises ValueError."""
 
-    def refuse(constant: str) -> Any:
+    def refuse(constant: str) -> object:
         raise ValueError(constant)
 
     return json.loads(text, parse_float=Number, parse_constant=refuse)
 
 
-def written(value: Any) -> str:
+def written(value: object) -> str:
     """Without white space, numbers as Jackson writes them, objects in the order of their keys."""
     match value:
         case None:
@@ -67,7 +67,7 @@ def number_text(value: Number) -> str:
     return java_double(number)
 
 
-def ordered(value: Any) -> Any:
+def ordered(value: object) -> object:
     """Objects with their keys in order, as JSON_PARSE leaves them."""
     match value:
         case dict():
@@ -78,7 +78,7 @@ def ordered(value: Any) -> Any:
             return value
 
 
-def to_json(value: Any, kind: Kind) -> str:
+def to_json(value: object, kind: Kind) -> str:
     """The JSON text of a SQL value."""
     return written(_plain(value, kind))
 
@@ -114,7 +114,7 @@ class _Exact(Number):
     """A decimal, which keeps its digits."""
 
 
-def _key(value: Any, kind: Kind) -> str:
+def _key(value: object, kind: Kind) -> str:
     if kind.base in ("varchar", "char"):
         return str(value)
     return written(_plain(value, kind)).strip('"')
@@ -123,7 +123,7 @@ def _key(value: Any, kind: Kind) -> str:
 Caster = Callable[[Kind, Kind], Convert]
 
 
-def from_json(text: str, target: Kind, caster: Caster) -> Any:
+def from_json(text: str, target: Kind, caster: Caster) -> object:
     """The SQL value of a JSON text; JSON null is NULL. Raises INVALID_CAST_ARGUMENT."""
     try:
         value = parsed(text)
@@ -139,7 +139,7 @@ def from_json(text: str, target: Kind, caster: Caster) -> Any:
         raise bad_cast(f"Cannot cast to {target.text}. {error.message}\n{written(parsed(text))}") from error
 
 
-def _single(value: Any, target: Kind, caster: Caster) -> Any:
+def _single(value: object, target: Kind, caster: Caster) -> object:
     """A whole JSON text as a scalar."""
     shown = target.text.upper() if target.base == "decimal" else target.base
     if isinstance(value, list | dict):
@@ -157,7 +157,7 @@ def _single(value: Any, target: Kind, caster: Caster) -> Any:
     return _sql(value, target, caster)
 
 
-def _sql(value: Any, target: Kind, caster: Caster) -> Any:
+def _sql(value: object, target: Kind, caster: Caster) -> object:
     if target.base == "json":
         return "null" if value is None else written(value)
     if value is None:
@@ -183,7 +183,7 @@ def _sql(value: Any, target: Kind, caster: Caster) -> Any:
             return _scalar(value, target, caster)
 
 
-def _row(value: Any, target: Kind, caster: Caster) -> Any:
+def _row(value: object, target: Kind, caster: Caster) -> Any:
     if isinstance(value, dict):
         lower = {k.lower(): v for k, v in value.items()}
         return tuple(_sql(lower.get(n.lower()), a, caster) for n, a in zip(target.names, target.arguments, strict=True))
@@ -194,7 +194,7 @@ def _row(value: Any, target: Kind, caster: Caster) -> Any:
     return tuple(_sql(v, a, caster) for v, a in zip(value, target.arguments, strict=True))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, list | dict):
         raise ValueError(f"Unexpected token when cast to varchar: {_word(value)}")
     return value if isinstance(value, str) else written(value)
@@ -221,7 +221,7 @@ def _scalar(value: Any, target: Kind, caster: Caster) -> Any:
     return caster(_DOUBLE, target)(float(value))
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     match value:
         case dict():
             return "{"

@@ -18,7 +18,7 @@ _MISSING = object()
 
 
 @lru_cache(maxsize=512)
-def path_of(text: str) -> tuple[Any, ...]:
+def path_of(text: str) -> tuple[object, ...]:
     """The steps of a JSON path: keys, indexes, ``*`` as Ellipsis, ``..`` as None. Raises INVALID_FUNCTION_ARGUMENT."""
     steps: list[Any] = []
     if text and not text.startswith("$"):
@@ -47,11 +47,11 @@ def path_of(text: str) -> tuple[Any, ...]:
     return tuple(steps)
 
 
-def _children(value: Any) -> list[Any]:
+def _children(value: object) -> list[Any]:
     return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
 
 
-def _below(value: Any) -> list[Any]:
+def _below(value: object) -> list[Any]:
     found = [value]
     for child in _children(value):
         found.extend(_below(child))
@@ -67,7 +67,7 @@ def _step(value: Any, step: Any) -> Any:
     return _MISSING
 
 
-def find(value: Any, path: str) -> Any:
+def find(value: object, path: str) -> object:
     """What the path leads to, a list of all with a wildcard in it, or ``_MISSING``."""
     steps = path_of(path)
     if ... not in steps and None not in steps:
@@ -87,7 +87,7 @@ def find(value: Any, path: str) -> Any:
     return found
 
 
-def _read(text: str) -> Any:
+def _read(text: str) -> object:
     try:
         return parsed(text)
     except (ValueError, RecursionError):
@@ -148,14 +148,14 @@ def _array_get(text: str, index: int) -> str | None:
     return value if value is None or isinstance(value, str) else written(value)
 
 
-def _array_contains(text: str, element: Any) -> bool | None:
+def _array_contains(text: str, element: object) -> bool | None:
     values = _array(text)
     if values is None:
         return None
     return any(_alike(v, element) for v in values)
 
 
-def _alike(value: Any, element: Any) -> bool:
+def _alike(value: object, element: object) -> bool:
     if isinstance(element, bool) or isinstance(value, bool):
         return value is element
     if isinstance(element, float):
@@ -172,14 +172,14 @@ def _is_scalar(text: str) -> bool:
     return not isinstance(value, list | dict)
 
 
-def _plan(text: str) -> Any:
+def _plan(text: str) -> object:
     try:
         return json.loads(text)
     except ValueError:
         return None
 
 
-def _plan_nodes(plan: Any) -> list[Any]:
+def _plan_nodes(plan: object) -> list[Any]:
     """The nodes of EXPLAIN's JSON, whose fragments are values of an object."""
     found: list[Any] = []
     stack = list(plan.values()) if isinstance(plan, dict) and "id" not in plan else [plan]

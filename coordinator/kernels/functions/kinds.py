@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -72,7 +72,7 @@ def _frozen_kind(value: tuple[Any, ...]) -> Kind:
     return _kind(value[0], value[1:])
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: object) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
@@ -97,7 +97,7 @@ def arrow_type(kind: Kind, plain: Mapping[str, pa.DataType] = _IN_KERNELS) -> pa
             return plain.get(base, pa.string())
 
 
-def _same(value: Any) -> Any:
+def _same(value: object) -> object:
     return value
 
 
@@ -193,7 +193,7 @@ def decoded(value: Any, kind: Kind) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def zone_of(name: str) -> Any:
+def zone_of(name: str) -> tzinfo:
     """The zone of a name or of an offset such as ``+05:30``; raises ValueError."""
     if name.upper() in ("UTC", "Z", "GMT", "UT", "ETC/UTC"):
         return UTC

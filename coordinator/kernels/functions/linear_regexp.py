@@ -55,7 +55,7 @@ class BoundedPattern:
             return length <= 16
         return self._repeats < 2 or (length + 1) ** (self._repeats + 1) <= _STEPS
 
-    def _by_re2(self, text: str) -> Iterator[Any]:
+    def _by_re2(self, text: str) -> Iterator[object]:
         position = 0
         for _ in range(_MOST_MATCHES):
             found = self._first(text, position)

@@ -53,7 +53,7 @@ def _concat(*maps: Map) -> Map:
     return made
 
 
-def _transform_keys(value: Map, function: Callable[..., Any]) -> Map:
+def _transform_keys(value: Map, function: Callable[..., object]) -> Map:
     made: Map = {}
     for k, v in value.items():
         new = function(k, v)
@@ -64,7 +64,7 @@ def _transform_keys(value: Map, function: Callable[..., Any]) -> Map:
     return made
 
 
-def _zip_with(a: Map, b: Map, function: Callable[..., Any]) -> Map:
+def _zip_with(a: Map, b: Map, function: Callable[..., object]) -> Map:
     keys = [*a, *(k for k in b if k not in a)]
     return {k: function(k, a.get(k), b.get(k)) for k in keys}
 

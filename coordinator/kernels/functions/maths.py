@@ -95,7 +95,7 @@ def _round(signature: Signature, value: Any, digits: int = 0) -> Any:
 
 
 def _whole(rounding: str) -> Any:
-    def whole(signature: Signature, value: Any) -> Any:
+    def whole(signature: Signature, value: object) -> Any:
         if isinstance(value, Decimal):
             return value.to_integral_value(rounding)
         if isinstance(value, float):
@@ -255,7 +255,7 @@ def _arithmetic_shift(value: int, count: int) -> int:
 
 
 def _extreme(sign: int) -> Any:
-    def extreme(*values: Any) -> Any:
+    def extreme(*values: object) -> object:
         best = values[0]
         for value in values[1:]:
             if compare(value, best) * sign > 0:

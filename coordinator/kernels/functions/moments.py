@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 
 from .kinds import zone_of
@@ -14,7 +14,7 @@ _STAMP = re.compile(rf"([+-]?\d{{1,6}}-\d{{1,2}}-\d{{1,2}})(?:[ T]{_CLOCK})?\s*(
 _TIME = re.compile(rf"{_CLOCK}\s*([A-Za-z+-][\w/+:-]*)?")
 
 
-def local(wall: datetime, zone: Any) -> datetime:
+def local(wall: datetime, zone: tzinfo) -> datetime:
     """The moment when the zone's clocks show ``wall``; a gap is jumped over, as Joda's lenient chronology does."""
     moment = wall.replace(tzinfo=zone)
     back = moment.astimezone(UTC).astimezone(zone)
@@ -55,7 +55,7 @@ def parse_time(text: str) -> time:
     return found if match[5] is None else found.replace(tzinfo=zone_of(match[5]))
 
 
-def zone_name(zone: Any) -> str:
+def zone_name(zone: tzinfo) -> str:
     """As Presto shows a zone: its name, or ``+05:30``."""
     if zone is UTC:
         return "UTC"
@@ -78,7 +78,7 @@ def clock_of(text: str) -> tuple[time, Any]:
     return time.fromisoformat(clock), zone_of(zone)
 
 
-def clock_text(clock: time, zone: Any) -> str:
+def clock_text(clock: time, zone: tzinfo) -> str:
     """The text that ``clock_of`` reads."""
     return f"{shown_time(clock.replace(tzinfo=None))} {zone_name(zone)}"
 
@@ -90,7 +90,7 @@ def clock_instant(text: str) -> int:
     return wall - offset_now(zone) // timedelta(milliseconds=1)
 
 
-def offset_now(zone: Any) -> timedelta:
+def offset_now(zone: tzinfo) -> timedelta:
     """The zone's distance from UTC today."""
     return datetime.now(zone).utcoffset() or timedelta()
 

@@ -104,7 +104,7 @@ def summed(kind: Kind, a: Any, b: Any) -> Any:
     """``a + b`` of one numeric type, with its overflow."""
     if kind.base == "decimal":
         return _decimal("add", (38, kind.numbers[1]), a, b)
-    return _arithmetic("add")(Signature((kind, kind), kind, None), a, b)
+    return _arithmetic("add")(Signature((kind, kind), kind, UTC), a, b)
 
 
 def _interval(name: str, a: Any, b: Any) -> Any:
@@ -169,7 +169,7 @@ _ORDERS: dict[str, Callable[[str], Any]] = {
 """What orders values that are text here."""
 
 
-def _compared(test: Callable[[Any, Any], Any]) -> Function:
+def _compared(test: Callable[[object, object], object]) -> Function:
     """A comparison, of values that are text here by what they stand for."""
 
     def apply(signature: Signature, a: Any, b: Any) -> Any:
@@ -188,7 +188,7 @@ def _between(signature: Signature, value: Any, low: Any, high: Any) -> Any:
     return False if False in checks else (None if None in checks else True)
 
 
-def _not_equal(a: Any, b: Any) -> bool | None:
+def _not_equal(a: object, b: object) -> bool | None:
     found = equal(a, b)
     return None if found is None else not found
 
@@ -233,7 +233,7 @@ def like_regex(pattern: str, escape: str | None) -> re.Pattern[str]:
     return re.compile(first + found + (f".*{parts[-1]}" if parts else ""), re.DOTALL)
 
 
-def _like(value: str, pattern: Any) -> bool:
+def _like(value: str, pattern: object) -> bool:
     text, escape = pattern if isinstance(pattern, tuple) else (pattern, None)
     return like_regex(text, escape).fullmatch(value) is not None
 

@@ -274,7 +274,7 @@ def _inverse_weibull(a: float, b: float, p: float) -> float:
     return math.inf if p == 1 else b * (-math.log1p(-p)) ** (1 / a)
 
 
-def _told(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _told(name: str, function: Callable[..., object]) -> Callable[..., object]:
     """The function, whose errors begin with its name in Java."""
     first, *words = name.split("_")
     java = first + "".join(map(str.capitalize, words))

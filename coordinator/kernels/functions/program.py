@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from datetime import tzinfo
 from functools import lru_cache
 from typing import Any
 
@@ -113,7 +114,7 @@ def _column_fold(expression: list[Any]) -> tuple[ColumnFold, tuple[Kind, ...]] |
     return None
 
 
-def evaluated(expression: list[Any], zone: Any) -> Any:
+def evaluated(expression: list[Any], zone: tzinfo) -> object:
     """The value, in its Python form, of an expression that reads no column. Raises KernelError."""
     compiler = _Compiler(0, zone)
     step = compiler.step(expression)
@@ -127,7 +128,7 @@ def compiled(text: str) -> Program:
 
 
 class _Compiler:
-    def __init__(self, width: int, zone: Any) -> None:
+    def __init__(self, width: int, zone: tzinfo) -> None:
         self.width = width
         self._zone = zone
         self._slots: dict[str, int] = {}
@@ -163,7 +164,7 @@ class _Compiler:
         self._slots = outer
         first, width = slots.start, len(names)
 
-        def make(frame: Frame) -> Callable[..., Any]:
+        def make(frame: Frame) -> Callable[..., object]:
             def function(*values: Any) -> Any:
                 frame[first : first + len(values)] = values
                 return inner(frame)
@@ -177,7 +178,7 @@ class _Compiler:
     def _cast(self, attempt: bool, source: Kind, target: Kind, argument: list[Any]) -> Step:
         convert, inner = caster(source, target, self._zone), self.step(argument)
 
-        def converted(value: Any) -> Any:
+        def converted(value: object) -> object:
             return None if value is None else convert(value)
 
         tried = _tried(converted) if attempt else converted  # what fails below the cast fails

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime, time
-from typing import Any
 
 from .moments import shown_moment, shown_time
 from .numbers import java_double
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """``true``, ``1.0``, ``[1, null]``, ``{a=1}``."""
     match value:
         case None:

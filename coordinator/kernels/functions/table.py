@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import tzinfo
 from typing import Any, NamedTuple
 
 from .kinds import Kind
@@ -21,7 +22,7 @@ class Signature(NamedTuple):
 
     arguments: tuple[Kind, ...]
     result: Kind
-    zone: Any
+    zone: tzinfo
 
 
 Table = dict[str, Function]
@@ -32,7 +33,7 @@ def plain(**functions: Callable[..., Any]) -> Table:
     return {name: Function(call) for name, call in functions.items()}
 
 
-def nullable(**functions: Callable[..., Any]) -> Table:
+def nullable(**functions: Callable[..., object]) -> Table:
     """Called for NULL arguments."""
     return {name: Function(call, nulls=True) for name, call in functions.items()}
 

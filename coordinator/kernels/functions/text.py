@@ -265,7 +265,7 @@ def _case(upper: bool) -> Any:
     return change
 
 
-def _fail(*parts: Any) -> None:
+def _fail(*parts: object) -> None:
     message = str(parts[-1])
     subquery = message.startswith("Scalar sub-query")
     raise KernelError("SUBQUERY_MULTIPLE_ROWS" if subquery else "GENERIC_USER_ERROR", message)

@@ -102,7 +102,7 @@ def _decimal_hash(value: Any, kind: Kind) -> int:
     return xxhash64(struct.pack("<Q", low)) ^ xxhash64(struct.pack("<Q", high))
 
 
-def _number(value: Any, kind: Kind) -> int:
+def _number(value: object, kind: Kind) -> int:
     """The long that Presto keeps a value as, a moment's without its zone."""
     if isinstance(value, datetime):
         moment = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo is not None else value

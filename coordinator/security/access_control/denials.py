@@ -7,6 +7,7 @@ from typing import assert_never
 
 from shared.spi import accesses as of
 from shared.spi.access_control import AccessDeniedError
+from shared.spi.accesses import object_of
 
 _READS = (
     of.ShowSchemas
@@ -26,7 +27,7 @@ def only_reads(access: of.Access) -> bool:
 
 def denied(access: of.Access, rule: str | None = None, owner: str | None = None) -> AccessDeniedError:
     """The error; ``rule`` says what decided, for the log, ``owner`` is the view's where one reads for others."""
-    return AccessDeniedError(_text(access, owner), rule)
+    return AccessDeniedError(_text(access, owner), rule, type(access).__name__, object_of(access))
 
 
 def _text(access: of.Access, owner: str | None) -> str:  # noqa: C901 - one case a kind of access

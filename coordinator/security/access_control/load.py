@@ -6,10 +6,13 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from coordinator.security.access_control.built_in import AllowAll, OwnQueries, ReadOnly
+from coordinator.security.access_control.combined import Combined
 from coordinator.security.access_control.file_rules import FileRules
+from coordinator.security.access_control.opa import OpaAccessControl
+from coordinator.security.access_control.opa_settings import OpaSettings
 from coordinator.security.access_control.policy import AccessPolicy
 from coordinator.security.access_control.rules import read_rules
-from coordinator.security.access_control.settings import AccessControlSettings
+from coordinator.security.access_control.settings import AccessControlFiles, AccessControlSettings
 from coordinator.security.authentication.groups import load_group_provider
 from coordinator.security.refreshed_file import RefreshedFile
 from coordinator.values.settings_files import check_known, find_file, parse_settings
@@ -31,8 +34,23 @@ def load_access_control(etc: Path, *, authenticated: bool) -> SystemAccessContro
     Raises ConfigurationError.
     """
     file = etc / "access-control.properties"
-    if not file.is_file():
+    files = _files(etc) or ((file,) if file.is_file() else ())
+    if not files:
         return OwnQueries() if authenticated else AllowAll()
+    controls = [_of_file(etc, each) for each in files]
+    return controls[0] if len(controls) == 1 else Combined(controls)
+
+
+def _files(etc: Path) -> tuple[Path, ...]:
+    """Those that config.properties names."""
+    config = etc / "config.properties"
+    if not config.is_file():
+        return ()
+    names = parse_settings(AccessControlFiles, read_properties(config)).config_files
+    return tuple(find_file(etc, Path(name), config) for name in names)
+
+
+def _of_file(etc: Path, file: Path) -> SystemAccessControl:
     entries = read_properties(file)
     name = entries.get(_NAME)
     if name is None:
@@ -42,11 +60,19 @@ def load_access_control(etc: Path, *, authenticated: bool) -> SystemAccessContro
         case "allow-all" | "read-only" | "file":
             check_known((AccessControlSettings,), entries)
             return _built_in(etc, file, parse_settings(AccessControlSettings, entries))
+        case "opa":
+            check_known((OpaSettings,), {key: entry for key, entry in entries.items() if key != _NAME})
+            settings = parse_settings(OpaSettings, entries)
+            if settings.column_masking_uri is not None and settings.batch_column_masking_uri is not None:
+                raise entries["opa.policy.column-masking-uri"].error(
+                    "opa.policy.batch-column-masking-uri is set too; one of the two"
+                )
+            return OpaAccessControl(settings)
         case _ if plugin is not None:
             factory: AccessControlFactory = plugin.load()
             return factory({entry.name: entry.value for entry in entries.values() if entry is not name})
         case _:
-            raise name.error(f"no access control is named '{name.value}' (known: allow-all, file, read-only)")
+            raise name.error(f"no access control is named '{name.value}' (known: allow-all, file, opa, read-only)")
 
 
 def _built_in(etc: Path, file: Path, settings: AccessControlSettings) -> SystemAccessControl:

@@ -6,7 +6,17 @@ from pathlib import Path
 
 from pydantic import Field
 
-from coordinator.values.settings import Seconds, Settings
+from coordinator.values.settings import Names, Seconds, Settings
+
+
+class AccessControlFiles(Settings):
+    """What etc/config.properties says of access control."""
+
+    config_files: Names = Field(
+        (),
+        alias="access-control.config-files",
+        description="Files like etc/access-control.properties, in place of it; what one refuses is refused.",
+    )
 
 
 class AccessControlSettings(Settings):
@@ -14,7 +24,7 @@ class AccessControlSettings(Settings):
 
     name: str = Field(
         alias="access-control.name",
-        description="`allow-all`, `read-only`, `file`, or the name of an access control in an installed package.",
+        description="`allow-all`, `read-only`, `file`, `opa`, or an access control that an installed package has.",
     )
     config_file: Path | None = Field(
         None, alias="security.config-file", description="JSON rules of `file` (docs/access-control.md)."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from coordinator.security.access_control.audit import audit
 from coordinator.security.authentication.authenticator import (
     Authenticated,
     AuthenticationError,
@@ -52,6 +53,7 @@ class Authentication:
             if wanted != found.user:
                 self.access_control.check_can_impersonate_user(asking, wanted)
         except ProcessionError as error:
+            audit(error, asking)
             raise RequestRefusedError(403, error.message) from error
         return asking if wanted == found.user else Identity(wanted, found.principal, self.groups(wanted))
 

@@ -15,6 +15,7 @@ from tests.e2e.service import Service, start_service, write_etc
 from tests.security.authentication.secured import until
 
 DENIED = "Access Denied: Cannot select from columns [nationkey, name, regionkey, comment] in table or view "
+QUERIES = "SELECT query_id, query FROM system.runtime.queries"
 ALL = ["SELECT", "INSERT", "DELETE", "UPDATE", "OWNERSHIP", "GRANT_SELECT"]
 
 
@@ -98,6 +99,17 @@ def test_checks_without_running_ask_too(service: Service) -> None:
         assert "PERMISSION_DENIED" in answer.text or code == 403
         answer = httpx.post(service.url + path, content="SELECT * FROM nation", headers=headers, timeout=30)
         assert (answer.status_code, "PERMISSION_DENIED" in answer.text) == (200, False)
+
+
+def test_a_line_of_the_log_for_each_refusal(service: Service) -> None:
+    sql = "SELECT * FROM sf1.nation -- audited"
+    assert refused(service, "bob", sql)
+    log = (service.etc.parent / "log").read_text()
+    line = [line for line in log.splitlines() if "access denied" in line][-1]
+    for part in ("bob", "SelectFromColumns", "tpch.sf1.nation", "tables: no rule"):
+        assert part in line
+    [query_id] = [row[0] for row in rows(service, "alice", QUERIES) if row[1] == sql]
+    assert query_id in line
 
 
 def test_two_users_one_text(service: Service) -> None:

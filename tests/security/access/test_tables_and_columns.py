@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from tests.security.access.conftest import Ruled
@@ -162,3 +163,21 @@ def test_a_view_hands_on_only_what_its_owner_may(ruled: Ruled) -> None:
     problem = "Access Denied: View owner 'alice' cannot create view that selects from lab.db.people"
     assert ruled.refused("bob", "SELECT id FROM v") == problem
     assert ruled.refused("alice", "SELECT id FROM v") == ""
+
+
+def test_capitals_are_no_way_around(lake: Ruled) -> None:
+    """Iceberg keeps the capitals of names; rules are written in small letters."""
+    if lake.lake.connector.table("db", "Loud") is None:
+        lake.lake.create("Loud", [pa.table({"Id": [1], "Salary": [2]})])
+    rule = {"table": "loud|people", "privileges": ["SELECT"], "columns": [{"name": "salary", "allow": False}]}
+    lake.rules(tables=[rule], procedures=[{"privileges": ["EXECUTE"]}])
+    for sql in (
+        "CALL lab.system.show_snapshot_files('db', 'Loud')",
+        "CALL lab.system.show_snapshots(table => 'db.Loud')",
+        "SELECT * FROM LOUD",
+        'SELECT * FROM "Loud$files"',
+        "SHOW STATS FOR LOUD",
+        "SELECT SALARY FROM PEOPLE",
+        'SELECT "Salary" FROM people',
+    ):
+        assert lake.refused("bob", sql).startswith(f"{PREFIX}Cannot select from columns ["), sql

@@ -123,7 +123,7 @@ def manifests_step(need: Need) -> Step:
     sizes = [] if snapshot is None else [manifest.manifest_length for manifest in snapshot.manifests(need.table.io)]
     small = [size for size in sizes if size < _SMALL_MANIFEST]
     if len(small) < _MANY_MANIFESTS:
-        return Step("rewrite_manifests", f"{len(small)} small manifests are fewer than {_MANY_MANIFESTS}")
+        return Step("rewrite_manifests", f"small manifests: {len(small)}, fewer than {_MANY_MANIFESTS}")
     return Step(
         "rewrite_manifests", f"{len(small)} manifests are smaller than {_SMALL_MANIFEST} bytes", {}, sum(small), 1.0
     )
@@ -134,9 +134,10 @@ def expire_step(need: Need) -> Step:
     age = timedelta(milliseconds=_number(need.table, "history.expire.max-snapshot-age-ms", 5 * 24 * 3_600_000))
     keep = _number(need.table, "history.expire.min-snapshots-to-keep", 1)
     old = [s for s in history(need.table)[keep:] if from_millis(s.timestamp_ms) < need.now - age]
+    told = str(age).removesuffix(", 0:00:00")
     if not old:
-        return Step("expire_snapshots", f"no snapshot is older than {age} beyond the {keep} that are kept")
-    return Step("expire_snapshots", f"{len(old)} snapshots are older than {age}", {}, 0, 2.0)
+        return Step("expire_snapshots", f"beside the newest {keep}, no snapshot is older than {told}")
+    return Step("expire_snapshots", f"{len(old)} snapshots are older than {told}", {}, 0, 2.0)
 
 
 def statistics_steps(need: Need) -> Sequence[Step]:

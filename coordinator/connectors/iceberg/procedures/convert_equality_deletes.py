@@ -37,8 +37,12 @@ DECLARATION = ProcedureDeclaration(
     arguments=(*TABLE_ARGUMENTS, Argument("dry_run", "boolean", "Only list the files.", default=False)),
     output=(
         OutputColumn("converted_equality_delete_files_count", "integer", "Equality delete files that are gone."),
-        OutputColumn("added_position_delete_files_count", "integer", "Position delete files or vectors instead."),
-        OutputColumn("deleted_rows_count", "bigint", "Rows that they take out, which the equality deletes took out."),
+        OutputColumn(
+            "added_position_delete_files_count",
+            "integer",
+            "Position delete files or deletion vectors that replace them.",
+        ),
+        OutputColumn("deleted_rows_count", "bigint", "Rows that they delete, as the equality deletes did."),
     ),
     dry_run_output=(
         OutputColumn("delete_file_path", "varchar", "An equality delete file."),

@@ -30,7 +30,9 @@ DECLARATION = ProcedureDeclaration(
     summary="Copy the rows of a table, as it is or was, into another one.",
     arguments=(
         *TABLE_ARGUMENTS,
-        Argument("new_table", "varchar", "Where to: table, or schema.table of the same catalog.", required=True),
+        Argument(
+            "new_table", "varchar", "The new table: its name, or schema.table in the same catalog.", required=True
+        ),
         Argument("as_of_instant", "varchar", "Snapshot id, branch, tag or time; default: as it is now."),
         Argument("columns", "array(varchar)", "Columns to copy; default: all."),
         Argument("save_mode", "varchar", "errorifexists, overwrite or append.", default="errorifexists"),

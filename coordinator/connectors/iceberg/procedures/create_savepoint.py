@@ -20,7 +20,7 @@ DECLARATION = ProcedureDeclaration(
         *TABLE_ARGUMENTS,
         Argument("commit_time", "varchar", "The commit: a snapshot id or its time; default: the current snapshot."),
         Argument("user", "varchar", "Who makes it; default: the session's user."),
-        Argument("comments", "varchar", "Why.", default=""),
+        Argument("comments", "varchar", "Why the savepoint was made.", default=""),
     ),
     output=(
         OutputColumn("create_savepoint_result", "boolean", "true: the savepoint is there."),

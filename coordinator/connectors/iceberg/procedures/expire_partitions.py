@@ -25,7 +25,7 @@ DECLARATION = ProcedureDeclaration(
     summary="Delete partitions whose rows are all older than a point in time; no data file is read.",
     arguments=(
         *TABLE_ARGUMENTS,
-        Argument("older_than", "timestamp", "The moment, in the session's time zone.", required=True),
+        Argument("older_than", "timestamp", "A point in time, in the session's time zone.", required=True),
         Argument("column", "varchar", "Column that tells the age; default: the one that partitions by time."),
         Argument("dry_run", "boolean", "Only list what would be deleted.", default=False),
     ),

@@ -45,23 +45,27 @@ _PASSED_ON = ("retain_last", "max_concurrent_deletes", "stream_results", "snapsh
 DECLARATION = ProcedureDeclaration(
     name="expire_snapshots",
     kind=ProcedureKind.COORDINATOR,
-    summary="Forget old snapshots and delete the files that only they need.",
+    summary="Remove old snapshots and delete the files that only they need.",
     arguments=(
         *TABLE_ARGUMENTS,
-        Argument("older_than", "timestamp", "Expire what is older, in the session's time zone; default: 5 days ago."),
+        Argument(
+            "older_than",
+            "timestamp",
+            "Expire snapshots that are older, in the session's time zone; default: 5 days ago.",
+        ),
         Argument("retain_last", "integer", "How many of the newest snapshots stay in any case; default: 1."),
-        Argument("snapshot_ids", "array(bigint)", "Expire these as well."),
+        Argument("snapshot_ids", "array(bigint)", "Snapshots to expire in addition, whatever their age."),
         Argument("max_concurrent_deletes", "integer", "Files deleted at the same time; default: 8."),
-        Argument("stream_results", "boolean", "Do not collect the list of files in one place, where Spark makes it."),
+        Argument("stream_results", "boolean", "If Spark does the work: do not collect the list of files in one place."),
         Argument("clean_expired_metadata", "boolean", "Also forget schemas and partition specs that nothing uses."),
-        Argument("dry_run", "boolean", "Only list what would go.", default=False),
+        Argument("dry_run", "boolean", "Only list what would be deleted.", default=False),
     ),
     output=tuple(OutputColumn(name, "bigint", doc) for name, _, doc in _COUNTS),
     dry_run_output=(
         OutputColumn("kind", "varchar", "snapshot, reference, or what kind of file it is."),
         OutputColumn("name", "varchar", "Id of the snapshot, name of the branch or tag, or location of the file."),
         OutputColumn("bytes", "bigint", "Size of the file; NULL where the metadata does not say."),
-        OutputColumn("reason", "varchar", "Why it goes."),
+        OutputColumn("reason", "varchar", "Why it would be deleted."),
     ),
     iceberg_order=("older_than", "retain_last", "max_concurrent_deletes", "stream_results", "snapshot_ids"),
     example="CALL iceberg.system.expire_snapshots(table => 'sales.orders', "

@@ -18,7 +18,7 @@ from shared.spi.procedure import Argument, ArgumentError, OutputColumn, Procedur
 OPTIONS = (
     Argument("properties", "map(varchar,varchar)", "Properties of the new table."),
     Argument("parallelism", "integer", "Files that are read at the same time; default: 8."),
-    Argument("ignore_missing_files", "boolean", "Go on without files that vanish meanwhile.", default=False),
+    Argument("ignore_missing_files", "boolean", "Go on when files vanish meanwhile.", default=False),
 )
 DRY_RUN = Argument("dry_run", "boolean", "Only list the files.", default=False)
 FILES = (

@@ -33,7 +33,9 @@ DECLARATION = ProcedureDeclaration(
             "of the same name.",
         ),
         OPTIONS[0],
-        Argument("drop_backup", "boolean", "Forget the table of Spark instead of renaming it.", default=False),
+        Argument(
+            "drop_backup", "boolean", "Remove Spark's table from its catalog instead of renaming it.", default=False
+        ),
         Argument("backup_table_name", "varchar", "What it is renamed to; default: <table_name>_BACKUP_."),
         *OPTIONS[1:],
         DRY_RUN,

@@ -76,7 +76,7 @@ DECLARATION = ProcedureDeclaration(
         Argument("equal_schemes", "map(varchar,varchar)", "Schemes that mean the same, such as 's3a,s3n' to 's3'."),
         Argument("equal_authorities", "map(varchar,varchar)", "Authorities that mean the same."),
         Argument("prefix_mismatch_mode", "varchar", f"What another scheme or authority does: {', '.join(_MODES)}."),
-        Argument("prefix_listing", "boolean", "List by prefix where the storage can, where Spark lists."),
+        Argument("prefix_listing", "boolean", "If Spark lists the files: list by prefix where the storage can."),
     ),
     output=(OutputColumn("orphan_file_location", "varchar", "A file that was deleted, or would be."),),
     iceberg_order=(

@@ -24,7 +24,7 @@ DECLARATION = ProcedureDeclaration(
     summary="Write the manifests of the current snapshot anew, clustered by partition.",
     arguments=(
         *TABLE_ARGUMENTS,
-        Argument("use_caching", "boolean", "Keep the entries in Spark's cache while they are sorted, where it sorts."),
+        Argument("use_caching", "boolean", "If Spark sorts the entries: keep them in its cache meanwhile."),
         Argument("spec_id", "integer", "Only manifests of this partition spec; default: the current one."),
         Argument(
             "sort_by",

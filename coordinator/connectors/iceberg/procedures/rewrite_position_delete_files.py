@@ -41,7 +41,7 @@ DECLARATION = ProcedureDeclaration(
         *TABLE_ARGUMENTS,
         Argument("options", "map(varchar,varchar)", "Iceberg's options by name, such as 'rewrite-all' to 'true'."),
         Argument("filter", "varchar", "Only deletes of partitions that may hold rows for which this is true."),
-        Argument("dry_run", "boolean", "Only tell what would be joined.", default=False),
+        Argument("dry_run", "boolean", "Only list what would be joined.", default=False),
     ),
     output=tuple(OutputColumn(name, kind, doc) for name, kind, doc in _COUNTS),
     dry_run_output=(

@@ -22,8 +22,8 @@ DECLARATION = ProcedureDeclaration(
     summary="Write copies of a table's metadata whose paths begin elsewhere, for copying the table there.",
     arguments=(
         *TABLE_ARGUMENTS,
-        Argument("source_prefix", "varchar", "How its paths begin now.", required=True),
-        Argument("target_prefix", "varchar", "How they shall begin.", required=True),
+        Argument("source_prefix", "varchar", "Prefix that its paths have now.", required=True),
+        Argument("target_prefix", "varchar", "Prefix that they get.", required=True),
         Argument("start_version", "varchar", "Metadata file to begin after; default: the first."),
         Argument("end_version", "varchar", "Metadata file to end with; default: the current."),
         Argument("staging_location", "varchar", "Where the copies are written; default: under the metadata location."),

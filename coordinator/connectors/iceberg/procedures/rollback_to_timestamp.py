@@ -17,7 +17,7 @@ DECLARATION = ProcedureDeclaration(
     summary="Make the newest snapshot current that the table's history had before a point in time.",
     arguments=(
         *TABLE_ARGUMENTS,
-        Argument("timestamp", "timestamp", "The moment, in the session's time zone.", required=True),
+        Argument("timestamp", "timestamp", "A point in time, in the session's time zone.", required=True),
     ),
     output=MOVED,
     example="CALL iceberg.system.rollback_to_timestamp('sales', 'orders', TIMESTAMP '2026-11-20 08:00:00')",

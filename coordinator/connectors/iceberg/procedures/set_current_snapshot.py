@@ -16,8 +16,8 @@ DECLARATION = ProcedureDeclaration(
     summary="Make any snapshot of the table current, an ancestor or not, by its id or by a branch or tag.",
     arguments=(
         *TABLE_ARGUMENTS,
-        Argument("snapshot_id", "bigint", "The snapshot; this or ref."),
-        Argument("ref", "varchar", "The branch or tag whose snapshot to take; this or snapshot_id."),
+        Argument("snapshot_id", "bigint", "The snapshot; give either this or ref."),
+        Argument("ref", "varchar", "The branch or tag whose snapshot to take; give either this or snapshot_id."),
     ),
     output=MOVED,
     example="CALL iceberg.system.set_current_snapshot(table => 'sales.orders', ref => 'before_migration')",

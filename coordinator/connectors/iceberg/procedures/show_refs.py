@@ -13,7 +13,7 @@ DECLARATION = ProcedureDeclaration(
     output=(
         OutputColumn("name", "varchar", "Name of the branch or tag."),
         OutputColumn("type", "varchar", "BRANCH or TAG."),
-        OutputColumn("snapshot_id", "bigint", "Where it points."),
+        OutputColumn("snapshot_id", "bigint", "The snapshot that it points to."),
         OutputColumn("max_reference_age_in_ms", "bigint", "How long it lives; NULL: as the table's properties say."),
         OutputColumn("min_snapshots_to_keep", "integer", "Snapshots of the branch that are kept however old."),
         OutputColumn("max_snapshot_age_in_ms", "bigint", "How long snapshots of the branch are kept."),

@@ -17,7 +17,7 @@ DECLARATION = ProcedureDeclaration(
         OutputColumn("snapshot_id", "bigint", "The snapshot that is kept."),
         OutputColumn("savepoint", "varchar", "Name of the tag."),
         OutputColumn("user", "varchar", "Who made it."),
-        OutputColumn("comments", "varchar", "Why."),
+        OutputColumn("comments", "varchar", "Why the savepoint was made."),
         OutputColumn("created_at", "varchar", "When it was made, in UTC."),
     ),
     example="CALL iceberg.system.show_savepoints('sales', 'orders')",

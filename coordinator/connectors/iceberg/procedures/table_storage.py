@@ -21,7 +21,12 @@ DECLARATION = ProcedureDeclaration(
     summary="What a table takes in storage, and how much of it only old snapshots or nobody needs.",
     arguments=(
         *TABLE_ARGUMENTS,
-        Argument("list_files", "boolean", "Look into storage; without, only the metadata is asked.", default=True),
+        Argument(
+            "list_files",
+            "boolean",
+            "Also list the files in storage; otherwise only the metadata is read.",
+            default=True,
+        ),
     ),
     output=(
         OutputColumn("category", "varchar", f"One of: {', '.join(_ORDER)}."),

@@ -8,7 +8,7 @@ from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKi
 DECLARATION = ProcedureDeclaration(
     name="unregister_table",
     kind=ProcedureKind.COORDINATOR,
-    summary="Forget a table in the catalog and keep all its files.",
+    summary="Remove a table from the catalog and keep all its files.",
     arguments=TABLE_ARGUMENTS,
     output=(OutputColumn("metadata_file", "varchar", "Its last metadata, for register_table."),),
     example="CALL iceberg.system.unregister_table('sales', 'orders')",

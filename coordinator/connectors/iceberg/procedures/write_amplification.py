@@ -22,7 +22,9 @@ DECLARATION = ProcedureDeclaration(
         OutputColumn("operation", "varchar", "append, overwrite, delete or replace."),
         OutputColumn("new_bytes", "bigint", "Bytes that were not written before: all of an append, none of a replace."),
         OutputColumn("written_bytes", "bigint", "Bytes of the files that it added."),
-        OutputColumn("write_amplification_factor", "double", "Written by new bytes; NULL where nothing was new."),
+        OutputColumn(
+            "write_amplification_factor", "double", "Written bytes divided by new bytes; NULL where nothing was new."
+        ),
     ),
     example="CALL iceberg.system.write_amplification(table => 'sales.orders', limit => 100)",
     notes="From the summaries of the snapshots in the table's present history; the total is over the rows shown. Of "

@@ -23,9 +23,11 @@ from pyiceberg.expressions import (
 from pyiceberg.expressions.visitors import bind
 from pyiceberg.schema import Schema
 
+from coordinator.kernels.row_groups_needed import Ranges
 from shared.plan.blocks import decode_constant
 
 _FLOATING = ("real", "double")
+_RANGED = frozenset(["tinyint", "smallint", "integer", "bigint", "date", "varchar"])
 _MAKE: Mapping[str, Any] = {
     "=": EqualTo, ">=": GreaterThanOrEqual, ">": GreaterThan, "<=": LessThanOrEqual, "<": LessThan,
     "null": IsNull, "not null": NotNull,
@@ -39,6 +41,24 @@ def predicate_of(layout: Mapping[str, Any] | None, schema: Schema) -> BooleanExp
     terms = [_of_column(schema, str(entry["column"]), entry["domain"]) for entry in entries]
     everything: BooleanExpression = AlwaysTrue()
     return reduce(_and, terms, everything)
+
+
+def ranges_of(layout: Mapping[str, Any] | None, schema: Schema) -> Ranges:
+    """The same for the kernels, by field id: of integers, dates and texts, where NULL is not wanted."""
+    entries = ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
+    found = {}
+    for entry in entries:
+        values = entry["domain"]["values"]
+        plain = str(values["type"]).partition("(")[0] in _RANGED
+        if plain and "ranges" in values and not entry["domain"].get("nullAllowed"):
+            field_id = schema.find_field(str(entry["column"])).field_id
+            found[field_id] = tuple((_bound(each["low"]), _bound(each["high"])) for each in values["ranges"])
+    return found
+
+
+def _bound(marker: Mapping[str, Any]) -> Any:
+    """None for what is not bounded."""
+    return decode_constant(str(marker["valueBlock"]), str(marker["type"])) if "valueBlock" in marker else None
 
 
 def _of_column(schema: Schema, name: str, domain: Mapping[str, Any]) -> BooleanExpression:

@@ -14,4 +14,4 @@ from coordinator.values.arrow_types import source_type
 def file_scan(scan: Scan, storage: Mapping[str, str]) -> FileScan:
     """``storage`` holds the keys of the catalog's file: for readers alone, never logged."""
     schema = pa.schema([(column.name, source_type(column.type)) for column in scan.columns])
-    return FileScan(task_of(scan, storage), schema, scan.rows, scan.size_bytes)
+    return FileScan(task_of(scan, storage), schema, scan.rows, scan.size_bytes, scan.ranges)

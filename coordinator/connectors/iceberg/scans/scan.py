@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -16,9 +16,10 @@ from coordinator.connectors.iceberg.rewrite.groups import Candidate
 from coordinator.connectors.iceberg.rewrite.outputs import Slice
 from coordinator.connectors.iceberg.rewrite.tasks import inputs_with_deletes
 from coordinator.connectors.iceberg.scans.columns import ScanColumn, cheapest_column, leaf_ids, scan_columns
-from coordinator.connectors.iceberg.scans.domains import predicate_of
+from coordinator.connectors.iceberg.scans.domains import predicate_of, ranges_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
 from coordinator.connectors.iceberg.storage import storage_of
+from coordinator.kernels.row_groups_needed import Ranges
 from coordinator.kernels.tasks import Output, WriteTask
 from shared.plan.nodes import TableHandle
 
@@ -33,6 +34,7 @@ class Scan:
     table: Table
     columns: tuple[ScanColumn, ...]
     files: tuple[Candidate, ...]
+    ranges: Ranges = field(default_factory=dict)
 
     @property
     def size_bytes(self) -> int:
@@ -73,7 +75,7 @@ def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequ
         if counted is None:
             return "none of its columns can be read here"
         wanted = [counted]
-    return Scan(table, tuple(wanted), chosen)
+    return Scan(table, tuple(wanted), chosen, ranges_of(handle.connectorTableLayout, schema))
 
 
 def _sizes(files: Sequence[Candidate]) -> Mapping[int, int]:

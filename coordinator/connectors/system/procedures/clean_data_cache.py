@@ -21,7 +21,7 @@ DECLARATION = ProcedureDeclaration(
     name="clean_data_cache",
     kind=ProcedureKind.MAINTENANCE,
     summary="Drop what the executors cache of data files (Parquet footers).",
-    arguments=(Argument("scope", "varchar", "Which executors; only ALL_WORKERS.", default="ALL_WORKERS"),),
+    arguments=(Argument("scope", "varchar", "Which executors: only ALL_WORKERS is supported.", default="ALL_WORKERS"),),
     output=(
         OutputColumn("worker", "varchar", "Executor that was cleaned."),
         OutputColumn("entries", "bigint", "Cache entries that were dropped."),

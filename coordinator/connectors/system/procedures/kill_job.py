@@ -21,7 +21,7 @@ DECLARATION = ProcedureDeclaration(
     summary="Stop a procedure call that runs; what it wrote is removed as when its own client cancels it.",
     arguments=(
         Argument("job_id", "varchar", "The job, as show_jobs lists it.", required=True),
-        Argument("message", "varchar", "Why, told to the one who called it.", default=""),
+        Argument("message", "varchar", "The reason, which is shown to the caller of the job.", default=""),
     ),
     output=(OutputColumn("killed", "boolean", "true: the job was told to stop."),),
     example="CALL system.kill_job('20261120_080000_00042_abcde', 'maintenance window')",

@@ -32,7 +32,7 @@ def _bits(columns: list[Any], standard: float) -> int:
     return bits_of(columns[1][0].as_py() if len(columns) > 1 else standard)
 
 
-def _sketch(columns: list[Any], kind: Kind, hashes: Callable[[Any, Kind], Hashes], standard: float) -> HyperLogLog:
+def _sketch(columns: list[Any], kind: Kind, hashes: Callable[[object, Kind], Hashes], standard: float) -> HyperLogLog:
     return of_hashes(hashes(columns[0], kind), _bits(columns, standard))
 
 
@@ -78,7 +78,7 @@ def _empty(error: float = APPROX_SET_ERROR) -> bytes:
     return of_hashes(np.empty(0, np.uint64), bits_of(error)).to_bytes()
 
 
-def _create(value: Any, error: float = APPROX_SET_ERROR) -> bytes:
+def _create(value: object, error: float = APPROX_SET_ERROR) -> bytes:
     return of_hashes(murmur_of_longs([value]), bits_of(error)).to_bytes()
 
 

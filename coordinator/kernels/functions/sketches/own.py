@@ -25,7 +25,7 @@ _SPACE = 1 << 64
 Pairs = list[list[Any]]
 
 
-def _pack(value: Any) -> bytes:
+def _pack(value: object) -> bytes:
     return zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 1)
 
 
@@ -36,7 +36,7 @@ def _unpack(data: bytes) -> Any:
         raise invalid("Not a sketch of this service") from error
 
 
-def hashed(value: Any) -> int:
+def hashed(value: object) -> int:
     """64 bits, equal for equal values."""
     if isinstance(value, bytes):
         data = b"b" + value
@@ -196,7 +196,7 @@ def _pairs(data: bytes) -> Pairs:
     return found
 
 
-def _kll_quantile(data: bytes, rank: float, inclusive: bool = True) -> Any:
+def _kll_quantile(data: bytes, rank: float, inclusive: bool = True) -> object:
     check(0 <= rank <= 1, "rank must be between 0 and 1")
     pairs = _pairs(data)
     target, below = rank * sum(w for _, w in pairs), 0
@@ -207,7 +207,7 @@ def _kll_quantile(data: bytes, rank: float, inclusive: bool = True) -> Any:
     return pairs[-1][0]
 
 
-def _kll_rank(data: bytes, value: Any, inclusive: bool = True) -> float:
+def _kll_rank(data: bytes, value: object, inclusive: bool = True) -> float:
     pairs = _pairs(data)
     values = [p[0] for p in pairs]
     end = (bisect_right if inclusive else bisect_left)(values, value)
@@ -234,7 +234,7 @@ def _cardinality(signature: Signature, value: Any) -> int:
             return len(value)
 
 
-def _of_kind(for_khll: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
+def _of_kind(for_khll: Callable[..., object], otherwise: Callable[..., object]) -> Callable[..., Any]:
     def call(signature: Signature, a: bytes, b: bytes) -> Any:
         if signature.arguments[0].base == "khyperloglog":
             return for_khll(_as_set(a), _as_set(b))

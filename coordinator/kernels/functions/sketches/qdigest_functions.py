@@ -34,7 +34,7 @@ def _key(value: Any, base: str) -> int:
     return int(bits ^ mask if bits < 0 else bits)
 
 
-def _value(key: int, base: str) -> Any:
+def _value(key: int, base: str) -> object:
     if base == "bigint":
         return key
     if base == "real":
@@ -43,7 +43,7 @@ def _value(key: int, base: str) -> Any:
     return struct.unpack("<d", struct.pack("<q", key ^ ((1 << 63) - 1) if key < 0 else key))[0]
 
 
-def _digest(values: Any, kind: Kind, weights: Sequence[int] | None, accuracy: float) -> QuantileDigest:
+def _digest(values: object, kind: Kind, weights: Sequence[int] | None, accuracy: float) -> QuantileDigest:
     keys = _keys(values, kind)
     made = QuantileDigest(accuracy)
     made.add(keys, [1] * len(keys) if weights is None else weights)
@@ -79,7 +79,7 @@ def merge_qdigests(_: tuple[Kind, ...], columns: list[Any]) -> bytes | None:
     return None if made is None else from_bytes(made.to_bytes()).to_bytes()
 
 
-def _percentile(kinds: tuple[Kind, ...], columns: list[Any]) -> Any:
+def _percentile(kinds: tuple[Kind, ...], columns: list[Any]) -> object:
     """Of the values with their weights, if any, the percentile or percentiles, and the accuracy, if any."""
     columns = known_rows(columns)
     if not len(columns[0]):
@@ -115,7 +115,7 @@ def _element(kind: Kind) -> str:
     return kind.arguments[0].base
 
 
-def _values_at(signature: Signature, data: bytes, shares: tuple[float | None, ...]) -> tuple[Any, ...]:
+def _values_at(signature: Signature, data: bytes, shares: tuple[float | None, ...]) -> tuple[object, ...]:
     if signature.arguments[0].base == "tdigest":
         return tdigest_functions.values_at(data, shares)  # type: ignore[arg-type]
     for share in shares:
@@ -125,7 +125,7 @@ def _values_at(signature: Signature, data: bytes, shares: tuple[float | None, ..
     return tuple(_value(key, _element(signature.arguments[0])) for key in keys)
 
 
-def _value_at(signature: Signature, data: bytes, share: float) -> Any:
+def _value_at(signature: Signature, data: bytes, share: float) -> object:
     return _values_at(signature, data, (share,))[0]
 
 

@@ -69,7 +69,7 @@ def _scaled(data: bytes, factor: float) -> bytes:
     return digest.to_bytes()
 
 
-def _destructured(data: bytes) -> tuple[Any, ...]:
+def _destructured(data: bytes) -> tuple[object, ...]:
     digest = from_bytes(data)
     weights = tuple(int(weight) for weight in digest.weights)
     ends = (digest.compression, digest.minimum, digest.maximum, digest.sum, int(digest.total))

@@ -26,22 +26,22 @@ _SHORT_DECIMAL = 18
 _SIGN = np.uint64(1 << 63)
 
 
-def murmur_hashes(values: Any, kind: Kind) -> Hashes:
+def murmur_hashes(values: object, kind: Kind) -> Hashes:
     """The first word of Murmur3 x64 128 of each value of an Arrow array without nulls."""
     return _hashed(values, kind, lambda rows: murmur3(rows, seed=0))
 
 
-def xx_hashes(values: Any, kind: Kind) -> Hashes:
+def xx_hashes(values: object, kind: Kind) -> Hashes:
     """Presto's XX_HASH_64 of each value of an Arrow array without nulls."""
     return _hashed(values, kind, xxhash64_rows)
 
 
-def murmur_of_longs(values: Any) -> Hashes:
+def murmur_of_longs(values: object) -> Hashes:
     """Murmur3 of numbers."""
     return _longs(np.asarray(values).astype(np.int64), lambda rows: murmur3(rows, seed=0))
 
 
-def _hashed(values: Any, kind: Kind, rows: HashRows) -> Hashes:
+def _hashed(values: object, kind: Kind, rows: HashRows) -> Hashes:
     match kind.base:
         case "varchar" | "varbinary":
             return _bytes(values, rows)
@@ -97,7 +97,7 @@ def _words(values: Any) -> npt.NDArray[np.uint64]:
     return data[values.offset * 2 : (values.offset + len(values)) * 2].reshape(-1, 2)
 
 
-def _magnitudes(values: Any) -> Any:
+def _magnitudes(values: object) -> Any:
     words = _words(values).copy()
     negative = words[:, 1] >= _SIGN
     low, high = ~words[negative, 0] + np.uint64(1), ~words[negative, 1]
