@@ -24,6 +24,7 @@ from tests.sql.sqllogictest import Record, read, rows_of
 
 pytestmark = pytest.mark.slow
 
+SESSION = Session(user="test")
 FILES = sorted((Path(__file__).parent / "slt").glob("*.slt"))
 
 
@@ -34,10 +35,10 @@ def engine() -> Iterator[LocalEngine]:
     local.close()
 
 
-def answer(record: Record, engine: LocalEngine, checkers: PlanCheckers) -> tuple[str, ...]:
+def answer(record: Record, engine: LocalEngine, checkers: PlanCheckers, session: Session = SESSION) -> tuple[str, ...]:
     """The lines that the record should have."""
     try:
-        planned = plan_statement(record.sql, Session(user="test"), Catalogs([]), checkers)
+        planned = plan_statement(record.sql, session, Catalogs([]), checkers)
         if planned.subplan is not None:
             checkers.validate_built_in_fragments(planned.subplan)
         rows = _rows(planned, engine)
