@@ -247,7 +247,10 @@ def test_moments(plan: Plan, written: str, moment: datetime | None) -> None:
         ("7", "Cannot cast type integer to timestamp"),
         ("now() - INTERVAL '900000' DAY", "Value of timestamp with time zone out of range"),
         ("localtimestamp - INTERVAL '900000' DAY", "Value of timestamp out of range"),
-        ("TIMESTAMP '0001-01-01 00:00 Europe/Berlin'", "Value of timestamp out of range"),
+        (
+            "TIMESTAMP '0001-01-01 00:00 Europe/Berlin'",
+            "'0001-01-01 00:00 Europe/Berlin' is not a valid timestamp literal",
+        ),
     ],
 )
 def test_what_is_no_moment(plan: Plan, written: str, message: str) -> None:
