@@ -46,6 +46,7 @@ from coordinator.gateway.validator import StatementValidator
 from coordinator.http_server import HttpServer
 from coordinator.logs import configure_logging
 from coordinator.planner_factory import PlannerFactory
+from coordinator.planning.session_statements import PROPERTIES
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.reload import SpecificationFile
 from coordinator.resource_groups.specification import ManagerSpec, global_group
@@ -59,6 +60,7 @@ from coordinator.security.access_control.load import load_access_policy
 from coordinator.security.authentication.load import load_authentication
 from coordinator.security.private_files import keep_files_private
 from coordinator.security.redaction import Redactor, secrets_of
+from coordinator.security.session_property_manager import load_session_properties
 from coordinator.server.app import create_server
 from coordinator.server.browser_guard import is_loopback
 from coordinator.server.settings import NodeInfo, ServerSettings
@@ -155,7 +157,8 @@ def create_app(
     )
     catalogs.access = load_access_policy(config.etc, authenticated=authenticated)
     control = catalogs.access.control
-    admit = partial(admitted, control, catalogs=catalogs.names())
+    given = load_session_properties(config.etc, PROPERTIES)
+    admit = partial(admitted, control, catalogs=catalogs.names(), given=given)
     pool = ValidationPool(
         factory,
         size=settings.validation_pool_size,
