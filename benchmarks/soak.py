@@ -114,6 +114,8 @@ def main() -> None:
         home = Path(folder)
         etc = write_etc(home / "etc", spark=False, remote="sc://127.0.0.1:1")
         (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
+        with (etc / "config.properties").open("a") as config:  # a history that is full within the first tenth
+            config.write("query.min-expire-age=20s\n")
         service = start_service(etc, home / "data", home / "log")
         started = time.monotonic()
         try:

@@ -77,6 +77,8 @@ from coordinator.validation.pool import ValidationPool
 from coordinator.vocabulary.nesting import RECURSION_LIMIT
 from shared.errors import ProcessionError
 from shared.properties import ConfigurationError
+from shared.spi.access_control import SystemAccessControl
+from shared.spi.session import Session
 from shared.units import parse_data_size
 
 _log = structlog.get_logger("coordinator")
@@ -188,19 +190,7 @@ def create_app(
     catalogs.runtime = DispatcherState(dispatcher, partial(_node, info, where, dispatcher), partial(may_view, control))
     app = create_server(
         dispatcher,
-        ServerSettings(
-            compression_enabled=settings.compression,
-            shutdown_grace_period=settings.shutdown_grace_period,
-            principal_header=settings.principal_header,
-            process_forwarded=settings.process_forwarded,
-            allowed_hosts=_allowed_hosts(settings),
-            authentication=load_authentication(
-                config.etc, config.authentication, config.oauth2, settings.principal_header, control
-            ),
-            access_control=control,
-            admit=admit,
-            admit_blocks=control.rules_version is None,
-        ),
+        _server_settings(config, control, admit),
         info,
         parse_statement=parse_statement,
         stop=stop,
@@ -224,6 +214,25 @@ def create_app(
         )
     )
     return app
+
+
+def _server_settings(
+    config: CoordinatorConfig, control: SystemAccessControl, admit: Callable[[Session], Session]
+) -> ServerSettings:
+    settings = config.coordinator
+    return ServerSettings(
+        compression_enabled=settings.compression,
+        shutdown_grace_period=settings.shutdown_grace_period,
+        principal_header=settings.principal_header,
+        process_forwarded=settings.process_forwarded,
+        allowed_hosts=_allowed_hosts(settings),
+        authentication=load_authentication(
+            config.etc, config.authentication, config.oauth2, settings.principal_header, control
+        ),
+        access_control=control,
+        admit=admit,
+        admit_blocks=control.rules_version is None,
+    )
 
 
 def _spark_state(spark: SparkEngine) -> dict[str, object]:

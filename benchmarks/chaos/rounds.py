@@ -21,7 +21,7 @@ from benchmarks.chaos.ledger import Ledger, Verdict, judge, plain
 from benchmarks.fuzz.client import Answer, StatementClient
 from tests.e2e.service import Service, start_service
 
-FILES, ROWS = 6, 120_000
+FILES = 6
 _REWRITE = "CALL iceberg.system.rewrite_data_files(schema => 'db', table_name => '{t}', "
 OPERATIONS = {
     "rewrite": _REWRITE + "options => MAP(ARRAY['rewrite-all'], ARRAY['true']))",
@@ -42,12 +42,13 @@ ADDED = {"insert": 1_000_000, "merge": 2_000_000}
 
 @dataclass(frozen=True)
 class Round:
-    """``after``: seconds from the beginning of the operation to the harm."""
+    """``after``: seconds from the beginning of the operation to the harm; ``rows`` of each file."""
 
     number: int
     operation: str
     harm: Harm
     after: float
+    rows: int = 120_000
 
 
 @dataclass(frozen=True)
@@ -61,20 +62,20 @@ class Outcome:
     heavy: float | None
 
 
-def part(first: int, rows: int = ROWS) -> pa.Table:
+def part(first: int, rows: int) -> pa.Table:
     ids = range(first, first + rows)
     noise = random.Random(first).randbytes(20 * rows).hex()
     return pa.table({"id": pa.array(ids, pa.int64()), "text": [noise[i * 40 : i * 40 + 40] for i in range(rows)]})
 
 
-def make_table(service: Service, name: str, ledger: Ledger) -> Table:
+def make_table(service: Service, name: str, rows: int, ledger: Ledger) -> Table:
     """Some files of ids from 0 on, in a table that is asked for little memory of its history."""
     lake = service.lake()
     lake.create_namespace_if_not_exists("db")
     table = lake.create_table(f"db.{name}", schema=part(0, 1).schema)
     for number in range(FILES):
-        table.append(part(number * ROWS))
-        ledger.promise(range(number * ROWS, (number + 1) * ROWS))
+        table.append(part(number * rows, rows))
+        ledger.promise(range(number * rows, (number + 1) * rows))
     return table
 
 
@@ -112,7 +113,7 @@ def play(service: Service, this: Round, log: list[str], log_file: Path) -> tuple
     name = f"chaos_{this.number}"
     ledger = Ledger()
     with full_disk(service, name, this.harm):
-        table = make_table(service, name, ledger)
+        table = make_table(service, name, this.rows, ledger)
         answers: list[Answer] = []
         client = StatementClient(service.url, "db", "engine=SPARK" if this.operation == "late" else "", limit=240)
         sql = OPERATIONS[this.operation].format(t=name)
@@ -125,7 +126,8 @@ def play(service: Service, this: Round, log: list[str], log_file: Path) -> tuple
                 service.process.wait()
                 service = start_service(service.etc, service.data_dir, log_file)
             thread.join()
-        _enter(ledger, this.operation, answers[0])
+        client.close()
+        _enter(ledger, this, answers[0])
         light, heavy = healed(service, "", 10), healed(service, "engine=SPARK", 60)
         verdict = _settled(table, ledger)
     said = "done" if answers[0].error is None else f"{answers[0].error[0]}: {answers[0].error[2][:150]}"
@@ -136,9 +138,9 @@ def _data(table: Table) -> Path:
     return Path(plain(table.location())) / "data"
 
 
-def _enter(ledger: Ledger, operation: str, answer: Answer) -> None:
-    if operation in ADDED:
-        ids = range(ADDED[operation], ADDED[operation] + FILES * ROWS)
+def _enter(ledger: Ledger, this: Round, answer: Answer) -> None:
+    if this.operation in ADDED:
+        ids = range(ADDED[this.operation], ADDED[this.operation] + FILES * this.rows)
         ledger.promise(ids) if answer.error is None else ledger.doubt(ids)
 
 
