@@ -46,6 +46,7 @@ from coordinator.gateway.validator import StatementValidator
 from coordinator.http_server import HttpServer
 from coordinator.logs import configure_logging
 from coordinator.planner_factory import PlannerFactory
+from coordinator.planning.session_statements import PROPERTIES
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.reload import SpecificationFile
 from coordinator.resource_groups.specification import ManagerSpec, global_group
@@ -59,6 +60,7 @@ from coordinator.security.access_control.load import load_access_policy
 from coordinator.security.authentication.load import load_authentication
 from coordinator.security.private_files import keep_files_private
 from coordinator.security.redaction import Redactor, secrets_of
+from coordinator.security.session_property_manager import load_session_properties
 from coordinator.server.app import create_server
 from coordinator.server.browser_guard import is_loopback
 from coordinator.server.settings import NodeInfo, ServerSettings
@@ -75,6 +77,8 @@ from coordinator.validation.pool import ValidationPool
 from coordinator.vocabulary.nesting import RECURSION_LIMIT
 from shared.errors import ProcessionError
 from shared.properties import ConfigurationError
+from shared.spi.access_control import SystemAccessControl
+from shared.spi.session import Session
 from shared.units import parse_data_size
 
 _log = structlog.get_logger("coordinator")
@@ -153,7 +157,8 @@ def create_app(
     )
     catalogs.access = load_access_policy(config.etc, authenticated=authenticated)
     control = catalogs.access.control
-    admit = partial(admitted, control, catalogs=catalogs.names())
+    given = load_session_properties(config.etc, PROPERTIES)
+    admit = partial(admitted, control, catalogs=catalogs.names(), given=given)
     pool = ValidationPool(
         factory,
         size=settings.validation_pool_size,
@@ -185,19 +190,7 @@ def create_app(
     catalogs.runtime = DispatcherState(dispatcher, partial(_node, info, where, dispatcher), partial(may_view, control))
     app = create_server(
         dispatcher,
-        ServerSettings(
-            compression_enabled=settings.compression,
-            shutdown_grace_period=settings.shutdown_grace_period,
-            principal_header=settings.principal_header,
-            process_forwarded=settings.process_forwarded,
-            allowed_hosts=_allowed_hosts(settings),
-            authentication=load_authentication(
-                config.etc, config.authentication, config.oauth2, settings.principal_header, control
-            ),
-            access_control=control,
-            admit=admit,
-            admit_blocks=control.rules_version is None,
-        ),
+        _server_settings(config, control, admit),
         info,
         parse_statement=parse_statement,
         stop=stop,
@@ -221,6 +214,25 @@ def create_app(
         )
     )
     return app
+
+
+def _server_settings(
+    config: CoordinatorConfig, control: SystemAccessControl, admit: Callable[[Session], Session]
+) -> ServerSettings:
+    settings = config.coordinator
+    return ServerSettings(
+        compression_enabled=settings.compression,
+        shutdown_grace_period=settings.shutdown_grace_period,
+        principal_header=settings.principal_header,
+        process_forwarded=settings.process_forwarded,
+        allowed_hosts=_allowed_hosts(settings),
+        authentication=load_authentication(
+            config.etc, config.authentication, config.oauth2, settings.principal_header, control
+        ),
+        access_control=control,
+        admit=admit,
+        admit_blocks=control.rules_version is None,
+    )
 
 
 def _spark_state(spark: SparkEngine) -> dict[str, object]:

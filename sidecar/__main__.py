@@ -17,22 +17,21 @@ from sidecar.settings import VERSION, SidecarSettings
 
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
-    defaults = SidecarSettings()
     parser = argparse.ArgumentParser(
         prog="sidecar", description="Serve POST /v1/velox/plan: would Velox run this Presto plan fragment?"
     )
+    defaults = SidecarSettings()
+    _service_options(parser, defaults)
+    _conversion_options(parser, defaults)
+    _information_options(parser, defaults)
+    return parser
+
+
+def _service_options(parser: argparse.ArgumentParser, defaults: SidecarSettings) -> None:
+    """Adds where and how it listens and answers."""
     parser.add_argument("--host", default=defaults.host, help="address to listen on (default: %(default)s)")
     parser.add_argument(
         "--port", type=int, default=defaults.port, help="port to listen on; 0 takes a free one (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--workers", type=int, default=defaults.workers, help="number of converter processes (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--compile-check",
-        action=argparse.BooleanOptionalAction,
-        default=defaults.compile_check,
-        help="also compile every converted fragment over empty inputs (default: yes)",
     )
     parser.add_argument(
         "--refusal-status",
@@ -60,6 +59,26 @@ def arguments() -> argparse.ArgumentParser:
         help="how many fragments may wait for a converter (default: %(default)s)",
     )
     parser.add_argument(
+        "--shared-secret-file",
+        type=Path,
+        help=f"file with internal-communication.shared-secret of the coordinator, or {SECRET_VARIABLE} in the"
+        " environment; without it everybody who reaches the port may ask",
+    )
+    parser.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"))
+
+
+def _conversion_options(parser: argparse.ArgumentParser, defaults: SidecarSettings) -> None:
+    """Adds how fragments are converted."""
+    parser.add_argument(
+        "--workers", type=int, default=defaults.workers, help="number of converter processes (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--compile-check",
+        action=argparse.BooleanOptionalAction,
+        default=defaults.compile_check,
+        help="also compile every converted fragment over empty inputs (default: yes)",
+    )
+    parser.add_argument(
         "--max-depth",
         type=int,
         default=defaults.max_depth,
@@ -77,22 +96,18 @@ def arguments() -> argparse.ArgumentParser:
         default=defaults.char_n_to_varchar_implicit_cast,
         help="take char(n) for varchar, as workers with the property of this name do",
     )
+
+
+def _information_options(parser: argparse.ArgumentParser, defaults: SidecarSettings) -> None:
+    """Adds what the information endpoints tell."""
     parser.add_argument(
         "--function-catalogs",
         type=_names,
         default=defaults.function_catalogs,
         help="catalogs for which /v1/functions/{catalog} lists functions (default: native,presto)",
     )
-    parser.add_argument(
-        "--shared-secret-file",
-        type=Path,
-        help=f"file with internal-communication.shared-secret of the coordinator, or {SECRET_VARIABLE} in the"
-        " environment; without it everybody who reaches the port may ask",
-    )
     parser.add_argument("--environment", default=defaults.environment, help="environment that /v1/info names")
     parser.add_argument("--node-version", default=VERSION, help="version that /v1/info names (default: %(default)s)")
-    parser.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"))
-    return parser
 
 
 def _names(text: str) -> tuple[str, ...]:

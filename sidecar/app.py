@@ -6,7 +6,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 from fastapi import FastAPI, Request, Response
@@ -227,7 +226,7 @@ def _too_large(settings: SidecarSettings) -> Response:
     return failure_response(413, ErrorCode.QUERY_TEXT_TOO_LARGE, f"Plan fragment is larger than {limit} bytes")
 
 
-def _json(value: Any) -> Response:
+def _json(value: object) -> Response:
     return Response(msgspec.json.encode(value), media_type=JSON)
 
 

@@ -12,6 +12,7 @@ from coordinator.config import CONFIG_MODELS, LogSettings, NodeSettings, Resourc
 from coordinator.security.access_control.opa_settings import OpaSettings
 from coordinator.security.access_control.settings import AccessControlSettings
 from coordinator.security.authentication.file_settings import GroupProviderSettings, PasswordFileSettings
+from coordinator.security.session_property_manager import SessionPropertySettings
 from coordinator.values.settings import Settings
 from shared.units import format_data_size, format_duration
 
@@ -21,6 +22,7 @@ _FILES: dict[str, tuple[type[Settings], ...]] = {
     "password-authenticator": (PasswordFileSettings,),
     "group-provider": (GroupProviderSettings,),
     "access-control": (AccessControlSettings, OpaSettings),
+    "session-property-config": (SessionPropertySettings,),
     "node": (NodeSettings,),
     "log": (LogSettings,),
     "resource-groups": (ResourceGroupSettings,),

@@ -35,7 +35,7 @@ Evaluate = Callable[[Expression, str], Any]
 """The value of an expression, coerced to a type."""
 
 
-def other_spelling(kind: str, value: Expression, evaluate: Evaluate) -> Any:
+def other_spelling(kind: str, value: Expression, evaluate: Evaluate) -> object:
     """The value where another engine's spelling was used; None where the expression is Presto's own."""
     if isinstance(value, StringLiteral):
         return _of_text(kind, value.value)
@@ -77,7 +77,7 @@ def _options(text: str) -> dict[str, str] | None:
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-def _text(value: Expression, evaluate: Evaluate) -> Any:
+def _text(value: Expression, evaluate: Evaluate) -> object:
     """Numbers and booleans by their text: Spark casts the values of its maps."""
     match value:
         case LongLiteral(value=number):

@@ -43,7 +43,7 @@ def constant_type(node: Expression, session: Session) -> str:
     return type_text(typed(analyze_expression(node, Context(session))))
 
 
-def typed_constant(node: Expression, session: Session, coerced_to: str | None = None) -> tuple[Type, Any]:
+def typed_constant(node: Expression, session: Session, coerced_to: str | None = None) -> tuple[Type, object]:
     """The type and the value of a constant expression, the value as one of ``coerced_to``.
 
     Where the type does not coerce the value is None. Raises located ProcessionErrors.
@@ -62,7 +62,7 @@ def typed_constant(node: Expression, session: Session, coerced_to: str | None = 
         raise _not_constant(error, node) from error
 
 
-def evaluate_constant_text(text: str, expected_type: str, session: Session) -> Any:
+def evaluate_constant_text(text: str, expected_type: str, session: Session) -> object:
     """The value of a constant expression given as text."""
     return evaluate_constant(parse_expression(text), expected_type, session)
 

@@ -197,7 +197,7 @@ def _evaluate(argument: Argument, written: CallArgument, session: Session) -> An
     return value
 
 
-def _presto_value(kind: str, value: Expression, session: Session) -> Any:
+def _presto_value(kind: str, value: Expression, session: Session) -> object:
     """A moment with a zone is taken for a timestamp: the hour that a clock shows twice would not survive a cast."""
     if kind != "timestamp":
         return evaluate_constant(value, kind, session)

@@ -6,7 +6,6 @@ Source: Iceberg's specification, "Parquet" under "Data Type Mappings": time is I
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -80,7 +79,7 @@ def stored_variable(variable: Variable) -> Variable:
     return variable if stored == variable.type else replace(variable, type=stored)
 
 
-def _handle(handle: Any) -> Any:
+def _handle(handle: object) -> object:
     """A column's handle, whose own type counts where only the layout names the column."""
     if not isinstance(handle, dict) or not isinstance(handle.get("type"), str):
         return handle
@@ -101,7 +100,7 @@ def _without_domains_of_other_types(scan: TableScanNode) -> TableHandle:
     )
 
 
-def _is_changed(entry: Any) -> bool:
+def _is_changed(entry: object) -> bool:
     values = entry.get("domain", {}).get("values", {}) if isinstance(entry, dict) else {}
     kind = values.get("type") if isinstance(values, dict) else None
     return isinstance(kind, str) and storage_type(kind) != kind

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -46,7 +45,7 @@ def compared(console: Console, before: TableState, after: TableState) -> None:
     console.print(table)
 
 
-def result_row(console: Console, names: Sequence[str], row: Sequence[Any]) -> None:
+def result_row(console: Console, names: Sequence[str], row: Sequence[object]) -> None:
     heading(console, "The procedure's result row")
     table = Table(box=None, show_header=False)
     for name, value in zip(names, row, strict=True):

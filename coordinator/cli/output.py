@@ -31,7 +31,7 @@ class RowPrinter:
         self._headed = False
         self.count = 0
 
-    def add(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    def add(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """``rows`` of the statement whose result has ``columns``."""
         self._columns = columns or self._columns
         self.count += len(rows)
@@ -57,7 +57,7 @@ class RowPrinter:
             self._csv(())
         self._output.flush()
 
-    def _csv(self, rows: Sequence[Sequence[Any]]) -> None:
+    def _csv(self, rows: Sequence[Sequence[object]]) -> None:
         if not self._headed and self._columns:
             self._headed = True
             rows = [self._columns, *rows]
@@ -84,7 +84,7 @@ class RowPrinter:
         self._output.write(text.rstrip() + "\n")
 
 
-def _cell(value: Any, *, null: str) -> str:
+def _cell(value: object, *, null: str) -> str:
     match value:
         case None:
             return null

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from coordinator.dispatch.ports import StatementPlanner
 from coordinator.security.access_control.audit import audit
+from coordinator.security.session_property_manager import SessionPropertyManager
 from coordinator.vocabulary.planned_statement import (
     AnalyzeTable,
     CallProcedure,
@@ -27,13 +28,25 @@ from shared.errors import ProcessionError
 from shared.spi.access_control import AccessDeniedError, SystemAccessControl, identity_of_session
 from shared.spi.session import Session
 
+NOTHING_GIVEN = SessionPropertyManager()
 
-def admitted(control: SystemAccessControl, session: Session, catalogs: Collection[str]) -> Session:
-    """The session with the catalogs that its statements may name. Raises ProcessionError if it may run none at all."""
+
+def admitted(
+    control: SystemAccessControl,
+    session: Session,
+    catalogs: Collection[str],
+    given: SessionPropertyManager = NOTHING_GIVEN,
+) -> Session:
+    """The session with the catalogs that its statements may name, and with properties that the configuration gives.
+
+    Raises ProcessionError if it may run no statement at all.
+    """
     identity = identity_of_session(session)
     try:
         control.check_can_execute_query(identity)
-        for name in session.properties:
+        for name, value in session.properties.items():
+            if session.given_properties.get(name) == value:
+                continue  # of a query that is run again
             control.check_can_set_system_session_property(identity, name)
         for catalog, properties in session.catalog_properties.items():
             for name in properties:
@@ -42,6 +55,7 @@ def admitted(control: SystemAccessControl, session: Session, catalogs: Collectio
         audit(error, identity, session.query_id)
         raise
     visible = control.filter_catalogs(identity, catalogs)
+    session = given.applied(session)
     return session if visible >= set(catalogs) else replace(session, accessible_catalogs=tuple(sorted(visible)))
 
 

@@ -273,15 +273,15 @@ def _map_text(entries: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
-def _scalar_text(cell: Any) -> str:
+def _scalar_text(cell: object) -> str:
     return java_double(cell) if isinstance(cell, float) else _json_text(cell)
 
 
-def _json_text(cell: Any) -> str:
+def _json_text(cell: object) -> str:
     return _encode_json(cell).decode()
 
 
-def _key_text(key: Any) -> str:
+def _key_text(key: object) -> str:
     match key:
         case str():
             return key

@@ -35,7 +35,7 @@ def _node(node: PlanNode, *, distributed: bool) -> dict[str, Any]:
     }
 
 
-def pretty(value: Any, level: int = 0) -> str:
+def pretty(value: object, level: int = 0) -> str:
     """JSON text in Jackson's layout."""
     match value:
         case Mapping():

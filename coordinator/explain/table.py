@@ -34,7 +34,7 @@ def handle_text(handle: PartitioningHandle) -> str:
     return function if partitioning == "FIXED" else partitioning
 
 
-def _handle_text(handle: Mapping[str, Any]) -> str:
+def _handle_text(handle: Mapping[str, object]) -> str:
     iceberg = handle.get("icebergTableName")
     if isinstance(iceberg, Mapping):
         snapshot = f"@{iceberg['snapshotId']}" if "snapshotId" in iceberg else ""
@@ -93,7 +93,7 @@ def _column_name(handle: Mapping[str, Any]) -> str:
     return str(handle.get("columnName") or handle.get("columnIdentity", handle).get("name", ""))
 
 
-def _column_text(scan: TableScanNode, handle: Mapping[str, Any], key: str | None) -> str:
+def _column_text(scan: TableScanNode, handle: Mapping[str, object], key: str | None) -> str:
     identity = handle.get("columnIdentity")
     if isinstance(identity, Mapping):
         return f"{identity.get('id')}:{identity.get('name')}:{type_text(str(handle.get('type', 'unknown')))}"
@@ -109,13 +109,13 @@ def column_domains(table: TableHandle) -> dict[str, Mapping[str, Any]]:
     return {_domain_column(entry["column"]): entry["domain"] for entry in entries}
 
 
-def _domain_column(column: Any) -> str:
+def _domain_column(column: object) -> str:
     if not isinstance(column, Mapping):
         return str(column)
     return str(column.get("columnName") or _column_name(column))
 
 
-def _domain_lines(domain: Mapping[str, Any] | None) -> list[str]:
+def _domain_lines(domain: Mapping[str, object] | None) -> list[str]:
     if domain is None:
         return []
     ranges = domain_ranges(domain)

@@ -44,7 +44,7 @@ OPERATORS = {
 }
 
 
-def constant(value: Any, value_type: Type) -> Constant:
+def constant(value: object, value_type: Type) -> Constant:
     """A literal of a type; ``value`` as in ``shared.spi.procedure.Arguments``."""
     text = type_text(value_type)
     return Constant(valueBlock=encode_constant(value, text), type=text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import tzinfo
-from typing import Any
 
 from coordinator.expressions.builders import constant, typed, value_of
 from coordinator.expressions.clock import note_clock
@@ -22,7 +21,7 @@ class NotConstantError(Exception):
     """The expression needs a row, gives another value each time, or has no value that Python holds."""
 
 
-def evaluate(expression: RowExpression, zone: tzinfo) -> Any:
+def evaluate(expression: RowExpression, zone: tzinfo) -> object:
     """The value as ``shared.spi.procedure.Arguments`` says.
 
     Raises NotConstantError, or ProcessionError as Presto does at run time.

@@ -91,7 +91,7 @@ def from_kernel(value: Any, kind: Type) -> Any:
             return value
 
 
-def cast_constant(value: Any, source: Type, target: Type, zone: Any) -> Any:
+def cast_constant(value: object, source: Type, target: Type, zone: object) -> object:
     """The value of a cast, both as in ``shared.spi.procedure.Arguments``; raises ProcessionError as Presto does."""
     if value is None or source == target:
         return value

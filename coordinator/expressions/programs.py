@@ -107,7 +107,7 @@ def _reads(node: RowExpression, parameters: frozenset[str]) -> bool:
             return False
 
 
-def encoded(value: Any, kind: Type) -> Any:
+def encoded(value: object, kind: Type) -> object:
     """A constant in the JSON form that ``kernels.functions.kinds.decoded`` reads."""
     return _encoded(to_kernel(value, kind), kind)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from coordinator.connectors.registry import Catalogs
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
@@ -65,7 +65,7 @@ def editable(connector: Connector, what: str) -> EditableCatalog:
     return cast(EditableCatalog, connector)
 
 
-def writable(connector: Connector, what: str) -> Any:
+def writable(connector: Connector, what: str) -> object:
     """The connector as one that takes rows."""
     if not hasattr(connector, "write"):
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"This connector does not support {what}")

@@ -45,7 +45,7 @@ def code_of(kind: str) -> ErrorCode:
     return codes.get(kind, ErrorCode.INVALID_TABLE_PROPERTY)
 
 
-def _value(assignment: PropertyAssignment, declaration: PropertyDeclaration, kind: str, session: Session) -> Any:
+def _value(assignment: PropertyAssignment, declaration: PropertyDeclaration, kind: str, session: Session) -> object:
     wanted = declaration.type
     if wanted == "array(varchar)" and isinstance(
         assignment.value, StringLiteral | LongLiteral | DecimalLiteral | DoubleLiteral

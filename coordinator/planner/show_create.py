@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.object_names import (
@@ -80,14 +79,14 @@ def show_create_schema(statement: ShowCreateSchema, session: Session, catalogs: 
     return one_text("Create Schema", f"CREATE SCHEMA {qualified((catalog, schema))}{_with(properties)}")
 
 
-def _with(properties: Mapping[str, Any]) -> str:
+def _with(properties: Mapping[str, object]) -> str:
     if not properties:
         return ""
     lines = ",\n".join(f"   {identifier(name)} = {_value(value)}" for name, value in sorted(properties.items()))
     return f"\nWITH (\n{lines}\n)"
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     match value:
         case bool():
             return "true" if value else "false"

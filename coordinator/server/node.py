@@ -21,7 +21,7 @@ from coordinator.server.settings import NodeInfo
 from shared.units import format_duration
 
 
-def json_response(content: Any, status: int = 200) -> Response:
+def json_response(content: object, status: int = 200) -> Response:
     """``content`` as JSON, without the charset that Presto does not send either."""
     headers = {"X-Content-Type-Options": "nosniff"}
     return Response(msgspec.json.encode(content), status, media_type="application/json", headers=headers)

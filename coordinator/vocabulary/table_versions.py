@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
 
 from shared.spi.connector import TableMetadata, ViewMetadata
 
@@ -19,7 +18,7 @@ class TableVersion:
     catalog: str
     schema: str
     name: str
-    version: Any
+    version: object
     digest: str
     view: bool = False
 
@@ -38,7 +37,7 @@ def recording() -> Iterator[list[TableVersion]]:
         _RECORDER.reset(token)
 
 
-def note(catalog: str, schema: str, name: str, version: Any, table: TableMetadata | None) -> None:
+def note(catalog: str, schema: str, name: str, version: object, table: TableMetadata | None) -> None:
     """A table was looked at."""
     seen = _RECORDER.get()
     if seen is not None:

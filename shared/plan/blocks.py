@@ -61,7 +61,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 _EXACT = Context(prec=80)
 
 
-def encode_constant(value: Any, type_text: str) -> str:
+def encode_constant(value: object, type_text: str) -> str:
     """Base64 of the one-row block of ``value``; raises ValueError when the value is none of the type."""
     parsed = parse_type(type_text)
     try:
@@ -79,7 +79,7 @@ def decode_constant(value_block: str, type_text: str) -> Any:
         raise ValueError(f"Value of {type_text} out of range") from e
 
 
-def encode_block(values: Sequence[Any], type_text: str) -> bytes:
+def encode_block(values: Sequence[object], type_text: str) -> bytes:
     """The block of many values; raises ValueError when one is none of the type."""
     parsed, out = parse_type(type_text), bytearray()
     try:
@@ -89,14 +89,14 @@ def encode_block(values: Sequence[Any], type_text: str) -> bytes:
     return bytes(out)
 
 
-def encode_physical(value: Any, type_text: str) -> str:
+def encode_physical(value: object, type_text: str) -> str:
     """Base64 of the block of one physical value."""
     out = bytearray()
     _write_block(out, [value], parse_type(type_text))
     return base64.b64encode(out).decode("ascii")
 
 
-def decode_physical(value_block: str, type_text: str) -> Any:
+def decode_physical(value_block: str, type_text: str) -> object:
     """What the block holds: int, float, bytes, tuple (array, row), tuple of pairs (map) or None.
 
     Raises ValueError, with Presto C++'s ``Unexpected Block type`` for an encoding that does not fit the type.
@@ -109,7 +109,7 @@ _REMEMBERED = 128
 """Characters of the longest block that is remembered."""
 
 
-def _read(value_block: str, type_text: str) -> Any:
+def _read(value_block: str, type_text: str) -> object:
     try:
         reader = _Reader(base64.b64decode(value_block, validate=True))
     except (binascii.Error, ValueError) as e:
@@ -149,7 +149,7 @@ def _write_name(out: bytearray, name: str) -> None:
     out += struct.pack("<i", len(name)) + name.encode("ascii")
 
 
-def _write_nulls(out: bytearray, values: Sequence[Any], *, always: bool = False) -> None:
+def _write_nulls(out: bytearray, values: Sequence[object], *, always: bool = False) -> None:
     if not always and all(v is not None for v in values):
         out.append(0)
         return
@@ -186,7 +186,7 @@ def _write_block(out: bytearray, values: Sequence[Any], parsed: Type) -> None:
         _write_variable_width(out, values)
 
 
-def _write_fixed(out: bytearray, values: Sequence[Any], name: str, form: str) -> None:
+def _write_fixed(out: bytearray, values: Sequence[object], name: str, form: str) -> None:
     present = [v for v in values if v is not None]
     if not present:  # a builder that saw no value gives a run of one null
         _write_name(out, "RLE")
@@ -415,7 +415,7 @@ def _temporal_to_physical(value: Any, parsed: Type) -> Any:
             return bytes(_expect(value, bytes))
 
 
-def _expect(value: Any, kind: type) -> Any:
+def _expect(value: object, kind: type) -> Any:
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise ValueError(f"Cannot write {value!r} as {kind.__name__}")
     return value

@@ -44,7 +44,7 @@ class PartitioningHandle(Wire, frozen=True, kw_only=True):
     """``connectorHandle`` is ``{"@type": "$remote", "partitioning": …, "function": …}`` for the system's own."""
 
     connectorId: str | None = None
-    transactionHandle: Any | None = None
+    transactionHandle: object | None = None
     connectorHandle: dict[str, Any]
 
 
@@ -68,7 +68,7 @@ class TableHandle(Wire, frozen=True, kw_only=True):
 
     connectorId: str
     connectorHandle: dict[str, Any]
-    transaction: Any | None = None
+    transaction: object | None = None
     connectorTableLayout: dict[str, Any] | None = None
 
 
@@ -118,7 +118,7 @@ class AggregationNode(Node, frozen=True, kw_only=True, tag=".AggregationNode"):
     hashVariable: Variable | None = None
     groupIdVariable: Variable | None = None
     aggregationId: int | None = None
-    aggregationOutputs: Any | None = None
+    aggregationOutputs: object | None = None
 
 
 class EquiJoinClause(Wire, frozen=True, kw_only=True):
@@ -183,7 +183,7 @@ class IndexSourceNode(Node, frozen=True, kw_only=True, tag=".IndexSourceNode"):
     lookupVariables: tuple[Variable, ...]
     outputVariables: tuple[Variable, ...]
     assignments: dict[str, dict[str, Any]]
-    currentConstraint: Any | None = None
+    currentConstraint: object | None = None
 
 
 class IndexJoinNode(Node, frozen=True, kw_only=True, tag=".IndexJoinNode"):
@@ -331,14 +331,14 @@ class TableFinishNode(Node, frozen=True, kw_only=True, tag=".TableFinishNode"):
     source: PlanNode
     rowCountVariable: Variable
     statisticsAggregation: Any | None = None
-    statisticsAggregationDescriptor: Any | None = None
+    statisticsAggregationDescriptor: object | None = None
 
 
 class DeleteNode(Node, frozen=True, kw_only=True, tag=".DeleteNode"):
     source: PlanNode
     rowId: Variable | None = None
     outputVariables: tuple[Variable, ...]
-    inputDistribution: Any | None = None
+    inputDistribution: object | None = None
 
 
 class MetadataDeleteNode(Node, frozen=True, kw_only=True, tag=".MetadataDeleteNode"):
@@ -492,7 +492,7 @@ class StatisticsWriterNode(Node, frozen=True, kw_only=True, tag=ENGINE + "Statis
     source: PlanNode
     rowCountVariable: Variable
     rowCountEnabled: bool | msgspec.UnsetType = msgspec.UNSET
-    descriptor: Any | None = None
+    descriptor: object | None = None
 
 
 PlanNode = (

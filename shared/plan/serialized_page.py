@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any
 
 from shared.plan.blocks import encode_block
 
 
-def serialize_page(columns: Sequence[tuple[str, Sequence[Any]]], rows: int) -> bytes:
+def serialize_page(columns: Sequence[tuple[str, Sequence[object]]], rows: int) -> bytes:
     """The page of ``columns``, each a type text and ``rows`` values as ``encode_constant`` takes them.
 
     Raises ValueError for a value that is none of its type.

@@ -205,7 +205,7 @@ class EditableCatalog(Protocol):
         """For SHOW CREATE TABLE and LIKE; None when there is no such table."""
         ...
 
-    def schema_definition(self, schema: str) -> Mapping[str, Any] | None:
+    def schema_definition(self, schema: str) -> Mapping[str, object] | None:
         """The properties of a schema; None when there is none of that name."""
         ...
 

@@ -7,12 +7,11 @@ A handle is the wire object of a connector of Presto. A column's name is in one 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from shared.plan.nodes import TableHandle
 
 
-def column_name(handle: Mapping[str, Any]) -> str:
+def column_name(handle: Mapping[str, object]) -> str:
     """The connector's own name of a column; empty when the handle has none."""
     identity = handle.get("columnIdentity")
     if isinstance(identity, Mapping) and "name" in identity:
@@ -20,13 +19,13 @@ def column_name(handle: Mapping[str, Any]) -> str:
     return str(handle.get("columnName") or handle.get("name") or "")
 
 
-def column_id(handle: Mapping[str, Any]) -> int | None:
+def column_id(handle: Mapping[str, object]) -> int | None:
     """The number by which a table format knows a column whatever its name."""
     identity = handle.get("columnIdentity")
     return int(identity["id"]) if isinstance(identity, Mapping) and "id" in identity else None
 
 
-def is_synthesized(handle: Mapping[str, Any]) -> bool:
+def is_synthesized(handle: Mapping[str, object]) -> bool:
     """Whether a column is in no file: readers make it up."""
     return handle.get("columnType") == "SYNTHESIZED"
 

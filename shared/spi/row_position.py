@@ -43,7 +43,7 @@ class LookUpTemplate:
 
     fields: Sequence[Mapping[str, Any]] = ()
     storage: Mapping[str, str] = field(default_factory=dict)
-    name_mapping: Sequence[Mapping[str, Any]] | None = None
+    name_mapping: Sequence[Mapping[str, object]] | None = None
     paths: Mapping[int | str, str] = field(default_factory=dict)
     snapshot_id: int | None = None
 
@@ -57,7 +57,7 @@ class RowPositions(Protocol):
         ...
 
     def look_up(
-        self, table: TableHandle, columns: Sequence[Mapping[str, Any]], sources: Sequence[int | str]
+        self, table: TableHandle, columns: Sequence[Mapping[str, object]], sources: Sequence[int | str]
     ) -> LookUpTemplate:
         """How to read ``columns`` (column handles) of the table at the pinned snapshot, when the query runs.
 

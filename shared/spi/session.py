@@ -25,6 +25,8 @@ class Session:
     client_tags: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     property_defaults: Mapping[str, str] = field(default_factory=dict)
+    given_properties: Mapping[str, str] = field(default_factory=dict)
+    """Those among ``properties`` that are the configuration's word and not the request's."""
     catalog_properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     prepared_statements: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, str] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from shared.plan.nodes import TableScanNode
 from shared.spi.catalog_changes import PropertyDeclaration
@@ -34,7 +34,7 @@ class AnalyzableCatalog(Protocol):
 
     def analyze_properties(self) -> Sequence[PropertyDeclaration]: ...
 
-    def analyze(self, schema: str, table: str, properties: Mapping[str, Any], context: ProcedureContext) -> int:
+    def analyze(self, schema: str, table: str, properties: Mapping[str, object], context: ProcedureContext) -> int:
         """Make statistics; the rows that were analyzed. Raises ProcessionError."""
         ...
 

@@ -5,8 +5,6 @@ Presto's own endpoint only converts; this stage finds what would fail on the wor
 
 from __future__ import annotations
 
-from typing import Any
-
 from sidecar.velox import runtime
 from sidecar.velox.constants import boolean_constant, from_variant, null
 from sidecar.velox.types import BIGINT, Json
@@ -74,7 +72,7 @@ def _project(node_id: str, source: Json, names: list[str], projections: list[Jso
     return {"name": "ProjectNode", "id": node_id, "names": names, "projections": projections, "sources": [source]}
 
 
-def _computed(value: Any) -> Any:
+def _computed(value: object) -> object:
     """Constants of arrays, maps and rows by their constructors: as literals they print but do not compile."""
     if isinstance(value, dict):
         if value.get("name") == "ConstantTypedExpr":

@@ -23,7 +23,7 @@ class _NotInlineError(Exception):
     """The value cannot stand inside a Velox constant and must be computed by an expression."""
 
 
-def physical(e: Constant) -> Any:
+def physical(e: Constant) -> object:
     """The constant's physical value; refused with ``Unexpected Block type`` and the like."""
     try:
         return decode_physical(e.valueBlock, e.type)
@@ -42,7 +42,7 @@ def constant(e: Constant) -> Json:
     return of_physical(physical(e), parse(e.type), velox)
 
 
-def of_physical(value: Any, parsed: Type, velox: Json) -> Json:
+def of_physical(value: object, parsed: Type, velox: Json) -> Json:
     """As ``constant``, from a physical value."""
     if value is None:
         return null(velox)

@@ -54,7 +54,7 @@ def _called(call: dict[str, Any]) -> str | None:
     return velox_name(str(text).split(";", 1)[0].split(".", 2)[-1].lower())
 
 
-def _location(value: Any) -> SourceLocation | None:
+def _location(value: object) -> SourceLocation | None:
     if not isinstance(value, dict):
         return None
     try:

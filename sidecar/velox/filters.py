@@ -87,7 +87,7 @@ def _empty(null_allowed: bool, *, everything: bool) -> Json:
     raise unsupported("Unexpected always-false filter")
 
 
-def _filter(name: str, null_allowed: bool, **fields: Any) -> Json:
+def _filter(name: str, null_allowed: bool, **fields: object) -> Json:
     return {"name": name, "kind": f"k{name}", "nullAllowed": null_allowed, **fields}
 
 
@@ -111,7 +111,7 @@ def _ranges(values: dict[str, Any]) -> list[_Range]:
     return made
 
 
-def _bound(marker: dict[str, Any]) -> Any:
+def _bound(marker: dict[str, Any]) -> object:
     block = marker.get("valueBlock")
     if block is None:
         return None

@@ -120,7 +120,7 @@ def _evaluated(e: Call | SpecialForm, *, strict: bool) -> RowExpression | None:
     return Constant(sourceLocation=e.sourceLocation, valueBlock=block, type=type_text)
 
 
-def _inline(e: Any) -> Any:
+def _inline(e: object) -> Any:
     if isinstance(e, dict):
         if e.get("name") == "ConstantTypedExpr":
             return from_variant(e["value"], e["type"])

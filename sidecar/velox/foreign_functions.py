@@ -18,7 +18,7 @@ def without_foreign(plan: Json, names: frozenset[str]) -> Json:
     return _replaced(plan, names) if names else plan
 
 
-def _replaced(value: Any, names: frozenset[str]) -> Any:
+def _replaced(value: object, names: frozenset[str]) -> Any:
     if isinstance(value, list):
         return [_replaced(v, names) for v in value]
     if not isinstance(value, dict) or value.get("name") == "Type":
@@ -32,7 +32,7 @@ def _replaced(value: Any, names: frozenset[str]) -> Any:
     return _null_over(made) if _is_foreign(made, names) else made
 
 
-def _is_foreign(value: Any, names: frozenset[str]) -> bool:
+def _is_foreign(value: object, names: frozenset[str]) -> bool:
     return isinstance(value, dict) and value.get("name") == "CallTypedExpr" and value["functionName"] in names
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from shared.plan.expressions import Variable
 from shared.plan.nodes import OrderingScheme
@@ -44,7 +43,7 @@ class Conversion:
         return Scope(columns, {})
 
 
-def node(name: str, node_id: str, sources: Iterable[Relation], **fields: Any) -> Json:
+def node(name: str, node_id: str, sources: Iterable[Relation], **fields: object) -> Json:
     """A Velox plan node."""
     children = [s.node for s in sources]
     plan: Json = {"name": name, "id": node_id, **fields}

@@ -63,7 +63,7 @@ def boot() -> None:
         windows(ctypes.addressof(prefix))
 
 
-def to_plan(plan: Json) -> Any:
+def to_plan(plan: Json) -> object:
     """Velox's own plan node of a JSON plan; raises RefusalError with Velox's reason."""
     try:
         return deserialize_plan(msgspec.json.encode(plan).decode())

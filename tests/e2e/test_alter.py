@@ -51,6 +51,24 @@ def test_columns_change_and_rows_stay(service: Service, run: Callable[[str], Any
     assert [f.name for f in service.lake().load_table(f"altered.{name}").schema().fields] == ["a", "label", "c"]
 
 
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_rows_are_divided_by_added_columns(service: Service, run: Callable[[str], Any], version: str) -> None:
+    name = f"divided{version}"
+    run(f"CREATE TABLE {name} (a integer) WITH (format_version = '{version}')")
+    run(f"INSERT INTO {name} VALUES 1")
+    added = {"b": "varchar", "c": "bigint", "d": "varchar", "e": "timestamp"}
+    transforms = ("'identity'", "'bucket(4)'", "ARRAY['truncate(2)']", "'day'")
+    for (column, kind), transform in zip(added.items(), transforms, strict=True):
+        run(f"ALTER TABLE {name} ADD COLUMN {column} {kind} WITH (partitioning = {transform})")
+    run(f"INSERT INTO {name} VALUES (2, 'x', 3, 'yyy', TIMESTAMP '2026-01-02 03:04:05')")
+    table = service.lake().load_table(f"altered.{name}")
+    fields = {field.name: str(field.transform) for field in table.spec().fields}
+    assert sorted(fields.values()) == ["bucket[4]", "day", "identity", "truncate[2]"]
+    found = sorted(run(f'SELECT b, row_count FROM "{name}$partitions"'), key=str)
+    assert found == [["x", 1], [None, 1]]
+    assert sorted(run(f"SELECT a, b, c, d FROM {name}")) == [[1, None, None, None], [2, "x", 3, "yyy"]]
+
+
 def test_refusals(service: Service, run: Callable[[str], Any]) -> None:
     run("CREATE TABLE plain (a bigint, b varchar) WITH (partitioning = ARRAY['b'])")
     wrong = {

@@ -7,7 +7,7 @@ In the final phase a filter may still stand on a scan whose layout carries the c
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
 from coordinator.checks.built_in.failure import invalid_plan, located
 from shared.errors import ErrorCode, ProcessionError
@@ -71,7 +71,7 @@ def selects_files(scan: TableScanNode) -> bool:
     )
 
 
-def _is_true(predicate: Any) -> bool:
+def _is_true(predicate: object) -> bool:
     """Whether a predicate in JSON is absent or the constant TRUE, which selects everything."""
     if not isinstance(predicate, dict):
         return True

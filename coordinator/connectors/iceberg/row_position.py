@@ -17,21 +17,10 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    FloatType,
     IcebergType,
-    IntegerType,
     ListType,
-    LongType,
     MapType,
-    StringType,
     StructType,
-    TimestampType,
     TimestamptzType,
     UUIDType,
 )
@@ -42,6 +31,7 @@ from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.numbers import whole_number
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from coordinator.connectors.iceberg.storage import storage_of
+from coordinator.connectors.iceberg.types import PLAIN_TYPES
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.spi.connector import ColumnMetadata
@@ -50,20 +40,7 @@ from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
 _SPARK_SEED = 42
 _MOST_NUMBERED_FILES = 50_000
 """Beyond it, finding the path of a number again would take seconds."""
-_PLAIN = (
-    BooleanType,
-    IntegerType,
-    LongType,
-    FloatType,
-    DoubleType,
-    DateType,
-    DecimalType,
-    StringType,
-    BinaryType,
-    FixedType,
-    TimestampType,
-    TimestamptzType,
-)
+_PLAIN: tuple[type[IcebergType], ...] = (*PLAIN_TYPES, TimestamptzType)
 
 
 def metadata_column(name: str, field_id: int, kind: str) -> ColumnMetadata:

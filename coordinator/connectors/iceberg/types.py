@@ -36,6 +36,11 @@ from pyiceberg.types import (
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Field, Type, parse_type
 
+PLAIN_TYPES: tuple[type[IcebergType], ...] = (
+    *(BooleanType, IntegerType, LongType, FloatType, DoubleType, DateType, DecimalType, StringType, BinaryType),
+    *(FixedType, TimestampType),
+)
+"""Types without parts whose values every reader gives alike, inside of nested columns too."""
 _TO_PRESTO: dict[type[IcebergType], str] = {
     BooleanType: "boolean",
     IntegerType: "integer",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from coordinator.connectors.jdbc.database import Database, RemoteTable
 from coordinator.connectors.jdbc.dialects import DIALECTS
@@ -49,7 +48,7 @@ class JdbcConnector:
     def schema_exists(self, schema: str) -> bool:
         return self._remote_schema(schema) is not None
 
-    def table(self, schema: str, name: str, version: Any = None) -> TableMetadata | None:
+    def table(self, schema: str, name: str, version: object = None) -> TableMetadata | None:
         """The table as it is now: databases keep no versions, so ``version`` is refused by having no table."""
         if version is not None:
             return None

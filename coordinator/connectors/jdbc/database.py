@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
@@ -130,7 +129,7 @@ class Database:
                 )
             return self._engine
 
-    def _engine_of(self, pool: type[sa.Pool], **settings: Any) -> Engine:
+    def _engine_of(self, pool: type[sa.Pool], **settings: object) -> Engine:
         try:
             engine = sa.create_engine(
                 self.settings.url,
@@ -150,7 +149,7 @@ class Database:
         settings = self.settings
         return dict(self.dialect.connect_arguments(settings.connect_timeout_seconds, settings.parameters))
 
-    def _connected(self, connection: Any, _record: object) -> None:
+    def _connected(self, connection: object, _record: object) -> None:
         try:
             self.dialect.connected(connection, self.settings.parameters)
         except ValueError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from coordinator.connectors.system.jdbc import jdbc_tables
 from coordinator.connectors.system.listing import ListedCatalogs
@@ -45,7 +44,7 @@ class SystemConnector:
     def schema_exists(self, schema: str) -> bool:
         return schema in self._tables
 
-    def table(self, schema: str, name: str, version: Any = None) -> TableMetadata | None:
+    def table(self, schema: str, name: str, version: object = None) -> TableMetadata | None:
         found = self._tables.get(schema, {}).get(name)
         return None if found is None or version is not None else system_table(self.catalog, found)
 

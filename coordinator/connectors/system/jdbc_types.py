@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from coordinator.connectors.system.column_sizes import jdbc_sizes
 
@@ -65,7 +64,7 @@ _PARAMETRIC = (
 _ARRAY, _JAVA_OBJECT = 2003, 2000
 
 
-def type_rows() -> Iterator[tuple[Any, ...]]:
+def type_rows() -> Iterator[tuple[object, ...]]:
     """One row a type; of types with parameters only the name and the JDBC type are known."""
     for name in _COMPARABLE:
         sizes = jdbc_sizes(name)
@@ -76,7 +75,7 @@ def type_rows() -> Iterator[tuple[Any, ...]]:
         yield _row(name, _ARRAY if name == "array" else _JAVA_OBJECT, None, _NOT_SEARCHABLE, None)
 
 
-def _row(name: str, data_type: int, precision: int | None, searchable: int, radix: int | None) -> tuple[Any, ...]:
+def _row(name: str, data_type: int, precision: int | None, searchable: int, radix: int | None) -> tuple[object, ...]:
     return (
         name,
         data_type,

@@ -36,11 +36,11 @@ def metadata_tables(catalogs: ListedCatalogs) -> tuple[VirtualTable, ...]:
     return tuple(VirtualTable(SCHEMA, name, columns, rows) for name, columns, rows in made)
 
 
-def _nothing(_wanted: Wanted) -> Iterable[Sequence[Any]]:
+def _nothing(_wanted: Wanted) -> Iterable[Sequence[object]]:
     return ()
 
 
-def _catalogs(listing: Listing, wanted: Wanted) -> Iterator[Sequence[Any]]:
+def _catalogs(listing: Listing, wanted: Wanted) -> Iterator[Sequence[object]]:
     for name in listing.catalog_names(wanted, "catalog_name"):
         yield name, name, listing.catalogs.connector_name(name)
 

@@ -86,8 +86,8 @@ def runtime_tables(runtime: Runtime) -> tuple[VirtualTable, ...]:
 
 
 def _from(
-    runtime: Runtime, make: Callable[[RuntimeState], Iterator[Sequence[Any]]]
-) -> Callable[[Wanted], Iterator[Sequence[Any]]]:
+    runtime: Runtime, make: Callable[[RuntimeState], Iterator[Sequence[object]]]
+) -> Callable[[Wanted], Iterator[Sequence[object]]]:
     def rows(_wanted: Wanted) -> Iterator[Sequence[Any]]:
         state = runtime()
         if state is not None:
@@ -96,12 +96,12 @@ def _from(
     return rows
 
 
-def _nodes(state: RuntimeState) -> Iterator[Sequence[Any]]:
+def _nodes(state: RuntimeState) -> Iterator[Sequence[object]]:
     node = state.node()
     yield node.node_id, node.http_uri, node.version, True, node.state
 
 
-def _queries(state: RuntimeState) -> Iterator[Sequence[Any]]:
+def _queries(state: RuntimeState) -> Iterator[Sequence[object]]:
     for query in state.queries():
         yield (
             query.query_id,
@@ -116,7 +116,7 @@ def _queries(state: RuntimeState) -> Iterator[Sequence[Any]]:
         )
 
 
-def _tasks(state: RuntimeState) -> Iterator[Sequence[Any]]:
+def _tasks(state: RuntimeState) -> Iterator[Sequence[object]]:
     node = state.node()
     for query in state.queries():
         if query.started is None:
@@ -141,7 +141,7 @@ def _tasks(state: RuntimeState) -> Iterator[Sequence[Any]]:
         )
 
 
-def _transactions(state: RuntimeState) -> Iterator[Sequence[Any]]:
+def _transactions(state: RuntimeState) -> Iterator[Sequence[object]]:
     """Those of running queries: between statements a transaction holds nothing here."""
     for query in state.queries():
         if query.transaction_id is not None and query.ended is None:

@@ -86,7 +86,7 @@ def read_rows(table: VirtualTable, relation: RowsRelation) -> ArrowStream:
 
 
 def _batches(
-    rows: Iterator[Sequence[Any]], indexes: Sequence[int], schema: pa.Schema, whose: Context
+    rows: Iterator[Sequence[object]], indexes: Sequence[int], schema: pa.Schema, whose: Context
 ) -> Iterator[pa.RecordBatch]:
     while chunk := whose.run(lambda: list(islice(rows, _BATCH_ROWS))):
         arrays = [pa.array([row[i] for row in chunk], field.type) for i, field in zip(indexes, schema, strict=True)]

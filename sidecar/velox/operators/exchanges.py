@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import msgspec
 
@@ -36,7 +35,7 @@ def _system(handle: PartitioningHandle) -> tuple[str, str] | None:
     return str(inner.get("partitioning")), str(inner.get("function"))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
 
 

@@ -102,7 +102,7 @@ def _table_handle(table: TableHandle, layout: dict[str, Any]) -> Json:
     return made
 
 
-def _parameters(parameters: Any) -> dict[str, str]:
+def _parameters(parameters: object) -> dict[str, str]:
     if not isinstance(parameters, dict):
         return {}
     return {str(k): str(v) for k, v in parameters.items()}
@@ -113,7 +113,7 @@ def _subfield_filters(layout: dict[str, Any]) -> list[Json]:
     return subfield_filters(domain) if isinstance(domain, dict) else []
 
 
-def _remaining(predicate: Any) -> Json | None:
+def _remaining(predicate: object) -> Json | None:
     if not isinstance(predicate, dict):
         return None
     try:
@@ -127,7 +127,7 @@ def _remaining(predicate: Any) -> Json | None:
     return expression(e, UNCHECKED)
 
 
-def _data_columns(columns: Any) -> Json | None:
+def _data_columns(columns: object) -> Json | None:
     if not isinstance(columns, list) or not columns:
         return None
     names, types = [], []

@@ -15,6 +15,7 @@ from tests.e2e.service import Service, start_service, write_etc
 from tests.security.authentication.secured import until
 
 DENIED = "Access Denied: Cannot select from columns [nationkey, name, regionkey, comment] in table or view "
+USERS = ("alice", "bob")
 QUERIES = "SELECT query_id, query FROM system.runtime.queries"
 ALL = ["SELECT", "INSERT", "DELETE", "UPDATE", "OWNERSHIP", "GRANT_SELECT"]
 
@@ -43,6 +44,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     (etc / "access-control.properties").write_text(
         "access-control.name=file\nsecurity.config-file=rules.json\nsecurity.refresh-period=50ms\n"
     )
+    (etc / "session-property-config.properties").write_text(
+        "session-property-config.configuration-manager=file\nsession-property-manager.config-file=session.json\n"
+    )
+    given = {"user": "bob", "overrideSessionProperties": True, "sessionProperties": {"query_priority": "7"}}
+    (etc / "session.json").write_text(json.dumps([given]))
     running = start_service(etc, home / "data", home / "log")
     rows(running, "alice", "CREATE SCHEMA iceberg.db")
     rows(running, "alice", "CREATE TABLE iceberg.db.t (id bigint)")
@@ -51,9 +57,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     assert "Traceback" not in (home / "log").read_text()
 
 
-def rows(service: Service, user: str, sql: str) -> list[list[Any]]:
+def rows(service: Service, user: str, sql: str, **properties: str) -> list[list[Any]]:
     host, port = service.url.removeprefix("http://").split(":")
-    cursor = prestodb.dbapi.connect(host=host, port=int(port), user=user, catalog="tpch", schema="tiny").cursor()
+    names = {"user": user, "catalog": "tpch", "schema": "tiny"}
+    connection = prestodb.dbapi.connect(host=host, port=int(port), session_properties=properties, **names)
+    cursor = connection.cursor()
     cursor.execute(sql)
     found: list[list[Any]] = cursor.fetchall()
     return found
@@ -110,6 +118,11 @@ def test_a_line_of_the_log_for_each_refusal(service: Service) -> None:
         assert part in line
     [query_id] = [row[0] for row in rows(service, "alice", QUERIES) if row[1] == sql]
     assert query_id in line
+
+
+def test_properties_that_a_client_cannot_change(service: Service) -> None:
+    shown = {user: rows(service, user, "SHOW SESSION LIKE 'query_priority'", query_priority="3") for user in USERS}
+    assert {user: found[0][1] for user, found in shown.items()} == {"alice": "3", "bob": "7"}
 
 
 def test_two_users_one_text(service: Service) -> None:

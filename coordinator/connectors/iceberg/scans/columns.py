@@ -8,35 +8,20 @@ from typing import Any
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    FloatType,
     IcebergType,
-    IntegerType,
     ListType,
-    LongType,
     MapType,
-    StringType,
     StructType,
-    TimestampType,
     TimestamptzType,
     TimeType,
     UUIDType,
 )
 
 from coordinator.connectors.iceberg.rewrite.stored_columns import stored_fields
-from coordinator.connectors.iceberg.types import presto_type
+from coordinator.connectors.iceberg.types import PLAIN_TYPES, presto_type
 from shared.plan.types import Type
 
-_NESTED = (
-    *(BooleanType, IntegerType, LongType, FloatType, DoubleType, DateType, DecimalType, StringType, BinaryType),
-    *(FixedType, TimestampType),
-)
-_PLAIN = (*_NESTED, TimestamptzType, TimeType, UUIDType)
+_PLAIN: tuple[type[IcebergType], ...] = (*PLAIN_TYPES, TimestamptzType, TimeType, UUIDType)
 _LINEAGE = {"_row_id": 2147483540, "_last_updated_sequence_number": 2147483539}
 
 
@@ -89,7 +74,7 @@ def readable(kind: IcebergType, *, nested: bool = False) -> bool:
         case MapType():
             return readable(kind.key_type, nested=True) and readable(kind.value_type, nested=True)
         case _:
-            return isinstance(kind, _NESTED if nested else _PLAIN)
+            return isinstance(kind, PLAIN_TYPES if nested else _PLAIN)
 
 
 def _leaves(number: int, kind: IcebergType) -> Iterator[int]:

@@ -52,7 +52,7 @@ def new_table(creation: TableCreation) -> NewTable:
     properties = stored(given, creation.comment)
     if version == 3:
         properties["format-version"] = "2"
-    entries = [*(given.get("partitioning") or ()), *_of_columns(creation.columns)]
+    entries = [*(given.get("partitioning") or ()), *transforms_of(creation.columns)]
     spec = partition_spec(schema, entries)
     order = sort_order(schema, given.get("sorted_by") or ())
     return NewTable(schema, spec, order, properties, given.get("location"), version)
@@ -69,7 +69,7 @@ def _schema(columns: Sequence[NewColumn]) -> Schema:
     return Schema(*fields)
 
 
-def _of_columns(columns: Sequence[NewColumn]) -> list[str]:
+def transforms_of(columns: Sequence[NewColumn]) -> list[str]:
     """Transforms said beside a column: ``day`` and ``bucket(4)`` mean ``day(c)`` and ``bucket(c, 4)``."""
     entries = []
     for column in columns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import assert_never
 
@@ -14,6 +14,7 @@ from pyiceberg.exceptions import (
     TableAlreadyExistsError,
     ValidationError,
 )
+from pyiceberg.partitioning import PartitionField
 from pyiceberg.table import Table
 from pyiceberg.table.update.schema import UpdateSchema
 from pyiceberg.types import IcebergType
@@ -23,6 +24,12 @@ from coordinator.connectors.iceberg.catalog import UNFINISHED, TableCatalog
 from coordinator.connectors.iceberg.failures import invalid_property, mapped
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from coordinator.connectors.iceberg.table_words import check_for_spark
+from coordinator.connectors.iceberg.tables.added_columns import (
+    new_partition_fields,
+    partition_steps,
+    stage_addition,
+    stage_partition_fields,
+)
 from coordinator.connectors.iceberg.tables.creation import already_exists, check_location, check_name, create, new_table
 from coordinator.connectors.iceberg.tables.purge import purge
 from coordinator.connectors.iceberg.tables.spark_ddl import ColumnStep, column_step, property_step
@@ -67,7 +74,7 @@ def validate(catalog: TableCatalog, change: CatalogChange) -> None:
             if not change.column.nullable:
                 message = "This connector does not support ADD COLUMN with a not null constraint"
                 raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
-            _type_of(change.column.type)
+            new_partition_fields(change.column, _type_of(change.column.type))
         case ColumnChange(type=kind) if kind is not None:
             _type_of(kind)
         case TablePropertiesChange():
@@ -291,16 +298,26 @@ def _change_columns(catalog: TableCatalog, change: ColumnStep, context: Procedur
     if table.format_version > 2:
         check_for_spark(table)
         context.workers.run_sql(column_step(context.catalog, change))
+        if isinstance(change, ColumnAddition):
+            for statement in partition_steps(context.catalog, change, _fields_of(change)):
+                context.workers.run_sql(statement)
         return
     with mapped(f"{change.schema}.{change.table}"):
         if isinstance(change, CommentChange) and change.column is None:
             _comment_table(table, change.comment)
             return
         try:
-            with table.update_schema(case_sensitive=False) as update:
-                _stage(update, table, change)
+            with table.transaction() as transaction:
+                with transaction.update_schema(case_sensitive=False) as update:
+                    _stage(update, table, change)
+                if isinstance(change, ColumnAddition):
+                    stage_partition_fields(transaction, change.column, _fields_of(change))
         except (ValidationError, ValueError) as error:
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, _told(error)) from error
+
+
+def _fields_of(change: ColumnAddition) -> Sequence[PartitionField]:
+    return new_partition_fields(change.column, _type_of(change.column.type))
 
 
 def _comment_table(table: Table, comment: str | None) -> None:
@@ -314,7 +331,7 @@ def _comment_table(table: Table, comment: str | None) -> None:
 def _stage(update: UpdateSchema, table: Table, change: ColumnStep) -> None:
     match change:
         case ColumnAddition(column=column):
-            update.add_column((column.name,), _type_of(column.type), doc=column.comment)
+            stage_addition(update, column, _type_of(column.type))
         case ColumnRemoval(column=name):
             _refuse_used(table, name)
             update.delete_column((name,))

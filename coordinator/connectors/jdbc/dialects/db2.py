@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date, datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -64,7 +63,7 @@ _SIMPLE = {
 }
 
 
-def _map_type(kind: TypeEngine[Any]) -> MappedType | None:
+def _map_type(kind: TypeEngine[object]) -> MappedType | None:
     name, length = str(kind.__visit_name__), getattr(kind, "length", None)
     match name:
         case "DECIMAL" | "NUMERIC" | "numeric":

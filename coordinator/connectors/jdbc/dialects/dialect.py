@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlalchemy.engine import Connection
 from sqlalchemy.types import TypeEngine
@@ -100,7 +99,7 @@ class Dialect:
     """The parts of what follows ``jdbc:``; raises ValueError."""
     connect_arguments: Callable[[int, Mapping[str, str]], Mapping[str, object]] = lambda _seconds, _parameters: {}
     """The Python driver's arguments for a time limit and the URL's parameters; raises ValueError for a wrong one."""
-    connected: Callable[[Any, Mapping[str, str]], None] = lambda _connection, _parameters: None
+    connected: Callable[[object, Mapping[str, str]], None] = lambda _connection, _parameters: None
     """What a new connection of the Python driver still needs; raises ValueError when it may not be used."""
     spark_options: Mapping[str, str] = field(default_factory=dict)
     spark_knows_types: bool = False

@@ -174,7 +174,7 @@ def _explain(connection: Connection, sql: str, width: int) -> Estimate | None:
     return Estimate(max(1, round(rows)), max(1, width), None if cost is None else float(cost))
 
 
-def _rows(step: Any) -> float | None:
+def _rows(step: object) -> float | None:
     """The product over the tables of a nested loop; derived tables count as the server counts them."""
     if isinstance(step, list):
         return _joined(step)

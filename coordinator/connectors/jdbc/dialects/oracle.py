@@ -53,7 +53,7 @@ _TYPES = {
 }
 
 
-def _map_type(kind: TypeEngine[Any]) -> MappedType | None:
+def _map_type(kind: TypeEngine[object]) -> MappedType | None:
     match kind:
         case oracle.BINARY_FLOAT():
             return MappedType("real")

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mssql
@@ -50,7 +49,7 @@ _TYPES = {
 _AS_TEXT = "CAST({} AS nvarchar(max))"
 
 
-def _map_type(kind: TypeEngine[Any]) -> MappedType | None:  # noqa: C901 - one case a type
+def _map_type(kind: TypeEngine[object]) -> MappedType | None:  # noqa: C901 - one case a type
     match kind:
         case mssql.BIT():
             return MappedType("boolean")

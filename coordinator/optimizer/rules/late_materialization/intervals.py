@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
 
 from coordinator.expressions.builders import value_of
 from coordinator.optimizer.rule import ColumnBoundsOf
@@ -127,7 +126,7 @@ def _computed(name: str, parts: list[Interval], call: Call) -> Interval | None:
             return None
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     match value:
         case bool() | None:
             return None

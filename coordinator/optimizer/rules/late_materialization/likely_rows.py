@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Any
 
 from coordinator.expressions.builders import constant, operator
 from coordinator.optimizer.rule import ColumnBoundsOf
@@ -144,7 +143,7 @@ def _rows_below(one: ValueRange, value: float) -> float:
     return 0.0 if value <= one.low else one.rows * (value - one.low) / (one.high - one.low)
 
 
-def _value(limit: float, kind: Type, *, ascending: bool) -> Any | None:
+def _value(limit: float, kind: Type, *, ascending: bool) -> object | None:
     """``limit`` as a value of the key's type, rounded so that no row is lost."""
     whole: Callable[[float], int] = math.ceil if ascending else math.floor
     match kind.base:
