@@ -211,6 +211,7 @@ def create_app(
                 process_forwarded=settings.process_forwarded,
                 admit=admit,
             ),
+            admit,
         )
     )
     return app

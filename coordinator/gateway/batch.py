@@ -61,7 +61,7 @@ async def _answer(number: int, line: bytes, session: Session, checks: PreChecks)
         while (wait := checks.limit.wait_seconds()) > 0:
             await asyncio.sleep(wait)
         checks.limit.take()
-        verdict = await checks.verdict(item.sql, _session(item, session))
+        verdict = await checks.verdict_of_item(item.sql, _session(item, session))
     except msgspec.DecodeError as error:
         return _encoded(_BadLine(number, str(error)))
     except ProblemError as problem:

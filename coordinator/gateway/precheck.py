@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from coordinator.gateway.batch import MEDIA_TYPES, answer_lines
-from coordinator.gateway.requests import PreChecks, SessionFromRequest, session_from_headers
+from coordinator.gateway.requests import Admit, PreChecks, SessionFromRequest, as_it_is, session_from_headers
 from coordinator.gateway.routing import answer_routing
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.gateway.validator import StatementValidator
@@ -23,10 +23,11 @@ def create_precheck_router(
     validator: StatementValidator,
     settings: GatewaySettings | None = None,
     session_from_request: SessionFromRequest = session_from_headers,
+    admit: Admit = as_it_is,
 ) -> APIRouter:
-    """The routes over ``validator``."""
+    """The routes over ``validator``; ``admit`` raises ProcessionError for what a session may not be."""
     router = APIRouter(default_response_class=Response)
-    routes = _Routes(PreChecks(validator, settings or GatewaySettings(), session_from_request))
+    routes = _Routes(PreChecks(validator, settings or GatewaySettings(), session_from_request, admit))
     router.add_api_route("/v1/validate", routes.capability, methods=["GET", "HEAD"])
     router.add_api_route("/v1/validate", routes.validate, methods=["POST"])
     router.add_api_route("/v1/precheck", routes.precheck, methods=["GET", "HEAD", "POST", "PUT"])

@@ -19,13 +19,19 @@ from shared.errors import ProcessionError
 from shared.spi.session import Session
 
 SessionFromRequest = Callable[[Request], Session]
+Admit = Callable[[Session], Session]
+
+
+def as_it_is(session: Session) -> Session:
+    """Lets every session in."""
+    return session
 
 
 def session_from_headers(
     request: Request,
     principal_header: str | None = None,
     process_forwarded: bool = False,
-    admit: Callable[[Session], Session] = lambda session: session,
+    admit: Admit = as_it_is,
 ) -> Session:
     """The session of the usual ``X-Presto-*`` or ``X-Trino-*`` headers; raises ProblemError (400, 403)."""
     client = request.client.host if request.client is not None else None
@@ -47,12 +53,17 @@ class PreChecks:
     """The validator as the endpoints use it: within the rate, and for statements of a sane length."""
 
     def __init__(
-        self, validator: StatementValidator, settings: GatewaySettings, session_from_request: SessionFromRequest
+        self,
+        validator: StatementValidator,
+        settings: GatewaySettings,
+        session_from_request: SessionFromRequest,
+        admit: Admit = as_it_is,
     ) -> None:
         self.settings = settings
         self.session = session_from_request
         self.limit = RateLimit(settings.rate, settings.burst, settings.max_concurrent)
         self._validator = validator
+        self._admit = admit
 
     @contextmanager
     def slot(self) -> Iterator[None]:
@@ -72,6 +83,14 @@ class PreChecks:
         if len(text) > limit:
             return StatementVerdict(ok=False, seconds=0.0, error=text_too_large(len(text), limit))
         return await self._validator.validate(text, session)
+
+    async def verdict_of_item(self, text: str, session: Session) -> StatementVerdict:
+        """The same for a session that says more than the request's own, which may not be allowed."""
+        try:
+            session = self._admit(session)
+        except ProcessionError as refusal:
+            return StatementVerdict(ok=False, seconds=0.0, error=refusal)
+        return await self.verdict(text, session)
 
     async def text(self, request: Request) -> str:
         """The body as a statement; raises ProblemError (413)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from time import monotonic
 
 import httpx
@@ -13,6 +14,7 @@ from fastapi import FastAPI
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.gateway.precheck import create_precheck_router
+from coordinator.gateway.requests import Admit, as_it_is
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.gateway.validator import StatementValidator
 from coordinator.resource_groups.manager import ResourceGroups
@@ -86,10 +88,10 @@ class Checker:
 
 @asynccontextmanager
 async def served(
-    validator: StatementValidator, settings: GatewaySettings | None = None
+    validator: StatementValidator, settings: GatewaySettings | None = None, admit: Admit = as_it_is
 ) -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI()
-    app.include_router(create_precheck_router(validator, settings))
+    app.include_router(create_precheck_router(validator, settings, admit=admit))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x", headers=HEADERS) as client:
         yield client
 
@@ -246,6 +248,21 @@ async def test_a_batch_is_answered_line_by_line_in_order(client: httpx.AsyncClie
     assert [answer.get("verdict") for answer in answers] == ["accepted", "refused", "refused", None]
     assert [answer.get("id") for answer in answers] == [None, {"n": 7}, "third", None]
     assert answers[3] == {"line": 4, "problem": "Expected `str`, got `int` - at `$.sql`"}
+
+
+async def test_what_a_line_of_a_batch_sets_has_to_be_allowed() -> None:
+    def admit(session: Session) -> Session:
+        if "veto" in session.properties:
+            raise ProcessionError(ErrorCode.PERMISSION_DENIED, "Access Denied: Cannot set system session property veto")
+        return replace(session, user=f"{session.user}, let in")
+
+    validator = StatementValidator(Planner(), PlanCheckers([Checker()]))
+    lines = b'{"sql": "SELECT 1", "session": {"veto": "0"}}\n{"sql": "SELECT 1", "session": {"other": "0"}}\n'
+    async with served(validator, SETTINGS, admit) as client:
+        response = await client.post("/v1/validate", content=lines, headers=NDJSON)
+    refused, let_in = (json.loads(line) for line in response.text.splitlines())
+    assert (refused["ok"], refused["error"]["errorName"]) == (False, "PERMISSION_DENIED")
+    assert let_in["inputs"] == ["lake.db.ann, let in"]
 
 
 async def test_a_batch_that_is_too_large(client: httpx.AsyncClient) -> None:
