@@ -55,18 +55,12 @@ def postgres_server() -> Iterator[str]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _ids(user: str) -> tuple[int, int]:
-    """User and group, from the file: the look-up of the C library once failed for good in a worker, with no cause."""
-    lines = (line.split(":") for line in Path("/etc/passwd").read_text().splitlines())
-    return next((int(line[2]), int(line[3])) for line in lines if line[0] == user)
-
-
 def _debian(home: Path, programs: Path) -> Iterator[str]:
     user = "postgres" if os.getuid() == 0 else None
     data = home / "data"
     data.mkdir(mode=0o700)
     if user is not None:
-        os.chown(data, *_ids(user))
+        shutil.chown(data, user)
     # An order of text that is not that of its bytes, as databases in use have.
     locale = ["--locale-provider=icu", "--icu-locale=en-US", "--encoding=UTF8", "--locale=C"]
     # Not by subprocess's ``user``: it forks, and what libraries do in a forked child crashes it now and then.
