@@ -29,10 +29,10 @@ def names(words: Words) -> tuple[Identifier, ...]:
 
 
 def qualified_name(words: Words, expected: Expected = IDENTIFIER) -> tuple[Identifier, ...]:
-    """``a.b.c``."""
-    found = [words.identifier(expected)]
+    """``a.b.c``; the analysis tells which part of a table's name is empty."""
+    found = [words.identifier(expected, may_be_empty=True)]
     while words.accept("."):
-        found.append(words.identifier())
+        found.append(words.identifier(may_be_empty=True))
     return tuple(found)
 
 

@@ -134,7 +134,7 @@ class Words:
         """The same for the token at an index."""
         return self.kinds[index] in _NAMES
 
-    def identifier(self, expected: Expected = IDENTIFIER) -> Identifier:
+    def identifier(self, expected: Expected = IDENTIFIER, *, may_be_empty: bool = False) -> Identifier:
         """The name that comes next; refuses what Presto's lexer takes for one and its parser does not."""
         position = self.position
         kind = self.kinds[position]
@@ -150,7 +150,7 @@ class Words:
         if kind != "quoted":
             raise self.error(_DIGITS if kind == "digits" else _BACKQUOTED)
         written = self.text[self.tokens.starts[position] + 1 : self.tokens.ends[position] - 1]
-        if not written:
+        if not written and not may_be_empty:
             raise self.error("Zero-length delimited identifier not allowed")
         self.position += 1
         return Identifier(location=self.place(position), value=written.replace('""', '"'), delimited=True)
