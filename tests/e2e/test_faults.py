@@ -127,7 +127,10 @@ def fill(source: str) -> str:
 
 def under_warehouse(service: Service) -> set[str]:
     folder = service.data_dir / "iceberg" / "warehouse" / "db"
-    return {str(file) for file in folder.rglob("*") if file.is_file() and not file.name.endswith(".crc")}
+    try:
+        return {str(file) for file in folder.rglob("*") if file.is_file() and not file.name.endswith(".crc")}
+    except OSError:
+        return {"a folder that goes while it is listed"}
 
 
 def test_table_of_a_cancelled_query_is_gone_with_its_files(harmed: Service) -> None:

@@ -211,6 +211,14 @@ def rewritten(table: Any, change: Callable[[str], str]) -> None:
     path.write_text(change(path.read_text()))
 
 
+def test_a_filter_over_a_column_of_row_lineage(java: Any) -> None:
+    reader, _ = java
+    rows = reader.rows("SELECT _row_id, * FROM v3_lineage").to_pylist()
+    wanted = rows[len(rows) // 2]
+    found = reader.rows(f"SELECT _row_id, * FROM v3_lineage WHERE _row_id = {wanted['_row_id']}").to_pylist()
+    assert found == [wanted]
+
+
 @pytest.mark.parametrize("number", ["many", "\u00b2", "9" * 5000, "-1", ""])
 def test_a_summary_that_is_no_number_costs_nothing(reader: Reader, lake: Any, number: str) -> None:
     """What another writer said of its snapshot is anybody's word."""

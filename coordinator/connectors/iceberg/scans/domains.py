@@ -46,13 +46,15 @@ def predicate_of(layout: Mapping[str, Any] | None, schema: Schema) -> BooleanExp
 def ranges_of(layout: Mapping[str, Any] | None, schema: Schema) -> Ranges:
     """The same for the kernels, by field id: of integers, dates and texts, where NULL is not wanted."""
     entries = ((layout or {}).get("domainPredicate") or {}).get("columnDomains") or ()
+    numbers = {field.name: field.field_id for field in schema.fields}
     found = {}
     for entry in entries:
         values = entry["domain"]["values"]
         plain = str(values["type"]).partition("(")[0] in _RANGED
         if plain and "ranges" in values and not entry["domain"].get("nullAllowed"):
-            field_id = schema.find_field(str(entry["column"])).field_id
-            found[field_id] = tuple((_bound(each["low"]), _bound(each["high"])) for each in values["ranges"])
+            # Columns of row lineage are in no schema.
+            if (number := numbers.get(str(entry["column"]))) is not None:
+                found[number] = tuple((_bound(each["low"]), _bound(each["high"])) for each in values["ranges"])
     return found
 
 
