@@ -51,10 +51,9 @@ def ranges_of(layout: Mapping[str, Any] | None, schema: Schema) -> Ranges:
     for entry in entries:
         values = entry["domain"]["values"]
         plain = str(values["type"]).partition("(")[0] in _RANGED
-        if plain and "ranges" in values and not entry["domain"].get("nullAllowed"):
-            # Columns of row lineage are in no schema.
-            if (number := numbers.get(str(entry["column"]))) is not None:
-                found[number] = tuple((_bound(each["low"]), _bound(each["high"])) for each in values["ranges"])
+        number = numbers.get(str(entry["column"]))  # columns of row lineage are in no schema
+        if number is not None and plain and "ranges" in values and not entry["domain"].get("nullAllowed"):
+            found[number] = tuple((_bound(each["low"]), _bound(each["high"])) for each in values["ranges"])
     return found
 
 
