@@ -9,6 +9,7 @@ from coordinator.expressions.folding import folded
 from coordinator.expressions.types import INTEGERS, VARCHAR, displayed, length_of
 from coordinator.kernels.functions.kinds import zone_of
 from coordinator.unparser.casts import GUARDED, SHOWN, guarded, names_of, renamed, shown_as_text, text_to_text
+from coordinator.unparser.conditions import in_order
 from coordinator.unparser.constants import literal, row
 from coordinator.unparser.functions import SCALARS, apply, needs_cast
 from coordinator.unparser.program_choice import (
@@ -79,11 +80,10 @@ def _special(form: SpecialForm, dialect: str) -> exp.Expr:
         return python_call(form, dialect, expression)
     if form.form == "SWITCH":
         return _switch(form, dialect)
+    if form.form in ("AND", "OR"):
+        return in_order(form, dialect, lambda term: expression(term, dialect))
     arguments = [expression(a, dialect) for a in form.arguments]
     match form.form:
-        case "AND" | "OR":
-            node: type[exp.Expr] = exp.And if form.form == "AND" else exp.Or
-            return binary(node, arguments[0], arguments[1])
         case "IF":
             return case([(arguments[0], arguments[1])], arguments[2])
         case "NULL_IF":

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from coordinator.expressions.builders import conjuncts
 from coordinator.unparser import grouping, joins, windows
 from coordinator.unparser.block import Block, select_of
 from coordinator.unparser.exists import exists_filter
@@ -202,7 +203,7 @@ class Relations:
         return block if found.rest is None else self._where(self.wrap(block, block.variables), found.rest)
 
     def _where(self, source: Block, predicate: RowExpression) -> Block:
-        return replace(source, where=(*source.where, self.tree(predicate)))
+        return replace(source, where=(*source.where, *map(self.tree, conjuncts(predicate))))
 
     def _project(self, node: ProjectNode, source: Block) -> Block:
         if source.columns is not None or source.group is not None:

@@ -283,8 +283,8 @@ def test_except_rows(written: Written) -> None:
         'FROM "tiny"."nation") AS "t1" WHERE ("n_nationkey" < CAST(\'8\' AS BIGINT))) AS "t2" UNION ALL SELECT '
         '"r_regionkey" AS "n_nationkey_1", "mark_2" AS "expr", "mark_3" AS "expr_1" FROM (SELECT '
         '"r_regionkey", CAST(NULL AS BOOLEAN) AS "mark_2", TRUE AS "mark_3" FROM (SELECT "r_regionkey" FROM '
-        '"tiny"."region") AS "t3") AS "t4") AS "t5" GROUP BY "n_nationkey_1") AS "t6" WHERE (("count" >= '
-        "CAST('1' AS BIGINT)) AND (\"count_1\" = CAST('0' AS BIGINT)))",
+        '"tiny"."region") AS "t3") AS "t4") AS "t5" GROUP BY "n_nationkey_1") AS "t6" WHERE ("count" >= '
+        "CAST('1' AS BIGINT)) AND (\"count_1\" = CAST('0' AS BIGINT))",
         spark="SELECT `n_nationkey_1` FROM (SELECT `n_nationkey_1`, CAST(COUNT(`expr`) AS BIGINT) AS `count`, "
         "CAST(COUNT(`expr_1`) AS BIGINT) AS `count_1` FROM (SELECT `n_nationkey` AS `n_nationkey_1`, `mark` "
         "AS `expr`, `mark_1` AS `expr_1` FROM (SELECT `n_nationkey`, TRUE AS `mark`, CAST(NULL AS BOOLEAN) AS "
@@ -292,8 +292,8 @@ def test_except_rows(written: Written) -> None:
         "CAST('8' AS BIGINT))) AS `t2` UNION ALL SELECT `r_regionkey` AS `n_nationkey_1`, `mark_2` AS `expr`, "
         "`mark_3` AS `expr_1` FROM (SELECT `r_regionkey`, CAST(NULL AS BOOLEAN) AS `mark_2`, TRUE AS `mark_3` "
         "FROM (SELECT `r_regionkey` FROM `tpch`.`tiny`.`region`) AS `t3`) AS `t4`) AS `t5` GROUP BY "
-        "`n_nationkey_1`) AS `t6` WHERE ((`count` >= CAST('1' AS BIGINT)) AND (`count_1` = CAST('0' AS "
-        "BIGINT)))",
+        "`n_nationkey_1`) AS `t6` WHERE (`count` >= CAST('1' AS BIGINT)) AND (`count_1` = CAST('0' AS "
+        "BIGINT))",
     )
 
 
