@@ -6,6 +6,8 @@ STAMP := $(VENV)/.installed
 # Tests that share a server stay on one worker (tests/conftest.py says which).
 SIDE_BY_SIDE := -n 2 --dist loadgroup --no-loadscope-reorder
 SHELL := /bin/bash
+# Without kept bytecode each process of each service that a test starts compiles some 500 files.
+unexport PYTHONDONTWRITEBYTECODE
 # Names each package once it is asked for; a failure is one line with its cause.
 install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off \
 	-c constraints.txt -e $(1) 2>&1 | tee setup.log | awk '/^Collecting/ {print "  " $$2; fflush()} \

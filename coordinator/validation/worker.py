@@ -66,6 +66,7 @@ def _serve(reader: BinaryIO, writer: BinaryIO) -> None:
     start = _read(reader)
     if start is None:
         return
+    gc.disable()  # what is imported stays
     path, factory_pickle, warm_up = pickle.loads(start)  # noqa: S301 - from our own parent
     sys.path[:] = path
     try:
@@ -77,6 +78,7 @@ def _serve(reader: BinaryIO, writer: BinaryIO) -> None:
         _answer(planner, warm_up, Session(user="procession"))
     gc.collect()
     gc.freeze()
+    gc.enable()
     os.nice(_NICENESS)  # not before: a busy machine would keep it from starting
     _write(writer, None)
     while (request := _read(reader)) is not None:

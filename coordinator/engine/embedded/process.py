@@ -12,7 +12,7 @@ from typing import Any
 
 from coordinator.engine.embedded.messages import LENGTH, Answer, EngineSettings, Statement
 
-_COMMAND = "import sys; from coordinator.engine.embedded.worker import main; main(sys.argv[1:])"
+_COMMAND = "import gc, sys; gc.disable(); from coordinator.engine.embedded.worker import main; main(sys.argv[1:])"
 _START_SECONDS = 60.0
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "MALLOC_ARENA_MAX")
 

@@ -7,6 +7,7 @@ is made while the process waits. Results go to a file in the scratch folder, so 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import signal
@@ -46,6 +47,8 @@ _NICENESS = 3
 
 def main(arguments: list[str]) -> None:
     """Serve until the coordinator closes the socket. ``arguments``: descriptors of the socket and of a pipe."""
+    gc.freeze()  # what was imported stays
+    gc.enable()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # these reach the whole group; the coordinator ends us in its order
     threading.Thread(target=_end_with_parent, args=(int(arguments[1]),), daemon=True).start()
