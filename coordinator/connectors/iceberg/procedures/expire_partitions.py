@@ -16,7 +16,7 @@ from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_l
 from coordinator.connectors.iceberg.partitions import partition_text
 from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
 from coordinator.connectors.iceberg.snapshots.edit_files import EditFiles
-from coordinator.kernels.functions.kinds import zone_of
+from coordinator.kernels.functions.zones import zone_of
 from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
 
 DECLARATION = ProcedureDeclaration(

@@ -11,7 +11,7 @@ from coordinator.connectors.iceberg.procedures.table_procedure import Call
 from coordinator.connectors.iceberg.rewrite.delegated import told
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map
 from coordinator.connectors.iceberg.table_words import check_for_spark
-from coordinator.kernels.functions.kinds import zone_of
+from coordinator.kernels.functions.zones import zone_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ProcedureProgress
 
