@@ -21,7 +21,8 @@ from procession_kernels.functions.program import evaluate
 program = {"zone": "UTC", "columns": ["row(a bigint,b varchar)"], "result": "json", "expression":
            ["cast", False, "row(a bigint,b varchar)", "json", ["column", 0]]}
 made = evaluate(pa.array([json.dumps(program)]), pa.array([{"a": 1, "b": "x"}]))
-print(json.dumps([made.to_pylist(), len(names), sorted(m for m in sys.modules if m.split(".")[0] in ("shared", "coordinator"))]))
+foreign = sorted(m for m in sys.modules if m.split(".")[0] in ("shared", "coordinator"))
+print(json.dumps([made.to_pylist(), len(names), foreign]))
 """
 
 
