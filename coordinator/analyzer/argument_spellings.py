@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, TypeGuard
 
 from coordinator.kernels.functions.compare import instant
-from coordinator.kernels.functions.moments import parse_timestamp
+from coordinator.kernels.functions.date_texts import parse_timestamp
 from coordinator.sql.tree.expressions import (
     ArrayConstructor,
     BooleanLiteral,

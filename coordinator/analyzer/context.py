@@ -8,7 +8,7 @@ from datetime import tzinfo
 from typing import Protocol
 
 from coordinator.analyzer.scope import Scope
-from coordinator.kernels.functions.kinds import zone_of
+from coordinator.kernels.functions.zones import zone_of
 from coordinator.sql.tree.expressions import (
     ExistsPredicate,
     Expression,

@@ -23,7 +23,7 @@ from coordinator.expressions.types import (
     read_type,
     varchar,
 )
-from coordinator.kernels.functions.moments import parse_time, parse_timestamp
+from coordinator.kernels.functions.date_texts import parse_time, parse_timestamp
 from shared.plan.expressions import RowExpression
 from shared.plan.types import Type
 

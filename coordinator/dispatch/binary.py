@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from coordinator.kernels.functions.kinds import zone_of
+from coordinator.kernels.functions.zones import zone_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.serialized_page import serialize_page
 from shared.plan.types import Type

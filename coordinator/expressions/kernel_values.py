@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from functools import lru_cache
 from ipaddress import ip_address, ip_network
 from typing import Any
 from uuid import UUID
@@ -11,10 +10,9 @@ from uuid import UUID
 from coordinator.expressions.clock import note_clock
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.functions.casts import caster
-from coordinator.kernels.functions.kinds import Kind, kind_of
-from coordinator.kernels.functions.moments import clock_of, clock_text
+from coordinator.kernels.functions.date_texts import clock_of, clock_text
 from shared.errors import ErrorCode, ProcessionError
-from shared.plan.types import UNBOUNDED_LENGTH, Type
+from shared.plan.types import Type
 
 _MILLISECOND = timedelta(milliseconds=1)
 _CLOCK_WITH_ZONE = "time with time zone"
@@ -24,22 +22,6 @@ _SAME = frozenset(
         "varbinary", "json", "date", "time", "timestamp", "timestamp with time zone", "interval year to month",
     )
 )  # fmt: skip
-
-
-def encoded_type(kind: Type) -> list[Any]:
-    """The JSON form that ``kernels.functions.kinds.kind_of`` reads."""
-    if kind.base == "row":
-        return ["row", *([f.name or "", encoded_type(f.type)] for f in kind.fields)]
-    if kind.base == "varchar" and kind.numbers == (UNBOUNDED_LENGTH,):
-        return ["varchar"]
-    parameters = (p for p in kind.parameters if isinstance(p, int | Type))
-    return [kind.base, *(p if isinstance(p, int) else encoded_type(p) for p in parameters)]
-
-
-@lru_cache(maxsize=1024)
-def kernel_type(kind: Type) -> Kind:
-    """The type as the kernels know it."""
-    return kind_of(encoded_type(kind))
 
 
 def to_kernel(value: Any, kind: Type) -> Any:
@@ -99,7 +81,7 @@ def cast_constant(value: object, source: Type, target: Type, zone: object) -> ob
         # Its distance from UTC is today's.
         note_clock()
     try:
-        cast = caster(kernel_type(source), kernel_type(target), zone)
+        cast = caster(source, target, zone)
         return from_kernel(cast(to_kernel(value, source)), target)
     except KernelError as error:
         raise raised(error) from error

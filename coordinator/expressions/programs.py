@@ -10,10 +10,10 @@ from decimal import Decimal
 from typing import Any
 
 from coordinator.expressions.builders import NAMESPACE, typed, value_of
-from coordinator.expressions.kernel_values import encoded_type, to_kernel
+from coordinator.expressions.kernel_values import to_kernel
 from coordinator.expressions.types import displayed
 from coordinator.kernels.functions.library import LIBRARY
-from coordinator.kernels.functions.moments import zone_name
+from coordinator.kernels.functions.zones import zone_name
 from shared.errors import ProcessionError
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
 from shared.plan.types import Type
@@ -39,7 +39,7 @@ class ProgramBuilder:
                 return ["parameter", node.name] if node.name in parameters else self._column(node)
             case Constant():
                 kind = typed(node)
-                return ["constant", encoded(value_of(node), kind), encoded_type(kind)]
+                return ["constant", encoded(value_of(node), kind), str(kind)]
             case Lambda():
                 names = list(node.arguments)
                 return ["lambda", names, self.expression(node.body, parameters | set(names))]
@@ -57,10 +57,10 @@ class ProgramBuilder:
         if node.form == "DEREFERENCE":
             index = node.arguments[1]
             assert isinstance(index, Constant)
-            inner = [self.expression(node.arguments[0], parameters), ["constant", value_of(index), ["integer"]]]
+            inner = [self.expression(node.arguments[0], parameters), ["constant", value_of(index), "integer"]]
         else:
             inner = [self.expression(a, parameters) for a in node.arguments]
-        return ["form", node.form, encoded_type(typed(node)), inner]
+        return ["form", node.form, str(typed(node)), inner]
 
     def _call(self, node: Call, parameters: frozenset[str]) -> list[Any]:
         handle = node.functionHandle
@@ -69,7 +69,7 @@ class ProgramBuilder:
         name = handle.signature.name.removeprefix(NAMESPACE)
         if name in _CASTS:
             (inner,) = node.arguments
-            source, target = encoded_type(typed(inner)), encoded_type(typed(node))
+            source, target = str(typed(inner)), str(typed(node))
             return ["cast", name == "try_cast", source, target, self.expression(inner, parameters)]
         if name == "$internal$try":
             thunk = node.arguments[0]
@@ -79,17 +79,17 @@ class ProgramBuilder:
             self._tried -= 1
             return tried
         if name == "typeof":
-            return ["constant", displayed(typed(node.arguments[0])), ["varchar"]]
+            return ["constant", displayed(typed(node.arguments[0])), "varchar"]
         if name not in LIBRARY:
             if self._tried or _reads(node, parameters):
                 raise self._refuse(f"Function {name}")
             return self._column(node)
         self.volatile |= name in VOLATILE
-        kinds = [["function"] if isinstance(a, Lambda) else encoded_type(typed(a)) for a in node.arguments]
+        kinds = ["function" if isinstance(a, Lambda) else str(typed(a)) for a in node.arguments]
         return [
             "call",
             name,
-            encoded_type(typed(node)),
+            str(typed(node)),
             kinds,
             [self.expression(a, parameters) for a in node.arguments],
         ]
@@ -108,7 +108,7 @@ def _reads(node: RowExpression, parameters: frozenset[str]) -> bool:
 
 
 def encoded(value: object, kind: Type) -> object:
-    """A constant in the JSON form that ``kernels.functions.kinds.decoded`` reads."""
+    """A constant in the JSON form that ``kernels.functions.arrow_forms.decoded`` reads."""
     return _encoded(to_kernel(value, kind), kind)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from coordinator.expressions.types import length_of
+from coordinator.kernels.functions.arrow_forms import field_name
 from coordinator.unparser.constants import row
 from coordinator.unparser.refusals import unsupported
 from coordinator.unparser.trees import binary, call, case, cast, is_null, name, number, text
-from coordinator.values.type_names import field_name
 from shared.plan.types import Type
 
 SHOWN = ("timestamp", "timestamp with time zone", "double", "real")

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from coordinator.expressions.builders import typed, value_of
 from coordinator.expressions.folding import NotConstantError
 from coordinator.kernels.errors import KernelError
-from coordinator.kernels.functions.moments import shown_moment
+from coordinator.kernels.functions.date_texts import shown_timestamp
 from coordinator.kernels.functions.program import Program
 from coordinator.unparser.constants import time_text
 from coordinator.unparser.programs import constant_program
@@ -126,7 +126,7 @@ def _shown(value: Any, kind: Type) -> object:
         case _ if value is None:
             return None
         case "timestamp with time zone" if isinstance(value, datetime):
-            return shown_moment(value)
+            return shown_timestamp(value)
         case "time with time zone" if isinstance(value, time):
             return time_text(value)
         case "interval day to second" if isinstance(value, int):

@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlglot import exp
 
-from coordinator.kernels.functions.moments import clock_text, shown_time
+from coordinator.kernels.functions.arrow_forms import field_name
+from coordinator.kernels.functions.date_texts import clock_text, shown_time
 from coordinator.unparser.trees import call, cast, number, text
-from coordinator.values.type_names import field_name
 from shared.plan.types import Type
 
 

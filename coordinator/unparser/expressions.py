@@ -7,7 +7,8 @@ from sqlglot import exp
 from coordinator.expressions.builders import NAMESPACE, typed, value_of
 from coordinator.expressions.folding import folded
 from coordinator.expressions.types import INTEGERS, VARCHAR, displayed, length_of
-from coordinator.kernels.functions.kinds import zone_of
+from coordinator.kernels.functions.arrow_forms import field_name
+from coordinator.kernels.functions.zones import zone_of
 from coordinator.unparser.casts import GUARDED, SHOWN, guarded, names_of, renamed, shown_as_text, text_to_text
 from coordinator.unparser.conditions import in_order
 from coordinator.unparser.constants import literal, row
@@ -30,7 +31,6 @@ from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.session_zone import session_zone
 from coordinator.unparser.trees import binary, call, case, cast, column, is_null, name, number, text
 from coordinator.unparser.vectorised import vectorised
-from coordinator.values.type_names import field_name
 from shared.errors import ProcessionError
 from shared.plan.blocks import MAX_DECIMAL_SHORT_PRECISION
 from shared.plan.expressions import (

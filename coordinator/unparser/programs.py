@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from coordinator.expressions.builders import typed
-from coordinator.expressions.kernel_values import encoded_type
 from coordinator.expressions.programs import ProgramBuilder
 from coordinator.kernels.functions.library import LIBRARY
 from coordinator.unparser.refusals import unsupported
@@ -17,7 +16,7 @@ from coordinator.unparser.session_zone import session_zone
 from coordinator.unparser.trees import call, cast, text
 from coordinator.values.python_functions import python_function, python_functions
 from shared.plan.expressions import Lambda, RowExpression, Variable
-from shared.plan.types import Type
+from shared.plan.types import Field, Type
 
 Unparse = Callable[[RowExpression, str], exp.Expr]
 
@@ -60,7 +59,7 @@ def constant_program(node: RowExpression) -> dict[str, object] | None:
     expression = build.expression(node)
     if build.columns or build.volatile:
         return None
-    kind = encoded_type(typed(node))
+    kind = str(typed(node))
     return {"zone": session_zone(), "columns": [], "result": kind, "expression": expression}
 
 
@@ -79,8 +78,8 @@ def row_program(node: RowExpression) -> RowProgram | None:
     columns = tuple(c for c in build.columns if isinstance(c, Variable))
     if len(columns) < len(build.columns) or build.volatile:
         return None
-    kinds = [encoded_type(typed(c)) for c in columns]
-    program = {"zone": session_zone(), "columns": kinds, "result": encoded_type(typed(node)), "expression": expression}
+    kinds = [str(typed(c)) for c in columns]
+    program = {"zone": session_zone(), "columns": kinds, "result": str(typed(node)), "expression": expression}
     return RowProgram(program, columns)
 
 
@@ -98,12 +97,12 @@ def aggregate_program(
     function: str, kinds: tuple[Type, ...], result: Type, collected: exp.Expr, lambdas: Sequence[object], dialect: str
 ) -> exp.Expr:
     """The call that folds an array of rows, one a row of the group, by an aggregate of the kernels."""
-    column: list[object] = ["array", ["row", *([f"v{i}", encoded_type(k)] for i, k in enumerate(kinds))]]
-    types = [column, *([["function"]] * len(lambdas))]
-    body = ["call", function, encoded_type(result), types, [["column", 0], *lambdas]]
+    column = Type("array", (Type("row", tuple(Field(f"v{i}", k) for i, k in enumerate(kinds))),))
+    types = [str(column), *(["function"] * len(lambdas))]
+    body = ["call", function, str(result), types, [["column", 0], *lambdas]]
     program = {
         "zone": session_zone(),
-        "columns": [column if dialect != "spark" else _clocks(column)],
+        "columns": [_passed(column, dialect)],
         "result": _passed(result, dialect),
         "expression": body,
     }
@@ -119,13 +118,20 @@ def lambda_program(node: Lambda, dialect: str) -> list[object]:
     return made
 
 
-def _passed(kind: Type, dialect: str) -> list[object]:
+def _passed(kind: Type, dialect: str) -> str:
     """As the engine passes it: Spark has no type for a time of day, which is text there."""
-    made = encoded_type(kind)
-    return made if dialect != "spark" else _clocks(made)
+    return str(kind if dialect != "spark" else _clocks(kind))
 
 
-def _clocks(made: list[object]) -> list[object]:
-    if made == ["time"]:
-        return ["clock"]
-    return [_clocks(m) if isinstance(m, list) else m for m in made]
+def _clocks(kind: Type) -> Type:
+    return Type("clock") if kind.base == "time" else Type(kind.base, tuple(map(_clocks_within, kind.parameters)))
+
+
+def _clocks_within(parameter: int | Type | Field) -> int | Type | Field:
+    match parameter:
+        case Field():
+            return replace(parameter, type=_clocks(parameter.type))
+        case Type():
+            return _clocks(parameter)
+        case _:
+            return parameter

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from coordinator.kernels.functions.arrow_forms import field_name
 from coordinator.unparser.block import Block, Rendering, select_of
 from coordinator.unparser.trees import binary, call, cast, column, name, number
-from coordinator.values.type_names import field_name
 from shared.plan.expressions import Variable
 from shared.plan.nodes import UnnestNode
 from shared.plan.traversal import output_variables

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from coordinator.kernels.functions import kinds
-from coordinator.kernels.functions.kinds import PLAIN, Kind
+from coordinator.kernels.functions import arrow_forms
+from coordinator.kernels.functions.arrow_forms import PLAIN
 from shared.plan.types import Type, parse_type
 
 
@@ -29,20 +29,16 @@ _SOURCES: dict[str, pa.DataType] = {**_RESULTS, "timestamp with time zone": pa.t
 
 def arrow_type(presto_type: str | Type) -> pa.DataType:
     """The Arrow form of a Presto type between engines and pages; text for every type without one of its own."""
-    return kinds.arrow_type(_kind(presto_type), _RESULTS)
+    return arrow_forms.arrow_type(_parsed(presto_type), _RESULTS)
 
 
 def source_type(presto_type: str | Type) -> pa.DataType:
-    """The Arrow form in which connectors give values of a type: moments with a zone are instants."""
-    return kinds.arrow_type(_kind(presto_type), _SOURCES)
+    """The Arrow form in which connectors give values of a type: those with a time zone are instants."""
+    return arrow_forms.arrow_type(_parsed(presto_type), _SOURCES)
 
 
-def _kind(presto_type: str | Type) -> Kind:
-    parsed = parse_type(presto_type) if isinstance(presto_type, str) else presto_type
-    if parsed.base == "decimal":
-        return Kind("decimal", numbers=(*parsed.numbers, 0)[:2] if parsed.numbers else (38, 0))
-    arguments = tuple(_kind(argument) for argument in parsed.arguments)
-    return Kind(parsed.base, arguments, parsed.numbers, tuple(field.name or "" for field in parsed.fields))
+def _parsed(presto_type: str | Type) -> Type:
+    return parse_type(presto_type) if isinstance(presto_type, str) else presto_type
 
 
 def rows_to_batch(columns: Sequence[TypedColumn], rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:

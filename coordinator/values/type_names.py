@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from coordinator.kernels.functions.arrow_forms import field_name
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Type
 
@@ -73,8 +74,3 @@ def _row_name(kind: Type, inner: list[str], dialect: str) -> str:
     if dialect == "duckdb":
         return f"STRUCT({', '.join(f'{n} {t}' for n, t in zip(names, inner, strict=True))})"
     return f"STRUCT<{', '.join(f'{n}: {t}' for n, t in zip(names, inner, strict=True))}>"
-
-
-def field_name(kind: Type, position: int) -> str:
-    """The engine's name of a row's field, as ``arrow_types`` names it."""
-    return kind.fields[position].name or f"field{position}"

@@ -6,11 +6,15 @@ Source: Presto ``TypeSignature``; TIMESTAMP and TIME WITH TIME ZONE are bases of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 _ZONED = (("timestamp", "timestamp with time zone"), ("time", "time with time zone"))
 _ALIASES = {"int": "integer", "string": "varchar", "double precision": "double", "dec": "decimal", "numeric": "decimal"}
+_PHRASES = (
+    "timestamp with time zone", "time with time zone", "interval year to month", "interval day to second",
+    "double precision",
+)  # fmt: skip
 UNBOUNDED_LENGTH = 2147483647
 
 
@@ -29,21 +33,21 @@ class Type:
 
     base: str
     parameters: tuple[int | Type | Field, ...] = ()
+    arguments: tuple[Type, ...] = field(init=False, repr=False, compare=False)
+    """The types among the parameters; for a row, those of its fields. Functions read it for each value."""
+    numbers: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    """The numeric parameters."""
 
-    @property
-    def arguments(self) -> tuple[Type, ...]:
-        """The types among the parameters; for a row, those of its fields."""
-        return tuple(p.type if isinstance(p, Field) else p for p in self.parameters if not isinstance(p, int))
+    def __post_init__(self) -> None:
+        types = (p.type if isinstance(p, Field) else p for p in self.parameters if not isinstance(p, int))
+        object.__setattr__(self, "arguments", tuple(types) if self.parameters else ())
+        numbers = tuple(p for p in self.parameters if isinstance(p, int)) if self.parameters else ()
+        object.__setattr__(self, "numbers", numbers)
 
     @property
     def fields(self) -> tuple[Field, ...]:
         """The fields of a row type."""
         return tuple(p for p in self.parameters if isinstance(p, Field))
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """The numeric parameters."""
-        return tuple(p for p in self.parameters if isinstance(p, int))
 
     def __str__(self) -> str:
         if not self.parameters or (self.base == "varchar" and self.numbers == (UNBOUNDED_LENGTH,)):
@@ -124,7 +128,7 @@ def _parse_parameter(text: str, base: str) -> tuple[int | Type | Field, str]:
 
 def _is_type_phrase(text: str) -> bool:
     lowered = text.lower()
-    return lowered.startswith(("timestamp with time zone", "time with time zone", "interval ", "double precision"))
+    return lowered.startswith(_PHRASES)
 
 
 def _quoted(text: str) -> tuple[str, str]:

@@ -38,7 +38,7 @@ class Argument:
     type: str
     doc: str
     required: bool = False
-    default: Any = None
+    default: object = None
     choices: tuple[str, ...] = ()
 
 
@@ -76,7 +76,7 @@ class ProcedureDeclaration:
     """The arguments behind schema and table_name in Presto's order, which counts where the third is a text that is
     none of the choices of the argument declared there."""
 
-    def output_of(self, arguments: Mapping[str, Any]) -> tuple[OutputColumn, ...]:
+    def output_of(self, arguments: Mapping[str, object]) -> tuple[OutputColumn, ...]:
         """The result columns of a call with these bound arguments."""
         return self.dry_run_output if self.dry_run_output and arguments.get("dry_run") is True else self.output
 
@@ -94,11 +94,11 @@ class ProcedureDeclaration:
         return tuple(a.name for a in self.arguments[:2]) == ("schema", "table_name")
 
 
-Arguments = Mapping[str, Any]
+Arguments = Mapping[str, object]
 """Bound values by argument name, every declared name present. Python values: bigint and integer int, double float,
 decimal Decimal, varchar str, boolean bool, date date, timestamp naive datetime in the session zone (or
 aware in UTC where the call gave a zone), timestamp with time zone aware datetime, array tuple, map dict, row tuple,
-null None."""
+null None. Procedures read them as records (``shared.spi.procedure_arguments``)."""
 
 
 class ArgumentError(ProcessionError):
@@ -113,7 +113,7 @@ class ArgumentError(ProcessionError):
 class ProcedureResult:
     """Rows in the order of the declared output columns; ``update_count`` feeds the protocol's updateCount."""
 
-    rows: Sequence[Sequence[Any]]
+    rows: Sequence[Sequence[object]]
     update_count: int | None = None
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from coordinator.kernels.functions import kinds
+from coordinator.kernels.functions import arrow_forms
 from coordinator.values.arrow_types import arrow_type, source_type
+from shared.plan.types import parse_type
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,6 @@ def test_results(presto: str, expected: pa.DataType) -> None:
 
 def test_sources_and_kernels_hold_instants() -> None:
     assert source_type("array(timestamp with time zone)") == pa.list_(pa.timestamp("us", "UTC"))
-    zoned = kinds.kind_of(["timestamp with time zone"])
-    assert kinds.arrow_type(zoned) == pa.timestamp("us", "UTC")
-    assert kinds.arrow_type(kinds.kind_of(["interval day to second"])) == pa.int64()
+    zoned = parse_type("timestamp with time zone")
+    assert arrow_forms.arrow_type(zoned) == pa.timestamp("us", "UTC")
+    assert arrow_forms.arrow_type(parse_type("interval day to second")) == pa.int64()

@@ -111,6 +111,7 @@ WRONG_SORTS = [
     (["id; DROP TABLE t"], "Unable to parse sort field: [id; DROP TABLE t]"),
     ([""], "Unable to parse sort field: []"),
 ]
+NAMED = {"schema": "db", "table_name": "t"}
 
 
 @pytest.mark.parametrize(("sorted_by", "message"), WRONG_SORTS)
@@ -118,7 +119,7 @@ def test_wrong_sort_columns_are_refused_before_the_statement_queues(
     lake: Any, sorted_by: list[str], message: str
 ) -> None:
     with pytest.raises(ProcessionError) as failure:
-        lake.procedure("rewrite_data_files").validate({"strategy": "sort", "sorted_by": sorted_by})
+        lake.procedure("rewrite_data_files").validate({**NAMED, "strategy": "sort", "sorted_by": sorted_by})
     assert failure.value.message.startswith(message)
     assert failure.value.code is ErrorCode.INVALID_PROCEDURE_ARGUMENT
 
@@ -167,12 +168,12 @@ def test_sort_options_belong_to_sorting(lake: Any) -> None:
     procedure = lake.procedure("rewrite_data_files")
     for name in ("compression-factor", "var-length-contribution"):
         with pytest.raises(ProcessionError, match="not supported by the action or the rewriter BIN-PACK"):
-            procedure.validate({"options": {name: "1"}})
+            procedure.validate({**NAMED, "options": {name: "1"}})
     with pytest.raises(ProcessionError, match="the rewriter SORT"):
-        procedure.validate({"strategy": "sort", "options": {"max-output-size": "1"}})
+        procedure.validate({**NAMED, "strategy": "sort", "options": {"max-output-size": "1"}})
     with pytest.raises(ProcessionError, match="compression-factor must be > 0, got: -1"):
-        procedure.validate({"strategy": "sort", "options": {"compression-factor": "-1"}})
-    procedure.validate({"strategy": "sort", "sorted_by": ["zorder(id)"], "options": {"max-output-size": "1"}})
+        procedure.validate({**NAMED, "strategy": "sort", "options": {"compression-factor": "-1"}})
+    procedure.validate({**NAMED, "strategy": "sort", "sorted_by": ["zorder(id)"], "options": {"max-output-size": "1"}})
 
 
 def test_quoted_names_and_directions() -> None:

@@ -15,7 +15,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import DayTransform, HourTransform, IdentityTransform, MonthTransform, YearTransform
 from pyiceberg.types import DateType, LongType, NestedField, StringType, TimestampType, TimestamptzType
 
-from coordinator.kernels.functions.kinds import zone_of
+from coordinator.kernels.functions.zones import zone_of
 from shared.errors import ErrorCode, ProcessionError
 
 SCHEMA = Schema(

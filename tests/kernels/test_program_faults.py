@@ -12,8 +12,8 @@ from coordinator.kernels.functions.program import evaluate
 
 
 def test_the_text_of_a_fault_stays_inside() -> None:
-    body = ["call", "upper", ["varchar"], [["varchar"]], [["column", 0]]]
-    program = json.dumps({"zone": "UTC", "columns": [["varchar"]], "result": ["varchar"], "expression": body})
+    body = ["call", "upper", "varchar", ["varchar"], [["column", 0]]]
+    program = json.dumps({"zone": "UTC", "columns": ["varchar"], "result": "varchar", "expression": body})
     assert evaluate(pa.array([program]), pa.array(["a"])).to_pylist() == ["A"]
     with pytest.raises(KernelError) as failed:
         evaluate(pa.array([program]), pa.array([1]))  # no text, which the program was promised
@@ -21,8 +21,8 @@ def test_the_text_of_a_fault_stays_inside() -> None:
 
 
 def test_a_fault_outside_of_functions_has_no_text_either() -> None:
-    columns = [["row", ["a", ["bigint"]]]]
-    program = json.dumps({"zone": "UTC", "columns": columns, "result": ["bigint"], "expression": ["column", 0]})
+    columns = ["row(a bigint)"]
+    program = json.dumps({"zone": "UTC", "columns": columns, "result": "bigint", "expression": ["column", 0]})
     with pytest.raises(KernelError) as failed:
         evaluate(pa.array([program]), pa.array([1]))  # no row
     assert failed.value.name == "GENERIC_INTERNAL_ERROR"

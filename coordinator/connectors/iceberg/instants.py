@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from coordinator.kernels.functions.kinds import zone_of
+from coordinator.kernels.functions.zones import zone_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -8,15 +8,17 @@ import shutil
 import zipfile
 from pathlib import Path
 
+from shared.plan import types
+
 PACKAGE = "procession_kernels"
 _SOURCES = Path(__file__).parents[2] / "kernels"
+_TYPES = Path(types.__file__)
 
 
 def kernel_files() -> dict[str, bytes]:
-    """Every kernel source by its path inside the package."""
+    """Every kernel source by its path inside the package, which holds Presto's types in a file of its own."""
     files = {str(f.relative_to(_SOURCES)): f.read_bytes() for f in sorted(_SOURCES.rglob("*.py"))}
-    files.setdefault("__init__.py", b"")
-    return files
+    return {**files, "types.py": _TYPES.read_bytes()}
 
 
 def unpack_kernels(directory: Path) -> Path:

@@ -10,10 +10,11 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..types import Type
 from .column_folds import ColumnFold, of_rows
 from .compare import ascending, compare, distinct, key
 from .failures import check
-from .kinds import Kind, single
+from .numbers import single
 from .sketches import SKETCH_AGGREGATES, SKETCH_FOLDS
 from .table import Function, Signature, Table
 from .type_hashes import type_hash, value_size
@@ -23,7 +24,7 @@ Fold = Callable[..., Any]
 _MASK, _PRIME = (1 << 64) - 1, 0x9E3779B185EBCA87
 
 
-def _kinds(signature: Signature) -> tuple[Kind, ...]:
+def _kinds(signature: Signature) -> tuple[Type, ...]:
     return signature.arguments[0].arguments[0].arguments
 
 

@@ -15,8 +15,7 @@ from ..errors import KernelError
 from .compare import ascending, compare, distinct, equal, key
 from .dates import add_months
 from .failures import check, invalid, out_of_range
-from .kinds import NUMBERS, single
-from .numbers import java_double
+from .numbers import NUMBERS, java_double, single
 from .table import Signature, Table, nullable, plain, typed
 
 Values = tuple[Any, ...]
@@ -203,7 +202,7 @@ def _join(signature: Signature, values: Values, delimiter: str, null: str | None
 
     kind = signature.arguments[0].arguments[0]
     if kind.base in ("array", "map", "row"):
-        raise invalid(f"Input type {kind.text} not supported")
+        raise invalid(f"Input type {kind} not supported")
     show = text_of(kind)
     parts = [null if v is None else show(v) for v in values]
     return delimiter.join(p for p in parts if p is not None)

@@ -15,23 +15,24 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import KernelError
-from .failures import bad_cast, out_of_range
-from .json_casts import from_json, to_json
-from .kinds import Convert, Kind, single
-from .moments import (
+from ..types import Type
+from .arrow_forms import Convert
+from .date_texts import (
     clock_instant,
     clock_of,
     clock_text,
     local,
-    offset_now,
     parse_date,
     parse_time,
     parse_timestamp,
-    shown_moment,
     shown_time,
+    shown_timestamp,
 )
-from .numbers import BLANKS, java_double, java_float, parse_double
+from .failures import bad_cast, out_of_range
+from .json_casts import from_json, to_json
+from .numbers import BLANKS, java_double, java_float, parse_double, single
 from .sketches.hyperloglog import densified
+from .zones import offset_now
 
 _BITS = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64}
 _NAMES = {"integer": "INT"}
@@ -45,7 +46,7 @@ INTEGERS = tuple(_BITS)
 
 
 @lru_cache(maxsize=1024)
-def caster(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def caster(source: Type, target: Type, zone: tzinfo) -> Convert:
     """The conversion of values that are not NULL; raises NOT_SUPPORTED for a pair that is none of Presto's."""
     if source.base == "char" and target.base in ("re2jregexp", "joniregexp", "likepattern"):
         return lambda value: str(value).ljust(source.numbers[0])
@@ -71,7 +72,7 @@ def caster(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     return checked
 
 
-def _nested(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _nested(source: Type, target: Type, zone: tzinfo) -> Convert:
     inner = [_optional(caster(s, t, zone)) for s, t in zip(source.arguments, target.arguments, strict=True)]
     if source.base == "array":
         item = inner[0]
@@ -92,7 +93,7 @@ def _optional(convert: Convert) -> Convert:
     return lambda value: None if value is None else convert(value)
 
 
-def _refused(value: Any, source: Kind, target: Kind) -> KernelError:
+def _refused(value: Any, source: Type, target: Type) -> KernelError:
     if source.base in _TEXT:
         if target.base in ("date", "timestamp", "timestamp with time zone", "time", "time with time zone"):
             return bad_cast(f"Value cannot be cast to {target.base}: {value}")
@@ -105,13 +106,13 @@ def _refused(value: Any, source: Kind, target: Kind) -> KernelError:
     return bad_cast(f"Cannot cast {source.base.upper()} '{value}' to {str(target).replace(',', ', ').upper()}")
 
 
-def _named(source: Kind, target: Kind) -> str:
+def _named(source: Type, target: Type) -> str:
     if source.base == "varchar" and target.base in _NAMES:
         return _NAMES[target.base]
     return str(target).replace(",", ", ").upper()
 
 
-def _not_decimal(text: str, target: Kind) -> str:
+def _not_decimal(text: str, target: Type) -> str:
     precision, scale = target.numbers
     told = "Value too large." if _NUMBER.fullmatch(text) else "Value is not a number."
     return f"Cannot cast VARCHAR '{text}' to DECIMAL({precision}, {scale}). {told}"
@@ -130,7 +131,7 @@ def fits(number: int, base: str) -> bool:
     return -bound <= number < bound
 
 
-def _integer(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _integer(source: Type, target: Type, zone: tzinfo) -> Convert:
     base, show = target.base, text_of(source)
 
     def from_text(value: str) -> int:
@@ -163,7 +164,7 @@ def _integer(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     return from_float if source.base in ("double", "real") else from_number
 
 
-def _double(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _double(source: Type, target: Type, zone: tzinfo) -> Convert:
     def convert(value: Any) -> float:
         number = parse_double(value) if isinstance(value, str) else float(value)
         return single(number) if target.base == "real" else number
@@ -171,7 +172,7 @@ def _double(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     return convert
 
 
-def _decimal(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _decimal(source: Type, target: Type, zone: tzinfo) -> Convert:
     precision, scale = target.numbers
     exponent = Decimal(1).scaleb(-scale)
 
@@ -192,7 +193,7 @@ def _decimal(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     return convert
 
 
-def _boolean(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _boolean(source: Type, target: Type, zone: tzinfo) -> Convert:
     def convert(value: object) -> bool:
         if not isinstance(value, str):
             return bool(value)
@@ -204,7 +205,7 @@ def _boolean(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     return convert
 
 
-def text_of(source: Kind) -> Convert:
+def text_of(source: Type) -> Convert:
     """A value as ``CAST(… AS varchar)`` shows it."""
     match source.base:
         case "boolean":
@@ -216,7 +217,7 @@ def text_of(source: Kind) -> Convert:
         case "decimal":
             return lambda value: f"{value:.{source.numbers[1]}f}"
         case "timestamp" | "timestamp with time zone":
-            return shown_moment
+            return shown_timestamp
         case "time" | "time with time zone":
             return shown_time
         case "char":
@@ -238,7 +239,7 @@ def _days(value: int) -> str:
     return f"{'-' if value < 0 else ''}{hours // 24} {hours % 24:02d}:{minute:02d}:{second:02d}.{millis:03d}"
 
 
-def _varchar(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _varchar(source: Type, target: Type, zone: tzinfo) -> Convert:
     show, length = text_of(source), target.numbers[0] if target.numbers else None
 
     def convert(value: object) -> str:
@@ -252,16 +253,16 @@ def _varchar(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     return convert
 
 
-def _char(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _char(source: Type, target: Type, zone: tzinfo) -> Convert:
     show, length = text_of(source), target.numbers[0]
     return lambda value: str(show(value))[:length].rstrip(" ")
 
 
-def _date(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _date(source: Type, target: Type, zone: tzinfo) -> Convert:
     return lambda value: parse_date(value.strip()) if isinstance(value, str) else value.date()
 
 
-def _timestamp(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _timestamp(source: Type, target: Type, zone: tzinfo) -> Convert:
     def convert(value: Any) -> datetime:
         if source.base == "time with time zone":
             return datetime(1970, 1, 1) + timedelta(milliseconds=clock_instant(value)) + offset_now(zone)
@@ -277,7 +278,7 @@ def _timestamp(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     return convert
 
 
-def _timestamp_tz(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _timestamp_tz(source: Type, target: Type, zone: tzinfo) -> Convert:
     def convert(value: Any) -> datetime:
         if source.base == "time with time zone":
             moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=clock_instant(value))
@@ -293,7 +294,7 @@ def _timestamp_tz(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     return convert
 
 
-def _time(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _time(source: Type, target: Type, zone: tzinfo) -> Convert:
     def convert(value: Any) -> time:
         if source.base == "time with time zone":
             millis = clock_instant(value) + offset_now(zone) // timedelta(milliseconds=1)
@@ -307,7 +308,7 @@ def _time(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     return convert
 
 
-def _time_tz(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _time_tz(source: Type, target: Type, zone: tzinfo) -> Convert:
     def convert(value: Any) -> str:
         found = parse_time(value.strip()) if isinstance(value, str) else value
         if isinstance(found, datetime):
@@ -321,7 +322,7 @@ def _time_tz(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     return convert
 
 
-def _uuid(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _uuid(source: Type, target: Type, zone: tzinfo) -> Convert:
     def convert(value: Any) -> str:
         if isinstance(value, bytes):
             if len(value) != 16:
@@ -342,7 +343,7 @@ def _cut(text: str) -> str:
     return "-".join(group[-length:].rjust(length, "0") for group, length in groups)
 
 
-def _ipaddress(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _ipaddress(source: Type, target: Type, zone: tzinfo) -> Convert:
     prefixed = source.base == "ipprefix"
 
     def convert(value: Any) -> str:
@@ -361,7 +362,7 @@ def canonical_address(address: object) -> str:
     return str(mapped or address)
 
 
-def _ipprefix(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _ipprefix(source: Type, target: Type, zone: tzinfo) -> Convert:
     def convert(value: str) -> str:
         if source.base == "ipaddress":
             return f"{value}/{32 if '.' in value else 128}"
@@ -373,7 +374,7 @@ def _ipprefix(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     return convert
 
 
-def _varbinary(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _varbinary(source: Type, target: Type, zone: tzinfo) -> Convert:
     def convert(value: Any) -> bytes:
         if source.base == "uuid":
             return uuid.UUID(value).bytes
@@ -385,14 +386,14 @@ def _varbinary(source: Kind, target: Kind, zone: tzinfo) -> Convert:
     return convert
 
 
-def _sketch(source: Kind, target: Kind, zone: tzinfo) -> Convert:
+def _sketch(source: Type, target: Type, zone: tzinfo) -> Convert:
     if (source.base, target.base) == ("hyperloglog", "p4hyperloglog"):
         return densified
     return lambda value: value
 
 
 _SKETCHES = ("hyperloglog", "p4hyperloglog", "tdigest", "qdigest", "khyperloglog", "setdigest")
-_BUILD: dict[str, Callable[[Kind, Kind, Any], Convert]] = {
+_BUILD: dict[str, Callable[[Type, Type, Any], Convert]] = {
     **dict.fromkeys(_BITS, _integer),
     "double": _double, "real": _double, "decimal": _decimal, "boolean": _boolean, "varchar": _varchar, "char": _char,
     "date": _date, "timestamp": _timestamp, "timestamp with time zone": _timestamp_tz, "time": _time,

@@ -8,14 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .kinds import Kind, arrow_type, writer
+from ..types import Type
+from .arrow_forms import arrow_type, writer
 from .table import Signature
 
-ColumnFold = Callable[[tuple[Kind, ...], list[Any]], Any]
+ColumnFold = Callable[[tuple[Type, ...], list[Any]], Any]
 """The kinds of the arguments and their columns to the group's value, None for NULL."""
 
 
-def row_kinds(signature: Signature) -> tuple[Kind, ...]:
+def row_kinds(signature: Signature) -> tuple[Type, ...]:
     """The types of an aggregate's arguments."""
     return signature.arguments[0].arguments[0].arguments
 
@@ -35,7 +36,7 @@ def of_rows(fold: ColumnFold) -> Callable[[Signature, Any], Any]:
     return call
 
 
-def of_groups(fold: ColumnFold, kinds: tuple[Kind, ...], groups: Any) -> list[Any]:
+def of_groups(fold: ColumnFold, kinds: tuple[Type, ...], groups: Any) -> list[Any]:
     """The value of each group: of an Arrow array with a list of structs a group."""
     inside = groups.values
     columns = [_column(inside, i, kind) for i, kind in enumerate(kinds)]
@@ -47,7 +48,7 @@ def of_groups(fold: ColumnFold, kinds: tuple[Kind, ...], groups: Any) -> list[An
     return made
 
 
-def _column(structs: Any, index: int, kind: Kind) -> Any:
+def _column(structs: Any, index: int, kind: Type) -> Any:
     column, wanted = structs.field(index), arrow_type(kind)
     return column if column.type == wanted else column.cast(wanted)
 

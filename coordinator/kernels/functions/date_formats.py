@@ -8,10 +8,10 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Any
 
+from .date_texts import local
 from .failures import invalid
-from .kinds import zone_of
-from .moments import local, offset_text, zone_name
 from .table import Signature, Table, plain, typed
+from .zones import offset_text, zone_name, zone_of
 
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
            "November", "December")  # fmt: skip

@@ -9,10 +9,10 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import KernelError
+from .date_texts import clock_instant, clock_of, clock_text, local
 from .failures import check, invalid
-from .kinds import zone_of
-from .moments import clock_instant, clock_of, clock_text, local, offset_now, offset_text
 from .table import Signature, Table, plain, typed
+from .zones import offset_now, offset_text, zone_of
 
 _MILLI = timedelta(milliseconds=1)
 _STEPS = {
@@ -180,10 +180,10 @@ def _from_iso8601_date(text: str) -> date:
 
 
 def _date(signature: Signature, value: object) -> date:
+    from ..types import Type
     from .casts import caster
-    from .kinds import Kind
 
-    return caster(signature.arguments[0], Kind("date"), signature.zone)(value)  # type: ignore[no-any-return]
+    return caster(signature.arguments[0], Type("date"), signature.zone)(value)  # type: ignore[no-any-return]
 
 
 def _offset(value: Any) -> int:

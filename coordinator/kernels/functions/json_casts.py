@@ -11,12 +11,13 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 from ..errors import KernelError
+from ..types import Type
+from .arrow_forms import Convert
+from .date_texts import shown_timestamp
 from .failures import bad_cast
-from .kinds import Convert, Kind
-from .moments import shown_moment
 from .numbers import java_double, java_float
 
-_VARCHAR, _DOUBLE = Kind("varchar"), Kind("double")
+_VARCHAR, _DOUBLE = Type("varchar"), Type("double")
 _WIDE = Context(prec=90)
 INTEGERS = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64}
 """Bits of the integer types."""
@@ -78,12 +79,12 @@ def ordered(value: object) -> object:
             return value
 
 
-def to_json(value: object, kind: Kind) -> str:
+def to_json(value: object, kind: Type) -> str:
     """The JSON text of a SQL value."""
     return written(_plain(value, kind))
 
 
-def _plain(value: Any, kind: Kind) -> Any:
+def _plain(value: Any, kind: Type) -> Any:
     if value is None:
         return None
     match kind.base:
@@ -103,7 +104,7 @@ def _plain(value: Any, kind: Kind) -> Any:
             pairs = {(_key(k, key)): _plain(v, item) for k, v in value.items()}
             return {k: pairs[k] for k in sorted(pairs)}
         case "timestamp" | "timestamp with time zone":
-            return shown_moment(value)
+            return shown_timestamp(value)
         case "date" | "time":
             return str(value)
         case _:
@@ -114,16 +115,16 @@ class _Exact(Number):
     """A decimal, which keeps its digits."""
 
 
-def _key(value: object, kind: Kind) -> str:
+def _key(value: object, kind: Type) -> str:
     if kind.base in ("varchar", "char"):
         return str(value)
     return written(_plain(value, kind)).strip('"')
 
 
-Caster = Callable[[Kind, Kind], Convert]
+Caster = Callable[[Type, Type], Convert]
 
 
-def from_json(text: str, target: Kind, caster: Caster) -> object:
+def from_json(text: str, target: Type, caster: Caster) -> object:
     """The SQL value of a JSON text; JSON null is NULL. Raises INVALID_CAST_ARGUMENT."""
     try:
         value = parsed(text)
@@ -131,17 +132,17 @@ def from_json(text: str, target: Kind, caster: Caster) -> object:
             return _single(value, target, caster)
         return _sql(value, target, caster)
     except ValueError as error:
-        shown = target.text if target.arguments else target.base
+        shown = str(target) if target.arguments else target.base
         raise bad_cast(f"Cannot cast to {shown}. {error}\n{text}") from error
     except KernelError as error:
         if target.base not in ("array", "map", "row"):
             raise
-        raise bad_cast(f"Cannot cast to {target.text}. {error.message}\n{written(parsed(text))}") from error
+        raise bad_cast(f"Cannot cast to {target}. {error.message}\n{written(parsed(text))}") from error
 
 
-def _single(value: object, target: Kind, caster: Caster) -> object:
+def _single(value: object, target: Type, caster: Caster) -> object:
     """A whole JSON text as a scalar."""
-    shown = target.text.upper() if target.base == "decimal" else target.base
+    shown = str(target).upper() if target.base == "decimal" else target.base
     if isinstance(value, list | dict):
         raise bad_cast(f"Cannot cast '{written(value)}' to {shown}")
     if isinstance(value, int) and not isinstance(value, bool) and target.base in (*INTEGERS, "boolean"):
@@ -157,7 +158,7 @@ def _single(value: object, target: Kind, caster: Caster) -> object:
     return _sql(value, target, caster)
 
 
-def _sql(value: object, target: Kind, caster: Caster) -> object:
+def _sql(value: object, target: Type, caster: Caster) -> object:
     if target.base == "json":
         return "null" if value is None else written(value)
     if value is None:
@@ -183,10 +184,10 @@ def _sql(value: object, target: Kind, caster: Caster) -> object:
             return _scalar(value, target, caster)
 
 
-def _row(value: object, target: Kind, caster: Caster) -> Any:
+def _row(value: object, target: Type, caster: Caster) -> Any:
     if isinstance(value, dict):
         lower = {k.lower(): v for k, v in value.items()}
-        return tuple(_sql(lower.get(n.lower()), a, caster) for n, a in zip(target.names, target.arguments, strict=True))
+        return tuple(_sql(lower.get(n.lower()), a, caster) for n, a in ((f.name or "", f.type) for f in target.fields))
     if not isinstance(value, list):
         raise ValueError(f"Expected a json array or object, but got {_word(value)}")
     if len(value) != len(target.arguments):
@@ -200,24 +201,24 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else written(value)
 
 
-def _scalar(value: Any, target: Kind, caster: Caster) -> Any:
+def _scalar(value: Any, target: Type, caster: Caster) -> Any:
     if isinstance(value, list | dict):
         raise ValueError(f"Unexpected token when cast to {target.base}: {_word(value)}")
     if isinstance(value, str):
         return caster(_VARCHAR, target)(value)
     if isinstance(value, bool):
-        return caster(Kind("boolean"), target)(value)
+        return caster(Type("boolean"), target)(value)
     if isinstance(value, int):
         return (
-            caster(Kind("decimal", numbers=(38, 0)), target)(Decimal(value))
+            caster(Type("decimal", (38, 0)), target)(Decimal(value))
             if abs(value) >> 63
-            else caster(Kind("bigint"), target)(value)
+            else caster(Type("bigint"), target)(value)
         )
     if target.base == "decimal":
         exact = Decimal(value.text).quantize(Decimal(1).scaleb(-target.numbers[1]), ROUND_HALF_UP, _WIDE)
         if exact and exact.adjusted() >= target.numbers[0] - target.numbers[1]:
-            raise bad_cast(f"Cannot cast input json to {target.text.upper()}")
-        return caster(Kind("decimal", numbers=(80, target.numbers[1])), target)(exact)
+            raise bad_cast(f"Cannot cast input json to {str(target).upper()}")
+        return caster(Type("decimal", (80, target.numbers[1])), target)(exact)
     return caster(_DOUBLE, target)(float(value))
 
 

@@ -13,8 +13,7 @@ from typing import Any
 
 from .compare import compare
 from .failures import by_zero, check, invalid, out_of_range
-from .kinds import single
-from .numbers import java_double
+from .numbers import java_double, single
 from .table import Signature, Table, plain, typed
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"

@@ -1,15 +1,17 @@
-"""How Java prints and reads floating-point numbers."""
+"""Numeric types, and how Java prints and reads floating-point numbers."""
 
 from __future__ import annotations
 
 import math
 import re
+import struct
 from decimal import Decimal
 
 import numpy as np
 
 _DECIMAL = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)")
 _HEX = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[fFdD]?")
+NUMBERS = ("tinyint", "smallint", "integer", "bigint", "real", "double", "decimal")
 BLANKS = "".join(map(chr, range(33)))
 """What Java's ``trim`` takes away."""
 
@@ -50,3 +52,11 @@ def parse_double(text: str) -> float:
         except OverflowError:
             return float("-inf" if trimmed.startswith("-") else "inf")
     raise ValueError(text)
+
+
+def single(value: float) -> float:
+    """Rounded to the four bytes of a real."""
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")

@@ -11,12 +11,13 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import Any
 
+from ..types import Type
 from .casts import INTEGERS, fits
 from .compare import compare, equal, identical
+from .date_texts import clock_instant, clock_of, clock_text
 from .dates import add_months
 from .failures import by_zero, invalid, out_of_range
-from .kinds import Kind, single
-from .moments import clock_instant, clock_of, clock_text
+from .numbers import single
 from .shown import shown
 from .table import Function, Signature, Table
 
@@ -100,7 +101,7 @@ def _decimal(name: str, numbers: tuple[int, ...], a: Decimal, b: Decimal) -> Dec
     return value
 
 
-def summed(kind: Kind, a: Any, b: Any) -> Any:
+def summed(kind: Type, a: Any, b: Any) -> Any:
     """``a + b`` of one numeric type, with its overflow."""
     if kind.base == "decimal":
         return _decimal("add", (38, kind.numbers[1]), a, b)

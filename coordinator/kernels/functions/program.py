@@ -26,15 +26,17 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import KernelError
+from ..types import Type, parse_type
 from .aggregates import COLUMN_FOLDS
+from .arrow_forms import arrow_type, decoded, reader, writer
 from .bounds import watched
 from .casts import caster
 from .column_folds import ColumnFold, of_groups
 from .compare import equal
 from .failures import TRIED
-from .kinds import Kind, arrow_type, decoded, kind_of, reader, writer, zone_of
 from .library import LIBRARY
 from .table import Function, Signature
+from .zones import zone_of
 
 Frame = list[Any]
 Step = Callable[[Frame], Any]
@@ -59,9 +61,9 @@ class Program:
 
     def __init__(self, text: str) -> None:
         source = json.loads(text)
-        self._readers = [reader(kind_of(t)) for t in source["columns"]]
-        result = kind_of(source["result"])
-        self._write, self._type, self._result = writer(result), arrow_type(result), result.text
+        self._readers = [reader(parse_type(t)) for t in source["columns"]]
+        result = parse_type(source["result"])
+        self._write, self._type, self._result = writer(result), arrow_type(result), str(result)
         self._volatile = bool(source.get("volatile"))
         compiler = _Compiler(len(self._readers), zone_of(source["zone"]))
         self._step = compiler.step(source["expression"])
@@ -106,11 +108,11 @@ class Program:
         return None if value is None else self._write(value)
 
 
-def _column_fold(expression: list[Any]) -> tuple[ColumnFold, tuple[Kind, ...]] | None:
+def _column_fold(expression: list[Any]) -> tuple[ColumnFold, tuple[Type, ...]] | None:
     """Of an aggregate over the only column, when whole columns are enough for it."""
     match expression:
         case ["call", str(name), _, [kind], [["column", 0]]] if name in COLUMN_FOLDS:
-            return COLUMN_FOLDS[name], kind_of(kind).arguments[0].arguments
+            return COLUMN_FOLDS[name], parse_type(kind).arguments[0].arguments
     return None
 
 
@@ -141,14 +143,14 @@ class _Compiler:
                 slot = self._slots[name]
                 return lambda frame: frame[slot]
             case ["constant", value, kind]:
-                constant = decoded(value, kind_of(kind))
+                constant = decoded(value, parse_type(kind))
                 return lambda _: constant
             case ["call", str(name), result, kinds, arguments]:
-                return self._call(name, kind_of(result), [kind_of(k) for k in kinds], arguments)
+                return self._call(name, parse_type(result), [parse_type(k) for k in kinds], arguments)
             case ["form", str(form), _, arguments]:
                 return self._form(form, arguments)
             case ["cast", attempt, source, target, argument]:
-                return self._cast(bool(attempt), kind_of(source), kind_of(target), argument)
+                return self._cast(bool(attempt), parse_type(source), parse_type(target), argument)
             case ["try", argument]:
                 return _tried(self.step(argument))
             case ["lambda", names, body]:
@@ -175,7 +177,7 @@ class _Compiler:
 
         return make
 
-    def _cast(self, attempt: bool, source: Kind, target: Kind, argument: list[Any]) -> Step:
+    def _cast(self, attempt: bool, source: Type, target: Type, argument: list[Any]) -> Step:
         convert, inner = caster(source, target, self._zone), self.step(argument)
 
         def converted(value: object) -> object:
@@ -184,7 +186,7 @@ class _Compiler:
         tried = _tried(converted) if attempt else converted  # what fails below the cast fails
         return lambda frame: tried(inner(frame))
 
-    def _call(self, name: str, result: Kind, kinds: list[Kind], arguments: list[Any]) -> Step:
+    def _call(self, name: str, result: Type, kinds: list[Type], arguments: list[Any]) -> Step:
         function = LIBRARY.get(name)
         if function is None:
             raise KernelError("NOT_SUPPORTED", f"Function {name} is not supported")
@@ -229,7 +231,7 @@ class _Compiler:
         return step
 
 
-def _applied(name: str, result: Kind, function: Function, steps: list[Step]) -> Step:
+def _applied(name: str, result: Type, function: Function, steps: list[Step]) -> Step:
     call, nulls = function.call, function.nulls
     shown = name.removeprefix("$operator$")
 
@@ -242,7 +244,7 @@ def _applied(name: str, result: Kind, function: Function, steps: list[Step]) -> 
         except KernelError:
             raise
         except OverflowError as error:
-            raise KernelError("NUMERIC_VALUE_OUT_OF_RANGE", f"Value of {result.text} out of range") from error
+            raise KernelError("NUMERIC_VALUE_OUT_OF_RANGE", f"Value of {result} out of range") from error
         except Exception as error:
             raise KernelError("INVALID_FUNCTION_ARGUMENT", f"Invalid argument of {shown}") from error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, time
 
-from .moments import shown_moment, shown_time
+from .date_texts import shown_time, shown_timestamp
 from .numbers import java_double
 
 
@@ -18,7 +18,7 @@ def shown(value: object) -> str:
         case float():
             return java_double(value)
         case datetime():
-            return shown_moment(value)
+            return shown_timestamp(value)
         case time():
             return shown_time(value)
         case tuple() | list():

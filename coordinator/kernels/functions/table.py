@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import tzinfo
 from typing import Any, NamedTuple
 
-from .kinds import Kind
+from ..types import Type
 
 
 class Function(NamedTuple):
@@ -20,8 +20,8 @@ class Function(NamedTuple):
 class Signature(NamedTuple):
     """The types of one call; ``zone`` is the session's."""
 
-    arguments: tuple[Kind, ...]
-    result: Kind
+    arguments: tuple[Type, ...]
+    result: Type
     zone: tzinfo
 
 

@@ -12,9 +12,9 @@ from ipaddress import ip_address
 from typing import Any
 from uuid import UUID
 
+from ..types import Type
 from .failures import invalid
 from .hashes import xxhash64
-from .kinds import Kind
 
 _MASK = (1 << 64) - 1
 _FIRST, _SECOND = 0xC2B2AE3D27D4EB4F, 0x9E3779B185EBCA87
@@ -25,7 +25,7 @@ _LONG_SIZES = {
 }  # fmt: skip
 
 
-def type_hash(value: Any, kind: Kind) -> int:  # noqa: C901 - one case a type
+def type_hash(value: Any, kind: Type) -> int:  # noqa: C901 - one case a type
     """64 bits, unsigned; 0 for NULL. Raises KernelError for a type without a hash."""
     if value is None:
         return 0
@@ -57,7 +57,7 @@ def type_hash(value: Any, kind: Kind) -> int:  # noqa: C901 - one case a type
             return _mixed(_number(value, kind))
 
 
-def value_size(value: Any, kind: Kind) -> int:
+def value_size(value: Any, kind: Type) -> int:
     """Bytes of a value in Presto's pages without its frame: texts by their length, nested values by their parts."""
     if value is None:
         return 0
@@ -86,14 +86,14 @@ def _mixed(number: int) -> int:
     return ((turned << 31) | (turned >> 33)) * _SECOND & _MASK
 
 
-def _combined(start: int, values: Any, kinds: tuple[Kind, ...]) -> int:
+def _combined(start: int, values: Any, kinds: tuple[Type, ...]) -> int:
     made = start
     for value, kind in zip(values, kinds, strict=True):
         made = (31 * made + type_hash(value, kind)) & _MASK
     return made
 
 
-def _decimal_hash(value: Any, kind: Kind) -> int:
+def _decimal_hash(value: Any, kind: Type) -> int:
     unscaled = int(Decimal(value).scaleb(kind.numbers[1]))
     if kind.numbers[0] <= _SHORT_DECIMAL:
         return unscaled & _MASK
@@ -102,7 +102,7 @@ def _decimal_hash(value: Any, kind: Kind) -> int:
     return xxhash64(struct.pack("<Q", low)) ^ xxhash64(struct.pack("<Q", high))
 
 
-def _number(value: object, kind: Kind) -> int:
+def _number(value: object, kind: Type) -> int:
     """The long that Presto keeps a value as, a moment's without its zone."""
     if isinstance(value, datetime):
         moment = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo is not None else value

@@ -10,16 +10,15 @@ from itertools import islice
 from pyiceberg.io import FileIO
 
 from coordinator.connectors.iceberg.storage import exact
-from shared.spi.procedure import ArgumentError, Arguments
+from shared.spi.procedure import ArgumentError
 
 logger = logging.getLogger(__name__)
 _AT_THE_SAME_TIME = 8
 _BATCH = 1000
 
 
-def concurrent_deletes(arguments: Arguments) -> int:
+def concurrent_deletes(asked: int | None) -> int:
     """The argument ``max_concurrent_deletes`` or its default; raises ArgumentError in Iceberg's words."""
-    asked: int | None = arguments["max_concurrent_deletes"]
     if asked is not None and asked < 1:
         raise ArgumentError("max_concurrent_deletes", f"max_concurrent_deletes should have value > 0, value: {asked}")
     return _AT_THE_SAME_TIME if asked is None else asked

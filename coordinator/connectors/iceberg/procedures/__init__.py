@@ -1,7 +1,8 @@
-"""The procedures of an Iceberg catalog. A new one is a file here with a ``DECLARATION`` and a function ``answer``,
+"""The procedures of an Iceberg catalog.
 
-or with several such pairs as ``PROCEDURES``. Packages outside add theirs through the entry point group
-``procession.procedures``: each entry is a function
+A new one is a file here with a record of its arguments, a ``DECLARATION`` made of it and a function ``answer`` of a
+``Call`` with that record, or with several such threes as ``PROCEDURES``. Packages outside add theirs through the entry
+point group ``procession.procedures``: each entry is a function
 ``(catalog: TableCatalog, journal: Journal) -> Sequence[Procedure]``.
 """
 
@@ -15,7 +16,7 @@ from pkgutil import iter_modules
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.procedures.auto_maintain import AutoMaintain
 from coordinator.connectors.iceberg.procedures.rewrite_data_files import RewriteDataFiles
-from coordinator.connectors.iceberg.procedures.table_procedure import TableProcedure
+from coordinator.connectors.iceberg.procedures.table_procedure import TableProcedure, arguments_of
 from coordinator.connectors.iceberg.rewrite.journal import Journal
 from shared.spi.procedure import Procedure
 
@@ -41,13 +42,13 @@ def distributed_procedures() -> Collection[str]:
     return frozenset(declaration.name for declaration in declared if declaration.is_distributed)
 
 
-def _in_coordinator(catalog: TableCatalog) -> list[TableProcedure]:
+def _in_coordinator(catalog: TableCatalog) -> list[Procedure]:
     """Those of this package's modules that have a declaration and an answer, in the order of their names."""
-    made: list[TableProcedure] = []
+    made: list[Procedure] = []
     for found in iter_modules(__path__):
         module = import_module(f"{__name__}.{found.name}")
-        pairs = (
-            [(module.DECLARATION, module.answer)] if hasattr(module, "answer") else getattr(module, "PROCEDURES", ())
-        )
-        made += [TableProcedure(declaration, answer, catalog) for declaration, answer in pairs]
+        threes = getattr(module, "PROCEDURES", ())
+        if hasattr(module, "answer"):
+            threes = ((module.DECLARATION, arguments_of(module.answer), module.answer),)
+        made += [TableProcedure(declaration, record, answer, catalog) for declaration, record, answer in threes]
     return sorted(made, key=lambda procedure: procedure.declaration.name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Annotated, cast
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
@@ -19,10 +20,9 @@ from coordinator.connectors.iceberg.maintenance.maintenance_plan import (
     rewrite_step,
     statistics_steps,
 )
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
-    Argument,
     ArgumentError,
     Arguments,
     CoordinatorProcedure,
@@ -36,18 +36,28 @@ from shared.spi.procedure import (
     TableDataRewriteProcedure,
     TableTarget,
 )
+from shared.spi.procedure_arguments import Declared, declared_arguments, record_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutoMaintainArguments(TableArguments):
+    """What the call says."""
+
+    budget_seconds: Annotated[
+        int | None, Declared("bigint", "How long it may take, as estimated; default: no limit.")
+    ] = None
+    budget_bytes: Annotated[int | None, Declared("bigint", "How many bytes may be rewritten; default: no limit.")] = (
+        None
+    )
+    dry_run: Annotated[bool, Declared("boolean", "Only say what would be done.")] = False
+
 
 DECLARATION = ProcedureDeclaration(
     name="auto_maintain",
     kind=ProcedureKind.COORDINATOR,
     distributed=True,
     summary="Look at a table, decide what maintenance pays within a budget, say why, and do it.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument("budget_seconds", "bigint", "How long it may take, as estimated; default: no limit."),
-        Argument("budget_bytes", "bigint", "How many bytes may be rewritten; default: no limit."),
-        Argument("dry_run", "boolean", "Only say what would be done.", default=False),
-    ),
+    arguments=declared_arguments(AutoMaintainArguments),
     output=(
         OutputColumn("step", "integer", "Number of the step, in the order of the work."),
         OutputColumn("procedure", "varchar", "The procedure that does it."),
@@ -76,20 +86,21 @@ class AutoMaintain:
 
     def call(self, context: ProcedureContext, arguments: Arguments) -> ProcedureResult:
         """Raises ProcessionError for a negative budget, an unknown table, and when the call is cancelled."""
-        for name in ("budget_seconds", "budget_bytes"):
-            if arguments[name] is not None and arguments[name] <= 0:
-                raise ArgumentError(name, f"{name} must be greater than 0, got: {arguments[name]}")
-        with mapped(f"{arguments['schema']}.{arguments['table_name']}"):
-            return ProcedureResult(rows=list(self._rows(context, arguments)))
+        asked = record_of(AutoMaintainArguments, arguments)
+        for name, budget in (("budget_seconds", asked.budget_seconds), ("budget_bytes", asked.budget_bytes)):
+            if budget is not None and budget <= 0:
+                raise ArgumentError(name, f"{name} must be greater than 0, got: {budget}")
+        with mapped(f"{asked.schema}.{asked.table_name}"):
+            return ProcedureResult(rows=list(self._rows(context, asked)))
 
-    def _rows(self, context: ProcedureContext, arguments: Arguments) -> Iterator[tuple[object, ...]]:
-        schema, name = arguments["schema"], arguments["table_name"]
+    def _rows(self, context: ProcedureContext, asked: AutoMaintainArguments) -> Iterator[tuple[object, ...]]:
+        schema, name = asked.schema, asked.table_name
         known = {p.declaration.name: p for p in self._procedures()}
         began, spent = time.monotonic(), 0
         number = 0
         for plan in (rewrite_step, dangling_step, manifests_step, expire_step, statistics_steps):
             context.check_cancelled()
-            budget = _left(arguments, context.workers.parallelism, time.monotonic() - began, spent)
+            budget = _left(asked, context.workers.parallelism, time.monotonic() - began, spent)
             need = _need(self._catalog, schema, name, context, budget)
             planned = cast(Callable[[Need], "Step | Sequence[Step]"], plan)(need)
             for step in [planned] if isinstance(planned, Step) else planned:
@@ -101,7 +112,7 @@ class AutoMaintain:
                     yield (*head, "SKIPPED", reason, step.size, step.seconds, None, None)
                 elif budget.seconds is not None and step.seconds > budget.seconds:
                     yield (*head, "SKIPPED", f"{step.reason}; no time is left", *row[1:], None, None)
-                elif arguments["dry_run"]:
+                elif asked.dry_run:
                     yield (*head, "PLANNED", *row, None, None)
                 else:
                     given = {"schema": schema, "table_name": name, **step.arguments}
@@ -110,8 +121,8 @@ class AutoMaintain:
                     yield (*head, action, *row, seconds, result)
 
 
-def _left(arguments: Arguments, cores: int, seconds: float, spent: int) -> Budget:
-    time_given, size_given = arguments["budget_seconds"], arguments["budget_bytes"]
+def _left(asked: AutoMaintainArguments, cores: int, seconds: float, spent: int) -> Budget:
+    time_given, size_given = asked.budget_seconds, asked.budget_bytes
     return Budget(
         None if time_given is None else max(0.0, time_given - seconds),
         None if size_given is None else max(0, size_given - spent),
@@ -127,7 +138,7 @@ def _need(catalog: TableCatalog, schema: str, name: str, context: ProcedureConte
 
 
 def _run(
-    procedure: Procedure, context: ProcedureContext, given: Mapping[str, Any], target: TableTarget
+    procedure: Procedure, context: ProcedureContext, given: Mapping[str, object], target: TableTarget
 ) -> tuple[str, float, str | None]:
     """What became of a step, its seconds, and its first row or error."""
     declaration = procedure.declaration

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from coordinator.connectors.iceberg.numbers import whole_number
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from shared.errors import ErrorCode
-from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import Declared, declared_arguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    ref: Annotated[str, Declared("varchar", "Branch, tag or snapshot id.")] = "main"
+    other: Annotated[str, Declared("varchar", "Branch, tag or snapshot id to compare with.")] = "main"
+    other_table: Annotated[
+        str | None, Declared("varchar", "Table, or schema.table, that other is of; default: the same table.")
+    ] = None
+
 
 DECLARATION = ProcedureDeclaration(
     name="commits_compare",
     kind=ProcedureKind.COORDINATOR,
     summary="How many commits two branches, tags or copies of a table are ahead of and behind each other.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument("ref", "varchar", "Branch, tag or snapshot id.", default="main"),
-        Argument("other", "varchar", "Branch, tag or snapshot id to compare with.", default="main"),
-        Argument("other_table", "varchar", "Table, or schema.table, that other is of; default: the same table."),
-    ),
+    arguments=declared_arguments(Arguments),
     output=(
         OutputColumn("ahead", "bigint", "Commits of ref that other has not."),
         OutputColumn("behind", "bigint", "Commits of other that ref has not."),
@@ -32,10 +44,10 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError for unknown refs, and for another table that does not exist."""
-    table, ref, other = call.read(), call.arguments["ref"], call.arguments["other"]
-    other_name = call.arguments["other_table"]
+    table, ref, other = call.read(), call.arguments.ref, call.arguments.other
+    other_name = call.arguments.other_table
     second = table
     if other_name is not None:
         schema, _, name = (other_name if "." in other_name else f"{call.schema}.{other_name}").rpartition(".")

@@ -12,8 +12,9 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.statistics import PartitionStatisticsFile
 from pyiceberg.table.update import SetPartitionStatisticsUpdate
 
-from coordinator.connectors.iceberg.procedures.show_snapshot_files import SNAPSHOT_ID, chosen_snapshot
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import SnapshotArguments
+from coordinator.connectors.iceberg.procedures.show_snapshot_files import chosen_snapshot
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.statistics.partition_statistics import (
     KnownStatistics,
@@ -22,13 +23,16 @@ from coordinator.connectors.iceberg.statistics.partition_statistics import (
 )
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import declared_arguments
 
 logger = logging.getLogger(__name__)
+
+
 DECLARATION = ProcedureDeclaration(
     name="compute_partition_stats",
     kind=ProcedureKind.COORDINATOR,
     summary="Count rows, files and deletes of each partition, as a statistics file of the table.",
-    arguments=(*TABLE_ARGUMENTS, SNAPSHOT_ID),
+    arguments=declared_arguments(SnapshotArguments),
     output=(OutputColumn("partition_statistics_file", "varchar", "The file; one that is there already is kept."),),
     example="CALL iceberg.system.compute_partition_stats('sales', 'orders')",
     notes="Worked out from the manifests alone; where an ancestor has such statistics, only from what changed since. "
@@ -36,7 +40,7 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[SnapshotArguments]) -> Rows:
     """Raises ProcessionError for an unpartitioned table and an unknown snapshot."""
     table = call.catalog.open(call.schema, call.table)
     snapshot = chosen_snapshot(call, table)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
+from typing import Annotated
 
 import numpy as np
 from pyiceberg.schema import Schema
@@ -18,8 +19,9 @@ from pyiceberg.types import NestedField
 
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
 from coordinator.connectors.iceberg.manifests.live_files import LiveFiles, read_live
-from coordinator.connectors.iceberg.procedures.show_snapshot_files import SNAPSHOT_ID, chosen_snapshot
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import SnapshotArguments
+from coordinator.connectors.iceberg.procedures.show_snapshot_files import chosen_snapshot
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark
 from coordinator.connectors.iceberg.rewrite.groups import Candidate
 from coordinator.connectors.iceberg.rewrite.kernel_calls import run_kernel
@@ -31,25 +33,32 @@ from coordinator.kernels.tasks import SKETCH, WriteTask
 from coordinator.kernels.theta import Theta
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
-    Argument,
     ArgumentError,
     OutputColumn,
     ProcedureDeclaration,
     ProcedureKind,
 )
+from shared.spi.procedure_arguments import Declared, declared_arguments
 
 _THETA = "apache-datasketches-theta-v1"
 _TASKS_A_CORE = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(SnapshotArguments):
+    """What the call says."""
+
+    columns: Annotated[
+        tuple[str, ...] | None, Declared("array(varchar)", "Columns; default: all top-level ones of primitive types.")
+    ] = None
+
+
 DECLARATION = ProcedureDeclaration(
     name="compute_table_stats",
     kind=ProcedureKind.COORDINATOR,
     distributed=True,
     summary="Count the distinct values of columns, as Theta sketches in a Puffin file of the table.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        SNAPSHOT_ID,
-        Argument("columns", "array(varchar)", "Columns; default: all top-level ones of primitive types."),
-    ),
+    arguments=declared_arguments(Arguments),
     output=(OutputColumn("statistics_file", "varchar", "The Puffin file that was written."),),
     example="CALL iceberg.system.compute_table_stats(table => 'sales.orders', columns => ARRAY['customer', 'day'])",
     notes="Trino, Spark and others read it. The columns are read on the executors. Iceberg's own procedure does it for "
@@ -58,16 +67,16 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError for unknown snapshots and columns, and when reading or committing fails."""
     table = call.catalog.open(call.schema, call.table)
     snapshot = chosen_snapshot(call, table)
     if snapshot is None:
         return []
-    fields = _fields(table, snapshot, call.arguments["columns"])
+    fields = _fields(table, snapshot, call.arguments.columns)
     live = read_live(table, snapshot)
     if not _is_ours(table, live, fields, snapshot):
-        given = {"snapshot_id": call.arguments["snapshot_id"], "columns": call.arguments["columns"]}
+        given = {"snapshot_id": call.arguments.snapshot_id, "columns": call.arguments.columns}
         return [(row["statistics_file"],) for row in call_spark(call, "compute_table_stats", given)]
     sketches = _sketches(call, table, live, fields)
     file = _write(table, snapshot, fields, sketches)
@@ -124,7 +133,7 @@ def _is_ours(table: Table, live: LiveFiles, fields: Sequence[NestedField], snaps
     return table.format_version < 3 and plain and by_position and all(field.field_id in top for field in fields)
 
 
-def _sketches(call: Call, table: Table, live: LiveFiles, fields: Sequence[NestedField]) -> dict[int, Theta]:
+def _sketches(call: Call[Arguments], table: Table, live: LiveFiles, fields: Sequence[NestedField]) -> dict[int, Theta]:
     """One sketch a field id, made on the executors from about equal shares of the files."""
     sketches = {field.field_id: Theta() for field in fields}
     tasks = _tasks(call, table, live, fields)
@@ -135,7 +144,7 @@ def _sketches(call: Call, table: Table, live: LiveFiles, fields: Sequence[Nested
     return sketches
 
 
-def _tasks(call: Call, table: Table, live: LiveFiles, fields: Sequence[NestedField]) -> list[WriteTask]:
+def _tasks(call: Call[Arguments], table: Table, live: LiveFiles, fields: Sequence[NestedField]) -> list[WriteTask]:
     index = DeleteIndex(live.deletes, table.specs())
     slices = [Slice(Candidate(file, index.of(file)), file.size) for file in live.data]
     slices.sort(key=lambda piece: -piece.size)

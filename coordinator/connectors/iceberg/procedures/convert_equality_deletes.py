@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Annotated
 
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.rewrite.equality_conversion import (
     Conversion,
     NewDeletes,
@@ -26,15 +29,25 @@ from coordinator.connectors.iceberg.rewrite.recovery import landed_snapshot, swe
 from coordinator.connectors.iceberg.snapshots.convert_deletes import ConvertDeletes
 from coordinator.kernels.tasks import POSITIONS, PositionFiles
 from shared.errors import ErrorCode
-from shared.spi.procedure import Argument, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import Declared, declared_arguments
 
 _CERTAIN = (CommitFailedException, ValidationException, NoSuchTableError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    dry_run: Annotated[bool, Declared("boolean", "Only list the files.")] = False
+
+
 DECLARATION = ProcedureDeclaration(
     name="convert_equality_deletes",
     kind=ProcedureKind.COORDINATOR,
     distributed=True,
     summary="Turn equality delete files into position deletes, or deletion vectors in format version 3.",
-    arguments=(*TABLE_ARGUMENTS, Argument("dry_run", "boolean", "Only list the files.", default=False)),
+    arguments=declared_arguments(Arguments),
     output=(
         OutputColumn("converted_equality_delete_files_count", "integer", "Equality delete files that are gone."),
         OutputColumn(
@@ -59,11 +72,11 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError for files that are no plain Parquet, and TRANSACTION_CONFLICT; leaves no file then."""
     table = call.catalog.open(call.schema, call.table)
     conversion = plan_conversion(table)
-    if call.arguments["dry_run"]:
+    if call.arguments.dry_run:
         return rows_of_dry_run(conversion)
     if not conversion.equality:
         return [[0, 0, 0]]
@@ -85,14 +98,14 @@ def answer(call: Call) -> Rows:
     return [[len(conversion.equality), len(made.files), made.rows]]
 
 
-def _run(call: Call, conversion: Conversion, call_id: str) -> Iterator[PositionFiles]:
+def _run(call: Call[Arguments], conversion: Conversion, call_id: str) -> Iterator[PositionFiles]:
     workers = call.context.workers
     tasks = conversion_tasks(conversion, call_id, call.catalog.settings.storage, workers.parallelism)
     job = f"positions of deleted rows of {call.table}"
     return run_kernel(call.context, POSITIONS, tasks, "comparing rows", job)
 
 
-def _entry(call: Call, table: Table, call_id: str) -> JournalEntry:
+def _entry(call: Call[Arguments], table: Table, call_id: str) -> JournalEntry:
     snapshot = table.current_snapshot()
     return JournalEntry(
         call_id=call_id,
@@ -107,7 +120,7 @@ def _entry(call: Call, table: Table, call_id: str) -> JournalEntry:
     )
 
 
-def _commit(call: Call, table: Table, conversion: Conversion, made: NewDeletes, call_id: str) -> None:
+def _commit(call: Call[Arguments], table: Table, conversion: Conversion, made: NewDeletes, call_id: str) -> None:
     """Raises ValidationException where another writer came in between, CommitOutcomeUnknownError when nobody knows."""
     transaction = table.transaction()
     ConvertDeletes(

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
 
 from pyiceberg.table import Table
 
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark, run_spark, spark_table
 from coordinator.connectors.iceberg.spark_sql import quoted_name
 from coordinator.connectors.iceberg.types import presto_type
@@ -14,24 +18,39 @@ from coordinator.connectors.iceberg.views.catalog_views import change_view, view
 from shared.errors import ErrorCode
 from shared.spi.catalog_changes import ViewCreation
 from shared.spi.connector import ViewColumn, ViewMetadata
-from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import Declared, declared_arguments
 
 _OPTIONS = ("start-snapshot-id", "end-snapshot-id", "start-timestamp", "end-timestamp")
 _ADDED = {"_change_type": "varchar", "_change_ordinal": "integer", "_commit_snapshot_id": "bigint"}
 _ROWS = "_rows"
 """Ends the name of the table that holds what a view of changes shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    changelog_view: Annotated[
+        str | None, Declared("varchar", "View of the same schema to make; default: <table_name>_changes.")
+    ] = None
+    options: Annotated[
+        Mapping[str, str] | None, Declared("map(varchar,varchar)", f"Where to start and end: {', '.join(_OPTIONS)}.")
+    ] = None
+    net_changes: Annotated[bool, Declared("boolean", "Only the sum of all changes of a row.")] = False
+    compute_updates: Annotated[
+        bool | None, Declared("boolean", "Pairs of delete and insert as UPDATE_BEFORE and UPDATE_AFTER.")
+    ] = None
+    identifier_columns: Annotated[
+        tuple[str, ...] | None, Declared("array(varchar)", "What makes rows the same; default: the identifier fields.")
+    ] = None
+
+
 DECLARATION = ProcedureDeclaration(
     name="create_changelog_view",
     kind=ProcedureKind.COORDINATOR,
     summary="Make a view of what changed in a table between two snapshots, row by row.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument("changelog_view", "varchar", "View of the same schema to make; default: <table_name>_changes."),
-        Argument("options", "map(varchar,varchar)", f"Where to start and end: {', '.join(_OPTIONS)}."),
-        Argument("net_changes", "boolean", "Only the sum of all changes of a row.", default=False),
-        Argument("compute_updates", "boolean", "Pairs of delete and insert as UPDATE_BEFORE and UPDATE_AFTER."),
-        Argument("identifier_columns", "array(varchar)", "What makes rows the same; default: the identifier fields."),
-    ),
+    arguments=declared_arguments(Arguments),
     output=(OutputColumn("changelog_view", "varchar", "The view that was made or replaced."),),
     iceberg_order=("changelog_view", "options", "compute_updates", "identifier_columns", "net_changes"),
     example="CALL iceberg.system.create_changelog_view(table => 'sales.orders', "
@@ -44,14 +63,14 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError for unknown options and snapshots, tables with row-level deletes, and taken names."""
     table = call.catalog.open(call.schema, call.table)
-    options = dict(call.arguments["options"] or {})
+    options = dict(call.arguments.options or {})
     for name in options:
         if name not in _OPTIONS:
             raise ArgumentError("options", f"Cannot use options [{name}], they are not supported")
-    target = call.arguments["changelog_view"] or f"{call.table}_changes"
+    target = call.arguments.changelog_view or f"{call.table}_changes"
     if target.lower() == call.table.lower() or "." in target:
         raise ArgumentError("changelog_view", f"Invalid name of a table for the changes: {target}")
     has_views = view_store(call.catalog) is not None
@@ -63,9 +82,9 @@ def answer(call: Call) -> Rows:
     given = {
         "changelog_view": view,
         "options": options or None,
-        "net_changes": call.arguments["net_changes"],
-        "compute_updates": call.arguments["compute_updates"],
-        "identifier_columns": call.arguments["identifier_columns"],
+        "net_changes": call.arguments.net_changes,
+        "compute_updates": call.arguments.compute_updates,
+        "identifier_columns": call.arguments.identifier_columns,
     }
     call_spark(call, "create_changelog_view", given)
     try:
@@ -81,7 +100,7 @@ def answer(call: Call) -> Rows:
     return [(target,)]
 
 
-def _view(call: Call, table: Table, name: str, rows: str) -> ViewMetadata:
+def _view(call: Call[Arguments], table: Table, name: str, rows: str) -> ViewMetadata:
     """The rows with Iceberg's names for the columns that it adds, which no table may have."""
     catalog = call.catalog.settings.catalog
     fields = table.schema().fields

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from typing import Annotated
 
 from pyiceberg.partitioning import PartitionField
 from pyiceberg.table import Table
@@ -14,21 +15,30 @@ from pyiceberg.table.snapshots import Operation
 from coordinator.connectors.iceberg.maintenance.time_partitions import end_of, has_zone, time_fields
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
 from coordinator.connectors.iceberg.partitions import partition_text
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.snapshots.edit_files import EditFiles
-from coordinator.kernels.functions.kinds import zone_of
-from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from coordinator.kernels.functions.zones import zone_of
+from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import Declared, declared_arguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    older_than: Annotated[datetime, Declared("timestamp", "A point in time, in the session's time zone.")]
+    column: Annotated[
+        str | None, Declared("varchar", "Column that tells the age; default: the one that partitions by time.")
+    ] = None
+    dry_run: Annotated[bool, Declared("boolean", "Only list what would be deleted.")] = False
+
 
 DECLARATION = ProcedureDeclaration(
     name="expire_partitions",
     kind=ProcedureKind.COORDINATOR,
     summary="Delete partitions whose rows are all older than a point in time; no data file is read.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument("older_than", "timestamp", "A point in time, in the session's time zone.", required=True),
-        Argument("column", "varchar", "Column that tells the age; default: the one that partitions by time."),
-        Argument("dry_run", "boolean", "Only list what would be deleted.", default=False),
-    ),
+    arguments=declared_arguments(Arguments),
     output=(
         OutputColumn("partition", "varchar", "A partition that is deleted."),
         OutputColumn("deleted_data_files_count", "bigint", "Its data files."),
@@ -42,16 +52,16 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError when no or more than one column partitions by time."""
     table = call.catalog.open(call.schema, call.table)
-    fields = _fields(table, call.arguments["column"])
-    moment = _moment(call.arguments["older_than"], zone_of(call.context.session.time_zone))
+    fields = _fields(table, call.arguments.column)
+    moment = _moment(call.arguments.older_than, zone_of(call.context.session.time_zone))
     live = read_live(table, table.current_snapshot())
     files = [f for f in live.data if _is_older(table, fields, f, moment)]
     # Delete files of a partition apply to nothing outside of it.
     deletes = [f for f in live.deletes if _is_older(table, fields, f, moment)]
-    if files and not call.arguments["dry_run"]:
+    if files and not call.arguments.dry_run:
         _delete(table, [*files, *deletes])
     return _rows(table, files)
 

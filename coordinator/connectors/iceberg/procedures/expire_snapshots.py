@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
 
 from pyiceberg.table import Table
 
@@ -19,18 +21,19 @@ from coordinator.connectors.iceberg.maintenance.unreachable import (
     used_by,
 )
 from coordinator.connectors.iceberg.manifests.live_files import LARGE_MANIFESTS
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark_if_any, moment
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
-    Argument,
     ArgumentError,
     OutputColumn,
     ProcedureDeclaration,
     ProcedureKind,
     ProcedureProgress,
 )
+from shared.spi.procedure_arguments import Declared, declared_arguments
 
 _COUNTS: tuple[tuple[str, FileKind, str], ...] = (
     ("deleted_data_files_count", "data", "Data files deleted."),
@@ -42,24 +45,38 @@ _COUNTS: tuple[tuple[str, FileKind, str], ...] = (
 )
 _PASSED_ON = ("retain_last", "max_concurrent_deletes", "stream_results", "snapshot_ids", "clean_expired_metadata")
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    older_than: Annotated[
+        datetime | None,
+        Declared("timestamp", "Expire snapshots that are older, in the session's time zone; default: 5 days ago."),
+    ] = None
+    retain_last: Annotated[
+        int | None, Declared("integer", "How many of the newest snapshots stay in any case; default: 1.")
+    ] = None
+    snapshot_ids: Annotated[
+        tuple[int, ...] | None, Declared("array(bigint)", "Snapshots to expire in addition, whatever their age.")
+    ] = None
+    max_concurrent_deletes: Annotated[
+        int | None, Declared("integer", "Files deleted at the same time; default: 8.")
+    ] = None
+    stream_results: Annotated[
+        bool | None, Declared("boolean", "If Spark does the work: do not collect the list of files in one place.")
+    ] = None
+    clean_expired_metadata: Annotated[
+        bool | None, Declared("boolean", "Also forget schemas and partition specs that nothing uses.")
+    ] = None
+    dry_run: Annotated[bool, Declared("boolean", "Only list what would be deleted.")] = False
+
+
 DECLARATION = ProcedureDeclaration(
     name="expire_snapshots",
     kind=ProcedureKind.COORDINATOR,
     summary="Remove old snapshots and delete the files that only they need.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument(
-            "older_than",
-            "timestamp",
-            "Expire snapshots that are older, in the session's time zone; default: 5 days ago.",
-        ),
-        Argument("retain_last", "integer", "How many of the newest snapshots stay in any case; default: 1."),
-        Argument("snapshot_ids", "array(bigint)", "Snapshots to expire in addition, whatever their age."),
-        Argument("max_concurrent_deletes", "integer", "Files deleted at the same time; default: 8."),
-        Argument("stream_results", "boolean", "If Spark does the work: do not collect the list of files in one place."),
-        Argument("clean_expired_metadata", "boolean", "Also forget schemas and partition specs that nothing uses."),
-        Argument("dry_run", "boolean", "Only list what would be deleted.", default=False),
-    ),
+    arguments=declared_arguments(Arguments),
     output=tuple(OutputColumn(name, "bigint", doc) for name, _, doc in _COUNTS),
     dry_run_output=(
         OutputColumn("kind", "varchar", "snapshot, reference, or what kind of file it is."),
@@ -78,20 +95,16 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError for a count below 1, a snapshot that a reference names, and a table without GC."""
-    limits, at_once = _limits(call), concurrent_deletes(call.arguments)
+    limits, at_once = _limits(call), concurrent_deletes(call.arguments.max_concurrent_deletes)
     table = call.catalog.open(call.schema, call.table)
     _check_allowed(table)
     first = _plan(call, table, limits)
-    if (
-        not call.arguments["dry_run"]
-        and first.found.to_read > LARGE_MANIFESTS
-        and (rows := _by_spark(call)) is not None
-    ):
+    if not call.arguments.dry_run and first.found.to_read > LARGE_MANIFESTS and (rows := _by_spark(call)) is not None:
         return rows
     first.found.read_manifests(_progress(call, "reading manifests"))
-    if call.arguments["dry_run"]:
+    if call.arguments.dry_run:
         return _dry_run(table, first, limits)
     done = _commit(call, first, limits)
     if not done.expired:
@@ -107,13 +120,13 @@ class _Plan:
     found: Reachability
 
 
-def _plan(call: Call, table: Table, limits: Limits) -> _Plan:
+def _plan(call: Call[Arguments], table: Table, limits: Limits) -> _Plan:
     call.context.check_cancelled()
     expired = select(table.metadata, limits)
     return _Plan(expired, reachability(table, expired))
 
 
-def _commit(call: Call, first: _Plan, limits: Limits) -> _Plan:
+def _commit(call: Call[Arguments], first: _Plan, limits: Limits) -> _Plan:
     """Let the table forget; the plan that landed. Files are read again only where another writer changed what goes."""
     latest = first
 
@@ -126,18 +139,18 @@ def _commit(call: Call, first: _Plan, limits: Limits) -> _Plan:
         else:
             latest.found.keep_more(table.metadata, expired)
         call.context.check_cancelled()
-        used = used_by(table.metadata, expired, latest.found) if call.arguments["clean_expired_metadata"] else None
+        used = used_by(table.metadata, expired, latest.found) if call.arguments.clean_expired_metadata else None
         return Change(latest, expiry_updates(table.metadata, expired, used), tuple(same_references(table)))
 
     return commit_change(call.catalog, call.schema, call.table, stage)
 
 
-def _limits(call: Call) -> Limits:
+def _limits(call: Call[Arguments]) -> Limits:
     arguments = call.arguments
-    retain, older_than = arguments["retain_last"], arguments["older_than"]
+    retain, older_than = arguments.retain_last, arguments.older_than
     if retain is not None and retain < 1:
         raise ArgumentError("retain_last", f"Number of snapshots to retain must be at least 1, cannot be: {retain}")
-    ids = tuple(arguments["snapshot_ids"] or ())
+    ids = tuple(arguments.snapshot_ids or ())
     if None in ids:
         raise ArgumentError("snapshot_ids", "snapshot_ids cannot contain NULL")
     zone = call.context.session.time_zone
@@ -151,7 +164,7 @@ def _check_allowed(table: Table) -> None:
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
 
 
-def _progress(call: Call, phase: str) -> Callable[[int, int], None]:
+def _progress(call: Call[Arguments], phase: str) -> Callable[[int, int], None]:
     def report(done: int, total: int) -> None:
         call.context.check_cancelled()
         call.context.report(ProcedureProgress(done, total, phase))
@@ -159,15 +172,14 @@ def _progress(call: Call, phase: str) -> Callable[[int, int], None]:
     return report
 
 
-def _by_spark(call: Call) -> Rows | None:
+def _by_spark(call: Call[Arguments]) -> Rows | None:
     """Iceberg's own row; None when there is no Spark."""
-    given = {"older_than": moment(call, call.arguments["older_than"])}
-    given |= {name: call.arguments[name] for name in _PASSED_ON}
+    given = {"older_than": moment(call, call.arguments.older_than), **call.given(*_PASSED_ON)}
     rows = call_spark_if_any(call, "expire_snapshots", given)
     return None if rows is None else [[int(rows[0][name] or 0) for name, _, _ in _COUNTS]]
 
 
-def _deleted(call: Call, table: Table, files: Sequence[Unneeded], at_once: int) -> list[int]:
+def _deleted(call: Call[Arguments], table: Table, files: Sequence[Unneeded], at_once: int) -> list[int]:
     """Delete those that are the table's own; how many went, by kind in the order of the output columns."""
     may_delete = call.catalog.deletable(call.schema, table)
     files = [file for file in files if may_delete(file.location)]

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.maintenance.listing import walk
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from shared.errors import ErrorCode
 from shared.spi.procedure import (
-    Argument,
     ArgumentError,
     OutputColumn,
     ProcedureDeclaration,
     ProcedureKind,
     ProcedureProgress,
 )
+from shared.spi.procedure_arguments import Declared, declared_arguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    location: Annotated[str, Declared("varchar", "The folder, in an allowed location.")]
+
 
 DECLARATION = ProcedureDeclaration(
     name="export_metadata",
     kind=ProcedureKind.COORDINATOR,
     summary="Copy the metadata of a table, its manifest lists and its manifests into an empty folder.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument("location", "varchar", "The folder, in an allowed location.", required=True),
-    ),
+    arguments=declared_arguments(Arguments),
     output=(
         OutputColumn("location", "varchar", "The folder."),
         OutputColumn("exported_files_count", "bigint", "Files that were copied."),
@@ -34,7 +43,7 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError for a folder elsewhere or with files in it; a failed export leaves no file."""
     table = call.catalog.open(call.schema, call.table)
     folder = _folder(call, table)
@@ -63,8 +72,8 @@ def answer(call: Call) -> Rows:
     return [(folder, len(written), size)]
 
 
-def _folder(call: Call, table: Table) -> str:
-    folder = call.check_location("location", str(call.arguments["location"]), table.location()).rstrip("/")
+def _folder(call: Call[Arguments], table: Table) -> str:
+    folder = call.check_location("location", str(call.arguments.location), table.location()).rstrip("/")
     if next(walk(table.io, folder), None) is not None:
         raise ArgumentError("location", f"The folder is not empty: {folder}", ErrorCode.ALREADY_EXISTS)
     return folder

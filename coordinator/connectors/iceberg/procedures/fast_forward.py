@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from pyiceberg.table import Table
 from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import ancestors_of
 
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.snapshots.references import set_reference, unmoved
-from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import Declared, declared_arguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    branch: Annotated[str, Declared("varchar", "Branch to move; made when it does not exist.")]
+    to: Annotated[str, Declared("varchar", "Branch or tag to move it to.")]
+
 
 DECLARATION = ProcedureDeclaration(
     name="fast_forward",
     kind=ProcedureKind.COORDINATOR,
     summary="Move a branch forward to the snapshot of another branch or tag that came from it.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument("branch", "varchar", "Branch to move; made when it does not exist.", required=True),
-        Argument("to", "varchar", "Branch or tag to move it to.", required=True),
-    ),
+    arguments=declared_arguments(Arguments),
     output=(
         OutputColumn("branch_updated", "varchar", "The branch."),
         OutputColumn("previous_ref", "bigint", "Its snapshot before the call; NULL when it was made."),
@@ -29,9 +39,9 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError when ``branch`` is a tag or no ancestor of ``to``, or ``to`` does not exist."""
-    branch, to = call.arguments["branch"], call.arguments["to"]
+    branch, to = call.arguments.branch, call.arguments.to
     return [commit_change(call.catalog, call.schema, call.table, lambda table: _forwarded(table, branch, to))]
 
 

@@ -9,15 +9,17 @@ import numpy as np
 
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.partitions import partition_text
-from coordinator.connectors.iceberg.procedures.show_snapshot_files import SNAPSHOT_ID, chosen_snapshot
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import SnapshotArguments
+from coordinator.connectors.iceberg.procedures.show_snapshot_files import chosen_snapshot
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import declared_arguments
 
 DECLARATION = ProcedureDeclaration(
     name="file_size_stats",
     kind=ProcedureKind.COORDINATOR,
     summary="How large the data files are, by partition and over all.",
-    arguments=(*TABLE_ARGUMENTS, SNAPSHOT_ID),
+    arguments=declared_arguments(SnapshotArguments),
     output=(
         OutputColumn("partition", "varchar", "The partition; ALL for the last row."),
         OutputColumn("min", "bigint", "Bytes of the smallest data file."),
@@ -33,7 +35,7 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[SnapshotArguments]) -> Rows:
     """Raises ProcessionError for an unknown snapshot; no rows for a table without data files."""
     table = call.read()
     specs, schema = table.specs(), table.schema()

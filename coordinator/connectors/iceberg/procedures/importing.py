@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.maintenance.parquet_folders import list_folder, partition_types, read_footers
 from coordinator.connectors.iceberg.maintenance.table_import import ImportedTable, imported_table, make_table
 from coordinator.connectors.iceberg.partitions import partition_text
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.source_tables import Source
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import run_spark
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from shared.errors import ErrorCode, ProcessionError
-from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureProgress
+from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureProgress
+from shared.spi.procedure_arguments import Declared
 
-OPTIONS = (
-    Argument("properties", "map(varchar,varchar)", "Properties of the new table."),
-    Argument("parallelism", "integer", "Files that are read at the same time; default: 8."),
-    Argument("ignore_missing_files", "boolean", "Go on when files vanish meanwhile.", default=False),
-)
-DRY_RUN = Argument("dry_run", "boolean", "Only list the files.", default=False)
+Properties = Annotated[Mapping[str, str] | None, Declared("map(varchar,varchar)", "Properties of the new table.")]
+Parallelism = Annotated[int | None, Declared("integer", "Files that are read at the same time; default: 8.")]
+IgnoreMissingFiles = Annotated[bool, Declared("boolean", "Go on when files vanish meanwhile.")]
+DryRun = Annotated[bool, Declared("boolean", "Only list the files.")]
 FILES = (
     OutputColumn("file_path", "varchar", "A data file that the table would have."),
     OutputColumn("partition", "varchar", "Its partition as field=value/…."),
@@ -29,9 +30,15 @@ FILES = (
 )
 
 
-def look(call: Call, source: Source, properties: Mapping[str, str]) -> ImportedTable:
+def look(
+    call: Call[TableArguments],
+    source: Source,
+    properties: Mapping[str, str],
+    *,
+    parallelism: int | None,
+    may_miss: bool,
+) -> ImportedTable:
     """Read every footer of the source; raises ProcessionError before anything is made."""
-    parallelism = call.arguments["parallelism"]
     if parallelism is not None and parallelism < 1:
         raise ArgumentError("parallelism", "Parallelism should be larger than 0")
     _check_free(call)
@@ -43,16 +50,16 @@ def look(call: Call, source: Source, properties: Mapping[str, str]) -> ImportedT
     with mapped(source.folder):
         io = call.catalog.file_io(source.folder)
         listed = list_folder(io, source.folder)
-        may_miss = bool(call.arguments["ignore_missing_files"])
         files = read_footers(io, listed, progress, parallelism=parallelism, may_miss=may_miss)
         made = imported_table(files, partition_types(listed), properties)
-    _check_complete(call, source, made)
+    if not may_miss:
+        _check_complete(call, source, made)
     return made
 
 
-def _check_complete(call: Call, source: Source, made: ImportedTable) -> None:
+def _check_complete(call: Call[TableArguments], source: Source, made: ImportedTable) -> None:
     """Partitions of a table of Spark may lie elsewhere, and folders may be none of its partitions."""
-    if source.table is None or call.arguments["ignore_missing_files"]:
+    if source.table is None:
         return
     query = f"SELECT count(*) AS n FROM {quoted_path(source.table)}"  # noqa: S608
     (row,) = run_spark(call, query, "count the source of")
@@ -62,7 +69,7 @@ def _check_complete(call: Call, source: Source, made: ImportedTable) -> None:
         raise ArgumentError("source_table", message, ErrorCode.NOT_SUPPORTED)
 
 
-def make(call: Call, made: ImportedTable, location: str | None, properties: dict[str, str]) -> int:
+def make(call: Call[TableArguments], made: ImportedTable, location: str | None, properties: dict[str, str]) -> int:
     """How many files the new table has; raises ProcessionError ALREADY_EXISTS and TRANSACTION_CONFLICT."""
     _check_free(call)
     call.context.check_cancelled()
@@ -71,7 +78,7 @@ def make(call: Call, made: ImportedTable, location: str | None, properties: dict
     return len(made.files)
 
 
-def _check_free(call: Call) -> None:
+def _check_free(call: Call[TableArguments]) -> None:
     if not call.catalog.schema_exists(call.schema):
         raise ArgumentError("schema", f"Schema {call.schema} does not exist", ErrorCode.NOT_FOUND)
     if call.catalog.load(call.schema, call.table) is not None:
@@ -87,9 +94,9 @@ def file_rows(made: ImportedTable) -> Rows:
     ]
 
 
-def checked_properties(call: Call) -> dict[str, str]:
+def checked_properties(properties: Mapping[str, str] | None) -> dict[str, str]:
     """The argument ``properties``; raises ProcessionError for format version 3, which is an upgrade afterwards."""
-    given = dict(call.arguments["properties"] or {})
+    given = dict(properties or {})
     if given.get("format-version", "2") not in ("1", "2"):
         message = "The table is made as format version 2; upgrade_format_version raises it afterwards"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)

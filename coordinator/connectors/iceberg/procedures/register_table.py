@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import Annotated
 
 from coordinator.connectors.iceberg.maintenance.listing import walk
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.snapshots.changes import count
 from shared.errors import ErrorCode, ProcessionError
-from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import Declared, declared_arguments
 
 _NUMBER = re.compile(r"(?:^|/)v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    metadata_location: Annotated[
+        str | None, Declared("varchar", "Folder of the table or of its metadata; its newest file is taken.")
+    ] = None
+    metadata_file: Annotated[
+        str | None, Declared("varchar", "The metadata file: whole, or its name inside metadata_location.")
+    ] = None
+
+
 DECLARATION = ProcedureDeclaration(
     name="register_table",
     kind=ProcedureKind.COORDINATOR,
     summary="Make a table of the catalog from metadata that exists already.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument("metadata_location", "varchar", "Folder of the table or of its metadata; its newest file is taken."),
-        Argument("metadata_file", "varchar", "The metadata file: whole, or its name inside metadata_location."),
-    ),
+    arguments=declared_arguments(Arguments),
     output=(
         OutputColumn("current_snapshot_id", "bigint", "Current snapshot of the table; NULL when it has none."),
         OutputColumn("total_records_count", "bigint", "Rows of its data files."),
@@ -31,13 +45,13 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError when the table exists already or the metadata cannot be read."""
     try:
         table = call.catalog.register(call.schema, call.table, _metadata_file(call))
     except ProcessionError as error:
         if error.code in (ErrorCode.ICEBERG_MISSING_DATA, ErrorCode.ICEBERG_INVALID_METADATA):
-            given = "metadata_file" if call.arguments["metadata_file"] else "metadata_location"
+            given = "metadata_file" if call.arguments.metadata_file else "metadata_location"
             raise ArgumentError(given, error.message, error.code) from error
         raise
     current = table.current_snapshot()
@@ -46,8 +60,8 @@ def answer(call: Call) -> Rows:
     return [(current.snapshot_id, count(current, "total-records"), count(current, "total-data-files"))]
 
 
-def _metadata_file(call: Call) -> str:
-    folder, file = call.arguments["metadata_location"], call.arguments["metadata_file"]
+def _metadata_file(call: Call[Arguments]) -> str:
+    folder, file = call.arguments.metadata_location, call.arguments.metadata_file
     if file is not None and not file:
         raise ArgumentError("metadata_file", "Cannot handle an empty argument metadata_file")
     if folder is None:
@@ -62,7 +76,7 @@ def _metadata_file(call: Call) -> str:
     return _newest(call, base)
 
 
-def _newest(call: Call, folder: str) -> str:
+def _newest(call: Call[Arguments], folder: str) -> str:
     found = [
         (int(m[1]), f.location) for f in walk(call.catalog.file_io(folder), folder) if (m := _NUMBER.search(f.location))
     ]

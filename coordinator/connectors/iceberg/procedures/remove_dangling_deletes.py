@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import dataclass
+from typing import Annotated
 
 from coordinator.connectors.iceberg.maintenance.dangling import dangling_deletes
 from coordinator.connectors.iceberg.partitions import partition_text
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.snapshots.convert_deletes import ConvertDeletes
-from shared.spi.procedure import Argument, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import Declared, declared_arguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    dry_run: Annotated[bool, Declared("boolean", "Only list them.")] = False
+
 
 DECLARATION = ProcedureDeclaration(
     name="remove_dangling_deletes",
     kind=ProcedureKind.COORDINATOR,
     summary="Take delete files out of the table that apply to no data file any more.",
-    arguments=(*TABLE_ARGUMENTS, Argument("dry_run", "boolean", "Only list them.", default=False)),
+    arguments=declared_arguments(Arguments),
     output=(OutputColumn("removed_delete_files_count", "integer", "Delete files that were taken out."),),
     dry_run_output=(
         OutputColumn("delete_file_path", "varchar", "A delete file, or the Puffin file of a deletion vector."),
@@ -28,11 +40,11 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError TRANSACTION_CONFLICT when a data file came that one of them applies to."""
     table = call.catalog.open(call.schema, call.table)
     dangling = dangling_deletes(table)
-    if call.arguments["dry_run"]:
+    if call.arguments.dry_run:
         return [
             (d.path, d.file.content.name, partition_text(d.file, table.specs()[d.file.spec_id], table.schema()), d.size)
             for d in dangling

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from pyiceberg.table import Table
 
@@ -30,17 +31,18 @@ from coordinator.connectors.iceberg.maintenance.shared_folders import (
 )
 from coordinator.connectors.iceberg.manifests.live_files import LARGE_MANIFESTS
 from coordinator.connectors.iceberg.paths import normalize
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark, call_spark_if_any, moment
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
-    Argument,
     ArgumentError,
     OutputColumn,
     ProcedureDeclaration,
     ProcedureKind,
     ProcedureProgress,
 )
+from shared.spi.procedure_arguments import Declared, declared_arguments
 
 _DEFAULT_AGE, _LEAST_AGE = timedelta(days=3), timedelta(days=1)
 _SAMPLE = 20_000
@@ -57,27 +59,52 @@ _PASSED_ON = (
     "prefix_listing",
 )
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    older_than: Annotated[
+        datetime | None,
+        Declared("timestamp", "Only files that are older, in the session's time zone; default: 3 days."),
+    ] = None
+    location: Annotated[
+        str | None, Declared("varchar", "Where to look, in an allowed location; default: the table's.")
+    ] = None
+    dry_run: Annotated[
+        bool | None, Declared("boolean", "Only list them; default: true unless older_than is given.")
+    ] = None
+    max_concurrent_deletes: Annotated[
+        int | None, Declared("integer", "Files deleted at the same time; default: 8.")
+    ] = None
+    stream_results: Annotated[bool | None, Declared("boolean", f"Show at most {_SAMPLE} of them.")] = None
+    file_list_view: Annotated[
+        str | None,
+        Declared(
+            "varchar",
+            "A table of this catalog, or a view of Spark's, with file_path and last_modified, instead of a listing.",
+        ),
+    ] = None
+    equal_schemes: Annotated[
+        Mapping[str, str] | None,
+        Declared("map(varchar,varchar)", "Schemes that mean the same, such as 's3a,s3n' to 's3'."),
+    ] = None
+    equal_authorities: Annotated[
+        Mapping[str, str] | None, Declared("map(varchar,varchar)", "Authorities that mean the same.")
+    ] = None
+    prefix_mismatch_mode: Annotated[
+        str | None, Declared("varchar", f"What another scheme or authority does: {', '.join(_MODES)}.")
+    ] = None
+    prefix_listing: Annotated[
+        bool | None, Declared("boolean", "If Spark lists the files: list by prefix where the storage can.")
+    ] = None
+
+
 DECLARATION = ProcedureDeclaration(
     name="remove_orphan_files",
     kind=ProcedureKind.COORDINATOR,
     summary="Delete files under the table's location that no snapshot needs.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument("older_than", "timestamp", "Only files that are older, in the session's time zone; default: 3 days."),
-        Argument("location", "varchar", "Where to look, in an allowed location; default: the table's."),
-        Argument("dry_run", "boolean", "Only list them; default: true unless older_than is given."),
-        Argument("max_concurrent_deletes", "integer", "Files deleted at the same time; default: 8."),
-        Argument("stream_results", "boolean", f"Show at most {_SAMPLE} of them."),
-        Argument(
-            "file_list_view",
-            "varchar",
-            "A table of this catalog, or a view of Spark's, with file_path and last_modified, instead of a listing.",
-        ),
-        Argument("equal_schemes", "map(varchar,varchar)", "Schemes that mean the same, such as 's3a,s3n' to 's3'."),
-        Argument("equal_authorities", "map(varchar,varchar)", "Authorities that mean the same."),
-        Argument("prefix_mismatch_mode", "varchar", f"What another scheme or authority does: {', '.join(_MODES)}."),
-        Argument("prefix_listing", "boolean", "If Spark lists the files: list by prefix where the storage can."),
-    ),
+    arguments=declared_arguments(Arguments),
     output=(OutputColumn("orphan_file_location", "varchar", "A file that was deleted, or would be."),),
     iceberg_order=(
         *("older_than", "location", "dry_run", "max_concurrent_deletes", "file_list_view", "equal_schemes"),
@@ -92,22 +119,22 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError for an unknown mode, too short an age, a table without GC, and conflicting prefixes."""
-    mode, at_once = _mode(call), concurrent_deletes(call.arguments)
+    mode, at_once = _mode(call), concurrent_deletes(call.arguments.max_concurrent_deletes)
     older_than, dry_run = _age(call)
     table = call.read()
     location = _location(call, table)
     checked = is_listed_at_once(call.catalog)
     if checked:
         _refuse_tables_inside(call, table, location)
-    listed = call.arguments["file_list_view"]
+    listed = call.arguments.file_list_view
     view = None if listed is None else call.catalog.load(*_name(call, listed))
     if listed is not None and view is None:
         if not (checked or dry_run):
             _refuse_tables_inside(call, table, location)
         return _paths(_with_a_view_of_spark(call, listed, dry_run=dry_run))
-    equal = (call.arguments["equal_schemes"] or {}, call.arguments["equal_authorities"] or {})
+    equal = (call.arguments.equal_schemes or {}, call.arguments.equal_authorities or {})
     references = FileReferences(spelling(*equal))
     needed = ReferencedFiles(table.io, references)
     if needed.list_manifests(table) > LARGE_MANIFESTS:
@@ -132,33 +159,33 @@ def answer(call: Call) -> Rows:
         return _rows(call, _deleted(call, table, needed, orphans, find, at_once))
 
 
-def _mode(call: Call) -> Mode:
-    mode = call.arguments["prefix_mismatch_mode"]
+def _mode(call: Call[Arguments]) -> Mode:
+    mode = call.arguments.prefix_mismatch_mode
     if mode is not None and mode.upper() not in _MODES:
         raise ArgumentError("prefix_mismatch_mode", f"Invalid mode: {mode} (one of {', '.join(_MODES)})")
     return cast(Mode, "ERROR" if mode is None else mode.upper())
 
 
-def _age(call: Call) -> tuple[datetime, bool]:
+def _age(call: Call[Arguments]) -> tuple[datetime, bool]:
     """The moment before which files count, and whether to only list them."""
-    given = moment(call, call.arguments["older_than"])
+    given = moment(call, call.arguments.older_than)
     if given is not None and given > call.context.now - _LEAST_AGE:
         message = (
             "Cannot remove orphan files with an interval less than 24 hours. Executing this procedure with a short "
             "interval may corrupt the table if other operations are happening at the same time."
         )
         raise ArgumentError("older_than", message)
-    dry_run = call.arguments["dry_run"]
+    dry_run = call.arguments.dry_run
     # The age that nobody chose must not delete anything.
     return given or call.context.now - _DEFAULT_AGE, (given is None) if dry_run is None else dry_run
 
 
-def _location(call: Call, table: Table) -> str:
+def _location(call: Call[Arguments], table: Table) -> str:
     if table.properties.get("gc.enabled", "true").lower() == "false":
         message = "Cannot remove orphan files: GC is disabled (deleting files may corrupt other tables)"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
-    location: str = call.arguments["location"] or table.location()
-    if call.arguments["location"]:
+    location: str = call.arguments.location or table.location()
+    if call.arguments.location:
         call.check_location("location", location, table.location())
     inner, outer = folder(table.location()), folder(location)
     if inner != outer and inner.startswith(outer):
@@ -171,15 +198,15 @@ def _location(call: Call, table: Table) -> str:
     return location
 
 
-def _refuse_tables_inside(call: Call, table: Table, location: str) -> None:
+def _refuse_tables_inside(call: Call[Arguments], table: Table, location: str) -> None:
     """Raises ArgumentError when another table lies in the folder: its live files would be deleted."""
     other = other_table_inside(call.catalog, table, folder(location), call.context.check_cancelled)
     if other is not None:
-        argument = "location" if call.arguments["location"] else "table_name"
+        argument = "location" if call.arguments.location else "table_name"
         raise ArgumentError(argument, f"Location {location} holds files of another table: {other}")
 
 
-def _with_a_view_of_spark(call: Call, view: str, *, dry_run: bool) -> Sequence[Mapping[str, Any]]:
+def _with_a_view_of_spark(call: Call[Arguments], view: str, *, dry_run: bool) -> Sequence[Mapping[str, Any]]:
     try:
         return call_spark(call, "remove_orphan_files", _given(call, dry_run=dry_run))
     except ProcessionError as error:
@@ -188,7 +215,7 @@ def _with_a_view_of_spark(call: Call, view: str, *, dry_run: bool) -> Sequence[M
         raise ArgumentError("file_list_view", f"Table or view {view} does not exist", ErrorCode.NOT_FOUND) from error
 
 
-def _name(call: Call, listed: str) -> tuple[str, str]:
+def _name(call: Call[Arguments], listed: str) -> tuple[str, str]:
     parts = listed.split(".")
     if len(parts) > 2 and parts[0] == call.catalog.settings.catalog:
         parts = parts[1:]
@@ -206,7 +233,7 @@ def _of_view(view: Table, location: str) -> Iterator[FoundFile]:
                 yield FoundFile(path, 0, modified if modified.tzinfo else modified.replace(tzinfo=UTC))
 
 
-def _progress(call: Call, phase: str) -> Callable[[int, int], None]:
+def _progress(call: Call[Arguments], phase: str) -> Callable[[int, int], None]:
     def report(done: int, total: int) -> None:
         call.context.check_cancelled()
         call.context.report(ProcedureProgress(done, total, phase))
@@ -214,7 +241,7 @@ def _progress(call: Call, phase: str) -> Callable[[int, int], None]:
     return report
 
 
-def _counted(call: Call, files: Iterable[FoundFile]) -> Iterator[FoundFile]:
+def _counted(call: Call[Arguments], files: Iterable[FoundFile]) -> Iterator[FoundFile]:
     report = _progress(call, "listing files")
     for number, file in enumerate(files):
         if number % 10_000 == 0:
@@ -223,7 +250,7 @@ def _counted(call: Call, files: Iterable[FoundFile]) -> Iterator[FoundFile]:
 
 
 def _deleted(
-    call: Call, table: Table, needed: ReferencedFiles, orphans: Spool, find: _Find, at_once: int
+    call: Call[Arguments], table: Table, needed: ReferencedFiles, orphans: Spool, find: _Find, at_once: int
 ) -> Iterator[str]:
     """Delete what is still an orphan: another writer may have taken old files in since we looked."""
     newest = call.catalog.load(call.schema, call.table)
@@ -239,8 +266,8 @@ def _deleted(
         report(done, orphans.count)
 
 
-def _rows(call: Call, locations: Iterable[str]) -> Rows:
-    if not call.arguments["stream_results"]:
+def _rows(call: Call[Arguments], locations: Iterable[str]) -> Rows:
+    if not call.arguments.stream_results:
         return [[location] for location in sorted(locations)]
     shown: list[list[str]] = []
     for location in locations:
@@ -249,10 +276,10 @@ def _rows(call: Call, locations: Iterable[str]) -> Rows:
     return shown
 
 
-def _given(call: Call, *, dry_run: bool) -> dict[str, Any]:
+def _given(call: Call[Arguments], *, dry_run: bool) -> dict[str, Any]:
     """The arguments of Iceberg's own procedure."""
-    given = {"older_than": moment(call, call.arguments["older_than"]), "dry_run": dry_run}
-    return given | {name: call.arguments[name] for name in _PASSED_ON}
+    given = {"older_than": moment(call, call.arguments.older_than), "dry_run": dry_run}
+    return given | call.given(*_PASSED_ON)
 
 
 def _paths(rows: Iterable[Mapping[str, Any]]) -> Rows:

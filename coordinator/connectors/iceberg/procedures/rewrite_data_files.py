@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, assert_never
+from typing import Annotated, Any, assert_never
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.rewrite import dry_run
 from coordinator.connectors.iceberg.rewrite.arguments import RewriteArguments
 from coordinator.connectors.iceberg.rewrite.cases import Call, DryRun, Steps
@@ -31,7 +34,6 @@ from coordinator.connectors.iceberg.rewrite.rewrite import (
 )
 from coordinator.kernels.tasks import Fragment
 from shared.spi.procedure import (
-    Argument,
     Arguments,
     OutputColumn,
     ProcedureContext,
@@ -40,31 +42,38 @@ from shared.spi.procedure import (
     ProcedureResult,
     TableTarget,
 )
+from shared.spi.procedure_arguments import Declared, declared_arguments, record_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteDataFilesArguments(TableArguments):
+    """What the call says."""
+
+    strategy: Annotated[
+        str,
+        Declared(
+            "varchar", "How rows are laid out: binpack keeps their order, sort sorts them.", choices=("binpack", "sort")
+        ),
+    ] = "binpack"
+    sorted_by: Annotated[
+        tuple[str, ...] | None,
+        Declared(
+            "array(varchar)",
+            "For sort: col [ASC|DESC] [NULLS FIRST|LAST] each, or zorder(a, b) or hilbert(a, b). Default: the table's.",
+        ),
+    ] = None
+    options: Annotated[
+        Mapping[str, str] | None, Declared("map(varchar,varchar)", "Iceberg's rewrite options by name.")
+    ] = None
+    filter: Annotated[str, Declared("varchar", "Only files that may hold rows for which this is true.")] = "TRUE"
+    dry_run: Annotated[bool, Declared("boolean", "Show what would be rewritten and why, and change nothing.")] = False
+
 
 DECLARATION = ProcedureDeclaration(
     name="rewrite_data_files",
     kind=ProcedureKind.TABLE_DATA_REWRITE,
     summary="Rewrite small, large or partly deleted data files into files of the target size.",
-    arguments=(
-        Argument("schema", "varchar", "Schema of the table.", required=True),
-        Argument("table_name", "varchar", "Name of the table.", required=True),
-        Argument(
-            "strategy",
-            "varchar",
-            "How rows are laid out: binpack keeps their order, sort sorts them.",
-            default="binpack",
-            choices=("binpack", "sort"),
-        ),
-        Argument(
-            "sorted_by",
-            "array(varchar)",
-            "For sort: col [ASC|DESC] [NULLS FIRST|LAST] each, or zorder(a, b) or hilbert(a, b). Default: the table's.",
-            default=None,
-        ),
-        Argument("options", "map(varchar,varchar)", "Iceberg's rewrite options by name.", default=None),
-        Argument("filter", "varchar", "Only files that may hold rows for which this is true.", default="TRUE"),
-        Argument("dry_run", "boolean", "Show what would be rewritten and why, and change nothing.", default=False),
-    ),
+    arguments=declared_arguments(RewriteDataFilesArguments),
     output=(
         OutputColumn("rewritten_data_files_count", "integer", "Data files that were replaced."),
         OutputColumn("added_data_files_count", "integer", "Data files that replace them."),
@@ -92,6 +101,11 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
+def _asked(arguments: Arguments) -> RewriteArguments:
+    given = record_of(RewriteDataFilesArguments, arguments)
+    return RewriteArguments.of(given.strategy, given.sorted_by, given.options, dry_run=given.dry_run)
+
+
 class RewriteDataFiles:
     """Packing and sorting on the executors, one atomic REPLACE, journaled from before the first file to the end."""
 
@@ -103,14 +117,14 @@ class RewriteDataFiles:
 
     def validate(self, arguments: Arguments) -> None:
         """Refuse wrong strategies, sort columns and options before the statement queues."""
-        RewriteArguments.of(arguments).parsed_options()
+        _asked(arguments).parsed_options()
 
     def begin(self, context: ProcedureContext, target: TableTarget, arguments: Arguments) -> Call:
         """Plan over the pinned snapshot and journal the intent, or see that Spark's part it is; raises ProcessionError.
 
         What Iceberg's own procedure does leaves no journal entry: nothing of ours may delete its files.
         """
-        asked = RewriteArguments.of(arguments)
+        asked = _asked(arguments)
         with mapped(f"{target.schema}.{target.table}"):
             table = self._catalog.open(target.schema, target.table)
             options = with_output_spec(asked.parsed_options(table.properties), table)

@@ -2,37 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from pyiceberg.manifest import ManifestContent
 from pyiceberg.partitioning import PartitionSpec
 
 from coordinator.connectors.iceberg.manifests.live_files import LARGE_MANIFESTS
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark_if_any
 from coordinator.connectors.iceberg.snapshots.manifest_rewrite import ManifestGroup, RewriteManifests, plan_manifests
 from shared.spi.procedure import (
-    Argument,
     ArgumentError,
     OutputColumn,
     ProcedureDeclaration,
     ProcedureKind,
     ProcedureProgress,
 )
+from shared.spi.procedure_arguments import Declared, declared_arguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    use_caching: Annotated[
+        bool | None, Declared("boolean", "If Spark sorts the entries: keep them in its cache meanwhile.")
+    ] = None
+    spec_id: Annotated[
+        int | None, Declared("integer", "Only manifests of this partition spec; default: the current one.")
+    ] = None
+    sort_by: Annotated[
+        tuple[str, ...] | None,
+        Declared(
+            "array(varchar)",
+            "Partition fields to cluster by, the most important first; default: all, in the order of the spec.",
+        ),
+    ] = None
+    dry_run: Annotated[bool, Declared("boolean", "Only list the manifests.")] = False
+
 
 DECLARATION = ProcedureDeclaration(
     name="rewrite_manifests",
     kind=ProcedureKind.COORDINATOR,
     summary="Write the manifests of the current snapshot anew, clustered by partition.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument("use_caching", "boolean", "If Spark sorts the entries: keep them in its cache meanwhile."),
-        Argument("spec_id", "integer", "Only manifests of this partition spec; default: the current one."),
-        Argument(
-            "sort_by",
-            "array(varchar)",
-            "Partition fields to cluster by, the most important first; default: all, in the order of the spec.",
-        ),
-        Argument("dry_run", "boolean", "Only list the manifests.", default=False),
-    ),
+    arguments=declared_arguments(Arguments),
     output=(
         OutputColumn("rewritten_manifests_count", "integer", "Manifests that were replaced."),
         OutputColumn("added_manifests_count", "integer", "Manifests that were written."),
@@ -51,21 +66,21 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError for an unknown partition spec, and TRANSACTION_CONFLICT."""
-    spec = call.arguments["spec_id"]
+    spec = call.arguments.spec_id
     table = call.catalog.open(call.schema, call.table)
     if spec is not None and spec not in table.specs():
         raise ArgumentError("spec_id", f"Cannot find spec with id: {spec}")
     spec_id = table.spec().spec_id if spec is None else spec
     order = _order(call, table.specs()[spec_id])
     groups = plan_manifests(table, spec_id, order)
-    if call.arguments["dry_run"]:
+    if call.arguments.dry_run:
         return [row for group in groups for row in _rows(group)]
     if not groups:
         return [[0, 0]]
     if sum(group.size for group in groups) > LARGE_MANIFESTS:
-        given = {name: call.arguments[name] for name in ("use_caching", "spec_id", "sort_by")}
+        given = call.given("use_caching", "spec_id", "sort_by")
         rows = call_spark_if_any(call, "rewrite_manifests", given)
         if rows is not None:
             return [[int(rows[0][column.name]) for column in DECLARATION.output]]
@@ -81,9 +96,9 @@ def answer(call: Call) -> Rows:
     return [[replaced, producer.added]]
 
 
-def _order(call: Call, spec: PartitionSpec) -> list[int] | None:
+def _order(call: Call[Arguments], spec: PartitionSpec) -> list[int] | None:
     """Positions in the partition of the fields of ``sort_by``; None for the order of the spec."""
-    names = call.arguments["sort_by"]
+    names = call.arguments.sort_by
     if names is None:
         return None
     if not names:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 from pyiceberg.expressions import AlwaysFalse
 from pyiceberg.table import Table
@@ -11,10 +13,12 @@ from coordinator.connectors.iceberg.filters import FileFilter, file_filter, iceb
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, Partition, read_live
 from coordinator.connectors.iceberg.numbers import whole_number
 from coordinator.connectors.iceberg.partitions import partition_text
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark
 from coordinator.connectors.iceberg.spark_sql import where_clause
-from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import Declared, declared_arguments
 
 _COUNTS = (
     ("rewritten_delete_files_count", "integer", "Delete files that were replaced."),
@@ -32,17 +36,27 @@ _OPTIONS = frozenset(
 )
 """Those of Iceberg's procedure."""
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    options: Annotated[
+        Mapping[str, str] | None,
+        Declared("map(varchar,varchar)", "Iceberg's options by name, such as 'rewrite-all' to 'true'."),
+    ] = None
+    filter: Annotated[
+        str | None, Declared("varchar", "Only deletes of partitions that may hold rows for which this is true.")
+    ] = None
+    dry_run: Annotated[bool, Declared("boolean", "Only list what would be joined.")] = False
+
+
 DECLARATION = ProcedureDeclaration(
     name="rewrite_position_delete_files",
     kind=ProcedureKind.COORDINATOR,
     distributed=True,
     summary="Join small position delete files, and drop positions in data files that are gone.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument("options", "map(varchar,varchar)", "Iceberg's options by name, such as 'rewrite-all' to 'true'."),
-        Argument("filter", "varchar", "Only deletes of partitions that may hold rows for which this is true."),
-        Argument("dry_run", "boolean", "Only list what would be joined.", default=False),
-    ),
+    arguments=declared_arguments(Arguments),
     output=tuple(OutputColumn(name, kind, doc) for name, kind, doc in _COUNTS),
     dry_run_output=(
         OutputColumn("partition", "varchar", "Partition as field=value/…; empty for a table without partitions."),
@@ -56,15 +70,15 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError: what Iceberg's procedure raises, unknown options among it."""
     table = call.read()
-    options: Mapping[str, str] = call.arguments["options"] or {}
+    options: Mapping[str, str] = call.arguments.options or {}
     if unknown := sorted(options.keys() - _OPTIONS):
         names = ", ".join(unknown)
         message = f"Cannot use options [{names}], they are not supported by the action or the rewriter BIN-PACK"
         raise ArgumentError("options", message)
-    if call.arguments["dry_run"]:
+    if call.arguments.dry_run:
         return _dry_run(table, options, file_filter(call.context.filter, table))
     where = None
     if call.context.filter is not None:

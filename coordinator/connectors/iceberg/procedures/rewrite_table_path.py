@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
 from pyiceberg.manifest import DataFileContent
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.manifests.table_files import TableFile, referenced_files
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark
 from shared.errors import ErrorCode
-from shared.spi.procedure import Argument, ArgumentError, Arguments, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import Declared, declared_arguments
 
 _PASSED_ON = ("source_prefix", "target_prefix", "start_version", "end_version", "staging_location", "create_file_list")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    source_prefix: Annotated[str, Declared("varchar", "Prefix that its paths have now.")]
+    target_prefix: Annotated[str, Declared("varchar", "Prefix that they get.")]
+    start_version: Annotated[str | None, Declared("varchar", "Metadata file to begin after; default: the first.")] = (
+        None
+    )
+    end_version: Annotated[str | None, Declared("varchar", "Metadata file to end with; default: the current.")] = None
+    staging_location: Annotated[
+        str | None, Declared("varchar", "Where the copies are written; default: under the metadata location.")
+    ] = None
+    create_file_list: Annotated[
+        bool | None, Declared("boolean", "Also write a list of what to copy where; default: true.")
+    ] = None
+    dry_run: Annotated[bool, Declared("boolean", "Only list the files with their new paths.")] = False
+
 
 DECLARATION = ProcedureDeclaration(
     name="rewrite_table_path",
     kind=ProcedureKind.COORDINATOR,
     summary="Write copies of a table's metadata whose paths begin elsewhere, for copying the table there.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument("source_prefix", "varchar", "Prefix that its paths have now.", required=True),
-        Argument("target_prefix", "varchar", "Prefix that they get.", required=True),
-        Argument("start_version", "varchar", "Metadata file to begin after; default: the first."),
-        Argument("end_version", "varchar", "Metadata file to end with; default: the current."),
-        Argument("staging_location", "varchar", "Where the copies are written; default: under the metadata location."),
-        Argument("create_file_list", "boolean", "Also write a list of what to copy where; default: true."),
-        Argument("dry_run", "boolean", "Only list the files with their new paths.", default=False),
-    ),
+    arguments=declared_arguments(Arguments),
     output=(
         OutputColumn("latest_version", "varchar", "The newest metadata file of the copy."),
         OutputColumn("file_list_location", "varchar", "A CSV file of source and target paths."),
@@ -47,26 +61,26 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError for an empty prefix, and what Iceberg's procedure raises."""
-    for name in ("source_prefix", "target_prefix"):
-        if not call.arguments[name]:
+    for name, prefix in call.given("source_prefix", "target_prefix").items():
+        if not prefix:
             raise ArgumentError(name, f"{name} is empty")
     table = call.read()
-    if call.arguments["dry_run"]:
-        return _listed(table, call.arguments)
-    if call.arguments["staging_location"]:
-        call.check_location("staging_location", call.arguments["staging_location"], table.location())
-    row = call_spark(call, "rewrite_table_path", {name: call.arguments[name] for name in _PASSED_ON})[0]
+    if call.arguments.dry_run:
+        return _listed(table, call)
+    if call.arguments.staging_location:
+        call.check_location("staging_location", call.arguments.staging_location, table.location())
+    row = call_spark(call, "rewrite_table_path", call.given(*_PASSED_ON))[0]
     return [[row[column.name] for column in DECLARATION.output]]
 
 
-def _listed(table: Table, arguments: Arguments) -> Rows:
-    for name in ("start_version", "end_version"):
-        if arguments[name] is not None:
+def _listed(table: Table, call: Call[Arguments]) -> Rows:
+    for name, version in call.given("start_version", "end_version").items():
+        if version is not None:
             raise ArgumentError(name, "A dry run looks at all versions of the table", ErrorCode.NOT_SUPPORTED)
-    source, target = (str(arguments[name]).rstrip("/") for name in ("source_prefix", "target_prefix"))
-    rows: dict[str, Sequence[Any]] = {}
+    source, target = call.arguments.source_prefix.rstrip("/"), call.arguments.target_prefix.rstrip("/")
+    rows: dict[str, Sequence[object]] = {}
     for found in referenced_files(table):
         path = found.location
         if path != source and not path.startswith(f"{source}/"):

@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from pyiceberg.table import Table
 
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.snapshots.references import history, known_snapshot, main_at
 from shared.errors import ErrorCode
-from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import Declared, declared_arguments
 
 MOVED = (
     OutputColumn("previous_snapshot_id", "bigint", "Current snapshot before the call."),
     OutputColumn("current_snapshot_id", "bigint", "Current snapshot after the call."),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    snapshot_id: Annotated[int, Declared("bigint", "Snapshot to return to; an ancestor of the current one.")]
+
+
 DECLARATION = ProcedureDeclaration(
     name="rollback_to_snapshot",
     kind=ProcedureKind.COORDINATOR,
     summary="Make an earlier snapshot of the table's history its current one.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument("snapshot_id", "bigint", "Snapshot to return to; an ancestor of the current one.", required=True),
-    ),
+    arguments=declared_arguments(Arguments),
     output=MOVED,
     example="CALL iceberg.system.rollback_to_snapshot('sales', 'orders', 8954597067493422955)",
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError for an unknown snapshot, one outside the history, and the last lost race."""
-    snapshot_id: int = call.arguments["snapshot_id"]
+    snapshot_id: int = call.arguments.snapshot_id
     return [commit_change(call.catalog, call.schema, call.table, lambda table: rolled_back(table, snapshot_id))]
 
 

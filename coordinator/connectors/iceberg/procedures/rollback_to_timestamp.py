@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.instants import to_millis
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.rollback_to_snapshot import MOVED, made_current
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.snapshots.references import history
-from shared.spi.procedure import Argument, ArgumentError, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure import ArgumentError, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import Declared, declared_arguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    timestamp: Annotated[datetime, Declared("timestamp", "A point in time, in the session's time zone.")]
+
 
 DECLARATION = ProcedureDeclaration(
     name="rollback_to_timestamp",
     kind=ProcedureKind.COORDINATOR,
     summary="Make the newest snapshot current that the table's history had before a point in time.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument("timestamp", "timestamp", "A point in time, in the session's time zone.", required=True),
-    ),
+    arguments=declared_arguments(Arguments),
     output=MOVED,
     example="CALL iceberg.system.rollback_to_timestamp('sales', 'orders', TIMESTAMP '2026-11-20 08:00:00')",
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError when no ancestor of the current snapshot is older than the moment."""
-    moment = to_millis(call.arguments["timestamp"], call.context.session.time_zone)
+    moment = to_millis(call.arguments.timestamp, call.context.session.time_zone)
     return [commit_change(call.catalog, call.schema, call.table, lambda table: _rolled_back(table, moment))]
 
 

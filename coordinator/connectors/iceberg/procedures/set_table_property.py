@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from pyiceberg.table import Table
 from pyiceberg.table.update import RemovePropertiesUpdate, SetPropertiesUpdate, TableUpdate
 
 from coordinator.connectors.iceberg.locations import LOCATION_PROPERTIES
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.table_words import check_settable
 from coordinator.security.redaction import shown_value
 from shared.errors import ProcessionError
-from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import Declared, declared_arguments
 
 _RESERVED = frozenset(
     {
@@ -27,15 +32,20 @@ _RESERVED = frozenset(
 )
 """Iceberg's ``TableProperties.RESERVED_PROPERTIES``, without format-version."""
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    key: Annotated[str, Declared("varchar", "Name of the property.")]
+    value: Annotated[str | None, Declared("varchar", "Its value; NULL removes the property.")] = None
+
+
 DECLARATION = ProcedureDeclaration(
     name="set_table_property",
     kind=ProcedureKind.COORDINATOR,
     summary="Set a property of a table, or remove it.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument("key", "varchar", "Name of the property.", required=True),
-        Argument("value", "varchar", "Its value; NULL removes the property."),
-    ),
+    arguments=declared_arguments(Arguments),
     output=(
         OutputColumn("key", "varchar", "Name of the property."),
         OutputColumn("previous_value", "varchar", "Its value before the call; NULL when it had none."),
@@ -45,9 +55,9 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError for an empty name and for what Iceberg keeps for itself."""
-    key, value = call.arguments["key"], call.arguments["value"]
+    key, value = call.arguments.key, call.arguments.value
     if not key:
         raise ArgumentError("key", "Property name is empty")
     if key == "format-version":

@@ -10,16 +10,18 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 
 from coordinator.connectors.iceberg.instants import instant
 from coordinator.connectors.iceberg.partitions import partition_text
-from coordinator.connectors.iceberg.procedures.show_snapshots import LIMIT, limit_of
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import LimitArguments
+from coordinator.connectors.iceberg.procedures.show_snapshots import limit_of
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.snapshots.changes import FileChange, changes_of, operation
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import declared_arguments
 
 DECLARATION = ProcedureDeclaration(
     name="show_commits_metadata",
     kind=ProcedureKind.COORDINATOR,
     summary="Commits of a table file by file, the newest first.",
-    arguments=(*TABLE_ARGUMENTS, LIMIT),
+    arguments=declared_arguments(LimitArguments),
     output=(
         OutputColumn("commit_time", "varchar", "When it was committed: yyyyMMddHHmmssSSS in UTC."),
         OutputColumn("action", "varchar", "append, overwrite, delete or replace."),
@@ -37,7 +39,7 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[LimitArguments]) -> Rows:
     """Raises ProcessionError for a limit below 1."""
     return list(islice(_rows(call.read()), limit_of(call)))
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import declared_arguments
 
 DECLARATION = ProcedureDeclaration(
     name="show_refs",
     kind=ProcedureKind.COORDINATOR,
     summary="Branches and tags of a table with their retention.",
-    arguments=TABLE_ARGUMENTS,
+    arguments=declared_arguments(TableArguments),
     output=(
         OutputColumn("name", "varchar", "Name of the branch or tag."),
         OutputColumn("type", "varchar", "BRANCH or TAG."),
@@ -22,7 +24,7 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[TableArguments]) -> Rows:
     """Raises ProcessionError when the table does not exist."""
     return [
         (

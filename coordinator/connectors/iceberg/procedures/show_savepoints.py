@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from coordinator.connectors.iceberg.instants import instant
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.snapshots.savepoints import savepoints, tag_of
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import declared_arguments
 
 DECLARATION = ProcedureDeclaration(
     name="show_savepoints",
     kind=ProcedureKind.COORDINATOR,
     summary="The savepoints of a table, the newest first.",
-    arguments=TABLE_ARGUMENTS,
+    arguments=declared_arguments(TableArguments),
     output=(
         OutputColumn("savepoint_time", "varchar", "Time of the commit that is kept: yyyyMMddHHmmssSSS in UTC."),
         OutputColumn("snapshot_id", "bigint", "The snapshot that is kept."),
@@ -24,7 +26,7 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[TableArguments]) -> Rows:
     """Raises ProcessionError when the table does not exist."""
     return [
         (

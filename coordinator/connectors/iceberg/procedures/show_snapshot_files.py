@@ -7,17 +7,18 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from coordinator.connectors.iceberg.partitions import partition_text
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import SnapshotArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.snapshots.changes import changes_of
 from coordinator.connectors.iceberg.snapshots.references import known_snapshot
-from shared.spi.procedure import Argument, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import declared_arguments
 
-SNAPSHOT_ID = Argument("snapshot_id", "bigint", "The snapshot; default: the current one.")
 DECLARATION = ProcedureDeclaration(
     name="show_snapshot_files",
     kind=ProcedureKind.COORDINATOR,
     summary="Files that a snapshot added and dropped.",
-    arguments=(*TABLE_ARGUMENTS, SNAPSHOT_ID),
+    arguments=declared_arguments(SnapshotArguments),
     output=(
         OutputColumn("status", "varchar", "ADDED or DELETED."),
         OutputColumn("content", "varchar", "DATA, POSITION_DELETES or EQUALITY_DELETES."),
@@ -32,7 +33,7 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[SnapshotArguments]) -> Rows:
     """Raises ProcessionError for an unknown snapshot; no rows for a table without snapshots."""
     table = call.read()
     snapshot = chosen_snapshot(call, table)
@@ -54,7 +55,7 @@ def answer(call: Call) -> Rows:
     )
 
 
-def chosen_snapshot(call: Call, table: Table) -> Snapshot | None:
+def chosen_snapshot(call: Call[SnapshotArguments], table: Table) -> Snapshot | None:
     """The snapshot asked for, or the current one; None for a table without snapshots."""
-    asked: int | None = call.arguments["snapshot_id"]
+    asked = call.arguments.snapshot_id
     return table.current_snapshot() if asked is None else known_snapshot(table, asked, "Snapshot not found")

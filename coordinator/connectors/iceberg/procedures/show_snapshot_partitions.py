@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 
 from coordinator.connectors.iceberg.partitions import partition_text
-from coordinator.connectors.iceberg.procedures.show_snapshot_files import SNAPSHOT_ID, chosen_snapshot
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import SnapshotArguments
+from coordinator.connectors.iceberg.procedures.show_snapshot_files import chosen_snapshot
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.snapshots.changes import FileChange, changes_of
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import declared_arguments
 
 DECLARATION = ProcedureDeclaration(
     name="show_snapshot_partitions",
     kind=ProcedureKind.COORDINATOR,
     summary="What a snapshot did to each partition.",
-    arguments=(*TABLE_ARGUMENTS, SNAPSHOT_ID),
+    arguments=declared_arguments(SnapshotArguments),
     output=(
         OutputColumn("spec_id", "integer", "Partition spec."),
         OutputColumn("partition", "varchar", "The partition; empty for an unpartitioned table."),
@@ -31,7 +33,7 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[SnapshotArguments]) -> Rows:
     """Raises ProcessionError for an unknown snapshot; no rows for a table without snapshots."""
     table = call.read()
     snapshot = chosen_snapshot(call, table)

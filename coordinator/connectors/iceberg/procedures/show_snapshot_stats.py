@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from coordinator.connectors.iceberg.instants import from_millis
-from coordinator.connectors.iceberg.procedures.show_snapshot_files import SNAPSHOT_ID, chosen_snapshot
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import SnapshotArguments
+from coordinator.connectors.iceberg.procedures.show_snapshot_files import chosen_snapshot
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.snapshots.changes import changes_of, operation
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import declared_arguments
 
 DECLARATION = ProcedureDeclaration(
     name="show_snapshot_stats",
     kind=ProcedureKind.COORDINATOR,
     summary="How much a snapshot wrote, from its manifests.",
-    arguments=(*TABLE_ARGUMENTS, SNAPSHOT_ID),
+    arguments=declared_arguments(SnapshotArguments),
     output=(
         OutputColumn("snapshot_id", "bigint", "The snapshot."),
         OutputColumn("committed_at", "timestamp with time zone", "When it was committed."),
@@ -27,7 +29,7 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[SnapshotArguments]) -> Rows:
     """Raises ProcessionError for an unknown snapshot; no rows for a table without snapshots."""
     table = call.read()
     snapshot = chosen_snapshot(call, table)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from coordinator.connectors.iceberg.instants import from_millis
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import LimitArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.snapshots.changes import count, operation
 from coordinator.connectors.iceberg.snapshots.references import history
-from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import Declared, declared_arguments
 
 COUNTS = (
     ("added_data_files", "added-data-files", "Data files that it added."),
@@ -26,12 +31,19 @@ COUNTS = (
 )
 """Columns from the summaries of snapshots."""
 
-LIMIT = Argument("limit", "integer", "Most rows to return, the newest first.", default=10)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(LimitArguments):
+    """What the call says."""
+
+    ref: Annotated[str | None, Declared("varchar", "Only the history of this branch or tag.")] = None
+
+
 DECLARATION = ProcedureDeclaration(
     name="show_snapshots",
     kind=ProcedureKind.COORDINATOR,
     summary="The newest snapshots of a table with what each did.",
-    arguments=(*TABLE_ARGUMENTS, LIMIT, Argument("ref", "varchar", "Only the history of this branch or tag.")),
+    arguments=declared_arguments(Arguments),
     output=(
         OutputColumn("committed_at", "timestamp with time zone", "When it was committed."),
         OutputColumn("snapshot_id", "bigint", "The snapshot."),
@@ -45,9 +57,9 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError for an unknown ref and a limit below 1."""
-    table, ref = call.read(), call.arguments["ref"]
+    table, ref = call.read(), call.arguments.ref
     line = {snapshot.snapshot_id for snapshot in history(table)}
     pointing: dict[int, list[str]] = {}
     for name, found in table.refs().items():
@@ -64,9 +76,9 @@ def answer(call: Call) -> Rows:
     ]
 
 
-def limit_of(call: Call) -> int:
+def limit_of(call: Call[LimitArguments]) -> int:
     """The limit; raises ArgumentError when it is below 1."""
-    limit: int = call.arguments["limit"]
+    limit = call.arguments.limit
     if limit < 1:
         raise ArgumentError("limit", f"limit must be at least 1, got: {limit}")
     return limit

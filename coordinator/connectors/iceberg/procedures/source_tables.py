@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call
 from coordinator.connectors.iceberg.procedures.through_spark import run_spark
 from coordinator.connectors.iceberg.spark_sql import quoted_path
@@ -33,7 +34,7 @@ def folder_of(text: str) -> tuple[str, str] | None:
     return None if found is None else (found[1].lower(), found[2])
 
 
-def check_source(call: Call, text: str, argument: str, *own: str) -> tuple[str, str] | None:
+def check_source(call: Call[TableArguments], text: str, argument: str, *own: str) -> tuple[str, str] | None:
     """Format and path of a folder that may be read, None for the name of a table; raises ArgumentError.
 
     Spark's parser skips spaces and comments, so whatever is not plainly one or the other is neither.
@@ -47,7 +48,7 @@ def check_source(call: Call, text: str, argument: str, *own: str) -> tuple[str, 
     return None
 
 
-def find_source(call: Call, text: str, argument: str) -> Source:
+def find_source(call: Call[TableArguments], text: str, argument: str) -> Source:
     """Raises ArgumentError for other formats than Parquet, and for tables that Spark does not have."""
     folder = check_source(call, text, argument)
     if folder is not None:
@@ -58,7 +59,7 @@ def find_source(call: Call, text: str, argument: str) -> Source:
     return _of_spark(call, names if names[0] == SPARK_CATALOG else (SPARK_CATALOG, *names), argument)
 
 
-def _of_spark(call: Call, names: Sequence[str], argument: str) -> Source:
+def _of_spark(call: Call[TableArguments], names: Sequence[str], argument: str) -> Source:
     try:
         rows = run_spark(call, f"DESCRIBE TABLE EXTENDED {quoted_path(names)}", "look at the source of")
     except ProcessionError as error:

@@ -4,46 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar, get_args, get_type_hints
 
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
-    Argument,
     ArgumentError,
     Arguments,
     ProcedureContext,
     ProcedureDeclaration,
     ProcedureResult,
 )
+from shared.spi.procedure_arguments import record_of
 
-Rows = Sequence[Sequence[Any]]
+Rows = Sequence[Sequence[object]]
 
-TABLE_ARGUMENTS = (
-    Argument("schema", "varchar", "Schema of the table.", required=True),
-    Argument("table_name", "varchar", "Name of the table.", required=True),
-)
-"""What lets callers also write ``table => 'schema.table'``."""
+
+A_co = TypeVar("A_co", bound=TableArguments, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One call: the catalog, the context it runs in, and its arguments."""
+class Call(Generic[A_co]):
+    """One call: the catalog, the context it runs in, and the record of its arguments."""
 
     catalog: TableCatalog
     context: ProcedureContext
-    arguments: Arguments
+    arguments: A_co
 
     @property
     def schema(self) -> str:
-        return str(self.arguments["schema"])
+        return self.arguments.schema
 
     @property
     def table(self) -> str:
-        return str(self.arguments["table_name"])
+        return self.arguments.table_name
+
+    def given(self, *names: str) -> dict[str, object]:
+        """These arguments by their names."""
+        return {name: getattr(self.arguments, name) for name in names}
 
     def read(self) -> Table:
         """The table, for reading; raises ProcessionError NOT_FOUND."""
@@ -62,18 +64,35 @@ class Call:
             raise ArgumentError(argument, error.message, ErrorCode.PERMISSION_DENIED) from error
 
 
-class TableProcedure:
-    """A declaration and the function that answers a call with rows; everything it raises is a ProcessionError."""
+A = TypeVar("A", bound=TableArguments)
+
+
+def arguments_of(answer: Callable[[Call[A]], Rows]) -> type[A]:
+    """The record that an answer's own annotation asks for: ``call: Call[Record]``."""
+    record: type[A] = get_args(get_type_hints(answer)["call"])[0]
+    return record
+
+
+class TableProcedure(Generic[A]):
+    """A declaration and the function that answers a call with rows; everything it raises is a ProcessionError.
+
+    ``record`` is the type of its arguments, which the declaration is made of.
+    """
 
     def __init__(
-        self, declaration: ProcedureDeclaration, answer: Callable[[Call], Rows], catalog: TableCatalog
+        self,
+        declaration: ProcedureDeclaration,
+        record: Callable[..., A],
+        answer: Callable[[Call[A]], Rows],
+        catalog: TableCatalog,
     ) -> None:
         self.declaration = declaration
+        self._record = record
         self._answer = answer
         self._catalog = catalog
 
     def call(self, context: ProcedureContext, arguments: Arguments) -> ProcedureResult:
         """Raises ProcessionError."""
-        subject = ".".join(str(arguments[name]) for name in ("schema", "table_name") if name in arguments)
-        with mapped(subject or self._catalog.settings.catalog):
-            return ProcedureResult(rows=self._answer(Call(self._catalog, context, arguments)))
+        given = record_of(self._record, arguments)
+        with mapped(f"{given.schema}.{given.table_name}"):
+            return ProcedureResult(rows=self._answer(Call(self._catalog, context, given)))

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
+from typing import Annotated
 
 from coordinator.connectors.iceberg.maintenance.listing import walk
 from coordinator.connectors.iceberg.manifests.table_files import referenced_files
 from coordinator.connectors.iceberg.paths import normalize
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from shared.spi.procedure import Argument, OutputColumn, ProcedureDeclaration, ProcedureKind
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
+from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import Declared, declared_arguments
 
 _ORDER = (
     "live data", "live deletes", "old data", "old deletes", "manifests", "manifest lists", "metadata", "statistics",
     "unreferenced",
 )  # fmt: skip
 _NAMES = {"manifest": "manifests", "manifest_list": "manifest lists"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    list_files: Annotated[
+        bool, Declared("boolean", "Also list the files in storage; otherwise only the metadata is read.")
+    ] = True
+
+
 DECLARATION = ProcedureDeclaration(
     name="table_storage",
     kind=ProcedureKind.COORDINATOR,
     summary="What a table takes in storage, and how much of it only old snapshots or nobody needs.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument(
-            "list_files",
-            "boolean",
-            "Also list the files in storage; otherwise only the metadata is read.",
-            default=True,
-        ),
-    ),
+    arguments=declared_arguments(Arguments),
     output=(
         OutputColumn("category", "varchar", f"One of: {', '.join(_ORDER)}."),
         OutputColumn("files", "bigint", "How many."),
@@ -39,7 +46,7 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError when metadata or storage cannot be read."""
     table = call.read()
     found: dict[str, tuple[str, int | None]] = {}
@@ -49,7 +56,7 @@ def answer(call: Call) -> Rows:
             category = f"{'live' if file.live else 'old'} {file.role}"
         found.setdefault(normalize(file.location), (category, file.size))
     unreferenced: list[int] = []
-    if call.arguments["list_files"]:
+    if call.arguments.list_files:
         for stored in walk(table.io, table.location()):
             call.context.check_cancelled()
             key = normalize(stored.location)
@@ -61,7 +68,7 @@ def answer(call: Call) -> Rows:
     for category, size in found.values():
         sizes[category].append(size)
     sizes["unreferenced"].extend(unreferenced)
-    shown = _ORDER if call.arguments["list_files"] else _ORDER[:-1]
+    shown = _ORDER if call.arguments.list_files else _ORDER[:-1]
     return [(category, len(sizes[category]), _sum(sizes[category])) for category in shown]
 
 

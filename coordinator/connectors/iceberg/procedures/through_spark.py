@@ -7,18 +7,21 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call
 from coordinator.connectors.iceberg.rewrite.delegated import told
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map
 from coordinator.connectors.iceberg.table_words import check_for_spark
-from coordinator.kernels.functions.kinds import zone_of
+from coordinator.kernels.functions.zones import zone_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ProcedureProgress
 
 logger = logging.getLogger(__name__)
 
 
-def call_spark(call: Call, procedure: str, arguments: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def call_spark(
+    call: Call[TableArguments], procedure: str, arguments: Mapping[str, object]
+) -> Sequence[Mapping[str, Any]]:
     """The rows of ``CALL catalog.system.procedure(table => …)``; None is left out. Raises ProcessionError."""
     table = quoted_path((call.catalog.settings.catalog, *call.schema.split("."), call.table))
     given = [f"table => {quoted_string(table)}"]
@@ -31,7 +34,9 @@ def call_spark(call: Call, procedure: str, arguments: Mapping[str, Any]) -> Sequ
     return rows
 
 
-def call_spark_if_any(call: Call, procedure: str, arguments: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:
+def call_spark_if_any(
+    call: Call[TableArguments], procedure: str, arguments: Mapping[str, object]
+) -> Sequence[Mapping[str, Any]] | None:
     """As ``call_spark``; None when there is no Spark, and the coordinator does alone what is large."""
     try:
         return call_spark(call, procedure, arguments)
@@ -42,7 +47,7 @@ def call_spark_if_any(call: Call, procedure: str, arguments: Mapping[str, Any]) 
         return None
 
 
-def run_spark(call: Call, sql: str, description: str) -> Sequence[Mapping[str, Any]]:
+def run_spark(call: Call[TableArguments], sql: str, description: str) -> Sequence[Mapping[str, Any]]:
     """The rows of one Spark statement about the call's table; raises ProcessionError with our codes."""
     name = f"{call.schema}.{call.table}"
     table = call.catalog.load(call.schema, call.table)
@@ -54,20 +59,20 @@ def run_spark(call: Call, sql: str, description: str) -> Sequence[Mapping[str, A
         raise told(error, name) from error
 
 
-def spark_table(call: Call, schema: str | None = None, table: str | None = None) -> str:
+def spark_table(call: Call[TableArguments], schema: str | None = None, table: str | None = None) -> str:
     """The name of a table of the call's catalog for Spark's parser; default: the call's own table."""
     parts = (schema if schema is not None else call.schema).split(".")
     return quoted_path((call.catalog.settings.catalog, *parts, table if table is not None else call.table))
 
 
-def moment(call: Call, value: datetime | None) -> datetime | None:
+def moment(call: Call[TableArguments], value: datetime | None) -> datetime | None:
     """A timestamp argument as a moment; one without a zone is in the session's."""
     if value is None or value.tzinfo is not None:
         return value
     return value.replace(tzinfo=zone_of(call.context.session.time_zone))
 
 
-def literal(value: Any) -> str:
+def literal(value: object) -> str:
     """A value as Spark writes it; raises ProcessionError for what has no literal."""
     match value:
         case bool():

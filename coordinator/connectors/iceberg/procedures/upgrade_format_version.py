@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from pyiceberg.table import Table
 from pyiceberg.table.update import UpgradeFormatVersionUpdate
 
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import run_spark, spark_table
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
-from shared.spi.procedure import Argument, ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure import ArgumentError, OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import Declared, declared_arguments
 
 _NEWEST = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    format_version: Annotated[int, Declared("integer", "2 or 3.")] = 2
+
+
 DECLARATION = ProcedureDeclaration(
     name="upgrade_format_version",
     kind=ProcedureKind.COORDINATOR,
     summary="Raise the format version of a table; there is no way back.",
-    arguments=(*TABLE_ARGUMENTS, Argument("format_version", "integer", "2 or 3.", default=2)),
+    arguments=declared_arguments(Arguments),
     output=(
         OutputColumn("previous_version", "integer", "Format version before the call."),
         OutputColumn("current_version", "integer", "Format version after the call."),
@@ -25,9 +39,9 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError for a lower version and for one that does not exist."""
-    version: int = call.arguments["format_version"]
+    version: int = call.arguments.format_version
     if not 1 <= version <= _NEWEST:
         message = f"Cannot upgrade table to unsupported format version: v{version} (supported: v{_NEWEST})"
         raise ArgumentError("format_version", message)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
+from typing import Annotated
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,20 +16,28 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.maintenance.listing import sizes_of
 from coordinator.connectors.iceberg.manifests.table_files import TableFile, referenced_files
 from coordinator.connectors.iceberg.paths import normalize
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
-from shared.spi.procedure import Argument, OutputColumn, ProcedureContext, ProcedureDeclaration, ProcedureKind
+from coordinator.connectors.iceberg.procedures.arguments import TableArguments
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
+from shared.spi.procedure import OutputColumn, ProcedureContext, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import Declared, declared_arguments
 
 _BATCH = 10_000
 _MOST_ROWS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments(TableArguments):
+    """What the call says."""
+
+    verbose: Annotated[bool, Declared("boolean", "A row for every file, not only for those with a problem.")] = False
+    check_footers: Annotated[bool, Declared("boolean", "Also read the Parquet footers and count rows.")] = False
+
+
 DECLARATION = ProcedureDeclaration(
     name="validate_files",
     kind=ProcedureKind.COORDINATOR,
     summary="Look whether every file that a table refers to is in storage and as large as it should be.",
-    arguments=(
-        *TABLE_ARGUMENTS,
-        Argument("verbose", "boolean", "A row for every file, not only for those with a problem.", default=False),
-        Argument("check_footers", "boolean", "Also read the Parquet footers and count rows.", default=False),
-    ),
+    arguments=declared_arguments(Arguments),
     output=(
         OutputColumn("file_path", "varchar", "The file."),
         OutputColumn("content", "varchar", "data, deletes, manifest, manifest_list, metadata or statistics."),
@@ -44,11 +54,11 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError when storage cannot be asked."""
     table = call.read()
-    rows = _rows(table, call.context, footers=call.arguments["check_footers"])
-    wanted = rows if call.arguments["verbose"] else (row for row in rows if row[-1] is not None)
+    rows = _rows(table, call.context, footers=call.arguments.check_footers)
+    wanted = rows if call.arguments.verbose else (row for row in rows if row[-1] is not None)
     return list(islice(wanted, _MOST_ROWS))
 
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 from pyiceberg.table.snapshots import Operation, Snapshot
 
 from coordinator.connectors.iceberg.instants import instant
-from coordinator.connectors.iceberg.procedures.show_snapshots import LIMIT, limit_of
-from coordinator.connectors.iceberg.procedures.table_procedure import TABLE_ARGUMENTS, Call, Rows
+from coordinator.connectors.iceberg.procedures.arguments import LimitArguments
+from coordinator.connectors.iceberg.procedures.show_snapshots import limit_of
+from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.snapshots.changes import count, operation
 from coordinator.connectors.iceberg.snapshots.references import history
 from shared.spi.procedure import OutputColumn, ProcedureDeclaration, ProcedureKind
+from shared.spi.procedure_arguments import declared_arguments
 
 DECLARATION = ProcedureDeclaration(
     name="write_amplification",
     kind=ProcedureKind.COORDINATOR,
     summary="How many bytes were written for each byte that was new, by commit and in total.",
-    arguments=(*TABLE_ARGUMENTS, LIMIT),
+    arguments=declared_arguments(LimitArguments),
     output=(
         OutputColumn("commit_time", "varchar", "yyyyMMddHHmmssSSS in UTC; Total for the last row."),
         OutputColumn("snapshot_id", "bigint", "The snapshot."),
@@ -32,7 +34,7 @@ DECLARATION = ProcedureDeclaration(
 )
 
 
-def answer(call: Call) -> Rows:
+def answer(call: Call[LimitArguments]) -> Rows:
     """Raises ProcessionError for a limit below 1."""
     chosen = history(call.read())[: limit_of(call)]
     if not chosen:

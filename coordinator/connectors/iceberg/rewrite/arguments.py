@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from coordinator.connectors.iceberg.rewrite.options import RewriteOptions, Rewriter, parse_options
 from coordinator.connectors.iceberg.rewrite.sorted_by import SortedBy, parse_sorted_by
 from shared.errors import ErrorCode
-from shared.spi.procedure import ArgumentError, Arguments
+from shared.spi.procedure import ArgumentError
 
 Strategy = Literal["binpack", "sort"]
 
@@ -20,22 +20,23 @@ class RewriteArguments:
 
     strategy: Strategy
     sorted_by: SortedBy | None
-    options: Mapping[str, Any] | None
+    options: Mapping[str, str] | None
     dry_run: bool
 
     @classmethod
-    def of(cls, arguments: Arguments) -> RewriteArguments:
-        """The arguments by their names; raises ArgumentError for strategies and sort columns that cannot be."""
-        strategy, entries = _strategy(arguments.get("strategy") or "binpack"), arguments.get("sorted_by")
-        if strategy == "binpack" and entries:
+    def of(
+        cls, strategy: str, sorted_by: Sequence[str] | None, options: Mapping[str, str] | None, *, dry_run: bool
+    ) -> RewriteArguments:
+        """Checked; raises ArgumentError for strategies and sort columns that cannot be."""
+        found = _strategy(strategy)
+        if found == "binpack" and sorted_by:
             message = "Cannot use binpack strategy with sorted_by option. Use sort strategy when specifying sort order."
             raise ArgumentError("sorted_by", message, ErrorCode.NOT_SUPPORTED)
-        sorted_by = parse_sorted_by(entries) if entries else None
-        return cls(strategy, sorted_by, arguments.get("options"), bool(arguments.get("dry_run")))
+        return cls(found, parse_sorted_by(sorted_by) if sorted_by else None, options, dry_run)
 
     @property
     def rewriter(self) -> Rewriter:
-        """Iceberg's name for the way."""
+        """Iceberg's name for the method."""
         if self.strategy == "binpack":
             return "BIN-PACK"
         return "Z-ORDER" if self.sorted_by is not None and self.sorted_by.curve is not None else "SORT"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from coordinator.connectors.iceberg.rewrite.delegated import Delegated
 from coordinator.connectors.iceberg.rewrite.rewrite import NothingToDo, Rewrite
@@ -14,7 +13,7 @@ from coordinator.connectors.iceberg.rewrite.rewrite import NothingToDo, Rewrite
 class DryRun:
     """The rows to show; nothing is changed."""
 
-    rows: Sequence[Sequence[Any]]
+    rows: Sequence[Sequence[object]]
 
 
 @dataclass(frozen=True, slots=True)

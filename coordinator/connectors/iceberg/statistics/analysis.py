@@ -31,7 +31,12 @@ def analyze(
         snapshot = table.current_snapshot()
         if snapshot is None:
             return 0
-        pinned = {"schema": schema, "table_name": name, "snapshot_id": snapshot.snapshot_id, "columns": columns}
+        pinned = compute_table_stats.Arguments(
+            schema=schema,
+            table_name=name,
+            snapshot_id=snapshot.snapshot_id,
+            columns=None if columns is None else tuple(columns),
+        )
         if columns is not None or any(f.field_type.is_primitive for f in table.schema().fields):
             try:
                 compute_table_stats.answer(Call(catalog, context, pinned))

@@ -8,7 +8,7 @@ from typing import Any
 
 from coordinator.connectors.jdbc.dialects.dialect import Dialect
 from coordinator.connectors.jdbc.pushdown.refusal import NotPushable
-from coordinator.kernels.functions.moments import parse_timestamp
+from coordinator.kernels.functions.date_texts import parse_timestamp
 from shared.plan.types import Type
 
 _NUMBERS = ("tinyint", "smallint", "integer", "bigint", "decimal")

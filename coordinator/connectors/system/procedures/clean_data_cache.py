@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 from coordinator.kernels.tasks import CLEAR_CACHE
 from coordinator.kernels.wire import decode
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
-    Argument,
     Arguments,
     OutputColumn,
     ProcedureContext,
@@ -16,12 +17,21 @@ from shared.spi.procedure import (
     ProcedureKind,
     ProcedureResult,
 )
+from shared.spi.procedure_arguments import Declared, declared_arguments, record_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanDataCacheArguments:
+    """What the call says."""
+
+    scope: Annotated[str, Declared("varchar", "Which executors: only ALL_WORKERS is supported.")] = "ALL_WORKERS"
+
 
 DECLARATION = ProcedureDeclaration(
     name="clean_data_cache",
     kind=ProcedureKind.MAINTENANCE,
     summary="Drop what the executors cache of data files (Parquet footers).",
-    arguments=(Argument("scope", "varchar", "Which executors: only ALL_WORKERS is supported.", default="ALL_WORKERS"),),
+    arguments=declared_arguments(CleanDataCacheArguments),
     output=(
         OutputColumn("worker", "varchar", "Executor that was cleaned."),
         OutputColumn("entries", "bigint", "Cache entries that were dropped."),
@@ -38,8 +48,8 @@ class CleanDataCache:
 
     def payload(self, context: ProcedureContext, arguments: Arguments) -> tuple[str, bytes]:  # noqa: ARG002
         """Raises ProcessionError for a scope other than ALL_WORKERS."""
-        scope = arguments["scope"]
-        if not isinstance(scope, str) or scope.upper() != "ALL_WORKERS":
+        scope = record_of(CleanDataCacheArguments, arguments).scope
+        if scope.upper() != "ALL_WORKERS":
             raise ProcessionError(
                 ErrorCode.INVALID_PROCEDURE_ARGUMENT, f"Invalid scope: {scope}. Valid values are 'ALL_WORKERS'."
             )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Annotated
 
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
@@ -16,12 +18,21 @@ from shared.spi.procedure import (
     ProcedureKind,
     ProcedureResult,
 )
+from shared.spi.procedure_arguments import Declared, declared_arguments, record_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HelpArguments:
+    """What the call says."""
+
+    procedure: Annotated[str | None, Declared("varchar", "Procedure to describe, with or without its catalog.")] = None
+
 
 DECLARATION = ProcedureDeclaration(
     name="help",
     kind=ProcedureKind.COORDINATOR,
     summary="List every procedure, or describe one.",
-    arguments=(Argument("procedure", "varchar", "Procedure to describe, with or without its catalog."),),
+    arguments=declared_arguments(HelpArguments),
     output=(
         OutputColumn("procedure", "varchar", "Qualified name to CALL."),
         OutputColumn("kind", "varchar", "COORDINATOR, TABLE_DATA_REWRITE or MAINTENANCE: where it runs."),
@@ -44,7 +55,7 @@ class Help:
 
     def call(self, context: ProcedureContext, arguments: Arguments) -> ProcedureResult:  # noqa: ARG002  (the SPI's)
         """One row a procedure, by name; raises PROCEDURE_NOT_FOUND when the asked one does not exist."""
-        asked = arguments["procedure"]
+        asked = record_of(HelpArguments, arguments).procedure
         found = {qualified_name(catalog, p.declaration): p.declaration for catalog, p in self._procedures()}
         if asked is not None:
             found = _matching(found, asked)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from coordinator.connectors.system.procedures.show_jobs import log_of
 from shared.errors import ErrorCode
 from shared.spi.procedure import (
-    Argument,
     ArgumentError,
     Arguments,
     OutputColumn,
@@ -14,15 +16,22 @@ from shared.spi.procedure import (
     ProcedureKind,
     ProcedureResult,
 )
+from shared.spi.procedure_arguments import Declared, declared_arguments, record_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KillJobArguments:
+    """What the call says."""
+
+    job_id: Annotated[str, Declared("varchar", "The job, as show_jobs lists it.")]
+    message: Annotated[str, Declared("varchar", "The reason, which is shown to the caller of the job.")] = ""
+
 
 DECLARATION = ProcedureDeclaration(
     name="kill_job",
     kind=ProcedureKind.COORDINATOR,
     summary="Stop a procedure call that runs; what it wrote is removed as when its own client cancels it.",
-    arguments=(
-        Argument("job_id", "varchar", "The job, as show_jobs lists it.", required=True),
-        Argument("message", "varchar", "The reason, which is shown to the caller of the job.", default=""),
-    ),
+    arguments=declared_arguments(KillJobArguments),
     output=(OutputColumn("killed", "boolean", "true: the job was told to stop."),),
     example="CALL system.kill_job('20261120_080000_00042_abcde', 'maintenance window')",
 )
@@ -35,7 +44,7 @@ class KillJob:
 
     def call(self, context: ProcedureContext, arguments: Arguments) -> ProcedureResult:
         """Raises ProcessionError NOT_FOUND when no such job runs."""
-        job_id = arguments["job_id"]
-        if not log_of(context).kill(job_id, arguments["message"]):
-            raise ArgumentError("job_id", f"Target job is not running: {job_id}", ErrorCode.NOT_FOUND)
+        asked = record_of(KillJobArguments, arguments)
+        if not log_of(context).kill(asked.job_id, asked.message):
+            raise ArgumentError("job_id", f"Target job is not running: {asked.job_id}", ErrorCode.NOT_FOUND)
         return ProcedureResult(rows=[(True,)])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.jobs import Job, Jobs
 from shared.spi.procedure import (
-    Argument,
     ArgumentError,
     Arguments,
     OutputColumn,
@@ -14,16 +16,24 @@ from shared.spi.procedure import (
     ProcedureKind,
     ProcedureResult,
 )
+from shared.spi.procedure_arguments import Declared, declared_arguments, record_of
 
 _STATES = ("RUNNING", "FINISHED", "FAILED", "CANCELED", "LOST")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowJobsArguments:
+    """What the call says."""
+
+    limit: Annotated[int, Declared("integer", "Most rows to return.")] = 100
+    state: Annotated[str | None, Declared("varchar", f"Only jobs in this state: {', '.join(_STATES)}.")] = None
+
+
 DECLARATION = ProcedureDeclaration(
     name="show_jobs",
     kind=ProcedureKind.COORDINATOR,
     summary="Procedure calls that run and that ran, the newest first, with their progress.",
-    arguments=(
-        Argument("limit", "integer", "Most rows to return.", default=100),
-        Argument("state", "varchar", f"Only jobs in this state: {', '.join(_STATES)}."),
-    ),
+    arguments=declared_arguments(ShowJobsArguments),
     output=(
         OutputColumn("job_id", "varchar", "The job: the id of its query."),
         OutputColumn("procedure", "varchar", "The procedure that was called."),
@@ -50,7 +60,8 @@ class ShowJobs:
 
     def call(self, context: ProcedureContext, arguments: Arguments) -> ProcedureResult:
         """Raises ProcessionError for a limit below 1 and an unknown state."""
-        limit, state = arguments["limit"], arguments["state"]
+        asked = record_of(ShowJobsArguments, arguments)
+        limit, state = asked.limit, asked.state
         if limit < 1:
             raise ArgumentError("limit", f"limit must be at least 1, got: {limit}")
         if state is not None and state.upper() not in _STATES:

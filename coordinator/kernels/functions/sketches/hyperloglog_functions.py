@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ...errors import KernelError
+from ...types import Type
 from ..column_folds import ColumnFold, known_rows
-from ..kinds import Kind
 from ..table import Table, plain
 from .hyperloglog import (
     APPROX_DISTINCT_ERROR,
@@ -32,21 +32,21 @@ def _bits(columns: list[Any], standard: float) -> int:
     return bits_of(columns[1][0].as_py() if len(columns) > 1 else standard)
 
 
-def _sketch(columns: list[Any], kind: Kind, hashes: Callable[[object, Kind], Hashes], standard: float) -> HyperLogLog:
+def _sketch(columns: list[Any], kind: Type, hashes: Callable[[object, Type], Hashes], standard: float) -> HyperLogLog:
     return of_hashes(hashes(columns[0], kind), _bits(columns, standard))
 
 
-def _approx_set(kinds: tuple[Kind, ...], columns: list[Any]) -> bytes | None:
+def _approx_set(kinds: tuple[Type, ...], columns: list[Any]) -> bytes | None:
     columns = known_rows(columns)
     return _sketch(columns, kinds[0], murmur_hashes, APPROX_SET_ERROR).to_bytes() if len(columns[0]) else None
 
 
-def _approx_distinct(kinds: tuple[Kind, ...], columns: list[Any]) -> int:
+def _approx_distinct(kinds: tuple[Type, ...], columns: list[Any]) -> int:
     kind = kinds[0]
     if kind.base in _NO_OPERATOR:
         raise KernelError("OPERATOR_NOT_FOUND", f"'XX HASH 64' cannot be applied to {kind}")
     if kind.base in _NESTED:
-        bound = f"BoundVariables{{typeVariables={{T={kind.text}}}, longVariables={{}}}}"
+        bound = f"BoundVariables{{typeVariables={{T={kind}}}, longVariables={{}}}}"
         told = f"Unsupported type parameters ({bound}) for presto.default.approx_distinct<T>(T):bigint"
         raise KernelError("FUNCTION_IMPLEMENTATION_MISSING", told)
     columns = known_rows(columns)
@@ -57,7 +57,7 @@ def _approx_distinct(kinds: tuple[Kind, ...], columns: list[Any]) -> int:
     return _sketch(columns, kind, xx_hashes, APPROX_DISTINCT_ERROR).cardinality()
 
 
-def merge_hyperloglogs(_: tuple[Kind, ...], columns: list[Any]) -> bytes | None:
+def merge_hyperloglogs(_: tuple[Type, ...], columns: list[Any]) -> bytes | None:
     """The aggregate ``merge`` of HyperLogLog."""
     return _merged((data for data in columns[0].to_pylist() if data is not None), "INVALID_FUNCTION_ARGUMENT")
 

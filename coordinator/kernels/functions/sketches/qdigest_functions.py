@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...types import Type
 from ..column_folds import ColumnFold, known_rows
 from ..failures import check, invalid
-from ..kinds import Kind
 from ..shown import shown
 from ..table import Signature, Table, plain, typed
 from . import tdigest_functions
@@ -18,7 +18,7 @@ from .qdigest import DEFAULT_ACCURACY, QuantileDigest, from_bytes
 from .value_hashes import long_values
 
 
-def _keys(values: Any, kind: Kind) -> list[int]:
+def _keys(values: Any, kind: Type) -> list[int]:
     """Numbers in whose order the values stand; NaN above all."""
     longs = long_values(values, kind)
     mask = np.int64((1 << 31) - 1 if kind.base == "real" else (1 << 63) - 1)
@@ -43,7 +43,7 @@ def _value(key: int, base: str) -> object:
     return struct.unpack("<d", struct.pack("<q", key ^ ((1 << 63) - 1) if key < 0 else key))[0]
 
 
-def _digest(values: object, kind: Kind, weights: Sequence[int] | None, accuracy: float) -> QuantileDigest:
+def _digest(values: object, kind: Type, weights: Sequence[int] | None, accuracy: float) -> QuantileDigest:
     keys = _keys(values, kind)
     made = QuantileDigest(accuracy)
     made.add(keys, [1] * len(keys) if weights is None else weights)
@@ -51,9 +51,9 @@ def _digest(values: object, kind: Kind, weights: Sequence[int] | None, accuracy:
     return from_bytes(made.to_bytes())
 
 
-def _agg(kinds: tuple[Kind, ...], columns: list[Any]) -> bytes | None:
+def _agg(kinds: tuple[Type, ...], columns: list[Any]) -> bytes | None:
     if kinds[0].base not in ("bigint", "double", "real"):
-        raise invalid(f"Unsupported type {kinds[0].text} supplied")
+        raise invalid(f"Unsupported type {kinds[0]} supplied")
     columns = known_rows(columns)
     if not len(columns[0]):
         return None
@@ -66,7 +66,7 @@ def _agg(kinds: tuple[Kind, ...], columns: list[Any]) -> bytes | None:
     return _digest(columns[0], kinds[0], weights, accuracy).to_bytes()
 
 
-def merge_qdigests(_: tuple[Kind, ...], columns: list[Any]) -> bytes | None:
+def merge_qdigests(_: tuple[Type, ...], columns: list[Any]) -> bytes | None:
     """The aggregate ``merge`` of quantile digests."""
     made: QuantileDigest | None = None
     for data in columns[0].to_pylist():
@@ -79,7 +79,7 @@ def merge_qdigests(_: tuple[Kind, ...], columns: list[Any]) -> bytes | None:
     return None if made is None else from_bytes(made.to_bytes()).to_bytes()
 
 
-def _percentile(kinds: tuple[Kind, ...], columns: list[Any]) -> object:
+def _percentile(kinds: tuple[Type, ...], columns: list[Any]) -> object:
     """Of the values with their weights, if any, the percentile or percentiles, and the accuracy, if any."""
     columns = known_rows(columns)
     if not len(columns[0]):
@@ -111,7 +111,7 @@ def _only(shares: Any) -> float:
     return first
 
 
-def _element(kind: Kind) -> str:
+def _element(kind: Type) -> str:
     return kind.arguments[0].base
 
 

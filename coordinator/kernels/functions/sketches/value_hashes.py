@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...theta import murmur3
-from ..kinds import Kind
-from ..moments import clock_instant
+from ...types import Type
+from ..date_texts import clock_instant
 from .xxhash import xxhash64_rows
 
 Hashes = npt.NDArray[np.uint64]
@@ -26,12 +26,12 @@ _SHORT_DECIMAL = 18
 _SIGN = np.uint64(1 << 63)
 
 
-def murmur_hashes(values: object, kind: Kind) -> Hashes:
+def murmur_hashes(values: object, kind: Type) -> Hashes:
     """The first word of Murmur3 x64 128 of each value of an Arrow array without nulls."""
     return _hashed(values, kind, lambda rows: murmur3(rows, seed=0))
 
 
-def xx_hashes(values: object, kind: Kind) -> Hashes:
+def xx_hashes(values: object, kind: Type) -> Hashes:
     """Presto's XX_HASH_64 of each value of an Arrow array without nulls."""
     return _hashed(values, kind, xxhash64_rows)
 
@@ -41,7 +41,7 @@ def murmur_of_longs(values: object) -> Hashes:
     return _longs(np.asarray(values).astype(np.int64), lambda rows: murmur3(rows, seed=0))
 
 
-def _hashed(values: object, kind: Kind, rows: HashRows) -> Hashes:
+def _hashed(values: object, kind: Type, rows: HashRows) -> Hashes:
     match kind.base:
         case "varchar" | "varbinary":
             return _bytes(values, rows)
@@ -57,7 +57,7 @@ def _hashed(values: object, kind: Kind, rows: HashRows) -> Hashes:
             return _longs(long_values(values, kind), rows)
 
 
-def long_values(values: Any, kind: Kind) -> Any:
+def long_values(values: Any, kind: Type) -> Any:
     """The long that Presto keeps each value as."""
     match kind.base:
         case "double":

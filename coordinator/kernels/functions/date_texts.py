@@ -6,7 +6,7 @@ import re
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 
-from .kinds import zone_of
+from .zones import offset_now, zone_name, zone_of
 
 _DATE = re.compile(r"([+-]?\d{1,6})-(\d{1,2})-(\d{1,2})")
 _CLOCK = r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?"
@@ -55,23 +55,6 @@ def parse_time(text: str) -> time:
     return found if match[5] is None else found.replace(tzinfo=zone_of(match[5]))
 
 
-def zone_name(zone: tzinfo) -> str:
-    """As Presto shows a zone: its name, or ``+05:30``."""
-    if zone is UTC:
-        return "UTC"
-    name = getattr(zone, "key", None)
-    if name is not None:
-        return "UTC" if name in ("Etc/UTC", "GMT") else str(name)
-    offset = zone.utcoffset(None)
-    return offset_text(offset) if offset else "UTC"
-
-
-def offset_text(offset: timedelta) -> str:
-    """``+05:30``."""
-    minutes = offset // timedelta(minutes=1)
-    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
-
-
 def clock_of(text: str) -> tuple[time, Any]:
     """A time with time zone, ``03:04:05.678 Asia/Kabul``, as its clock and its zone."""
     clock, _, zone = text.partition(" ")
@@ -90,12 +73,7 @@ def clock_instant(text: str) -> int:
     return wall - offset_now(zone) // timedelta(milliseconds=1)
 
 
-def offset_now(zone: tzinfo) -> timedelta:
-    """The zone's distance from UTC today."""
-    return datetime.now(zone).utcoffset() or timedelta()
-
-
-def shown_moment(value: datetime) -> str:
+def shown_timestamp(value: datetime) -> str:
     """``2020-01-02 03:04:05.678``, with the zone when there is one."""
     text = f"{value.year:04d}-{value:%m-%d %H:%M:%S}.{value.microsecond // 1000:03d}"
     return text if value.tzinfo is None else f"{text} {zone_name(value.tzinfo)}"

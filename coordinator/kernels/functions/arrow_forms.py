@@ -1,4 +1,4 @@
-"""Presto types as the kernels know them, and values between Arrow and Python.
+"""The Arrow form of each Presto type, and values between Arrow and Python.
 
 Python forms: ``int``, ``float`` (real rounded to four bytes), ``Decimal``, ``str`` (char without its padding),
 ``bytes``, ``date``, ``time``, naive ``datetime`` for timestamp, aware ``datetime`` with time zone, milliseconds and
@@ -7,43 +7,18 @@ months as ``int`` for intervals, ``tuple`` for arrays and rows, ``dict`` for map
 
 from __future__ import annotations
 
-import re
-import struct
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
-from decimal import Decimal
-from functools import lru_cache
-from typing import Any, NamedTuple
-from zoneinfo import ZoneInfo
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Context, Decimal
+from typing import Any
 
 import pyarrow as pa
 
+from ..types import Type
+from .zones import zone_of
+
 Convert = Callable[[Any], Any]
-_OFFSET = re.compile(r"([+-])([0-9]{1,2}):?([0-9]{2})?")
-NUMBERS = ("tinyint", "smallint", "integer", "bigint", "real", "double", "decimal")
-
-
-class Kind(NamedTuple):
-    """A type: ``arguments`` are types inside it, ``numbers`` its lengths, ``names`` those of a row's fields."""
-
-    base: str
-    arguments: tuple[Kind, ...] = ()
-    numbers: tuple[int, ...] = ()
-    names: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The type as Presto's messages write it: no space after a comma."""
-        return str(self).replace(", ", ",")
-
-    def __str__(self) -> str:
-        if self.base == "row":
-            fields = (f"{n} {a}".strip() for n, a in zip(self.names, self.arguments, strict=True))
-            return f"row({', '.join(fields)})"
-        inside = ",".join([*map(str, self.arguments), *map(str, self.numbers)])
-        return f"{self.base}({inside})" if inside else self.base
-
-
+_WIDE = Context(prec=80)
 PLAIN: dict[str, pa.DataType] = {
     "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "integer": pa.int32(), "bigint": pa.int64(),
     "real": pa.float32(), "double": pa.float64(), "varbinary": pa.binary(), "date": pa.date32(),
@@ -60,39 +35,22 @@ _IN_KERNELS: dict[str, pa.DataType] = {
 }  # fmt: skip
 
 
-@lru_cache(maxsize=1024)
-def _kind(base: str, parameters: tuple[Any, ...]) -> Kind:
-    if base == "row":
-        return Kind(base, tuple(_frozen_kind(t) for _, t in parameters), names=tuple(n for n, _ in parameters))
-    arguments = tuple(_frozen_kind(p) for p in parameters if not isinstance(p, int))
-    return Kind(base, arguments, tuple(p for p in parameters if isinstance(p, int)))
+def field_name(kind: Type, position: int) -> str:
+    """What a row's field is called where each needs a name."""
+    return kind.fields[position].name or f"field{position}"
 
 
-def _frozen_kind(value: tuple[Any, ...]) -> Kind:
-    return _kind(value[0], value[1:])
-
-
-def _frozen(value: object) -> Any:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
-
-
-def kind_of(encoded: list[Any]) -> Kind:
-    """The type of its encoded form: ``["array", ["decimal", 10, 2]]``, ``["row", ["x", ["bigint"]]]``."""
-    return _frozen_kind(_frozen(encoded))
-
-
-def arrow_type(kind: Kind, plain: Mapping[str, pa.DataType] = _IN_KERNELS) -> pa.DataType:
+def arrow_type(kind: Type, plain: Mapping[str, pa.DataType] = _IN_KERNELS) -> pa.DataType:
     """The Arrow form of a type, by that of types without parts; text for every type that is not among ``plain``."""
     match kind.base:
         case "decimal":
-            return pa.decimal128(*kind.numbers)
+            return pa.decimal128(*((*kind.numbers, 0)[:2] if kind.numbers else (38, 0)))
         case "array":
             return pa.list_(arrow_type(kind.arguments[0], plain))
         case "map":
             return pa.map_(*(arrow_type(argument, plain) for argument in kind.arguments))
         case "row":
-            fields = enumerate(zip(kind.names, kind.arguments, strict=True))
-            return pa.struct([(n or f"field{i}", arrow_type(a, plain)) for i, (n, a) in fields])
+            return pa.struct([(field_name(kind, i), arrow_type(a, plain)) for i, a in enumerate(kind.arguments)])
         case base:
             return plain.get(base, pa.string())
 
@@ -101,7 +59,7 @@ def _same(value: object) -> object:
     return value
 
 
-def reader(kind: Kind) -> Convert:
+def reader(kind: Type) -> Convert:
     """From what Arrow's ``to_pylist`` gives, never None, to the Python form."""
     match kind.base:
         case "array":
@@ -126,7 +84,7 @@ def _optional(convert: Convert) -> Convert:
     return _same if convert is _same else lambda value: None if value is None else convert(value)
 
 
-def writer(kind: Kind) -> Convert:
+def writer(kind: Type) -> Convert:
     """From a Python form, never None, to what ``pa.array`` takes for ``arrow_type``."""
     match kind.base:
         case "array":
@@ -136,7 +94,7 @@ def writer(kind: Kind) -> Convert:
             key, item = writer(kind.arguments[0]), _optional(writer(kind.arguments[1]))
             return lambda value: [(key(k), item(v)) for k, v in value.items()]
         case "row":
-            names = [n or f"field{i}" for i, n in enumerate(kind.names)]
+            names = [field_name(kind, i) for i in range(len(kind.arguments))]
             items = [_optional(writer(a)) for a in kind.arguments]
             return lambda value: {n: w(v) for n, w, v in zip(names, items, value, strict=True)}
         case "decimal":
@@ -150,18 +108,7 @@ def writer(kind: Kind) -> Convert:
             return _same
 
 
-_WIDE = __import__("decimal").Context(prec=80)
-
-
-def single(value: float) -> float:
-    """Rounded to the four bytes of a real."""
-    try:
-        return float(struct.unpack("<f", struct.pack("<f", value))[0])
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
-
-
-def decoded(value: Any, kind: Kind) -> Any:
+def decoded(value: Any, kind: Type) -> Any:
     """A constant from its form in a program's JSON."""
     if value is None:
         return None
@@ -179,8 +126,8 @@ def decoded(value: Any, kind: Kind) -> Any:
         case "timestamp":
             return datetime.fromisoformat(value)
         case "timestamp with time zone":
-            moment = datetime.fromisoformat(value[0])
-            return moment.astimezone(zone_of(value[1]))
+            instant, zone = value
+            return datetime.fromisoformat(instant).astimezone(zone_of(zone))
         case "array":
             return tuple(decoded(v, kind.arguments[0]) for v in value)
         case "row":
@@ -190,20 +137,3 @@ def decoded(value: Any, kind: Kind) -> Any:
             return {decoded(k, key): decoded(v, item) for k, v in value}
         case _:
             return value
-
-
-@lru_cache(maxsize=1024)
-def zone_of(name: str) -> tzinfo:
-    """The zone of a name or of an offset such as ``+05:30``; raises ValueError."""
-    if name.upper() in ("UTC", "Z", "GMT", "UT", "ETC/UTC"):
-        return UTC
-    offset = _OFFSET.fullmatch(name)
-    if offset is not None:
-        minutes = int(offset[2]) * 60 + int(offset[3] or 0)
-        if minutes > 14 * 60:
-            raise ValueError(f"Unknown time-zone ID {name}")
-        return timezone(timedelta(minutes=-minutes if offset[1] == "-" else minutes))
-    try:
-        return ZoneInfo(name)
-    except Exception as error:
-        raise ValueError(f"Unknown time-zone ID {name}") from error
