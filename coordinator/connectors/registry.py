@@ -15,6 +15,7 @@ from coordinator.connectors.system.registered import SYSTEM_CATALOG, built_in_pr
 from coordinator.connectors.system.runtime import RuntimeState
 from coordinator.security.access_control.visible import visible_columns, visible_schemas, visible_tables
 from coordinator.security.current_session import current_session, may_use_catalog
+from coordinator.vocabulary.looked_up import once
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import LookUpNode, TableScanNode
 from shared.properties import ConfigurationError, Property, read_properties
@@ -142,6 +143,11 @@ class Catalogs(CatalogObjects):
 
     def relation(self, scan: TableScanNode) -> Relation:
         """What an engine reads for a scan, as its connector says."""
+        # The scan is kept beside what was found, so that no other one gets its id.
+        _, found = once(("relation", id(scan)), lambda: (scan, self._relation(scan)))
+        return found
+
+    def _relation(self, scan: TableScanNode) -> Relation:
         return self.connector(scan.table.connectorId).relation(scan)
 
     def pushdown(self, name: str) -> Pushdown | None:

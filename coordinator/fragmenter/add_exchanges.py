@@ -16,6 +16,7 @@ from coordinator.fragmenter.distribution import (
     remote_exchange,
     repartition,
 )
+from coordinator.fragmenter.lower_distinct import lower_distinct
 from coordinator.fragmenter.lower_offset import lower_offset
 from coordinator.fragmenter.partial_aggregation import split_aggregation
 from coordinator.vocabulary.identifiers import PlanNodeIds
@@ -30,7 +31,7 @@ from shared.spi.session import Session
 def add_exchanges(plan: PlanNode, session: Session) -> PlanNode:
     """``plan`` with every exchange that it needs; ids of new nodes follow those of the plan."""
     ids = PlanNodeIds.after(plan)
-    return _Placement(ids, session).place(lower_offset(plan, ids)).node
+    return _Placement(ids, session).place(lower_distinct(lower_offset(plan, ids), ids)).node
 
 
 class _Placement:
@@ -61,9 +62,9 @@ class _Placement:
             case nodes.WindowNode():
                 return self._by_keys(node, node.source, node.specification.partitionBy)
             case nodes.RowNumberNode():
-                return self._by_keys(node, node.source, node.partitionBy)
+                return self._row_numbers(node, node.partitionBy)
             case nodes.TopNRowNumberNode() | nodes.SpiTopNRowNumberNode():
-                return self._by_keys(node, node.source, node.specification.partitionBy)
+                return self._row_numbers(node, node.specification.partitionBy)
             case nodes.MarkDistinctNode():
                 return self._by_keys(node, node.source, node.distinctVariables)
             case nodes.TopNNode() | nodes.LimitNode() | nodes.SortNode():
@@ -101,6 +102,19 @@ class _Placement:
             return _single(node, [gather(self._ids, below)])
         spread = repartition(self._ids, below, keys)
         return Distributed(with_sources(node, [spread.node]), Spread.HASH, spread.keys)
+
+    def _row_numbers(
+        self,
+        node: nodes.RowNumberNode | nodes.TopNRowNumberNode | nodes.SpiTopNRowNumberNode,
+        keys: Sequence[Variable],
+    ) -> Distributed:
+        """With a limit, a partial step where the rows are: no more rows of a partition need to cross the exchange."""
+        below = self.place(node.source)
+        together = below.spread is Spread.SINGLE or (below.keys and below.keys == tuple(keys))
+        if node.maxRowCountPerPartition is None or together:
+            return self._over(node, below, keys)
+        partial = replace(node, id=self._ids.next(), source=below.node, partial=True)
+        return self._over(node, Distributed(partial, below.spread, below.keys), keys)
 
     def _aggregation(self, node: nodes.AggregationNode) -> Distributed:
         """A partial step where the rows are, so that states cross the exchange instead of rows."""

@@ -11,8 +11,11 @@ from coordinator.optimizer.rules import (
     determine_join_distribution,
     evaluate_zero_limit,
     infer_predicates_of_or,
+    limit_row_numbers,
+    outer_joins_to_inner,
     prune_unreferenced_outputs,
     push_into_connector,
+    push_negations,
     push_predicate_into_system_table,
     push_predicate_into_table_layout,
     remove_redundant_projections,
@@ -45,7 +48,14 @@ _PRUNE = Rule(
     "prune_unreferenced_outputs", prune_unreferenced_outputs.apply, description="drop columns that nothing reads"
 )
 RULES: tuple[Rule, ...] = (
-    # First: what is always true or never so must not reach the connector as a domain.
+    # First: the others ask for terms joined by AND.
+    node_rule(
+        "push_negations",
+        push_negations.rewrite,
+        *push_negations.KINDS,
+        description="turn NOT of AND, OR and comparisons into terms without it",
+    ),
+    # Early: what is always true or never so must not reach the connector as a domain.
     node_rule(
         "remove_trivial_filters",
         remove_trivial_filters.rewrite,
@@ -54,6 +64,20 @@ RULES: tuple[Rule, ...] = (
     ),
     node_rule(
         "evaluate_zero_limit", evaluate_zero_limit.rewrite, LimitNode, TopNNode, description="LIMIT 0 is no rows"
+    ),
+    # Before what finds empty relations: a row number below one is none.
+    node_rule(
+        "limit_row_numbers",
+        limit_row_numbers.rewrite,
+        *limit_row_numbers.KINDS,
+        description="number rows without a window, and only those whose numbers are wanted",
+    ),
+    # Before connectors and the order of joins, which look at inner joins.
+    node_rule(
+        "outer_joins_to_inner",
+        outer_joins_to_inner.rewrite,
+        FilterNode,
+        description="make outer joins inner ones where a filter drops what they add",
     ),
     # After what makes relations empty.
     node_rule(

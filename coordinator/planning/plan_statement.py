@@ -39,6 +39,7 @@ from coordinator.sql.parse_statement import parse_statement
 from coordinator.sql.tree.queries import Query
 from coordinator.unparser.session_zone import in_session_zone
 from coordinator.unparser.writes import write_work
+from coordinator.vocabulary.looked_up import looking_up_once
 from coordinator.vocabulary.nesting import too_deep
 from coordinator.vocabulary.planned_statement import (
     AnalyzeTable,
@@ -72,6 +73,7 @@ def plan_statement(text: str, session: Session, catalogs: Catalogs, checkers: Pl
             statement = parse_statement(text)
         with (
             recording() as seen,
+            looking_up_once(),
             clock_reads() as clock,
             in_session_zone(session.time_zone),
             guarding(steps.guard),

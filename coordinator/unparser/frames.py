@@ -6,14 +6,23 @@ from sqlglot import exp
 
 from coordinator.unparser.trees import binary, call, case, cast, column, number, text
 from shared.plan.expressions import Call, Constant, RowExpression, Variable
-from shared.plan.nodes import FilterNode, Ordering, PlanNode, ProjectNode, WindowFrame, WindowNode
+from shared.plan.nodes import (
+    FilterNode,
+    Ordering,
+    PlanNode,
+    ProjectNode,
+    RowNumberNode,
+    TopNRowNumberNode,
+    WindowFrame,
+    WindowNode,
+)
 from shared.plan.types import Type
 
 
 def definitions(node: PlanNode) -> dict[str, RowExpression]:
     """The variables of a plan's top projections and what they stand for, the uppermost first."""
     found: dict[str, RowExpression] = {}
-    while isinstance(node, ProjectNode | WindowNode | FilterNode):
+    while isinstance(node, ProjectNode | WindowNode | RowNumberNode | TopNRowNumberNode | FilterNode):
         if isinstance(node, ProjectNode):
             for key, assigned in node.assignments.assignments.items():
                 if not isinstance(assigned, Variable):

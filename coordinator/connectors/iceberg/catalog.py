@@ -35,6 +35,7 @@ from coordinator.connectors.iceberg.rest.rest_catalog import ServedCatalog
 from coordinator.connectors.iceberg.table_words import check_settable, distrust_tables
 from coordinator.connectors.iceberg.tables.late_files import LateFiles
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTables
+from coordinator.vocabulary.looked_up import once
 from shared.errors import ErrorCode, ProcessionError
 
 _CACHED_TABLES = 256
@@ -100,7 +101,13 @@ class TableCatalog:
             return True
 
     def load(self, schema: str, name: str) -> Table | None:
-        """The table at its current metadata, parsed at most once a location; None when there is no such table."""
+        """The table at its current metadata, parsed at most once a location; None when there is no such table.
+
+        For a statement that is being planned, the metadata stay those that it has seen first.
+        """
+        return once(("table", self, schema, name), lambda: self._load(schema, name))
+
+    def _load(self, schema: str, name: str) -> Table | None:
         with mapped(f"{schema}.{name}"):
             catalog = self._connected()
             location = _current_location(catalog, schema, name)
@@ -257,10 +264,8 @@ class Metastore(Protocol):
 
 def _current_location(catalog: Catalog, schema: str, name: str) -> str | None:
     """Where the table's metadata is, without reading it; REST servers cannot say."""
-    if isinstance(catalog, Metastore):
-        return catalog.metadata_location(schema, name)
-    if not isinstance(catalog, SqlCatalog):
-        return None
+    if not isinstance(catalog, SqlCatalog):  # asked first: to ask for a protocol takes longer
+        return catalog.metadata_location(schema, name) if isinstance(catalog, Metastore) else None
     parameters = {"catalog": catalog.name, "schema": schema, "name": name}
     driver = catalog.engine.dialect.dbapi
     assert driver is not None, "an engine has loaded its driver"

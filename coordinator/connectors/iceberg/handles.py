@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from pyiceberg.partitioning import PartitionSpec
@@ -98,6 +99,16 @@ def table_handle(
         transaction=new_transaction(),
         connectorTableLayout=layout,
     )
+
+
+def schema_of(connector_handle: Mapping[str, Any]) -> Schema:
+    """The columns of a table handle, read once for each text: a statement asks several times for each table."""
+    return _schema(str(connector_handle["tableSchemaJson"]))
+
+
+@lru_cache(maxsize=256)
+def _schema(text: str) -> Schema:
+    return Schema.model_validate_json(text)
 
 
 def new_transaction() -> dict[str, Any]:

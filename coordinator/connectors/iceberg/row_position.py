@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import xxhash
-from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import IdentityTransform
@@ -27,6 +26,7 @@ from pyiceberg.types import (
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.handles import schema_of
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.numbers import whole_number
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
@@ -91,7 +91,7 @@ def row_position(catalog: TableCatalog, decoded: DecodedSizes, scan: TableScanNo
     if {field["name"].lower() for field in fields} & {FILE.name, POSITION.name}:
         return f"{name} has columns of its own named {FILE.name} or {POSITION.name}"
     constants = _constants(table)
-    kinds = {field.field_id: field.field_type for field in _schema(handle).fields}
+    kinds = {field.field_id: field.field_type for field in schema_of(handle).fields}
     deferrable = {
         f["name"]
         for f in fields
@@ -175,10 +175,6 @@ def readable(kind: IcebergType, *, nested: bool = False) -> bool:
             return not nested
         case _:
             return isinstance(kind, _PLAIN)
-
-
-def _schema(handle: Mapping[str, Any]) -> Schema:
-    return Schema.model_validate_json(handle["tableSchemaJson"])
 
 
 def _constants(table: Table) -> frozenset[int]:

@@ -51,6 +51,8 @@ def _prune(node: PlanNode, needed: Names) -> PlanNode:  # noqa: C901  (one case 
             return with_sources(node, [source, _prune(node.filteringSource, frozenset({read[1].name}))])
         case nodes.WindowNode():
             return _prune_window(node, needed)
+        case nodes.RowNumberNode() | nodes.TopNRowNumberNode():
+            return _prune_row_number(node, needed)
         case nodes.TopNNode() | nodes.SortNode():
             return _over(node, needed | _ordered(node.orderingScheme))
         case nodes.LimitNode() | nodes.OffsetNode() | nodes.EnforceSingleRowNode() | nodes.SampleNode():
@@ -144,6 +146,17 @@ def _prune_window(node: nodes.WindowNode, needed: Names) -> PlanNode:
     if len(kept) == len(node.windowFunctions):
         return with_sources(node, [below])
     return replace(node, source=below, windowFunctions=kept)
+
+
+def _prune_row_number(node: nodes.RowNumberNode | nodes.TopNRowNumberNode, needed: Names) -> PlanNode:
+    number = node.rowNumberVariable.name
+    if number not in needed and node.maxRowCountPerPartition is None:
+        return _prune(node.source, needed)
+    if isinstance(node, nodes.RowNumberNode):
+        read = _names(node.partitionBy)
+    else:
+        read = _names(node.specification.partitionBy) | _ordered(node.specification.orderingScheme)
+    return _over(node, needed - {number} | read | _optional(node.hashVariable))
 
 
 @dataclass(frozen=True, slots=True)

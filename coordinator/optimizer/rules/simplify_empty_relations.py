@@ -9,14 +9,26 @@ from shared.plan.nodes import (
     LimitNode,
     PlanNode,
     ProjectNode,
+    RowNumberNode,
     SortNode,
     TopNNode,
+    TopNRowNumberNode,
     ValuesNode,
     WindowNode,
 )
 from shared.plan.traversal import output_variables
 
-KINDS = (AggregationNode, FilterNode, LimitNode, ProjectNode, SortNode, TopNNode, WindowNode)
+KINDS = (
+    AggregationNode,
+    FilterNode,
+    LimitNode,
+    ProjectNode,
+    RowNumberNode,
+    SortNode,
+    TopNNode,
+    TopNRowNumberNode,
+    WindowNode,
+)
 
 
 def rewrite(node: PlanNode, context: RuleContext) -> PlanNode:

@@ -7,13 +7,13 @@ A term that may give another value each time it is computed stays where it is.
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from msgspec.structs import replace
 
 from coordinator.analyzer.registry import registry
 from coordinator.expressions.builders import NAMESPACE, conjunction, conjuncts, disjunction
-from coordinator.planner.query.builder import Ids, free_variables
+from coordinator.planner.query.builder import free_variables
 from coordinator.planner.query.builder import replace as in_terms_of
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
 from shared.plan.nodes import (
@@ -32,7 +32,13 @@ from shared.plan.nodes import (
 from shared.plan.traversal import output_variables
 
 
-def push_filter(node: PlanNode, predicate: RowExpression, ids: Ids) -> PlanNode:
+class NodeIds(Protocol):
+    """Gives out ids of plan nodes."""
+
+    def node(self) -> str: ...
+
+
+def push_filter(node: PlanNode, predicate: RowExpression, ids: NodeIds) -> PlanNode:
     """``node`` filtered by ``predicate``."""
     terms = [part for term in conjuncts(predicate) for part in factored(term)]
     fixed = [t for t in terms if not deterministic(t)]
@@ -63,7 +69,7 @@ def _disjuncts(term: RowExpression) -> list[RowExpression]:
     return [term]
 
 
-def _push(node: PlanNode, terms: list[RowExpression], ids: Ids) -> PlanNode:
+def _push(node: PlanNode, terms: list[RowExpression], ids: NodeIds) -> PlanNode:
     if not terms:
         return node
     match node:
@@ -110,7 +116,7 @@ def _passed(
             assert_never(node)
 
 
-def _union(node: ExchangeNode, terms: list[RowExpression], ids: Ids) -> PlanNode:
+def _union(node: ExchangeNode, terms: list[RowExpression], ids: NodeIds) -> PlanNode:
     """The union of the filtered branches."""
     layout = node.partitioningScheme.outputLayout
     below, rest = _covered(terms, set(layout))
@@ -121,7 +127,7 @@ def _union(node: ExchangeNode, terms: list[RowExpression], ids: Ids) -> PlanNode
     return _filtered(replace(node, sources=tuple(branches)), rest, ids)
 
 
-def _inner(node: JoinNode, terms: list[RowExpression], ids: Ids) -> PlanNode:
+def _inner(node: JoinNode, terms: list[RowExpression], ids: NodeIds) -> PlanNode:
     if node.filter is not None:
         terms = [*(part for term in conjuncts(node.filter) for part in factored(term)), *terms]
     left, right = set(output_variables(node.left)), set(output_variables(node.right))
@@ -167,7 +173,7 @@ def _covered(terms: list[RowExpression], variables: set[Variable]) -> tuple[list
     return inside, outside
 
 
-def _filtered(node: PlanNode, terms: list[RowExpression], ids: Ids) -> PlanNode:
+def _filtered(node: PlanNode, terms: list[RowExpression], ids: NodeIds) -> PlanNode:
     return FilterNode(id=ids.node(), source=node, predicate=conjunction(terms)) if terms else node
 
 

@@ -69,6 +69,8 @@ class ColumnCollector:
                 | nodes.EnforceSingleRowNode()
                 | nodes.AssignUniqueId()
                 | nodes.WindowNode()
+                | nodes.RowNumberNode()
+                | nodes.TopNRowNumberNode()
             ):
                 self._visit(node.source, read | _read_by(node), carried, wait=wait)
             case _:
@@ -111,6 +113,10 @@ def _read_by(node: PlanNode) -> Names:
     match node:
         case nodes.TopNNode() | nodes.SortNode():
             return _ordered(node.orderingScheme)
+        case nodes.RowNumberNode():
+            return names(node.partitionBy)
+        case nodes.TopNRowNumberNode():
+            return names(node.specification.partitionBy) | _ordered(node.specification.orderingScheme)
         case nodes.WindowNode():
             read = names(node.specification.partitionBy) | _ordered(node.specification.orderingScheme)
             for function in node.windowFunctions.values():

@@ -40,6 +40,8 @@ def most_rows(node: PlanNode) -> int | None:
             | nodes.FilterNode()
             | nodes.SortNode()
             | nodes.WindowNode()
+            | nodes.RowNumberNode()
+            | nodes.TopNRowNumberNode()
             | nodes.SemiJoinNode()
             | nodes.AssignUniqueId()
             | nodes.SampleNode()
@@ -70,8 +72,17 @@ def share_left(chain: Sequence[PlanNode], known: Intervals) -> float:
     return result
 
 
+def limits_row_numbers(node: PlanNode) -> bool:
+    """Whether only the first rows of each partition are left, by their numbers."""
+    return isinstance(node, nodes.RowNumberNode | nodes.TopNRowNumberNode) and node.maxRowCountPerPartition is not None
+
+
 def _kept_by(node: PlanNode, known: Intervals) -> float:
     match node:
+        case nodes.FilterNode() if limits_row_numbers(node.source):
+            return 1.0  # as a rule it says no more than the limit
+        case nodes.RowNumberNode() | nodes.TopNRowNumberNode() if limits_row_numbers(node):
+            return _guess(node.rowNumberVariable)
         case nodes.FilterNode():
             return share(node.predicate, known)
         case nodes.JoinNode() if node.type == "INNER" and node.filter is not None:
@@ -82,7 +93,13 @@ def _kept_by(node: PlanNode, known: Intervals) -> float:
 
 def _kept_below(node: PlanNode, known: Intervals) -> float:
     match node:
-        case nodes.FilterNode() | nodes.ProjectNode() | nodes.SemiJoinNode():
+        case (
+            nodes.FilterNode()
+            | nodes.ProjectNode()
+            | nodes.SemiJoinNode()
+            | nodes.RowNumberNode()
+            | nodes.TopNRowNumberNode()
+        ):
             return _kept_by(node, known) * _kept_below(node.source, known)
         case nodes.JoinNode() if node.type == "INNER":
             below = _kept_below(node.left, known) * _kept_below(node.right, known)

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from coordinator.optimizer.rule import RuleContext
-from coordinator.optimizer.rules.late_materialization.estimates import most_rows, selective, share_left
+from coordinator.optimizer.rules.late_materialization.estimates import (
+    limits_row_numbers,
+    most_rows,
+    selective,
+    share_left,
+)
 from coordinator.optimizer.rules.late_materialization.intervals import Intervals, intervals
 from coordinator.optimizer.rules.late_materialization.rewriter import Deferral
 from coordinator.vocabulary.session_properties import session_flag, session_value
@@ -63,7 +68,7 @@ def too_narrow(deferral: Deferral, settings: Settings) -> bool:
 
 def reason_of_plan(root: nodes.OutputNode, settings: Settings) -> str | None:
     """Why nothing of a plan should be fetched later, whatever its tables are."""
-    if not any(isinstance(node, _REDUCING) for node in walk(root)):
+    if not any(isinstance(node, _REDUCING) or limits_row_numbers(node) for node in walk(root)):
         return "every row of the table is in the result"
     most = most_rows(root)
     if most is not None and most > settings.max_rows:
@@ -128,7 +133,15 @@ def _limit_pays(chain: Iterable[PlanNode]) -> bool:
     return any(isinstance(node, _ALL_READ) for node in chain)
 
 
-_ALL_READ = (nodes.TopNNode, nodes.SortNode, nodes.JoinNode, nodes.SemiJoinNode, nodes.WindowNode)
+_ALL_READ = (
+    nodes.TopNNode,
+    nodes.SortNode,
+    nodes.JoinNode,
+    nodes.SemiJoinNode,
+    nodes.WindowNode,
+    nodes.RowNumberNode,
+    nodes.TopNRowNumberNode,
+)
 
 
 def _is_filter(node: PlanNode) -> TypeGuard[nodes.FilterNode]:
