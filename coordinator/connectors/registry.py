@@ -87,6 +87,10 @@ class Catalogs(CatalogObjects):
         """Catalog names, sorted; the built-in ``system`` is one of them. Those that the statement at work may name."""
         return tuple(name for name in sorted({*self._configs, SYSTEM_CATALOG}) if may_use_catalog(name))
 
+    def properties(self) -> Mapping[str, Mapping[str, Property]]:
+        """What the file of each catalog says, whoever asks."""
+        return {name: config.properties for name, config in self._configs.items()}
+
     def connector_name(self, catalog: str) -> str:
         """The ``connector.name`` of a catalog."""
         return SYSTEM_CATALOG if catalog == SYSTEM_CATALOG else self._configs[catalog].connector_name

@@ -39,6 +39,10 @@ _OWN = frozenset(
         "iceberg.unfinished-table.quiet-time",
         "iceberg.allowed-locations",
         "iceberg.allowed-extra-properties",
+        # read by coordinator.security.access_control.catalog_security
+        "iceberg.security",
+        "security.config-file",
+        "security.refresh-period",
     }
 )
 _STORAGE_PREFIXES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "hf.", "glue.")
