@@ -14,6 +14,7 @@ from coordinator.security.access_control.combined import merged_masks
 from shared.properties import Property
 from shared.spi.access_control import Identity, SystemAccessControl, ViewExpression
 from shared.spi.accesses import Access, TableName, catalog_of
+from shared.spi.grants import GrantStore
 
 CatalogControlFactory = Callable[[str, Mapping[str, Property]], SystemAccessControl | None]
 """From a catalog's name and properties to its control; None where the catalog has none. Raises ConfigurationError."""
@@ -24,6 +25,10 @@ class SecuredCatalogs(Protocol):
 
     def properties(self) -> Mapping[str, Mapping[str, Property]]:
         """What the file of each catalog says."""
+        ...
+
+    def grants(self, catalog: str) -> GrantStore:
+        """What a catalog keeps of roles and privileges. Raises ProcessionError."""
         ...
 
 

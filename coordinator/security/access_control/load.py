@@ -35,7 +35,7 @@ def load_access_policy(
     """
     files = RefreshedFiles() if files is None else files
     system = load_access_control(etc, authenticated=authenticated, rules=files)
-    control = CatalogControls(system, catalogs, partial(catalog_access_control, etc, files))
+    control = CatalogControls(system, catalogs, partial(catalog_access_control, etc, files, catalogs.grants))
     return AccessPolicy(control, load_group_provider(etc))
 
 

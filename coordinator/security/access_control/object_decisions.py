@@ -131,6 +131,12 @@ class ObjectDecisions:
                 return self._having(access.table, "OWNERSHIP") or self._having(access.new_name, "OWNERSHIP")
             case of.ExecuteProcedure():
                 return self._executing(access.procedure)
+            case of.GrantTablePrivilege() | of.RevokeTablePrivilege():
+                return self._having(access.table, "OWNERSHIP")
+            case of.SetRole() | of.ShowRoles():
+                return self._catalog(access.catalog, changes=False)
+            case of.CreateRole() | of.DropRole() | of.GrantRoles() | of.RevokeRoles():
+                return self._catalog(access.catalog, changes=True)
             case _:
                 return self._having(access.table, _needed(access))
 
