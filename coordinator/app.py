@@ -60,6 +60,7 @@ from coordinator.security.access_control.load import load_access_policy
 from coordinator.security.authentication.load import load_authentication
 from coordinator.security.private_files import keep_files_private
 from coordinator.security.redaction import Redactor, secrets_of
+from coordinator.security.refreshed_file import RefreshedFiles
 from coordinator.security.session_property_manager import load_session_properties
 from coordinator.server.app import create_server
 from coordinator.server.browser_guard import is_loopback
@@ -69,6 +70,7 @@ from coordinator.telemetry.collectors import (
     EmbeddedEngineCollector,
     NativeCheckerCollector,
     PlannerPoolCollector,
+    RuleFileCollector,
     SparkCollector,
 )
 from coordinator.validation.kept_plans import KeptPlans
@@ -155,7 +157,8 @@ def create_app(
         etc=config.etc,
         authenticated=authenticated,
     )
-    catalogs.access = load_access_policy(config.etc, authenticated=authenticated)
+    rules = RefreshedFiles()
+    catalogs.access = load_access_policy(config.etc, catalogs, authenticated=authenticated, files=rules)
     control = catalogs.access.control
     given = load_session_properties(config.etc, PROPERTIES)
     admit = partial(admitted, control, catalogs=catalogs.names(), given=given)
@@ -194,7 +197,7 @@ def create_app(
         info,
         parse_statement=parse_statement,
         stop=stop,
-        metrics=_metrics(pool, checkers, spark, embedded),
+        metrics=_metrics(pool, checkers, spark, embedded, rules),
         engines=lambda: {"spark": _spark_state(spark)},
         around=lambda: _telling(
             _running(catalogs, pool, checkers, spark, embedded, explainer, partial(_follow, groups_file, groups), jobs),
@@ -297,13 +300,14 @@ def _follow(file: SpecificationFile | None, groups: ResourceGroups) -> AbstractA
 
 
 def _metrics(
-    pool: ValidationPool, checkers: PlanCheckers, spark: SparkEngine, embedded: EmbeddedEngine
+    pool: ValidationPool, checkers: PlanCheckers, spark: SparkEngine, embedded: EmbeddedEngine, rules: RefreshedFiles
 ) -> CollectorRegistry:
     registry = CollectorRegistry()
     registry.register(PlannerPoolCollector(pool.stats))
     registry.register(EmbeddedEngineCollector(embedded.stats))
     registry.register(NativeCheckerCollector(checkers.providers))
     registry.register(SparkCollector(lambda: spark.status))
+    registry.register(RuleFileCollector(rules.wrong))
     return registry
 
 

@@ -36,7 +36,7 @@ class PlannerFactory:
     def __call__(self) -> Callable[[str, Session], PlannedStatement]:
         catalogs = Catalogs(self.catalogs)
         if self.etc is not None:
-            catalogs.access = load_access_policy(self.etc, authenticated=self.authenticated)
+            catalogs.access = load_access_policy(self.etc, catalogs, authenticated=self.authenticated)
         checkers = PlanCheckers(load_plan_checkers(self.checker_directory, self.checker_defaults))
         # What another's checker makes of a plan may change with the day.
         other_checkers = any(provider.name != "native" for provider in checkers.providers)

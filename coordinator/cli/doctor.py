@@ -25,7 +25,7 @@ from coordinator.engine.spark.java import JavaNotFoundError, find_java
 from coordinator.engine.spark.server import SparkStartError, pyspark_home
 from coordinator.engine.spark.settings import default_jar_cache
 from coordinator.exposure import why_exposed
-from coordinator.security.access_control.load import load_access_control
+from coordinator.security.access_control.load import load_access_policy
 from coordinator.security.authentication.load import load_authentication
 from coordinator.security.redaction import is_secret_name
 from coordinator.server.tls import load_tls
@@ -115,7 +115,7 @@ def check_configuration(etc: Path) -> tuple[Finding, CoordinatorConfig | None]:
         catalogs.spark_conf()
         load_plan_checkers(etc / "plan-checker-providers", {"native": _ANY_SIDECAR})
         load_tls(etc, config.https)
-        control = load_access_control(etc, authenticated=bool(config.authentication.types))
+        control = load_access_policy(etc, catalogs, authenticated=bool(config.authentication.types)).control
         load_authentication(etc, config.authentication, config.oauth2, config.coordinator.principal_header, control)
     except ConfigurationError as error:
         located = re.match(r"(?P<file>.+?):(?P<line>\d+): ", str(error))

@@ -31,6 +31,7 @@ from shared.spi.connector import (
     TableMetadata,
     ViewMetadata,
 )
+from shared.spi.grants import GrantStore
 from shared.spi.pushdown import Pushdown
 from shared.spi.relation import Relation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
@@ -87,6 +88,17 @@ class Catalogs(CatalogObjects):
     def names(self) -> tuple[str, ...]:
         """Catalog names, sorted; the built-in ``system`` is one of them. Those that the statement at work may name."""
         return tuple(name for name in sorted({*self._configs, SYSTEM_CATALOG}) if may_use_catalog(name))
+
+    def properties(self) -> Mapping[str, Mapping[str, Property]]:
+        """What the file of each catalog says, whoever asks."""
+        return {name: config.properties for name, config in self._configs.items()}
+
+    def grants(self, catalog: str) -> GrantStore:
+        """What a catalog keeps of roles and privileges. Raises ProcessionError."""
+        found = self.capabilities(catalog).grants
+        if found is None:
+            raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Catalog {catalog} keeps no roles")
+        return found
 
     def connector_name(self, catalog: str) -> str:
         """The ``connector.name`` of a catalog."""

@@ -40,6 +40,7 @@ from coordinator.vocabulary.planned_statement import (
 )
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.capabilities import asked_before
+from shared.spi.grants import RoleChange
 from shared.spi.jobs import Job
 from shared.spi.procedure import ProcedureContext, ProcedureProgress
 from shared.spi.table_writes import WriteContext
@@ -114,9 +115,8 @@ class Executor:
                 yield rows_to_batch(planned.columns, [[text]])
             case CallProcedure() as work:
                 yield rows_to_batch(planned.columns, self._call(work, execution))
-            case ChangeCatalog(catalog, change):
-                editor = asked_before(self._catalogs.capabilities(catalog).changes)
-                editor.change(change, self._context(catalog, execution))
+            case ChangeCatalog() as work:
+                self._change(work, execution)
                 yield rows_to_batch(planned.columns, [[True]])
             case AnalyzeTable(catalog, schema, table, properties):
                 analyzer = asked_before(self._catalogs.capabilities(catalog).analyze)
@@ -195,6 +195,13 @@ class Executor:
             check_cancelled=execution.check_cancelled,
             jobs=self._jobs,
         )
+
+    def _change(self, work: ChangeCatalog, execution: Execution) -> None:
+        does = self._catalogs.capabilities(work.catalog)
+        if isinstance(work.change, RoleChange):
+            asked_before(does.grants).change(work.change)
+        else:
+            asked_before(does.changes).change(work.change, self._context(work.catalog, execution))
 
     def _write(self, work: WriteRows, execution: Execution) -> int:
         write = work.write

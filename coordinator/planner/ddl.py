@@ -37,12 +37,13 @@ from shared.spi.catalog_changes import (
     TableTruncation,
 )
 from shared.spi.connector import Connector
+from shared.spi.grants import RoleChange
 from shared.spi.session import Session
 
 RESULT = (Column("result", "boolean"),)
 
 
-def change_statement(catalog: str, change: CatalogChange, update_type: str) -> PlannedStatement:
+def change_statement(catalog: str, change: CatalogChange | RoleChange, update_type: str) -> PlannedStatement:
     """A statement that makes one change and answers ``true``."""
     return PlannedStatement("DATA_DEFINITION", RESULT, ChangeCatalog(catalog, change), update_type=update_type)
 

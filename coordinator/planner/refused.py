@@ -8,14 +8,6 @@ from coordinator.sql.statements import OtherStatement
 from shared.errors import ErrorCode, ProcessionError
 
 _WORDS: Mapping[str, str] = {
-    "GRANT": "This connector does not support grants",
-    "REVOKE": "This connector does not support revokes",
-    "CREATE ROLE": "This connector does not support creating roles",
-    "DROP ROLE": "This connector does not support dropping roles",
-    "SET ROLE": "This connector does not support roles",
-    "SHOW ROLES": "This connector does not support roles",
-    "SHOW CURRENT ROLES": "This connector does not support roles",
-    "SHOW GRANTS": "This connector does not support grants",
     "CREATE MATERIALIZED VIEW": "This connector does not support creating materialized views",
     "DROP MATERIALIZED VIEW": "This connector does not support dropping materialized views",
     "REFRESH": "This connector does not support refreshing materialized views",

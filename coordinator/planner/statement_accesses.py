@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import assert_never
 
 from coordinator.planner.object_names import object_name, schema_name
+from coordinator.planner.role_accesses import accesses_of_roles
 from coordinator.sql import ddl_statements as ddl
 from coordinator.sql import statements as sql
 from coordinator.sql.dml_statements import Delete, Insert, Merge, Update
+from coordinator.sql.role_statements import RoleStatement
 from coordinator.sql.tree.queries import Query
 from shared.errors import ErrorLocation
 from shared.spi import accesses as of
@@ -26,6 +28,8 @@ _Write = Insert | Delete | Update | Merge
 
 def accesses_of(statement: sql.Statement, session: Session) -> tuple[of.Access, ...]:  # noqa: C901 - one case a kind
     """In the order in which they are asked. Raises ProcessionError for a name without a catalog or schema."""
+    if isinstance(statement, RoleStatement):
+        return accesses_of_roles(statement, session)
     match statement:
         case ddl.CreateSchema() | ddl.DropSchema() | ddl.RenameSchema() | ddl.ShowCreateSchema():
             return (_of_schema(statement, session),)

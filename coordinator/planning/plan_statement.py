@@ -24,6 +24,7 @@ from coordinator.planner.procedure_accesses import permit_call
 from coordinator.planner.procedure_call import plan_call
 from coordinator.planner.query import plan_query
 from coordinator.planner.refused import refusal
+from coordinator.planner.roles import plan_of_roles
 from coordinator.planner.session_statements import prepared_text
 from coordinator.planner.statement_accesses import accesses_of
 from coordinator.planner.table_execute import procedure_call
@@ -36,6 +37,7 @@ from coordinator.sql import statements as sql
 from coordinator.sql.ddl_statements import ExecuteTableProcedure
 from coordinator.sql.parameters import placeholders, substitute
 from coordinator.sql.parse_statement import parse_statement
+from coordinator.sql.role_statements import RoleStatement
 from coordinator.sql.tree.queries import Query
 from coordinator.unparser.session_zone import in_session_zone
 from coordinator.unparser.writes import write_work
@@ -101,6 +103,8 @@ def _plan(steps: Steps, statement: sql.Statement, text: str) -> PlannedStatement
     if isinstance(statement, sql.SessionStatement | sql.ShowStatement | sql.DescribeOutput):
         with steps.verb("analyze"):
             return _metadata(steps, statement)
+    if isinstance(statement, RoleStatement):
+        return _roles(steps, statement)
     match statement:
         case Query():
             return _query(steps, statement, text)
@@ -185,6 +189,13 @@ def _call(steps: Steps, call: sql.Call, text: str) -> PlannedStatement:
 def _definition(steps: Steps, statement: CatalogStatement) -> PlannedStatement:
     with steps.verb("analyze"):
         planned = plan_of_catalog(statement, steps.session, steps.catalogs)
+    _refuse_in_transaction(planned, steps.session)
+    return planned
+
+
+def _roles(steps: Steps, statement: RoleStatement) -> PlannedStatement:
+    with steps.verb("analyze"):
+        planned = plan_of_roles(statement, steps.session, steps.catalogs)
     _refuse_in_transaction(planned, steps.session)
     return planned
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import structlog
 
@@ -37,6 +37,12 @@ class RefreshedFile(Generic[T]):
         self._stamp = self._look()
         self._value = read(file)
         self._looked = monotonic()
+        self.problem: str | None = None
+        """Why the file as it is now does not count."""
+
+    @property
+    def file(self) -> Path:
+        return self._file
 
     def get(self) -> T:
         """The newest right content; in any thread."""
@@ -50,8 +56,10 @@ class RefreshedFile(Generic[T]):
         try:
             self._value = self._read(self._file)
         except ConfigurationError as error:
-            _log.error("the file as it was counts on", file=str(self._file), reason=str(error))
+            self.problem = str(error)
+            _log.error("the file as it was counts on", file=str(self._file), reason=self.problem)
         else:
+            self.problem = None
             _log.info("the file was read again", file=str(self._file))
         return self._value
 
@@ -61,6 +69,23 @@ class RefreshedFile(Generic[T]):
         except OSError:
             return None  # it may just be replaced
         return tuple((status.st_mtime_ns, status.st_size, status.st_ino) for status in found)
+
+
+class RefreshedFiles:
+    """Those that one process reads again, for whoever wants to know whether one of them is wrong."""
+
+    def __init__(self) -> None:
+        self._files: list[RefreshedFile[Any]] = []
+
+    def add(self, file: RefreshedFile[T]) -> RefreshedFile[T]:
+        self._files.append(file)
+        return file
+
+    def wrong(self) -> Mapping[Path, bool]:
+        """Each file, and whether what it says now does not count."""
+        for each in self._files:
+            each.get()
+        return {each.file: each.problem is not None for each in self._files}
 
 
 def read_text(file: Path) -> str:

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from starlette.datastructures import Headers
 
+from coordinator.security.access_control.enabled_roles import is_selected_role
 from coordinator.server.problems import bad_request
 from shared.errors import ErrorCode, ProcessionError
 from shared.protocol import headers as names
@@ -97,7 +98,7 @@ def session_of(
         properties=properties,
         catalog_properties=catalog_properties,
         prepared_statements=_prepared_statements(request, parse_statement),
-        roles={key: unquote_plus(value) for key, value in request.pairs(names.ROLE)},
+        roles=_roles(request),
         extra_credentials={key: unquote_plus(value) for key, value in request.pairs(names.EXTRA_CREDENTIAL)},
         resource_estimates=_resource_estimates(request),
         transaction_id=None if transaction is None or transaction.upper() == "NONE" else transaction,
@@ -124,6 +125,13 @@ def _session_properties(request: RequestHeaders) -> tuple[dict[str, str], dict[s
             case _:
                 request.invalid(names.SESSION)
     return system, by_catalog
+
+
+def _roles(request: RequestHeaders) -> dict[str, str]:
+    found = {key.lower(): unquote_plus(value) for key, value in request.pairs(names.ROLE)}
+    if not all(map(is_selected_role, found.values())):
+        request.invalid(names.ROLE)
+    return found
 
 
 def _prepared_statements(request: RequestHeaders, parse_statement: ParseStatement | None) -> dict[str, str]:

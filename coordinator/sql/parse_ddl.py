@@ -28,6 +28,7 @@ from coordinator.sql.parse_parts import (
     optional_comment,
     optional_properties,
 )
+from coordinator.sql.parse_roles import parse_create_role, parse_drop_role
 from coordinator.sql.statements import OtherStatement, Statement
 from coordinator.sql.tree.queries import Query
 from shared.errors import ErrorLocation
@@ -54,6 +55,8 @@ def parse_create(cursor: Cursor) -> Statement:
             if cursor.require("FUNCTION", "TABLE", "VIEW") == "VIEW":
                 return _view(cursor, location, or_replace=True)
             return _other(cursor, f"CREATE OR REPLACE {_previous(cursor)}", location)
+        case "ROLE":
+            return parse_create_role(cursor, location)
         case kind:
             kinds = {"MATERIALIZED": "CREATE MATERIALIZED VIEW", "TEMPORARY": "CREATE FUNCTION"}
             return _other(cursor, kinds.get(kind, f"CREATE {kind}"), location)
@@ -164,6 +167,8 @@ def parse_drop(cursor: Cursor) -> Statement:
         case "VIEW":
             exists = if_exists(cursor)
             return DropView(object_name(cursor), exists, location)
+        case "ROLE":
+            return parse_drop_role(cursor, location)
         case kind:
             kinds = {"MATERIALIZED": "DROP MATERIALIZED VIEW", "TEMPORARY": "DROP FUNCTION"}
             return _other(cursor, kinds.get(kind, f"DROP {kind}"), location)

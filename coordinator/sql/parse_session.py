@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coordinator.sql.cursor import Cursor
+from coordinator.sql.parse_roles import parse_set_role
 from coordinator.sql.statements import (
     Deallocate,
     Execute,
@@ -71,12 +72,15 @@ def parse_deallocate(cursor: Cursor) -> Deallocate:
 
 
 def parse_set(cursor: Cursor) -> Statement:
-    """``SET SESSION [catalog.]name = value``; SET ROLE and SET TIME ZONE are known by kind only."""
+    """``SET SESSION [catalog.]name = value``; SET TIME ZONE is known by kind only."""
     location = cursor.location
     cursor.require("SET")
-    if cursor.require("ROLE", "SESSION", "TIME") != "SESSION":
-        cursor.skip_to_end()
-        return OtherStatement("SET ROLE" if "ROLE" in cursor.text.upper() else "SET TIME ZONE", location)
+    match cursor.require("ROLE", "SESSION", "TIME"):
+        case "ROLE":
+            return parse_set_role(cursor, location)
+        case "TIME":
+            cursor.skip_to_end()
+            return OtherStatement("SET TIME ZONE", location)
     name = _property_name(cursor)
     cursor.require("=")
     return SetSession(name, cursor.read_expression(), location)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from coordinator.sql.cursor import Cursor
 from coordinator.sql.ddl_statements import ShowCreateSchema, ShowCreateView, ShowStats
 from coordinator.sql.parse_parts import object_name
+from coordinator.sql.parse_roles import parse_show_grants, parse_show_role_grants, parse_show_roles
 from coordinator.sql.statements import (
     DescribeInput,
     DescribeOutput,
@@ -30,7 +31,7 @@ _SHOWN = (
 _CREATED = ("FUNCTION", "SCHEMA", "TABLE", "VIEW")
 
 
-def parse_show(cursor: Cursor) -> Statement:
+def parse_show(cursor: Cursor) -> Statement:  # noqa: C901 - one case a kind
     """A SHOW from its keyword on."""
     location = cursor.location
     cursor.require("SHOW")
@@ -57,10 +58,15 @@ def parse_show(cursor: Cursor) -> Statement:
             return _show_create(cursor, location)
         case "STATS":
             return _show_stats(cursor, location)
-        case kind:
-            second = f" {cursor.word}" if kind == "CURRENT" else ""
-            cursor.skip_to_end()
-            return OtherStatement(f"SHOW {kind}{second}", location)
+        case "CURRENT":
+            cursor.require("ROLES")
+            return parse_show_roles(cursor, location, current=True)
+        case "ROLES":
+            return parse_show_roles(cursor, location, current=False)
+        case "ROLE":
+            return parse_show_role_grants(cursor, location)
+        case _:
+            return parse_show_grants(cursor, location)
 
 
 def _show_create(cursor: Cursor, location: ErrorLocation) -> Statement:

@@ -11,6 +11,7 @@ from coordinator.sql.parse_call import parse_call
 from coordinator.sql.parse_ddl import parse_analyze, parse_comment, parse_create, parse_drop, parse_truncate
 from coordinator.sql.parse_dml import parse_delete, parse_insert, parse_merge, parse_update
 from coordinator.sql.parse_explain import parse_explain
+from coordinator.sql.parse_roles import parse_grant, parse_revoke
 from coordinator.sql.parse_session import (
     parse_deallocate,
     parse_execute,
@@ -26,7 +27,7 @@ from shared.errors import ErrorLocation
 
 QUERY_WORDS = frozenset(("SELECT", "WITH", "VALUES", "TABLE", "("))
 
-OTHER_KINDS = frozenset(("GRANT", "REFRESH", "REVOKE"))
+OTHER_KINDS = frozenset(("REFRESH",))
 
 _FIRST_WORDS = """
 ALTER ANALYZE CALL COMMIT CREATE DEALLOCATE DELETE DESC DESCRIBE DROP EXECUTE EXPLAIN GRANT INSERT MERGE PREPARE
@@ -89,10 +90,12 @@ _READERS: Mapping[str, Callable[[Cursor], Statement]] = {
     "DROP": parse_drop,
     "EXECUTE": parse_execute,
     "EXPLAIN": lambda cursor: parse_explain(cursor, parse),
+    "GRANT": parse_grant,
     "INSERT": parse_insert,
     "MERGE": parse_merge,
     "PREPARE": lambda cursor: parse_prepare(cursor, parse),
     "RESET": parse_reset,
+    "REVOKE": parse_revoke,
     "ROLLBACK": _parse_transaction_end,
     "SET": parse_set,
     "SHOW": parse_show,

@@ -11,6 +11,7 @@ from enum import Enum
 from coordinator.sql.call_argument import CallArgument
 from coordinator.sql.ddl_statements import DdlStatement
 from coordinator.sql.dml_statements import DmlStatement
+from coordinator.sql.role_statements import RoleStatement
 from coordinator.sql.tree.expressions import Expression
 from coordinator.sql.tree.queries import Query
 from shared.errors import ErrorLocation
@@ -205,5 +206,6 @@ Statement = (
     | Query
     | DdlStatement
     | DmlStatement
+    | RoleStatement
     | OtherStatement
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -101,3 +102,16 @@ class SparkCollector(Collector):
         yield CounterMetricFamily(
             "procession_spark_given_up", "Servers that did not answer any more", value=status.given_up
         )
+
+
+class RuleFileCollector(Collector):
+    """``procession_rule_file_wrong{file}``: 1 while the newest content is wrong and the one before it counts on."""
+
+    def __init__(self, wrong: Callable[[], Mapping[Path, bool]]) -> None:
+        self._wrong = wrong
+
+    def collect(self) -> Iterator[Metric]:
+        found = GaugeMetricFamily("procession_rule_file_wrong", "Rules that are not in effect", labels=("file",))
+        for file, wrong in self._wrong().items():
+            found.add_metric((file.name,), float(wrong))
+        yield found

@@ -12,6 +12,7 @@ from shared.plan.fragment import SubPlan
 from shared.plan.nodes import LookUpNode, PlanNode
 from shared.spi.accesses import AskedAccess
 from shared.spi.catalog_changes import CatalogChange
+from shared.spi.grants import RoleChange
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.plan_converter import PlanFormat
 from shared.spi.procedure import ProcedureKind, TableTarget
@@ -201,10 +202,10 @@ class ExplainAnalyze:
 
 @dataclass(frozen=True, slots=True)
 class ChangeCatalog:
-    """DDL: one change of one catalog, then ``true`` as the result."""
+    """DDL: one change of one catalog or of its roles, then ``true`` as the result."""
 
     catalog: str
-    change: CatalogChange
+    change: CatalogChange | RoleChange
 
 
 @dataclass(frozen=True, slots=True)

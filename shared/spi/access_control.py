@@ -22,11 +22,13 @@ class Identity:
     user: str
     principal: str | None = None
     groups: tuple[str, ...] = ()
+    roles: tuple[tuple[str, str], ...] = ()
+    """``ROLE{name}``, ``ALL`` or ``NONE`` by catalog, where the client has chosen."""
 
 
 def identity_of_session(session: Session) -> Identity:
     """Whom statements of the session are from."""
-    return Identity(session.user, session.principal, session.groups)
+    return Identity(session.user, session.principal, session.groups, tuple(sorted(session.roles.items())))
 
 
 class AccessDeniedError(ProcessionError):

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shared.spi.grants import Principal
+
+INFORMATION_SCHEMA = "information_schema"
+
 
 @dataclass(frozen=True, slots=True)
 class SchemaName:
@@ -210,6 +214,59 @@ class ExecuteTableProcedure:
     procedure: str
 
 
+@dataclass(frozen=True, slots=True)
+class CreateRole:
+    catalog: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropRole:
+    catalog: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class GrantRoles:
+    catalog: str
+    roles: tuple[str, ...]
+    grantees: tuple[Principal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeRoles:
+    catalog: str
+    roles: tuple[str, ...]
+    grantees: tuple[Principal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetRole:
+    catalog: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowRoles:
+    """All of a catalog; everybody may see their own."""
+
+    catalog: str
+
+
+@dataclass(frozen=True, slots=True)
+class GrantTablePrivilege:
+    table: TableName
+    privilege: str
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeTablePrivilege:
+    table: TableName
+    privilege: str
+
+
+RoleAccess = CreateRole | DropRole | GrantRoles | RevokeRoles | SetRole | ShowRoles
+PermissionManagement = RoleAccess | GrantTablePrivilege | RevokeTablePrivilege
 Access = (
     ShowSchemas
     | ShowTables
@@ -241,6 +298,7 @@ Access = (
     | CreateViewWithSelectFromColumns
     | ExecuteProcedure
     | ExecuteTableProcedure
+    | PermissionManagement
 )
 
 
@@ -254,8 +312,12 @@ class AskedAccess:
 
 def object_of(access: Access) -> str:
     """The name of what the access is to."""
-    if isinstance(access, ShowSchemas):
+    if isinstance(access, ShowSchemas | ShowRoles):
         return access.catalog
+    if isinstance(access, CreateRole | DropRole | SetRole):
+        return access.role
+    if isinstance(access, GrantRoles | RevokeRoles):
+        return ", ".join(access.roles)
     if isinstance(access, ShowTables | ShowCreateSchema | CreateSchema | DropSchema | RenameSchema):
         return str(access.schema)
     if isinstance(access, CreateView | DropView | RenameView | SetViewComment):
@@ -265,7 +327,7 @@ def object_of(access: Access) -> str:
 
 def catalog_of(access: Access) -> str:
     """The catalog that the access is to."""
-    if isinstance(access, ShowSchemas):
+    if isinstance(access, ShowSchemas | RoleAccess):
         return access.catalog
     if isinstance(access, ShowTables | ShowCreateSchema | CreateSchema | DropSchema | RenameSchema):
         return access.schema.catalog

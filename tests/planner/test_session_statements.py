@@ -111,7 +111,7 @@ def test_transactions(plan: Plan) -> None:
         ("DESCRIBE nope", {}, "SYNTAX_ERROR", "line 1:1: Table 'iceberg.db.nope' does not exist"),
         ("DESCRIBE nope.t", {}, "SYNTAX_ERROR", "line 1:1: Schema 'nope' does not exist"),
         ("DROP TABLE t", {}, "SYNTAX_ERROR", "line 1:1: Table 'iceberg.db.t' does not exist"),
-        ("GRANT x ON t TO u", {}, "NOT_SUPPORTED", "This connector does not support grants"),
+        ("GRANT SELECT ON t TO u", {}, "NOT_SUPPORTED", "This connector does not support grants"),
         ("CREATE ROLE r", {}, "NOT_SUPPORTED", "This connector does not support creating roles"),
         ("DROP VIEW v", {}, "SYNTAX_ERROR", "line 1:1: View 'iceberg.db.v' does not exist"),
         ("CREATE VIEW v AS SELECT 1", {}, "NOT_SUPPORTED", "This connector does not support creating views"),

@@ -158,7 +158,7 @@ def test_principals_as_presto_has_them(rules: Callable[..., FileRules]) -> None:
         ("[", "truncated"),
         ("[]", "Expected `object`"),
         ('{"roles": []}', "section 'roles' is not enforced"),
-        ('{"authorization": []}', "section 'authorization' is not enforced"),
+        ('{"authorization": [{"allow": true}]}', "needs new_user or new_role"),
         ('{"tables": [{}]}', "missing required field `privileges`"),
         ('{"tables": [{"privileges": ["READ"]}]}', "Invalid enum value 'READ'"),
         ('{"tables": [{"privileges": [], "tabel": "x"}]}', "unknown field `tabel`"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from coordinator.sql import role_statements as roles
 from coordinator.sql.ddl_statements import ShowCreateView, ShowStats
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.sql.parser import parse_expression, parse_query
@@ -21,7 +22,6 @@ from coordinator.sql.statements import (
     ExplainFormat,
     ExplainType,
     Like,
-    OtherStatement,
     Prepare,
     ResetSession,
     Rollback,
@@ -39,8 +39,10 @@ from coordinator.sql.statements import (
 from coordinator.sql.tree.expressions import ArithmeticUnaryExpression, ArrayConstructor, FunctionCall, StringLiteral
 from coordinator.sql.tree.queries import Query
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.spi.grants import Principal
 
 START = ErrorLocation(1, 1)
+USER = Principal("USER", "u")
 AFTER_EXPRESSION = "'%', '*', '+', '-', '.', '/', 'AT', '[', '||', <expression>"
 FIRST = (
     "'ALTER', 'ANALYZE', 'CALL', 'COMMIT', 'CREATE', 'DEALLOCATE', 'DELETE', 'DESC', 'DESCRIBE', 'DROP', 'EXECUTE', "
@@ -112,9 +114,34 @@ def test_call_without_arguments() -> None:
         ("COMMIT", Commit()),
         ("COMMIT WORK", Commit()),
         ("ROLLBACK", Rollback()),
-        ("CREATE ROLE r", OtherStatement("CREATE ROLE", START)),
-        ("GRANT SELECT ON t TO USER u", OtherStatement("GRANT", START)),
-        ("SET ROLE admin", OtherStatement("SET ROLE", START)),
+        ("CREATE ROLE R", roles.CreateRole("r", None, None, START)),
+        (
+            "CREATE ROLE r WITH ADMIN CURRENT_USER IN c",
+            roles.CreateRole("r", roles.Grantor("CURRENT_USER"), "c", START),
+        ),
+        ("DROP ROLE r", roles.DropRole("r", None, START)),
+        ("SET ROLE Admin", roles.SetRole("ROLE", "admin", None, START)),
+        ("SET ROLE NONE IN c", roles.SetRole("NONE", None, "c", START)),
+        ("GRANT SELECT ON t TO USER u", roles.GrantPrivileges(("SELECT",), ("t",), USER, False, START)),
+        (
+            "GRANT ALL PRIVILEGES ON TABLE a.b TO u WITH GRANT OPTION",
+            roles.GrantPrivileges(None, ("a", "b"), USER, True, START),
+        ),
+        (
+            "REVOKE GRANT OPTION FOR delete, insert ON t FROM ROLE U",
+            roles.RevokePrivileges(("DELETE", "INSERT"), ("t",), Principal("ROLE", "u"), True, START),
+        ),
+        (
+            "GRANT a, B TO u, ROLE u WITH ADMIN OPTION",
+            roles.GrantRoles(("a", "b"), (USER, Principal("ROLE", "u")), True, None, None, START),
+        ),
+        ("REVOKE ADMIN OPTION FOR a FROM u", roles.RevokeRoles(("a",), (USER,), True, None, None, START)),
+        ("GRANT a TO user", roles.GrantRoles(("a",), (Principal("USER", "user"),), False, None, None, START)),
+        ("SHOW CURRENT ROLES FROM c", roles.ShowRoles(True, "c", START)),
+        ("SHOW ROLES", roles.ShowRoles(False, None, START)),
+        ("SHOW ROLE GRANTS IN c", roles.ShowRoleGrants("c", START)),
+        ("SHOW GRANTS", roles.ShowGrants((), START)),
+        ("SHOW GRANTS ON TABLE t", roles.ShowGrants(("t",), START)),
         ("EXECUTE p", Execute("p", (), START)),
         ("EXECUTE p USING 41, 'a, b', f(1, 2)", Execute("p", ("41", "'a, b'", "f(1, 2)"), START)),
         ("EXECUTE immediate", Execute("immediate", (), START)),

@@ -59,6 +59,8 @@ class TableCatalog:
         self.settings = settings
         self.unfinished = UnfinishedTables(settings.catalog, settings.journal_file)
         self.late_files = LateFiles(self.unfinished, settings.unfinished_quiet_time)
+        self.forgotten: Callable[[str, str], None] = lambda _schema, _name: None
+        """Told of a table that was unregistered: its name may become another table's."""
         self._catalog: Catalog | None = None
         self._tables: OrderedDict[str, Table] = OrderedDict()
         self._lock = threading.Lock()
@@ -153,6 +155,7 @@ class TableCatalog:
         with mapped(f"{schema}.{name}"):
             table = self.open(schema, name)
             table.catalog.drop_table(table.name())
+            self.forgotten(schema, name)
             return table.metadata_location
 
     def file_io(self, location: str) -> FileIO:

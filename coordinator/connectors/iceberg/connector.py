@@ -10,6 +10,7 @@ from typing import Any, cast
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.descriptions import Descriptions
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.grants import SqlGrants
 from coordinator.connectors.iceberg.metadata_tables.names import base_name, special_name
 from coordinator.connectors.iceberg.metadata_tables.tables import metadata_table
 from coordinator.connectors.iceberg.procedures import distributed_procedures, iceberg_procedures
@@ -59,6 +60,11 @@ class IcebergConnector:
         self._files = SnapshotFiles(self.settings)
         self._descriptions = Descriptions(catalog)
         self._procedures: tuple[Procedure, ...] | None = None
+        self._grants = (
+            None if self.settings.admins is None else SqlGrants(catalog, self.settings.admins, self.tables_of.client)
+        )
+        if self._grants is not None:
+            self.tables_of.forgotten = self._grants.forget
 
     @property
     def capabilities(self) -> Capabilities:
@@ -73,6 +79,7 @@ class IcebergConnector:
             row_positions=self,
             rows=self,
             base_name=base_name,
+            grants=self._grants,
         )
 
     def schemas(self) -> Sequence[str]:
@@ -194,9 +201,14 @@ class IcebergConnector:
 
     def change(self, change: CatalogChange, context: ProcedureContext) -> None:
         ddl.apply(self.tables_of, change, context)
+        if self._grants is not None:
+            self._grants.follow(change, context.session.user)
 
     def write(self, write: TableWrite, context: WriteContext) -> int:
-        return writing.write(self.tables_of, write, context)
+        rows = writing.write(self.tables_of, write, context)
+        if self._grants is not None and write.creation is not None:
+            self._grants.follow(write.creation, context.procedure.session.user)
+        return rows
 
     def row_id_columns(self) -> Sequence[ColumnMetadata]:
         return ROW_ID_COLUMNS

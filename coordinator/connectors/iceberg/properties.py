@@ -39,6 +39,12 @@ _OWN = frozenset(
         "iceberg.unfinished-table.quiet-time",
         "iceberg.allowed-locations",
         "iceberg.allowed-extra-properties",
+        # read by coordinator.security.access_control.catalog_security
+        "iceberg.security",
+        "hive.restrict-procedure-call",
+        "hive.users.in.admin.role",
+        "security.config-file",
+        "security.refresh-period",
     }
 )
 _STORAGE_PREFIXES = ("s3.", "client.", "gcs.", "adls.", "hdfs.", "hf.", "glue.")
@@ -78,6 +84,8 @@ class IcebergSettings:
     unfinished_quiet_time: float = 60.0
     allowed_locations: tuple[str, ...] = ()
     allowed_properties: tuple[str, ...] = ()
+    admins: tuple[str, ...] | None = None
+    """Who has the role ``admin`` of a catalog that keeps roles; None where none are kept."""
 
 
 def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Path = Path("var")) -> IcebergSettings:
@@ -109,7 +117,17 @@ def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Pa
         unfinished_quiet_time=_quiet_time(properties.get("iceberg.unfinished-table.quiet-time")),
         allowed_locations=_listed(properties, "iceberg.allowed-locations"),
         allowed_properties=_listed(properties, "iceberg.allowed-extra-properties"),
+        admins=_admins(kind, properties),
     )
+
+
+def _admins(kind: CatalogType, properties: Mapping[str, Property]) -> tuple[str, ...] | None:
+    entry = properties.get("iceberg.security")
+    if entry is None or entry.value.lower().replace("_", "-") != "sql-standard":
+        return None
+    if kind != "sql":
+        raise entry.error("roles and grants are kept in the database of iceberg.catalog.type=sql alone")
+    return _listed(properties, "hive.users.in.admin.role")
 
 
 def pyiceberg_properties(settings: IcebergSettings) -> dict[str, Any]:

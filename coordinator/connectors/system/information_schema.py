@@ -1,13 +1,13 @@
 """``information_schema`` of one catalog: what SQL's standard and BI tools ask there.
 
-Source of names, types and values: Presto 0.296, ``InformationSchemaMetadata`` and recorded answers. Nothing grants
-roles or privileges here, so those tables are empty but for what every user may see.
+Source of names, types and values: Presto 0.296, ``InformationSchemaMetadata`` and recorded answers. Tables of roles
+and privileges are empty where the catalog keeps none.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,9 +16,18 @@ from coordinator.connectors.system.column_sizes import precision_scale_length
 from coordinator.connectors.system.listing import INFORMATION_SCHEMA, ListedCatalogs, Listing, Names
 from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, typed, varchars
 from coordinator.connectors.system.wanted import Wanted
+from coordinator.security.access_control.shown_grants import (
+    shown_applicable_roles,
+    shown_enabled_roles,
+    shown_grants,
+    shown_roles,
+)
+from coordinator.security.current_session import current_session
 from shared.plan.nodes import TableHandle, TableScanNode
+from shared.spi.access_control import Identity, identity_of_session
 from shared.spi.capabilities import Capabilities
 from shared.spi.connector import ColumnMetadata, TableMetadata
+from shared.spi.grants import Grants
 from shared.spi.procedure import Procedure
 from shared.spi.relation import ArrowStream, JdbcRelation, RowsRelation
 
@@ -26,7 +35,7 @@ CONNECTOR_PREFIX = "$info_schema@"
 _TYPE = "$info_schema"
 _NAMES = Names("table_catalog", "table_schema", "table_name")
 _SCHEMATA = Names("catalog_name", "schema_name", "")
-_ROLE = "public"
+_Shown = Callable[[Grants, Identity, str], Sequence[Sequence[Any]]]
 
 
 @dataclass(slots=True)
@@ -77,6 +86,14 @@ class InformationSchema:
     def procedures(self) -> Sequence[Procedure]:
         return ()
 
+    def _granted(self, shown: _Shown, _wanted: Wanted) -> Iterable[Sequence[Any]]:
+        """Nothing where the catalog keeps no roles, or nobody asks."""
+        store = self.catalogs.capabilities(self.catalog).grants
+        session = current_session()
+        if store is None or session is None:
+            return ()
+        return shown(store.read(), identity_of_session(session), self.catalog)
+
     def _tables(self) -> dict[str, VirtualTable]:
         listing = Listing(self.catalogs, self.catalog)
         made = (
@@ -88,10 +105,14 @@ class InformationSchema:
                 partial(_views, listing),
             ),
             ("schemata", varchars("catalog_name schema_name"), lambda wanted: listing.schemas(wanted, _SCHEMATA)),
-            ("table_privileges", _PRIVILEGES, _nothing),
-            ("roles", varchars("role_name"), _nothing),
-            ("applicable_roles", varchars("grantee grantee_type role_name is_grantable"), _nothing),
-            ("enabled_roles", varchars("role_name"), _nothing),
+            ("table_privileges", _PRIVILEGES, partial(self._granted, shown_grants)),
+            ("roles", varchars("role_name"), partial(self._granted, shown_roles)),
+            (
+                "applicable_roles",
+                varchars("grantee grantee_type role_name is_grantable"),
+                partial(self._granted, shown_applicable_roles),
+            ),
+            ("enabled_roles", varchars("role_name"), partial(self._granted, shown_enabled_roles)),
         )
         return {name: VirtualTable(INFORMATION_SCHEMA, name, columns, rows) for name, columns, rows in made}
 
@@ -104,10 +125,6 @@ _PRIVILEGES = varchars(
     "grantor grantor_type grantee grantee_type table_catalog table_schema table_name privilege_type is_grantable "
     "with_hierarchy"
 )
-
-
-def _nothing(_wanted: Wanted) -> Iterable[Sequence[Any]]:
-    return ()
 
 
 def _tables(listing: Listing, wanted: Wanted) -> Iterable[Sequence[Any]]:

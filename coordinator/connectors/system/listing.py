@@ -10,6 +10,7 @@ from typing import Protocol
 
 from coordinator.connectors.system.wanted import Wanted
 from shared.errors import ProcessionError
+from shared.spi.capabilities import Capabilities
 from shared.spi.connector import ColumnMetadata, Connector, TableMetadata, ViewMetadata
 
 INFORMATION_SCHEMA = "information_schema"
@@ -22,6 +23,8 @@ class ListedCatalogs(Protocol):
     def names(self) -> tuple[str, ...]: ...
 
     def connector(self, name: str) -> Connector: ...
+
+    def capabilities(self, catalog: str) -> Capabilities: ...
 
     def connector_name(self, catalog: str) -> str: ...
 

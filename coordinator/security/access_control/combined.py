@@ -85,14 +85,21 @@ class Combined:
     def column_masks(
         self, identity: Identity, table: TableName, columns: Collection[str]
     ) -> Mapping[str, ViewExpression]:
-        found: dict[str, ViewExpression] = {}
-        for control in self._controls:
-            for column, mask in control.column_masks(identity, table, columns).items():
-                if column in found:
-                    raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Multiple masks defined for {table}.{column}")
-                found[column] = mask
-        return found
+        return merged_masks(self._controls, identity, table, columns)
 
     def _each(self, check: Callable[[SystemAccessControl], None]) -> None:
         for control in self._controls:
             check(control)
+
+
+def merged_masks(
+    controls: Sequence[SystemAccessControl], identity: Identity, table: TableName, columns: Collection[str]
+) -> Mapping[str, ViewExpression]:
+    """Raises ProcessionError where two controls mask one column."""
+    found: dict[str, ViewExpression] = {}
+    for control in controls:
+        for column, mask in control.column_masks(identity, table, columns).items():
+            if column in found:
+                raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Multiple masks defined for {table}.{column}")
+            found[column] = mask
+    return found

@@ -17,6 +17,8 @@ _READS = (
     | of.ShowCreateSchema
     | of.SelectFromColumns
     | of.CreateViewWithSelectFromColumns
+    | of.SetRole
+    | of.ShowRoles
 )
 
 
@@ -60,6 +62,12 @@ def _text(access: of.Access, owner: str | None) -> str:  # noqa: C901 - one case
             return _of_show(access)
         case of.CreateSchema() | of.DropSchema() | of.RenameSchema():
             return _of_schema(access)
+        case of.GrantTablePrivilege():
+            return f"Cannot grant privilege {access.privilege} on table {access.table}"
+        case of.RevokeTablePrivilege():
+            return f"Cannot revoke privilege {access.privilege} on table {access.table}"
+        case of.CreateRole() | of.DropRole() | of.GrantRoles() | of.RevokeRoles() | of.SetRole() | of.ShowRoles():
+            return _of_roles(access)
         case _:
             return _of_table(access)
 
@@ -139,5 +147,23 @@ def _of_table(
             return f"Cannot drop a column from table {access.table}"
         case of.RenameColumn():
             return f"Cannot rename a column in table {access.table}"
+        case _:
+            assert_never(access)
+
+
+def _of_roles(access: of.RoleAccess) -> str:
+    match access:
+        case of.CreateRole():
+            return f"Cannot create role {access.role}"
+        case of.DropRole():
+            return f"Cannot drop role {access.role}"
+        case of.GrantRoles():
+            return f"Cannot grant roles {_listed(access.roles)} to {_listed(list(map(str, access.grantees)))}"
+        case of.RevokeRoles():
+            return f"Cannot revoke roles {_listed(access.roles)} from {_listed(list(map(str, access.grantees)))}"
+        case of.SetRole():
+            return f"Cannot set role {access.role}"
+        case of.ShowRoles():
+            return f"Cannot show roles from catalog {access.catalog}"
         case _:
             assert_never(access)

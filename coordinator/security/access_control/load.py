@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 
 from coordinator.security.access_control.built_in import AllowAll, OwnQueries, ReadOnly
+from coordinator.security.access_control.catalog_controls import CatalogControls, SecuredCatalogs
+from coordinator.security.access_control.catalog_security import catalog_access_control
 from coordinator.security.access_control.combined import Combined
 from coordinator.security.access_control.file_rules import FileRules
 from coordinator.security.access_control.opa import OpaAccessControl
@@ -14,7 +17,7 @@ from coordinator.security.access_control.policy import AccessPolicy
 from coordinator.security.access_control.rules import read_rules
 from coordinator.security.access_control.settings import AccessControlFiles, AccessControlSettings
 from coordinator.security.authentication.groups import load_group_provider
-from coordinator.security.refreshed_file import RefreshedFile
+from coordinator.security.refreshed_file import RefreshedFile, RefreshedFiles
 from coordinator.values.settings_files import check_known, find_file, parse_settings
 from shared.properties import ConfigurationError, read_properties
 from shared.spi.access_control import AccessControlFactory, SystemAccessControl
@@ -23,21 +26,30 @@ ENTRY_POINTS = "procession.access_controls"
 _NAME = "access-control.name"
 
 
-def load_access_policy(etc: Path, *, authenticated: bool) -> AccessPolicy:
-    """The access control and the groups of users, for one process. Raises ConfigurationError."""
-    return AccessPolicy(load_access_control(etc, authenticated=authenticated), load_group_provider(etc))
+def load_access_policy(
+    etc: Path, catalogs: SecuredCatalogs, *, authenticated: bool, files: RefreshedFiles | None = None
+) -> AccessPolicy:
+    """The access control with the rules of catalogs, and the groups of users, for one process.
+
+    ``files`` gets those that may change. Raises ConfigurationError.
+    """
+    files = RefreshedFiles() if files is None else files
+    system = load_access_control(etc, authenticated=authenticated, rules=files)
+    control = CatalogControls(system, catalogs, partial(catalog_access_control, etc, files, catalogs.grants))
+    return AccessPolicy(control, load_group_provider(etc))
 
 
-def load_access_control(etc: Path, *, authenticated: bool) -> SystemAccessControl:
-    """Without a file everything is allowed; with authentication, everything but what is another's.
+def load_access_control(etc: Path, *, authenticated: bool, rules: RefreshedFiles | None = None) -> SystemAccessControl:
+    """The system's. Without a file everything is allowed; with authentication, everything but what is another's.
 
     Raises ConfigurationError.
     """
+    rules = RefreshedFiles() if rules is None else rules
     file = etc / "access-control.properties"
     files = _files(etc) or ((file,) if file.is_file() else ())
     if not files:
         return OwnQueries() if authenticated else AllowAll()
-    controls = [_of_file(etc, each) for each in files]
+    controls = [_of_file(etc, each, rules) for each in files]
     return controls[0] if len(controls) == 1 else Combined(controls)
 
 
@@ -50,7 +62,7 @@ def _files(etc: Path) -> tuple[Path, ...]:
     return tuple(find_file(etc, Path(name), config) for name in names)
 
 
-def _of_file(etc: Path, file: Path) -> SystemAccessControl:
+def _of_file(etc: Path, file: Path, files: RefreshedFiles) -> SystemAccessControl:
     entries = read_properties(file)
     name = entries.get(_NAME)
     if name is None:
@@ -59,7 +71,7 @@ def _of_file(etc: Path, file: Path) -> SystemAccessControl:
     match name.value:
         case "allow-all" | "read-only" | "file":
             check_known((AccessControlSettings,), entries)
-            return _built_in(etc, file, parse_settings(AccessControlSettings, entries))
+            return _built_in(etc, file, files, parse_settings(AccessControlSettings, entries))
         case "opa":
             check_known((OpaSettings,), {key: entry for key, entry in entries.items() if key != _NAME})
             settings = parse_settings(OpaSettings, entries)
@@ -75,7 +87,7 @@ def _of_file(etc: Path, file: Path) -> SystemAccessControl:
             raise name.error(f"no access control is named '{name.value}' (known: allow-all, file, opa, read-only)")
 
 
-def _built_in(etc: Path, file: Path, settings: AccessControlSettings) -> SystemAccessControl:
+def _built_in(etc: Path, file: Path, files: RefreshedFiles, settings: AccessControlSettings) -> SystemAccessControl:
     if settings.name == "allow-all":
         return AllowAll()
     if settings.name == "read-only":
@@ -83,4 +95,4 @@ def _built_in(etc: Path, file: Path, settings: AccessControlSettings) -> SystemA
     if settings.config_file is None:
         raise ConfigurationError(f"{file}: property 'security.config-file' is missing")
     rules = RefreshedFile(find_file(etc, settings.config_file, file), read_rules, settings.refresh_period)
-    return FileRules(rules.get)
+    return FileRules(files.add(rules).get)

@@ -43,6 +43,7 @@ class ObjectDecisions:
     def __init__(self, rules: Rules, identity: Identity, catalog_access: Callable[[str], CatalogAccess]) -> None:
         self._catalog_access = catalog_access
         self._user = identity.user
+        self._of_catalog = rules.of_catalog
         self._schemas = None if rules.schemas is None else [r for r in rules.schemas if r.is_for(identity)]
         self._tables = (
             None if rules.tables is None else [(i, r) for i, r in enumerate(rules.tables) if r.is_for(identity)]
@@ -110,6 +111,10 @@ class ObjectDecisions:
                 return None if self.sees_table(access.table) else self._named(access.table)
             case of.ShowCreateSchema() | of.CreateSchema() | of.DropSchema():
                 return self._owned(access.schema)
+            case of.CreateTable() if self._of_catalog and self._schemas is not None:
+                return self._owned(of.SchemaName(access.table.catalog, access.table.schema))
+            case of.CreateView() if self._of_catalog and self._schemas is not None:
+                return self._owned(of.SchemaName(access.view.catalog, access.view.schema))
             case of.RenameSchema():
                 return self._owned(access.schema) or self._owned(of.SchemaName(access.schema.catalog, access.new_name))
             case of.SelectFromColumns():
@@ -126,6 +131,12 @@ class ObjectDecisions:
                 return self._having(access.table, "OWNERSHIP") or self._having(access.new_name, "OWNERSHIP")
             case of.ExecuteProcedure():
                 return self._executing(access.procedure)
+            case of.GrantTablePrivilege() | of.RevokeTablePrivilege():
+                return self._having(access.table, "OWNERSHIP")
+            case of.SetRole() | of.ShowRoles():
+                return self._catalog(access.catalog, changes=False)
+            case of.CreateRole() | of.DropRole() | of.GrantRoles() | of.RevokeRoles():
+                return self._catalog(access.catalog, changes=True)
             case _:
                 return self._having(access.table, _needed(access))
 
@@ -146,8 +157,11 @@ class ObjectDecisions:
 
     def _owned(self, schema: of.SchemaName) -> str | None:
         refused = self._catalog(schema.catalog, changes=True)
-        if refused is not None or self._schemas is None:
+        if refused is not None:
             return refused
+        if self._schemas is None:
+            # Presto's catalog rules let nobody change schemas.
+            return "schemas: the section is absent" if self._of_catalog else None
         for rule in self._schemas:
             if matches(rule.catalog, schema.catalog) and matches(rule.schema, schema.schema):
                 return None if rule.owner else "schemas: not the owner"

@@ -14,7 +14,7 @@ from coordinator.security.access_control.opa_client import OpaClient
 from coordinator.security.access_control.opa_settings import OpaSettings
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.access_control import AccessDeniedError, Identity, ViewExpression
-from shared.spi.accesses import Access, SchemaName, TableName
+from shared.spi.accesses import Access, PermissionManagement, SchemaName, ShowRoles, TableName
 
 T = TypeVar("T")
 _RULE = "opa"
@@ -69,6 +69,10 @@ class OpaAccessControl:
         self._check(identity, action("AccessCatalog", resource), f"Cannot access catalog {catalog}")
 
     def check_access(self, identity: Identity, access: Access) -> None:
+        if isinstance(access, PermissionManagement):
+            if not (isinstance(access, ShowRoles) or self._settings.allow_permission_management):
+                raise denied(access, _RULE)
+            return  # as in Trino: nothing is asked of roles and grants
         if not self._allows(identity, action_of(access)):
             raise denied(access, _RULE, identity.user)
 

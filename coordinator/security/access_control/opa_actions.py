@@ -55,6 +55,8 @@ def action_of(access: of.Access) -> Action:
             return action(operation, {"function": described})
         case of.ExecuteTableProcedure():
             return action(operation, {**table(access.table), "function": {"functionName": access.procedure}})
+        case of.CreateRole() | of.DropRole() | of.GrantRoles() | of.RevokeRoles() | of.SetRole() | of.ShowRoles():
+            raise AssertionError("a setting decides over roles")
         case of.SetTableProperties():
             properties = dict.fromkeys(access.properties)
             return action(operation, {"table": {**table(access.table)["table"], "properties": properties}})

@@ -47,5 +47,5 @@ class OpaSettings(Settings):
     allow_permission_management: bool = Field(
         False,
         alias="opa.allow-permission-management-operations",
-        description="Known for Trino's files; grants and roles are refused either way.",
+        description="Allows roles and grants without asking; otherwise they are refused, as in Trino.",
     )

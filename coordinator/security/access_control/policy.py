@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from coordinator.security.access_control.built_in import AllowAll, OwnQueries
+from coordinator.security.access_control.catalog_controls import CatalogControls
 from coordinator.security.authentication.groups import GroupsOf, no_groups
 from shared.spi.access_control import Identity, SystemAccessControl
 
@@ -19,6 +20,8 @@ class AccessPolicy:
     @property
     def hides_objects(self) -> bool:
         """Whether some objects may be hidden from some."""
+        if isinstance(self.control, CatalogControls):
+            return self.control.hides_objects
         return type(self.control) not in (AllowAll, OwnQueries)
 
     def identity_of(self, user: str) -> Identity:

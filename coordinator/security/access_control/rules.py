@@ -15,7 +15,7 @@ from coordinator.security.refreshed_file import read_text
 from shared.properties import ConfigurationError
 
 CatalogAccess = Literal["all", "read-only", "none"]
-_NOT_ENFORCED = ("authorization", "roles")
+_NOT_ENFORCED = ("roles",)
 
 
 class CatalogRule(Rule, frozen=True, kw_only=True):
@@ -75,6 +75,21 @@ class PrincipalRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
             raise ValueError("a principal rule needs user or principal_to_user")
 
 
+class AuthorizationRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Of ALTER … SET AUTHORIZATION, a statement that is refused to everybody: the rules are read and decide nothing."""
+
+    original_user: Pattern | None = None
+    original_group: Pattern | None = None
+    original_role: Pattern | None = None
+    new_user: Pattern | None = None
+    new_role: Pattern | None = None
+    allow: bool = True
+
+    def __post_init__(self) -> None:
+        if self.new_user is None and self.new_role is None:
+            raise ValueError("an authorization rule needs new_user or new_role")
+
+
 class Rules(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A section that is absent is None, which is not the same as an empty one."""
 
@@ -89,6 +104,9 @@ class Rules(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
     system_information: tuple[InformationRule, ...] | None = None
     system_session_properties: tuple[PropertyRule, ...] | None = None
     catalog_session_properties: tuple[CatalogPropertyRule, ...] | None = None
+    authorization: tuple[AuthorizationRule, ...] | None = None
+    of_catalog: bool = False
+    """Whether they are a catalog's own: then the owner of a schema makes its tables, as in Presto."""
     version: str = ""
     """A digest of the file, which does not hold it."""
 
@@ -102,10 +120,11 @@ def read_rules(file: Path) -> Rules:
             unenforced = [name for name in _NOT_ENFORCED if name in content]
             if unenforced:
                 raise ConfigurationError(f"{file}: section '{unenforced[0]}' is not enforced by this version")
-            if "version" in content:
-                raise ConfigurationError(f"{file}: Object contains unknown field `version`")
+            own = [name for name in ("version", "of_catalog") if name in content]
+            if own:
+                raise ConfigurationError(f"{file}: Object contains unknown field `{own[0]}`")
             content["version"] = blake2b(text.encode(), digest_size=12).hexdigest()
-        return msgspec.convert(content, Rules, dec_hook=_decoded)
+        return msgspec.convert(content, Rules, dec_hook=decoded)
     except msgspec.MsgspecError as error:
         raise ConfigurationError(f"{file}: {error}") from error
 
@@ -113,7 +132,8 @@ def read_rules(file: Path) -> Rules:
 T = TypeVar("T")
 
 
-def _decoded(kind: type[T], value: Any) -> Any:
+def decoded(kind: type[T], value: Any) -> Any:
+    """What msgspec does not know by itself."""
     if kind is Pattern and isinstance(value, str):
         return Pattern(value)
     raise ValueError(f"expected a text, got {type(value).__name__}")

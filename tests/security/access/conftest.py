@@ -41,10 +41,18 @@ PEOPLE = pa.table(
 )
 
 
+class NoSpark:
+    """Where none is needed."""
+
+    def workers(self, _execution: object) -> None:
+        return None
+
+
 class Ruled:
     """Catalogs ``lab`` (Iceberg: db.people, db.others, views db.v of alice and db.w as whoever asks) and ``tpch``."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, **said: str) -> None:
+        """``said``: further properties of ``lab``, with ``__`` for a point."""
         self.home = home
         self.lake = Lake(home)
         for name in ("people", "others"):
@@ -56,12 +64,13 @@ class Ruled:
             view = ViewMetadata("lab", "db", name, definition, columns, "lab", "db", "alice", security)
             self.lake.change(ViewCreation(view, False))
         values = {"iceberg.catalog.uri": self.lake.uri, "iceberg.catalog.warehouse": f"file://{home}/wh"}
+        values |= {name.replace("__", ".").replace("_", "-"): value for name, value in said.items()}
         properties = {k: Property(k, v, Path("lab.properties"), i) for i, (k, v) in enumerate(values.items(), start=2)}
         self.catalogs = Catalogs(
             [CatalogConfig("lab", "iceberg", properties, home), CatalogConfig("tpch", "tpch", {}, home)]
         )
         self.local = LocalEngine()
-        self.executor = Executor(self.catalogs, self.local, None, lambda _: "")  # type: ignore[arg-type]
+        self.executor = Executor(self.catalogs, self.local, NoSpark(), lambda _: "")  # type: ignore[arg-type]
         self._groups: Mapping[str, tuple[str, ...]] = {}
 
     def rules(self, groups: Mapping[str, tuple[str, ...]] | None = None, **sections: Any) -> None:

@@ -46,7 +46,7 @@ def test_one_mask_a_column(ruled: Ruled, tmp_path: Path) -> None:
     assert ruled.refused("bob", "SELECT 1 FROM nation", **TINY) == "Multiple masks defined for tpch.tiny.nation.name"
 
 
-def test_files_that_config_properties_names(tmp_path: Path) -> None:
+def test_files_that_config_properties_names(ruled: Ruled, tmp_path: Path) -> None:
     (tmp_path / "rules.json").write_text('{"tables": []}')
     (tmp_path / "a.properties").write_text("access-control.name=file\nsecurity.config-file=rules.json\n")
     (tmp_path / "b.properties").write_text("access-control.name=read-only\n")
@@ -59,7 +59,7 @@ def test_files_that_config_properties_names(tmp_path: Path) -> None:
     bob, table = Identity("bob"), TableName("c", "s", "t")
     with pytest.raises(AccessDeniedError, match="Cannot drop table"):
         made.check_access(bob, DropTable(table))
-    assert load_access_policy(tmp_path, authenticated=False).hides_objects
+    assert load_access_policy(tmp_path, ruled.catalogs, authenticated=False).hides_objects
     config.write_text("access-control.config-files=a.properties\n")
     assert type(load_access_control(tmp_path, authenticated=False)) is FileRules
     config.write_text("access-control.config-files=missing.properties\n")

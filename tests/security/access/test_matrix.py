@@ -109,7 +109,22 @@ COMMENT ON COLUMN people.id IS 'x'
 ANALYZE people
 CALL lab.system.rewrite_data_files(schema => 'db', table_name => 'people', filter => 'id > 1')
 GRANT SELECT ON people TO USER bob
+GRANT ALL PRIVILEGES ON people TO ROLE x WITH GRANT OPTION
+REVOKE SELECT, UPDATE ON people FROM USER bob
+EXPLAIN GRANT SELECT ON people TO USER bob
 CREATE ROLE x
+DROP ROLE x
+GRANT x TO USER bob
+REVOKE x FROM ROLE y
+SET ROLE x
+SET ROLE NONE
+SHOW ROLES
+SHOW ROLES FROM tpch
+SHOW CURRENT ROLES
+SHOW ROLE GRANTS
+SHOW GRANTS
+SHOW GRANTS ON people
+REFRESH MATERIALIZED VIEW v
 """.strip().splitlines()
 """At least one of each kind of statement; what is not supported is refused all the same."""
 
@@ -222,14 +237,12 @@ def test_every_procedure_has_an_effect(ruled: Ruled) -> None:
 
 
 STATIC = re.compile(
-    r"^(PREPARE|DEALLOCATE|SHOW (CATALOGS|SESSION|FUNCTIONS)|USE|SET|RESET|START|COMMIT|ROLLBACK|VALUES)"
+    r"^(PREPARE|DEALLOCATE|SHOW (CATALOGS|SESSION|FUNCTIONS|CURRENT ROLES|ROLE GRANTS|GRANTS)|"
+    r"USE|SET|RESET|START|COMMIT|ROLLBACK|VALUES)"
 )
 
 
 def test_what_asks_nothing_is_known(ruled: Ruled) -> None:
     """A statement that names an object of a catalog asks for something."""
     silent = [text for text in STATEMENTS if not tried(ruled, text, None).asked]
-    assert [text for text in silent if STATIC.match(text) is None] == [
-        "GRANT SELECT ON people TO USER bob",
-        "CREATE ROLE x",
-    ]
+    assert [text for text in silent if STATIC.match(text) is None] == ["REFRESH MATERIALIZED VIEW v"]
