@@ -93,6 +93,18 @@ class ResourceGroups:
         self._forget(group)
         self.process()
 
+    def pause(self, query_id: str) -> None:
+        """Lend the slot of a statement that waits for its client to others; unknown ids change nothing."""
+        group = self._groups.get(query_id)
+        if group is not None and group.pause(query_id):
+            self.process()
+
+    def resume(self, query_id: str) -> None:
+        """It goes on: its slot is its own again, even if that makes one too many for a while."""
+        group = self._groups.get(query_id)
+        if group is not None:
+            group.resume(query_id)
+
     def process(self) -> None:
         """Start everything that may start."""
         for root in self.roots:
