@@ -27,7 +27,7 @@ from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.query_type import query_type_of
 from coordinator.resource_groups.selection import criteria_of
 from coordinator.security.redaction import redacted
-from coordinator.vocabulary.planned_statement import PlannedStatement
+from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from shared.errors import ProcessionError
 from shared.ids import QueryIdGenerator, new_slug
 from shared.spi.session import Session
@@ -302,7 +302,13 @@ class Dispatcher:
         query.limits = selection.specs[-1].limits
         query.transition(QueryState.QUEUED)
         with query.timeline.measure("queue"):
-            await self.groups.acquire(selection, query.id, priority=_priority(query.session), retry=query.attempt > 0)
+            await self.groups.acquire(
+                selection,
+                query.id,
+                priority=_priority(query.session),
+                retry=query.attempt > 0,
+                done=planned is not None and isinstance(planned.work, ReturnRows),
+            )
         query.on_done(self._release)
         query.transition(QueryState.DISPATCHING)
 

@@ -122,6 +122,17 @@ class ResourceGroup:
             return "CAN_RUN"
         return "CAN_QUEUE" if all(group.can_queue_more() for group in groups) else "FULL"
 
+    def only_busy(self) -> bool:
+        """A statement would queue now, and for no other reason than that others run or wait."""
+        if self.admission() != "CAN_QUEUE":
+            return False
+        return all(
+            group.spec.hard_concurrency_limit > 0
+            and group.cpu_usage < group.spec.hard_cpu_limit
+            and group.memory_usage <= group.spec.soft_memory_limit
+            for group in self.path_to_root()
+        )
+
     def submit(self, ticket: Ticket) -> None:
         """Start at once or stand in line. Raises QUERY_QUEUE_FULL when neither this group nor one above has room."""
         match self.admission():

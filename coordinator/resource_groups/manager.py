@@ -62,13 +62,16 @@ class ResourceGroups:
         return "FULL" if above == "FULL" or not all(spec.max_queued for spec in missing) else "CAN_QUEUE"
 
     async def acquire(
-        self, selection: GroupSelection, query_id: str, *, priority: int = 1, retry: bool = False
+        self, selection: GroupSelection, query_id: str, *, priority: int = 1, retry: bool = False, done: bool = False
     ) -> ResourceGroup:
         """Return once ``query_id`` holds a slot; cancelling the wait leaves the line.
 
+        A statement whose rows are known (``done``) needs none where others would have to wait for one to come free.
         Raises QUERY_QUEUE_FULL at once when the line is full.
         """
         group = self._open(selection)
+        if done and group.only_busy():
+            return group
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         try:
             group.submit(Ticket(query_id, lambda: _wake(turn), priority, retry))
