@@ -187,6 +187,7 @@ def create_app(
         freshness=MetadataVersions(catalogs),
         redact=redact,
         distributed_procedures=catalogs.distributed_procedures(),
+        results_folder=(config.node.data_dir / "results").resolve(),
     )
     info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
     where = address or f"http://{settings.http_host}:{settings.http_port}"

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Literal
 
-from coordinator.dispatch.budget import ResultBudget
+import structlog
+
+from coordinator.dispatch.pages import Chunk
 from coordinator.dispatch.query import Query
-from coordinator.dispatch.settings import DispatchSettings
+from coordinator.dispatch.result_space import ResultFile, ResultSpace
 from coordinator.dispatch.states import QueryState
 from coordinator.dispatch.stats import statement_stats
 from coordinator.vocabulary.planned_statement import Column, SessionChange
-from shared.errors import ProcessionError
+from shared.errors import ErrorCode, ProcessionError
 from shared.protocol.statement import Stats
 from shared.spi.plan_checker import PrestoWarning
+
+_FEW_BYTES = 16 << 10
+_log = structlog.get_logger(__name__)
 
 LINGER = 0.005
 """Seconds that a page waits for more rows, or for the end, once it has its first rows: saves a round trip."""
@@ -56,13 +61,13 @@ class Page:
 class Delivery:
     """The conversation about one query. Polls of one query are answered one after another."""
 
-    def __init__(self, query: Query, settings: DispatchSettings, budget: ResultBudget) -> None:
+    def __init__(self, query: Query, space: ResultSpace) -> None:
         self.query = query
-        self._settings = settings
-        self._budget = budget
+        self._space = space
         self._queued_token = 0
         self._executing_token = -1
         self._last: Page | None = None
+        self._aside: ResultFile | None = None
         self._sent_rows = False
         self._over = False
         self._turn = asyncio.Lock()
@@ -99,7 +104,7 @@ class Delivery:
 
     async def _executing(self, token: int, wait: float, target_size: int) -> Page:
         if token == self._executing_token and self._last is not None:
-            return self._last
+            return await self._replayed(self._last)
         if token < self._executing_token:
             raise TokenError(410, "Gone")
         if token != self._executing_token + 1 or self._over or not self.query.state.dispatched:
@@ -107,9 +112,36 @@ class Delivery:
         if self.query.results_dropped:
             raise TokenError(410, "Results of the query are gone: no client asked for them in time")
         await self._wait_for_rows(wait, target_size)
-        self._last = self._next_page(token, target_size)
+        chunks = await self._take(target_size)
+        self._last = self._next_page(token, chunks)
         self._executing_token = token
+        self._forget_file()
         return self._last
+
+    async def _replayed(self, last: Page) -> Page:
+        file = self._aside
+        if file is None:
+            return last
+        try:
+            data = await asyncio.to_thread(file.read, 0, file.size)
+        except OSError as error:
+            raise TokenError(410, "The page is gone") from error
+        return replace(last, data=data)
+
+    async def _take(self, target_size: int) -> list[Chunk]:
+        query = self.query
+        if query.state is QueryState.FAILED:
+            return []
+        if not query.buffer.next_is_stored:
+            return query.buffer.take(target_size)
+        try:
+            return await asyncio.to_thread(query.buffer.take, target_size)
+        except OSError as error:
+            _log.error("results cannot be read back", query_id=query.id, reason=error.strerror or str(error))
+            if not query.fail(ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, "Results of the query are lost")):
+                query.drop_results()
+                raise TokenError(410, "Results of the query are gone") from error
+            return []
 
     async def _wait_for_rows(self, wait: float, target_size: int) -> None:
         query, buffer = self.query, self.query.buffer
@@ -117,10 +149,9 @@ class Delivery:
         if buffer.size < target_size and not query.state.done:
             await query.wait_until(lambda: query.state.done or buffer.size >= target_size, min(wait, LINGER))
 
-    def _next_page(self, token: int, target_size: int) -> Page:
+    def _next_page(self, token: int, chunks: list[Chunk]) -> Page:
         query = self.query
-        chunks = [] if query.state is QueryState.FAILED else query.buffer.take(target_size)
-        settle(query, self._settings, self._budget)
+        settle(query, self._space)
         over = query.state is QueryState.FAILED or (query.state is QueryState.FINISHED and query.buffer.drained)
         if over:
             self._over = query.results_delivered = True
@@ -160,12 +191,39 @@ class Delivery:
 
     def release(self) -> None:
         """Forget the last page's rows; asking for it again is 404 from now on."""
-        if self.replay_size:
+        if self.replay_size or self._aside is not None:
             self._last = None
+        self._forget_file()
+
+    def set_aside(self) -> bool:
+        """Put the last page's rows of a conversation that goes on into a file; False where there is no room."""
+        last, folder = self._last, self._space.folder
+        if self._over or last is None or last.data is None or folder is None:
+            return False
+        size = len(last.data)
+        if not self._space.disk_has_room(size) or not self._space.reserve("files", size):
+            return False
+        file = ResultFile(folder / f"{self.query.id}.page{self._executing_token}", self._space)
+        try:
+            file.append(last.data)
+        except OSError:
+            self._space.free("files", size)
+            file.remove()
+            return False
+        self._last, self._aside = replace(last, data=None), file
+        return True
+
+    def _forget_file(self) -> None:
+        file, self._aside = self._aside, None
+        if file is not None:
+            file.remove()
 
 
-def settle(query: Query, settings: DispatchSettings, budget: ResultBudget) -> None:
-    """FINISHING becomes FINISHED once the engine has ended and few bytes, or none, wait for the client."""
-    limit = 0 if budget.exceeded else settings.release_size
-    if query.state is QueryState.FINISHING and query.buffer.size <= limit:
+def settle(query: Query, space: ResultSpace) -> None:
+    """FINISHING becomes FINISHED, which gives back the slot: as in Presto, once the last row is on the coordinator.
+
+    While results have no room left, what waits with more than a few rows keeps its slot: submitting without reading
+    runs into the resource group's limits instead of into the memory's.
+    """
+    if query.state is QueryState.FINISHING and (query.buffer.size <= _FEW_BYTES or not space.exceeded):
         query.transition(QueryState.FINISHED)

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import structlog
 
-from coordinator.dispatch.budget import ResultBudget
 from coordinator.dispatch.clock import Clock, SystemClock
 from coordinator.dispatch.delivery import Delivery, settle
 from coordinator.dispatch.execution import start_execution
@@ -18,6 +18,7 @@ from coordinator.dispatch.failures import internal_error, text_too_large
 from coordinator.dispatch.ports import PlanFreshness, StatementChecker, StatementExecutor, StatementPlanner
 from coordinator.dispatch.query import Query, RetryOrder
 from coordinator.dispatch.registry import KEPT_TEXT, QueryRegistry
+from coordinator.dispatch.result_space import ResultSpace, return_memory
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState
 from coordinator.dispatch.stats import elapsed_seconds, queued_seconds
@@ -26,12 +27,14 @@ from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.query_type import query_type_of
 from coordinator.resource_groups.selection import criteria_of
 from coordinator.security.redaction import redacted
-from coordinator.vocabulary.planned_statement import PlannedStatement
+from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from shared.errors import ProcessionError
 from shared.ids import QueryIdGenerator, new_slug
 from shared.spi.session import Session
 
 _log = structlog.get_logger(__name__)
+_WRITES_OF_A_SWEEP = 16
+"""Pages that one sweep writes to files: it runs on the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,9 @@ class Dispatcher:
         freshness: PlanFreshness | None = None,
         redact: Callable[[str], str] = redacted,
         distributed_procedures: Collection[str] = (),
+        results_folder: Path | None = None,
     ) -> None:
+        """``results_folder`` takes rows for which memory has no room; it belongs to this dispatcher alone."""
         self.settings = settings if settings is not None else DispatchSettings()
         self.clock = clock if clock is not None else SystemClock()
         self.groups = groups
@@ -96,7 +101,9 @@ class Dispatcher:
         self._redact = redact
         self._distributed = distributed_procedures
         self._executor = executor
-        self._budget = ResultBudget(self.settings)
+        self.results = ResultSpace(
+            self.settings.buffered_bytes(), self.settings.max_stored, results_folder, self.settings.keep_free
+        )
         self._ids = QueryIdGenerator(self.clock.now)
         self._deliveries: dict[str, Delivery] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -105,6 +112,7 @@ class Dispatcher:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Sweep the registry meanwhile; on leaving, cancel what still runs."""
+        await asyncio.to_thread(self.results.clear)
         sweeper = asyncio.create_task(self._sweep_forever(), name="query-sweeper")
         try:
             yield
@@ -114,6 +122,7 @@ class Dispatcher:
                 query.cancel()
             tasks = [sweeper, *self._tasks.values()]
             await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.to_thread(self.results.clear)
 
     async def _sweep_forever(self) -> None:
         while True:
@@ -122,25 +131,44 @@ class Dispatcher:
                 self.sweep()
             except Exception as error:
                 internal_error(error)
+            if self.results.worth_returning():
+                await asyncio.to_thread(return_memory)
 
     def sweep(self) -> None:
         """Abandon, drop and forget, as the clock says."""
         self.registry.sweep()
         self._tick_groups()
         self._transactions.sweep({query.session.transaction_id for query in self.registry.active()})
-        self._budget.sample(query.buffer.size for query in self.registry if query.state.done)
         for query in self.registry:
-            settle(query, self.settings, self._budget)
-        kept = 0
+            settle(query, self.results)
+            if query.state is QueryState.RUNNING:
+                self._yield_slot(query)
+        self._bound_replays()
+
+    def _bound_replays(self) -> None:
+        """Last pages beyond the limit go to files, or are forgotten where the conversation is over."""
+        kept, writes = 0, _WRITES_OF_A_SWEEP
         for query_id, delivery in reversed(tuple(self._deliveries.items())):
             if query_id not in self.registry:
-                del self._deliveries[query_id]
+                self._deliveries.pop(query_id).release()
                 continue
-            newer, kept = kept, kept + delivery.replay_size
-            idle = delivery.query.idle_seconds > self.settings.client_timeout
-            # The newest last page stays, however large: its client may just be asking again.
-            if idle or (newer and kept > self.settings.max_replay_size and delivery.query.state.done):
+            if delivery.query.idle_seconds > self.settings.client_timeout:
                 delivery.release()
+            newer, kept = kept, kept + delivery.replay_size
+            # The newest last page stays, however large: its client may just be asking again.
+            if not newer or kept <= self.settings.max_replay_size:
+                continue
+            if delivery.query.active:
+                writes -= 1 if writes and delivery.set_aside() else 0
+            else:
+                delivery.release()
+
+    def _yield_slot(self, query: Query) -> None:
+        """An engine that waits for its client uses nothing that a slot stands for; others may run meanwhile."""
+        if query.buffer.waiting_seconds >= self.settings.stalled_after:
+            self.groups.pause(query.id)
+        else:
+            self.groups.resume(query.id)
 
     def _tick_groups(self) -> None:
         now, before = self.clock.monotonic(), self._ticked
@@ -171,11 +199,12 @@ class Dispatcher:
             placeholder=submission.placeholder,
             binary_results=submission.binary_results,
             redact=self._redact,
+            space=self.results,
         )
         received = now if submission.received_at is None else submission.received_at
         query.timeline.record({"receive": now - received})
         self.registry.add(query)
-        self._deliveries[query_id] = Delivery(query, self.settings, self._budget)
+        self._deliveries[query_id] = Delivery(query, self.results)
         query.on_done(self._ended)
         error = self.refusal or submission.error or too_large or self._transactions.refusal(query.session)
         if error is not None:
@@ -273,7 +302,13 @@ class Dispatcher:
         query.limits = selection.specs[-1].limits
         query.transition(QueryState.QUEUED)
         with query.timeline.measure("queue"):
-            await self.groups.acquire(selection, query.id, priority=_priority(query.session), retry=query.attempt > 0)
+            await self.groups.acquire(
+                selection,
+                query.id,
+                priority=_priority(query.session),
+                retry=query.attempt > 0,
+                done=planned is not None and isinstance(planned.work, ReturnRows),
+            )
         query.on_done(self._release)
         query.transition(QueryState.DISPATCHING)
 
@@ -299,7 +334,7 @@ class Dispatcher:
                 return
             query.timeline.start("deliver")
             query.transition(QueryState.FINISHING)
-            settle(query, self.settings, self._budget)
+            settle(query, self.results)
 
         start_execution(
             query,

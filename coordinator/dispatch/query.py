@@ -13,6 +13,7 @@ from datetime import datetime
 from coordinator.dispatch.buffer import PageBuffer
 from coordinator.dispatch.clock import Clock
 from coordinator.dispatch.failures import canceled
+from coordinator.dispatch.result_space import ResultSpace
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState, check_transition
 from coordinator.dispatch.timeline import Timeline
@@ -63,6 +64,7 @@ class Query:
         placeholder: bool = False,
         binary_results: bool = False,
         redact: Callable[[str], str] = redacted,
+        space: ResultSpace | None = None,
     ) -> None:
         self.session = session
         self.text = text
@@ -97,7 +99,14 @@ class Query:
         self._cancel_callbacks: list[Callable[[], None]] | None = []
         self._done_callbacks: list[Callable[[Query], None]] = []
         self._wake_pending = False
-        self.buffer = PageBuffer(settings.max_buffer_size, self._notify_from_thread)
+        self.buffer = PageBuffer(
+            settings.max_buffer_size,
+            self._notify_from_thread,
+            space,
+            name=session.query_id,
+            max_stored=settings.max_stored_of_query,
+            patience=settings.patience,
+        )
 
     @property
     def id(self) -> str:

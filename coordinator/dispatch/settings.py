@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from coordinator.values.machine import memory_bytes
 from coordinator.values.settings import Bytes, Seconds, Settings
 
 
@@ -11,9 +12,11 @@ class DispatchSettings(Settings):
     """A query's life, in seconds, bytes and counts. What etc/config.properties says, and constants:
 
     - ``max_tracked``: past it even a query younger than ``min_expire_age`` is forgotten.
-    - ``max_buffer_size`` bounds the encoded rows that wait for a client; the engine's thread waits past it.
-    - ``release_size``: a query whose engine has ended gives back its slot once no more than this many bytes wait.
-    - ``max_unread_size``: over all queries; past it ended ones keep their slots until they are read.
+    - ``max_buffer_size`` bounds the encoded rows of one query that wait in memory for a client.
+    - ``patience``: how long the engine's thread waits past it before it writes to files what its client does not read.
+    - ``max_stored_of_query``: of those files; past it the engine's thread waits for its client.
+    - ``keep_free``: of the volume with those files.
+    - ``stalled_after``: an engine that waits this long for its client does not hold a slot meanwhile.
     - ``fresh_plan_age``: a plan that waited longer is made again if its tables have changed meanwhile.
     - ``chunk_rows``, ``chunk_size``: how finely batches are cut, hence how closely pages meet the asked size.
     """
@@ -53,6 +56,21 @@ class DispatchSettings(Settings):
         description="Size of the last pages that are kept, over all ended queries, for clients whose answer was"
         " lost and who ask again. The newest page is kept whatever its size.",
     )
+    max_buffered: Bytes | None = Field(
+        None,
+        alias="query.max-total-buffered-bytes",
+        ge=1,
+        description="Size of the rows that wait in memory for clients, over all queries; beyond it they wait in files"
+        " below `node.data-dir`. By default 1 % of the memory, at least 64 MB and at most 1 GB: clients read pages of"
+        " 1 MB, and what waits for longer than a page does not need memory.",
+    )
+    max_stored: Bytes = Field(
+        10 << 30,
+        alias="query.max-total-stored-bytes",
+        ge=0,
+        description="Size of the rows that wait in those files, over all queries; one query takes at most 2 GB of it,"
+        " and 1 GB of the volume stays free. Beyond it engines wait for the clients. `0B`: no files.",
+    )
     max_run_again: int = Field(
         1,
         alias="query.max-run-again",
@@ -74,9 +92,17 @@ class DispatchSettings(Settings):
     )
     max_tracked: int = 10_000
     max_buffer_size: int = 32 << 20
-    release_size: int = 1 << 20
-    max_unread_size: int = 256 << 20
+    patience: float = 0.5
+    max_stored_of_query: int = 2 << 30
+    keep_free: int = 1 << 30
+    stalled_after: float = 2.0
     chunk_rows: int = 2_000
     chunk_size: int = 256 << 10
     fresh_plan_age: float = 0.05
     sweep_interval: float = 1.0
+
+    def buffered_bytes(self) -> int:
+        """``max_buffered``, by default a part of the memory."""
+        if self.max_buffered is not None:
+            return self.max_buffered
+        return min(1 << 30, max(64 << 20, memory_bytes() // 100))

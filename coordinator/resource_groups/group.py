@@ -45,6 +45,7 @@ class ResourceGroup:
         self._random = random
         self._quota_period = quota_period
         self._running: dict[str, None] = {}
+        self._paused: set[str] = set()
         self._queue = TicketQueue(random)
         # Sub-groups in which statements wait; who was served last stands at the end.
         self._line: dict[str, ResourceGroup] = {}
@@ -67,7 +68,7 @@ class ResourceGroup:
     @property
     def idle(self) -> bool:
         """Nothing would be lost with it."""
-        return not (self.running_total or self.queued_total or self.cpu_usage)
+        return not (self.running_total or self.queued_total or self.cpu_usage or self._paused)
 
     @property
     def state(self) -> GroupState:
@@ -121,6 +122,17 @@ class ResourceGroup:
             return "CAN_RUN"
         return "CAN_QUEUE" if all(group.can_queue_more() for group in groups) else "FULL"
 
+    def only_busy(self) -> bool:
+        """A statement would queue now, and for no other reason than that others run or wait."""
+        if self.admission() != "CAN_QUEUE":
+            return False
+        return all(
+            group.spec.hard_concurrency_limit > 0
+            and group.cpu_usage < group.spec.hard_cpu_limit
+            and group.memory_usage <= group.spec.soft_memory_limit
+            for group in self.path_to_root()
+        )
+
     def submit(self, ticket: Ticket) -> None:
         """Start at once or stand in line. Raises QUERY_QUEUE_FULL when neither this group nor one above has room."""
         match self.admission():
@@ -134,8 +146,23 @@ class ResourceGroup:
             case never:
                 assert_never(never)
 
+    def pause(self, query_id: str) -> bool:
+        """Lend the slot to others until ``resume``; of as many statements as may run, not of more."""
+        if query_id not in self._running or len(self._paused) >= self.spec.hard_concurrency_limit:
+            return False
+        self.remove(query_id)
+        self._paused.add(query_id)
+        return True
+
+    def resume(self, query_id: str) -> None:
+        """Take the slot back, in any case; of a statement that has one, nothing changes."""
+        if query_id in self._paused:
+            self._paused.discard(query_id)
+            self._occupy(query_id)
+
     def remove(self, query_id: str) -> None:
         """Give back the slot or leave the line; unknown ids change nothing."""
+        self._paused.discard(query_id)
         if query_id in self._running:
             del self._running[query_id]
             for group in self.path_to_root():
@@ -212,10 +239,13 @@ class ResourceGroup:
         return _BELOW_SOFT_LIMIT * self.spec.scheduling_weight
 
     def _start(self, ticket: Ticket) -> None:
-        self._running[ticket.query_id] = None
+        self._occupy(ticket.query_id)
+        ticket.start()
+
+    def _occupy(self, query_id: str) -> None:
+        self._running[query_id] = None
         for group in self.path_to_root():
             group.running_total += 1
-        ticket.start()
 
     def _count_queued(self, change: int) -> None:
         for group in self.path_to_root():

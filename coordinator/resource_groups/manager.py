@@ -62,13 +62,16 @@ class ResourceGroups:
         return "FULL" if above == "FULL" or not all(spec.max_queued for spec in missing) else "CAN_QUEUE"
 
     async def acquire(
-        self, selection: GroupSelection, query_id: str, *, priority: int = 1, retry: bool = False
+        self, selection: GroupSelection, query_id: str, *, priority: int = 1, retry: bool = False, done: bool = False
     ) -> ResourceGroup:
         """Return once ``query_id`` holds a slot; cancelling the wait leaves the line.
 
+        A statement whose rows are known (``done``) needs none where others would have to wait for one to come free.
         Raises QUERY_QUEUE_FULL at once when the line is full.
         """
         group = self._open(selection)
+        if done and group.only_busy():
+            return group
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         try:
             group.submit(Ticket(query_id, lambda: _wake(turn), priority, retry))
@@ -92,6 +95,18 @@ class ResourceGroups:
         group.remove(query_id)
         self._forget(group)
         self.process()
+
+    def pause(self, query_id: str) -> None:
+        """Lend the slot of a statement that waits for its client to others; unknown ids change nothing."""
+        group = self._groups.get(query_id)
+        if group is not None and group.pause(query_id):
+            self.process()
+
+    def resume(self, query_id: str) -> None:
+        """It goes on: its slot is its own again, even if that makes one too many for a while."""
+        group = self._groups.get(query_id)
+        if group is not None:
+            group.resume(query_id)
 
     def process(self) -> None:
         """Start everything that may start."""

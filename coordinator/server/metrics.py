@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import get_args
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -11,6 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.dispatch.result_space import Place
 from coordinator.dispatch.states import QueryState
 from coordinator.server.query_access import QueryAccess
 
@@ -28,8 +30,10 @@ class QueryCollector(Collector):
         for state in QueryState:
             by_state.add_metric([state.value], states[state])
         yield by_state
-        waiting = sum(query.buffer.size for query in queries)
-        yield GaugeMetricFamily("procession_result_buffer_bytes", "Encoded rows that wait for clients", waiting)
+        waiting = GaugeMetricFamily("procession_result_buffer_bytes", "Rows that wait for clients", labels=["place"])
+        for place in get_args(Place):
+            waiting.add_metric([place], self._dispatcher.results.used(place))
+        yield waiting
         slots = GaugeMetricFamily("procession_resource_group_queries", "Queries admitted", labels=["group", "kind"])
         for group in self._dispatcher.groups.walk():
             if group.parent is None or group.spec.jmx_export:

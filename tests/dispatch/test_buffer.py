@@ -1,7 +1,11 @@
+import random
 import threading
+
+import pytest
 
 from coordinator.dispatch.buffer import PageBuffer
 from coordinator.dispatch.pages import Chunk
+from coordinator.dispatch.result_space import ResultSpace
 
 
 def chunk(size, rows=1):
@@ -61,3 +65,34 @@ def test_close_drops_rows_and_releases_the_producer():
     assert results == [False]
     assert (buffer.size, buffer.drained, buffer.take(5)) == (0, True, [])
     assert buffer.put(chunk(1)) is False
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_happens_the_space_is_given_back_and_the_order_is_kept(tmp_path, seed):
+    """A producer beside a consumer that stops early or late, over little memory and files of every state."""
+    chance = random.Random(seed)
+    space = ResultSpace(3_000, 20_000 if seed % 2 else 0, tmp_path / "results", keep_free=0)
+    buffer = PageBuffer(1_000, lambda: None, space, name="q", max_stored=chance.choice([500, 50_000]), patience=0.001)
+    sizes = [chance.randint(1, 700) for _ in range(400)]
+    ended_by_client = chance.random() < 0.5
+
+    def produce():
+        for number, size in enumerate(sizes):
+            if not buffer.put(Chunk(str(number).encode().rjust(size + 4), 1)):
+                return
+        buffer.finish()
+
+    producer = threading.Thread(target=produce)
+    producer.start()
+    seen = []
+    while not buffer.drained and not (ended_by_client and len(seen) > 200):
+        seen += [int(chunk.json) for chunk in buffer.take(chance.randint(1, 3_000))]
+        assert space.used("memory") <= 3_000 + 704
+    if ended_by_client:
+        buffer.close()
+    producer.join(10)
+    assert not producer.is_alive()
+    assert seen == list(range(len(seen)))
+    assert ended_by_client or len(seen) == 400
+    assert (space.used("memory"), space.used("files"), buffer.size) == (0, 0, 0)
+    assert not list((tmp_path / "results").glob("*"))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -305,12 +306,19 @@ def running_server(
     settings: DispatchSettings | None = None,
     server_settings: ServerSettings | None = None,
     group: ManagerSpec | None = None,
+    results_folder: Path | None = None,
 ) -> Iterator[Server]:
     known = ANSWERS | {"SELECT vetoed": ANSWERS["SELECT 1"]} | (answers or {})
     planner, clock, stopped = FakePlanner(known), MovableClock(), threading.Event()
     groups = ResourceGroups(group)
     dispatcher = Dispatcher(
-        planner, FakeChecker(), FakeExecutor(known), groups, settings or DispatchSettings(sweep_interval=0.05), clock
+        planner,
+        FakeChecker(),
+        FakeExecutor(known),
+        groups,
+        settings or DispatchSettings(sweep_interval=0.05),
+        clock,
+        results_folder=results_folder,
     )
     app = create_server(
         dispatcher,

@@ -60,7 +60,7 @@ def test_cancel_releases_a_blocked_engine(server, number_answer):
 
 
 def test_cancel_after_the_end_frees_unread_rows(start_server):
-    with start_server(settings=DispatchSettings(release_size=8 << 20, sweep_interval=0.05)) as server:
+    with start_server(settings=DispatchSettings(sweep_interval=0.05)) as server:
         first = server.client.get(server.post("SELECT many").json()["nextUri"])
         query = server.dispatcher.registry.get(first.json()["id"])
         server.wait_for(lambda: query.state.value == "FINISHED")
@@ -107,7 +107,7 @@ def test_a_query_that_nobody_polls_is_abandoned(start_server, polled):
 
 
 def test_rows_that_nobody_fetches_are_dropped_not_lost_silently(start_server):
-    with start_server(settings=DispatchSettings(release_size=8 << 20, sweep_interval=0.05)) as server:
+    with start_server(settings=DispatchSettings(sweep_interval=0.05)) as server:
         first = server.client.get(server.post("SELECT many").json()["nextUri"])
         query = server.dispatcher.registry.get(first.json()["id"])
         server.wait_for(lambda: query.state.value == "FINISHED")
@@ -182,7 +182,7 @@ def test_two_hundred_statements_at_once(start_server):
 
 @pytest.mark.slow
 def test_submitting_without_reading_runs_into_the_queue_not_into_memory(start_server):
-    settings = DispatchSettings(max_unread_size=3 << 20, release_size=4 << 20, sweep_interval=0.01)
+    settings = DispatchSettings(max_buffered=3 << 20, sweep_interval=0.01)
     with start_server(settings=settings, group=global_group(hard_concurrency_limit=3, max_queued=1)) as server:
         firsts = []
         for _ in range(20):

@@ -209,3 +209,45 @@ async def test_reconfiguration_starts_who_now_may_and_drains_what_is_gone():
         assert query_id in tree.running
         tree.groups.release(query_id)
     assert [group.id for group in tree.groups.walk()] == [("new",)]
+
+
+async def test_what_has_nothing_left_to_do_waits_for_nobody_elses_slot():
+    tree = Tree({"hard_concurrency_limit": 1, "max_queued": 2})
+    await tree.ask("a")
+    await tree.ask("b")
+    await tree.ask("known", done=True)
+    assert tree.tasks["known"].done()
+    assert tree.running == ["a"]
+    tree.groups.release("known")
+    assert tree.running == ["a"]
+    await tree.ask("c")
+    with pytest.raises(ProcessionError, match="Too many queued queries"):
+        await tree.groups.acquire(tree.selection(), "one too many", done=True)
+
+
+@pytest.mark.parametrize("limits", [{"hard_concurrency_limit": 0}, {"hard_cpu_limit": 0.0, "soft_cpu_limit": 0.0}])
+async def test_where_nothing_may_run_it_waits_like_the_others(limits):
+    tree = Tree({"hard_concurrency_limit": 5, "max_queued": 2} | limits, period=60.0)
+    await tree.ask("known", done=True)
+    assert not tree.tasks["known"].done()
+    tree.tasks["known"].cancel()
+
+
+async def test_a_lent_slot_comes_back_and_is_lent_once():
+    tree = Tree({"hard_concurrency_limit": 1, "max_queued": 5})
+    for name in ("a", "b", "c"):
+        await tree.ask(name)
+    tree.groups.pause("a")
+    assert tree.running == ["b"]
+    tree.groups.pause("b")
+    assert tree.running == ["b"], "one slot, one statement that lends it"
+    tree.groups.resume("a")
+    assert sorted(tree.running) == ["a", "b"]
+    tree.groups.release("b")
+    assert tree.running == ["a"]
+    tree.groups.pause("a")
+    assert tree.running == ["c"]
+    tree.groups.release("a")
+    tree.groups.resume("a")
+    tree.groups.release("c")
+    assert [group.running_total for group in tree.groups.walk()] == [0]

@@ -1,12 +1,15 @@
 """Where Java is found, and jars from the cache or with a clear error."""
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from coordinator.engine.spark.jars import JarsUnavailableError, missing_jars, parse_coordinate, resolve_jars
 from coordinator.engine.spark.java import Java, JavaNotFoundError, find_java, java_version
-from coordinator.engine.spark.server import pyspark_home
+from coordinator.engine.spark.server import _java_arguments, pyspark_home
+from coordinator.engine.spark.settings import SparkSettings
 
 
 def fake_java(home: Path, version: str, status: int = 0) -> Path:
@@ -69,3 +72,18 @@ def test_a_jar_that_cannot_be_fetched_is_named_with_the_fix(tmp_path: Path) -> N
         resolve_jars(("org:lib:1.0",), tmp_path / "cache", java, pyspark_home())
     assert "cannot fetch org:lib:1.0" in str(caught.value)
     assert f"put lib-1.0.jar into {tmp_path / 'cache'}" in str(caught.value)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 16])
+def test_on_any_number_of_cores_a_full_heap_ends_the_server(
+    cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Java itself reads the flags. Only this collector counts collections that free nothing as out of memory."""
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    arguments = _java_arguments(SparkSettings(work_dir=tmp_path), {}, [tmp_path])
+    java = find_java(os.environ).executable
+    command = [str(java), *arguments, f"-XX:ActiveProcessorCount={cores}", "-XX:+PrintFlagsFinal", "-version"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    flags = {words[1]: words[3] for words in map(str.split, told.splitlines()) if len(words) > 3 and words[2] == "="}
+    chosen = ("UseParallelGC", "UseG1GC", "UseGCOverheadLimit", "ExitOnOutOfMemoryError", "GCTimeLimit")
+    assert [flags[name] for name in chosen] == ["true", "false", "true", "true", "90"]

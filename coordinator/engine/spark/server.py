@@ -170,10 +170,11 @@ def _java_arguments(settings: SparkSettings, conf: Mapping[str, str], class_path
     return [
         f"-Xmx{settings.driver_memory}",
         "-XX:+IgnoreUnrecognizedVMOptions",
-        "-XX:+UseParallelGC" if (os.cpu_count() or 1) <= 2 else "-XX:+UseG1GC",
+        # On any number of cores: before JDK 26 no other collector counts a full heap as out of memory (below).
+        "-XX:+UseParallelGC",
         # A server without memory answers nobody, or lives on with parts of it dead: it ends, and a new one is started.
         "-XX:+ExitOnOutOfMemoryError",
-        # Full collections that free next to nothing count as out of memory; by default only at 98 % of the time.
+        # Collections that free next to nothing count as out of memory; by default only at 98 % of the time.
         "-XX:GCTimeLimit=90",
         "-XX:GCHeapFreeLimit=5",
         "-Xshare:auto",
