@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,6 +32,15 @@ class Block:
     def plain(self) -> bool:
         """Whether only FROM and WHERE are used."""
         return self.columns is None and self.group is None and not self.order and self.limit is None and not self.offset
+
+
+@dataclass(slots=True)
+class Part:
+    """A query that is computed once, under a name by which others read its rows."""
+
+    name: str
+    query: exp.Expr
+    readers: int = 0
 
 
 class Rendering(Protocol):
@@ -74,6 +84,17 @@ def select_of(block: Block) -> exp.Expr:
         select.set("limit", exp.Limit(expression=number(block.limit)))
     if block.offset:
         select.set("offset", exp.Offset(expression=number(block.offset)))
+    return select
+
+
+def with_parts(select: exp.Expr, parts: Iterable[Part]) -> exp.Expr:
+    """``select`` over parts, each after those that it reads; one with a single reader is part of that."""
+    made: list[exp.Expr] = [
+        exp.CTE(this=part.query, alias=exp.TableAlias(this=name(part.name)), materialized=part.readers > 1 or None)
+        for part in parts
+    ]
+    if made:
+        select.set("with_", exp.With(expressions=made))
     return select
 
 

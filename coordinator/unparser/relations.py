@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from coordinator.expressions.builders import conjuncts
 from coordinator.unparser import grouping, joins, windows
-from coordinator.unparser.block import Block, select_of
+from coordinator.unparser.block import Block, Part, select_of, with_parts
 from coordinator.unparser.exists import exists_filter
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.ordering import ordered
 from coordinator.unparser.programs import calls_python
 from coordinator.unparser.refusals import place_refusal, unsupported
+from coordinator.unparser.repeated import Use, repeated_parts
 from coordinator.unparser.scans import SEQUENCE_NUMBER, Scans
 from coordinator.unparser.trees import binary, call, cast, column, name, number, text
 from coordinator.unparser.unnest import unnest
@@ -58,9 +59,16 @@ class Relations:
     scans: Scans
     copies: bool = False
     aliases: int = 0
+    uses: Mapping[int, Use] = field(default_factory=dict)
+    parts: dict[int, Part] = field(default_factory=dict)
 
     def root(self, node: OutputNode) -> exp.Expr:
         """The whole statement; result columns come in the order of the output variables."""
+        if self.dialect == "duckdb":
+            self.uses = repeated_parts(node)
+        return with_parts(self._root(node), self.parts.values())
+
+    def _root(self, node: OutputNode) -> exp.Expr:
         block = self.block(node.source)
         wanted = node.outputVariables
         names = [v.name for v in wanted]
@@ -100,7 +108,8 @@ class Relations:
     def block(self, node: PlanNode) -> Block:
         """The block of a node."""
         try:
-            return self._block(node)
+            use = self.uses.get(id(node))
+            return self._block(node) if use is None else self._part(use)
         except ProcessionError as error:
             place_refusal(error, node.sourceLocation)
             raise
@@ -141,6 +150,19 @@ class Relations:
                 return self._sample(node)
             case _:
                 raise unsupported(type(node).__name__.removesuffix("Node"), self.dialect)
+
+    def _part(self, use: Use) -> Block:
+        """What is computed once and read in several places."""
+        if use.number not in self.parts:
+            block = self._block(use.computed)
+            columns = tuple((column(v.name), f"c{n}") for v, n in use.made)
+            query = select_of(replace(self.wrap(block, block.variables), columns=columns))
+            self.parts[use.number] = Part(f"{self.scans.prefix}_part_{use.number}", query)
+        part = self.parts[use.number]
+        part.readers += 1
+        shown = tuple((column(f"c{n}"), v.name) for v, n in use.columns)
+        variables = tuple(v for v, _ in use.columns)
+        return self.wrap(Block(exp.Table(this=name(part.name)), variables, columns=shown), variables)
 
     def tree(self, node: RowExpression) -> exp.Expr:
         return expression(node, self.dialect)

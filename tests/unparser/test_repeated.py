@@ -1,0 +1,81 @@
+"""A WITH query that is used several times is computed once, and answers stay those of DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+import pytest
+import sqlglot
+
+from coordinator.connectors.iceberg.relations import catalog_table
+from coordinator.engine.local_functions import register_functions
+from coordinator.optimizer.optimize import optimize
+from coordinator.planner.query import plan_query
+from coordinator.sql.parser import parse_query
+from coordinator.unparser import unparse
+from coordinator.values.python_functions import PythonFunction
+from shared.plan.nodes import OutputNode
+
+SUMS = "WITH sums AS (SELECT o_custkey k, sum(o_totalprice) s, count(*) n FROM orders GROUP BY o_custkey) "
+TEXTS = {
+    "SELECT a.k, b.s FROM sums a JOIN sums b ON a.k = b.k AND a.s > 300000": 1,
+    "SELECT k, s FROM sums WHERE s = (SELECT max(s) FROM sums)": 1,
+    "SELECT k FROM sums WHERE s > 300000 AND k IN (SELECT k FROM sums WHERE s < 400000) ORDER BY k": 1,
+    # Each use has its own rows once filters are where they belong.
+    "SELECT a.s, b.s FROM sums a, sums b WHERE a.k = 1 AND b.k = 2": 0,
+    "SELECT count(*) FROM sums": 0,
+    "SELECT a.n + b.n FROM (SELECT count(*) n FROM orders WHERE random() < 2) a, "
+    "(SELECT count(*) n FROM orders WHERE random() < 2) b": 0,
+    "SELECT x.n, y.n FROM (SELECT count(*) n FROM orders) x, (SELECT count(*) n FROM lineitem) y": 0,
+    "SELECT x.n, y.n FROM (SELECT count(*) n FROM orders) x, (SELECT count(o_comment) n FROM orders) y": 0,
+}
+Run = Callable[[str], tuple[str, list[Any]]]
+
+
+@pytest.fixture
+def run(catalogs: Any, tpch_session: Any, tpch_data: duckdb.DuckDBPyConnection) -> Run:
+    """The SQL of an optimized statement and its sorted rows."""
+    known = set[PythonFunction]()
+
+    def both(text: str) -> tuple[str, list[Any]]:
+        planned = plan_query(parse_query(text), tpch_session, catalogs)
+        made, _ = optimize(planned.root, tpch_session, table_rows=planned.table_rows)
+        assert isinstance(made, OutputNode)
+        sql = unparse(made, "duckdb", catalog_table)
+        register_functions(tpch_data, sql, known)
+        return sql, sorted(map(plain, tpch_data.execute(sql).fetchall()))
+
+    return both
+
+
+def plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(float(f"{float(value):.9g}") if not isinstance(value, str) else value for value in row)
+
+
+@pytest.mark.parametrize(("text", "parts"), TEXTS.items())
+def test_what_is_computed_once(text: str, parts: int, run: Run, tpch_data: duckdb.DuckDBPyConnection) -> None:
+    sql, rows = run(SUMS + text)
+    assert sql.count("AS MATERIALIZED") == parts
+    expected = tpch_data.execute(sqlglot.transpile(SUMS + text, read="presto", write="duckdb")[0]).fetchall()
+    assert rows == sorted(map(plain, expected))
+
+
+def test_a_part_within_a_part(run: Run, tpch_data: duckdb.DuckDBPyConnection) -> None:
+    """The inner one has a reader of its own outside of the outer one."""
+    text = (
+        SUMS + ", tops AS (SELECT n, max(s) m FROM sums GROUP BY n) "
+        "SELECT a.n, b.m, (SELECT max(s + n) FROM sums) FROM tops a JOIN tops b ON a.n = b.n AND a.m = b.m"
+    )
+    sql, rows = run(text)
+    assert sql.count("AS MATERIALIZED") == 2
+    expected = tpch_data.execute(sqlglot.transpile(text, read="presto", write="duckdb")[0]).fetchall()
+    assert rows == sorted(map(plain, expected))
+
+
+def test_the_query_of_tpch_that_is_written_with_one(run: Run, statements: dict[str, str]) -> None:
+    sql, rows = run(statements["q15"])
+    assert sql.count("AS MATERIALIZED") == 1
+    assert sql.count("lineitem") == 1
+    assert len(rows) == 1
