@@ -148,6 +148,15 @@ class TableCatalog:
             table.catalog.drop_table(table.name())
             return table.metadata_location
 
+    def forget(self) -> int:
+        """Drop what is kept of tables' metadata; how many tables that were."""
+        with self._lock:
+            count, catalog = len(self._tables), self._catalog
+            self._tables.clear()
+        if isinstance(catalog, ServedCatalog):
+            count += catalog.forget()
+        return count
+
     def file_io(self, location: str) -> FileIO:
         """What reads and writes ``location`` for this catalog."""
         with mapped(location):

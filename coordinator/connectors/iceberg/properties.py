@@ -36,6 +36,8 @@ _OWN = frozenset(
         "hive.metastore.uri",
         "hive.metastore-timeout",
         "iceberg.journal.file",
+        "iceberg.expire-snapshots.min-retention",
+        "iceberg.remove-orphan-files.min-retention",
         "iceberg.unfinished-table.quiet-time",
         "iceberg.allowed-locations",
         "iceberg.allowed-extra-properties",
@@ -78,6 +80,8 @@ class IcebergSettings:
     unfinished_quiet_time: float = 60.0
     allowed_locations: tuple[str, ...] = ()
     allowed_properties: tuple[str, ...] = ()
+    least_ages: Mapping[str, str] = field(default_factory=dict)
+    """By procedure, the least age of what ``ALTER TABLE … EXECUTE`` removes."""
 
 
 def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Path = Path("var")) -> IcebergSettings:
@@ -109,6 +113,7 @@ def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Pa
         unfinished_quiet_time=_quiet_time(properties.get("iceberg.unfinished-table.quiet-time")),
         allowed_locations=_listed(properties, "iceberg.allowed-locations"),
         allowed_properties=_listed(properties, "iceberg.allowed-extra-properties"),
+        least_ages={name: _least_age(name, properties) for name in ("expire_snapshots", "remove_orphan_files")},
     )
 
 
@@ -264,6 +269,18 @@ def _quiet_time(entry: Property | None) -> float:
     if seconds <= 0:
         raise entry.error(f"invalid value '{entry.value}' for '{entry.name}': it must be more than nothing")
     return seconds
+
+
+def _least_age(procedure: str, properties: Mapping[str, Property]) -> str:
+    """Trino's default: a week."""
+    entry = properties.get(f"iceberg.{procedure.replace('_', '-')}.min-retention")
+    if entry is None:
+        return "7d"
+    try:
+        parse_duration(entry.value)
+    except ValueError as error:
+        raise entry.error(f"invalid value '{entry.value}' for '{entry.name}': {error}") from error
+    return entry.value
 
 
 def _listed(properties: Mapping[str, Property], name: str) -> tuple[str, ...]:

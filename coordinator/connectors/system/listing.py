@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from coordinator.connectors.system.runtime import RuntimeState
 from coordinator.connectors.system.wanted import Wanted
 from shared.errors import ProcessionError
 from shared.spi.connector import ColumnMetadata, Connector, TableMetadata, ViewMetadata
@@ -38,6 +39,8 @@ class ListedCatalogs(Protocol):
     def shown_columns(self, found: TableMetadata | ViewMetadata) -> list[ColumnMetadata]: ...
 
     def view(self, catalog: str, schema: str, name: str) -> ViewMetadata | None: ...
+
+    runtime: RuntimeState | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,13 @@ class ServedCatalog(RestCatalog):
         answer, is_new = self._loaded(name)
         return self._table(name, answer, is_new=is_new)
 
+    def forget(self) -> int:
+        """Ask for every table anew; how many answers were kept."""
+        with self._kept:
+            count = len(self._answers)
+            self._answers.clear()
+        return count
+
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> CommitTableResponse:
