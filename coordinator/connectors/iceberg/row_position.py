@@ -29,6 +29,7 @@ from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.numbers import whole_number
+from coordinator.connectors.iceberg.opaque_types import parse_schema
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from coordinator.connectors.iceberg.storage import storage_of
 from coordinator.connectors.iceberg.types import PLAIN_TYPES
@@ -178,7 +179,7 @@ def readable(kind: IcebergType, *, nested: bool = False) -> bool:
 
 
 def _schema(handle: Mapping[str, Any]) -> Schema:
-    return Schema.model_validate_json(handle["tableSchemaJson"])
+    return parse_schema(handle["tableSchemaJson"])
 
 
 def _constants(table: Table) -> frozenset[int]:

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.filters import filter_of
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
+from coordinator.connectors.iceberg.opaque_types import parse_schema
 from coordinator.connectors.iceberg.rewrite.groups import Candidate
 from coordinator.connectors.iceberg.rewrite.outputs import Slice
 from coordinator.connectors.iceberg.rewrite.tasks import inputs_with_deletes
@@ -52,7 +52,7 @@ class Scan:
 def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequence[str]) -> Scan | str:
     """The scan of the named columns, or why it is left to Spark. Raises ProcessionError."""
     inner = handle.connectorHandle["icebergTableName"]
-    schema = Schema.model_validate_json(handle.connectorHandle["tableSchemaJson"])
+    schema = parse_schema(handle.connectorHandle["tableSchemaJson"])
     wanted = scan_columns(schema, names, table.format_version)
     if isinstance(wanted, str):
         return wanted

@@ -26,6 +26,7 @@ from coordinator.connectors.iceberg.bounds import bound_value
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.manifests.live_files import read_live
+from coordinator.connectors.iceberg.opaque_types import parse_schema
 from coordinator.connectors.iceberg.snapshots.changes import SnapshotKey, snapshot_key
 from shared.plan.nodes import TableScanNode
 from shared.spi.table_statistics import ValueRange
@@ -56,7 +57,7 @@ class ColumnRanges:
         snapshot = None if table is None else table.snapshot_by_id(int(inner["snapshotId"]))
         if table is None or snapshot is None:
             return {}
-        schema = Schema.model_validate_json(handle["tableSchemaJson"])
+        schema = parse_schema(handle["tableSchemaJson"])
         key = (snapshot_key(table, snapshot), schema.schema_id)
         with self._lock:
             if key in self._known:
