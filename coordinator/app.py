@@ -30,7 +30,7 @@ from coordinator.checks.providers import load_plan_checkers
 from coordinator.config import CoordinatorConfig, CoordinatorSettings, read_config
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.runtime import NodeState
-from coordinator.dispatch.access import AuthorizedPlanner, admitted, may_view
+from coordinator.dispatch.access import AuthorizedPlanner, admitted, check_kill, may_view
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.runtime_state import DispatcherState
 from coordinator.engine.embedded.engine import EmbeddedEngine
@@ -191,7 +191,9 @@ def create_app(
     )
     info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
     where = address or f"http://{settings.http_host}:{settings.http_port}"
-    catalogs.runtime = DispatcherState(dispatcher, partial(_node, info, where, dispatcher), partial(may_view, control))
+    catalogs.runtime = DispatcherState(
+        dispatcher, partial(_node, info, where, dispatcher), partial(may_view, control), partial(check_kill, control)
+    )
     app = create_server(
         dispatcher,
         _server_settings(config, control, admit),

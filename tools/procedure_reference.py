@@ -43,7 +43,10 @@ The spellings of other engines are understood as well:
   begins with one `'schema.table'`
 - Spark: `array('a')` and `map('k', 'v')`
 - Hudi: `CALL name(…)` without a schema, and `options => 'k=v,l=w'`
-- Trino: `ALTER TABLE t EXECUTE name(…) [WHERE …]` with `optimize`, `file_size_threshold` and `retention_threshold`
+- Trino: `ALTER TABLE t EXECUTE name(…) [WHERE …]` with `optimize`, `optimize_manifests`, `add_files`,
+  `add_files_from_table`, `file_size_threshold` and `retention_threshold`
+- Presto: where its positions differ from those here, types decide. A text behind the table that is no strategy is the
+  filter of `rewrite_data_files`, a number there is the partition spec of `rewrite_manifests`
 """
 
 

@@ -25,8 +25,14 @@ from coordinator.sql.tree.expressions import (
     StringLiteral,
 )
 
-ALIASES: Mapping[str, str] = {"where": "filter", "sort_order": "sorted_by"}
-"""Iceberg's names for arguments that Presto calls otherwise."""
+ALIASES: Mapping[str, str] = {
+    "where": "filter",
+    "sort_order": "sorted_by",
+    "schema_name": "schema",
+    "table_location": "metadata_location",
+    "metadata_file_name": "metadata_file",
+}
+"""Iceberg's and Trino's names for arguments that Presto calls otherwise."""
 
 _ENTRY = re.compile(r"""(?:[^,("']|"[^"]*"|'[^']*'|\([^)]*\))+""")
 _TEXT_MAP = "map(varchar,varchar)"

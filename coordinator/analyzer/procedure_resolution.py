@@ -17,6 +17,9 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import Procedure
 from shared.spi.session import Session
 
+_OF_RUNTIME = frozenset(("kill_query",))
+"""Procedures that Presto has in ``system.runtime``."""
+
 
 @dataclass(frozen=True, slots=True)
 class ResolvedProcedure:
@@ -46,6 +49,10 @@ def resolve_procedure(call: Call, session: Session, catalogs: Catalogs) -> Resol
 
 def _parts(call: Call, session: Session, catalogs: Catalogs) -> tuple[str | None, str, str]:
     match call.name:
+        case ("system", "runtime", name) if name in _OF_RUNTIME:
+            return SYSTEM_CATALOG, PROCEDURE_SCHEMA, name
+        case ("runtime", name) if session.catalog == SYSTEM_CATALOG and name in _OF_RUNTIME:
+            return SYSTEM_CATALOG, PROCEDURE_SCHEMA, name
         case (catalog, schema, name):
             return catalog, schema, name
         case (schema, name):

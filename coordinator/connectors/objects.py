@@ -8,6 +8,7 @@ from typing import Any
 
 from coordinator.connectors.system.information_schema import InformationSchema
 from coordinator.connectors.system.listing import INFORMATION_SCHEMA, shown_columns
+from coordinator.connectors.system.runtime import RuntimeState
 from coordinator.security.access_control.policy import AccessPolicy
 from coordinator.vocabulary.table_versions import note, note_view
 from shared.spi.capabilities import Capabilities, capabilities_of
@@ -19,6 +20,8 @@ class CatalogObjects(ABC):
 
     access = AccessPolicy()
     """What users may see and do; whoever makes the catalogs sets it."""
+    runtime: RuntimeState | None = None
+    """What ``system.runtime`` shows; only the process that runs queries sets it."""
 
     @abstractmethod
     def names(self) -> tuple[str, ...]:

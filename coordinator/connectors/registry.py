@@ -12,7 +12,6 @@ from coordinator.connectors.objects import CatalogObjects
 from coordinator.connectors.system.connector import SystemConnector
 from coordinator.connectors.system.information_schema import InformationSchema
 from coordinator.connectors.system.registered import SYSTEM_CATALOG, built_in_procedures
-from coordinator.connectors.system.runtime import RuntimeState
 from coordinator.security.access_control.visible import visible_columns, visible_schemas, visible_tables
 from coordinator.security.current_session import current_session, may_use_catalog
 from coordinator.vocabulary.looked_up import once
@@ -81,8 +80,6 @@ class Catalogs(CatalogObjects):
         self._factories = connector_factories()
         self._connectors: dict[str, Connector] = {}
         self._lock = threading.Lock()
-        self.runtime: RuntimeState | None = None
-        """What ``system.runtime`` shows; only the process that runs queries sets it."""
         self._system = SystemConnector(self, lambda: self.runtime)
 
     def names(self) -> tuple[str, ...]:

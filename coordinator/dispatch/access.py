@@ -105,3 +105,8 @@ def may_view(control: SystemAccessControl, session: Session | None, owner: Sessi
     except ProcessionError:
         return False
     return True
+
+
+def check_kill(control: SystemAccessControl, session: Session, owner: Session) -> None:
+    """Raises AccessDeniedError unless a statement of ``session`` may end one of ``owner``."""
+    control.check_can_kill_query_owned_by(identity_of_session(session), identity_of_session(owner))

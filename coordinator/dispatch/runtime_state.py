@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from coordinator.connectors.system.runtime import NodeState, QueryState
 from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.dispatch.failures import killed
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.states import QueryState as State
 from coordinator.dispatch.stats import queued_seconds, statement_stats
@@ -22,8 +23,13 @@ class DispatcherState:
         dispatcher: Dispatcher,
         node: Callable[[], NodeState],
         may_view: Callable[[Session | None, Session], bool] = lambda _session, _owner: True,
+        check_kill: Callable[[Session, Session], None] = lambda _session, _owner: None,
     ) -> None:
-        """``may_view``: whether a session's statements may see a query of another session."""
+        """``may_view``: whether a session's statements may see a query of another session.
+
+        ``check_kill`` raises when they may not end it.
+        """
+        self._check_kill = check_kill
         self._dispatcher = dispatcher
         self._node = node
         self._may_view = may_view
@@ -35,6 +41,21 @@ class DispatcherState:
         """Every remembered query that the statement at work may see, oldest first."""
         session = current_session()
         return [_state(query) for query in self._dispatcher.registry if self._may_view(session, query.session)]
+
+    def kill(self, session: Session, query_id: str, message: str) -> bool | None:
+        """Implements ``RuntimeState.kill``."""
+        query = self._dispatcher.registry.get(query_id)
+        if query is None or not self._may_view(session, query.session):
+            return None
+        self._check_kill(session, query.session)
+        if query.state.done:
+            return False
+
+        def end() -> None:
+            query.fail(killed(message))
+
+        query.call_on_loop(end)
+        return True
 
 
 def _state(query: Query) -> QueryState:

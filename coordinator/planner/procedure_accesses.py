@@ -34,8 +34,14 @@ class Effect(Enum):
     DROPS = "drops"
 
 
+_FORGETTING = (
+    "flush_metadata_cache",
+    "invalidate_manifest_file_cache",
+    "invalidate_metadata_cache",
+    "invalidate_statistics_file_cache",
+)
 EFFECTS: Mapping[str, Effect] = {
-    **dict.fromkeys(("clean_data_cache", "help", "kill_job", "show_jobs"), Effect.NOTHING),
+    **dict.fromkeys(("clean_data_cache", "help", "kill_job", "kill_query", "show_jobs", *_FORGETTING), Effect.NOTHING),
     **dict.fromkeys(
         (
             "ancestors_of", "commits_compare", "copy_to_table", "create_changelog_view", "export_metadata",
@@ -58,7 +64,7 @@ EFFECTS: Mapping[str, Effect] = {
     **dict.fromkeys(
         ("expire_partitions", "expire_snapshots", "remove_dangling_deletes", "remove_orphan_files"), Effect.DELETES
     ),
-    **dict.fromkeys(("compute_partition_stats", "compute_table_stats"), Effect.ANALYZES),
+    **dict.fromkeys(("compute_partition_stats", "compute_table_stats", "drop_extended_stats"), Effect.ANALYZES),
     "add_files": Effect.INSERTS,
     **dict.fromkeys(("set_table_property", "upgrade_format_version"), Effect.SETS_PROPERTIES),
     **dict.fromkeys(("migrate", "register_table", "snapshot"), Effect.CREATES),

@@ -31,6 +31,7 @@ from coordinator.sql.tree.node import Node
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.expressions import RowExpression, Variable
 from shared.plan.nodes import DeleteNode, PlanNode, TableScanNode, UpdateNode
+from shared.plan.types import Type
 from shared.spi.accesses import TableName
 from shared.spi.connector import TableMetadata
 from shared.spi.session import Session
@@ -252,11 +253,18 @@ def coerced(
     location: ErrorLocation,
     complaint: str,
 ) -> list[tuple[str, RowExpression]]:
-    """Values as their columns' types; raises SYNTAX_ERROR listing both when one does not fit."""
+    """Values as their columns' types; raises SYNTAX_ERROR listing both when one does not fit.
+
+    An exact number becomes a decimal of any size, checked row by row: ``price + 1`` has a digit more than ``price``.
+    """
     kinds = [read_type(target.variable(column).type) for column, _ in values]  # type: ignore[union-attr]
     actual = [typed(value) for _, value in values]
-    if not all(can_coerce(a, k) for a, k in zip(actual, kinds, strict=True)):
+    if not all(can_coerce(a, k) or _becomes_decimal(a, k) for a, k in zip(actual, kinds, strict=True)):
         shown = [", ".join(type_text(k) for k in found) for found in (kinds, actual)]
         message = f"{complaint}: Table: [{shown[0]}], Expressions: [{shown[1]}]"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
     return [(column, coerce(value, kind, context.zone)) for (column, value), kind in zip(values, kinds, strict=True)]
+
+
+def _becomes_decimal(actual: Type, wanted: Type) -> bool:
+    return wanted.base == "decimal" and actual.base in ("decimal", "tinyint", "smallint", "integer", "bigint")

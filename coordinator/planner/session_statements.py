@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from coordinator.analyzer.constants import evaluate_constant
+from coordinator.analyzer.constants import evaluate_constant, typed_constant
 from coordinator.connectors.registry import Catalogs
 from coordinator.sql.statements import (
     Commit,
@@ -18,11 +19,14 @@ from coordinator.sql.statements import (
     StartTransaction,
     Use,
 )
+from coordinator.vocabulary.foreign_properties import PRESTO_ONLY
 from coordinator.vocabulary.planned_statement import Column, PlannedStatement, ReturnRows, SessionChange
 from coordinator.vocabulary.session_properties import PropertiesByName, SessionProperty, check_value
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
+from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session
 
+_WITHOUT_EFFECT = (4, "SEMANTIC_WARNING")
 _VALUE_TYPES = {"duration": "varchar", "data size": "varchar"}
 
 
@@ -41,6 +45,8 @@ def plan_set_session(
     statement: SetSession, session: Session, catalogs: Catalogs, properties: PropertiesByName
 ) -> PlannedStatement:
     """Raises ProcessionError for an undeclared property or a value that is not of its type."""
+    if statement.name[-1] in PRESTO_ONLY and len(statement.name) == 1:
+        return _without_meaning(statement, session)
     declared = _property(statement.name, statement.location, catalogs, properties)
     expected = _VALUE_TYPES.get(declared.type, declared.type)
     value = evaluate_constant(statement.value, expected, session)
@@ -52,8 +58,22 @@ def plan_set_session(
     return session_statement(SessionChange(set_session={".".join(statement.name): rendered}), "SET SESSION")
 
 
+def _without_meaning(statement: SetSession, session: Session) -> PlannedStatement:
+    """A property of Presto's that nothing here reads: taken, with a warning."""
+    (name,) = statement.name
+    _, value = typed_constant(statement.value, session)
+    if value is None:
+        message = f"Session property value must not be null: {name}"
+        raise ProcessionError(ErrorCode.INVALID_SESSION_PROPERTY, message)
+    rendered = str(value).lower() if isinstance(value, bool) else str(value)
+    planned = session_statement(SessionChange(set_session={name: rendered}), "SET SESSION")
+    text = f"Session property {name} of Presto has no effect here"
+    return replace(planned, warnings=(PrestoWarning(*_WITHOUT_EFFECT, text),))
+
+
 def plan_reset_session(statement: ResetSession, catalogs: Catalogs, properties: PropertiesByName) -> PlannedStatement:
-    _property(statement.name, statement.location, catalogs, properties)
+    if statement.name[-1] not in PRESTO_ONLY or len(statement.name) > 1:
+        _property(statement.name, statement.location, catalogs, properties)
     return session_statement(SessionChange(clear_session=(".".join(statement.name),)), "RESET SESSION")
 
 

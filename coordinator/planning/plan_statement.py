@@ -111,7 +111,7 @@ def _plan(steps: Steps, statement: sql.Statement, text: str) -> PlannedStatement
         case sql.Call():
             return _call(steps, statement, text)
         case ExecuteTableProcedure():
-            return _call(steps, procedure_call(statement, steps.session), text)
+            return _call(steps, procedure_call(statement, steps.session, steps.catalogs), text)
         case sql.Execute():
             prepared = prepared_text(statement.name, steps.session)
             return _execute(steps, prepared, statement.parameters, statement.location)

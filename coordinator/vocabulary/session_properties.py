@@ -11,6 +11,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from coordinator.vocabulary.foreign_properties import PRESTO_ONLY
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 from shared.units import parse_data_size, parse_duration
@@ -201,6 +202,8 @@ def check_session(session: Session, catalogs: Container[str], properties: Proper
             raise ProcessionError(ErrorCode.NOT_FOUND, message)
     for name, value in session.properties.items():
         declared = properties.get(name)
+        if declared is None and name in PRESTO_ONLY:
+            continue
         if declared is None:
             raise ProcessionError(ErrorCode.INVALID_SESSION_PROPERTY, f"Unknown session property {name}")
         check_value(declared, value)

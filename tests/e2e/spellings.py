@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator.connectors.iceberg.connector import IcebergConnector
-from coordinator.connectors.system.procedures import clean_data_cache, help, kill_job, show_jobs
+from coordinator.connectors.system.procedures import clean_data_cache, help, kill_job, kill_query, show_jobs
 from shared.properties import Property
 from shared.spi.procedure import Argument, ProcedureDeclaration
 from tests.e2e.service import Service
@@ -31,7 +31,7 @@ def reference() -> dict[str, ProcedureDeclaration]:
     values = {"iceberg.catalog.uri": "sqlite://", "iceberg.catalog.warehouse": "file:///nowhere"}
     properties = {k: Property(k, v, Path("lab.properties"), 2) for k, v in values.items()}
     found = [p.declaration for p in IcebergConnector("lab", properties).procedures()]
-    built_in = (module.DECLARATION for module in (clean_data_cache, help, kill_job, show_jobs))
+    built_in = (module.DECLARATION for module in (clean_data_cache, help, kill_job, kill_query, show_jobs))
     return {declaration.name: declaration for declaration in (*found, *built_in)}
 
 

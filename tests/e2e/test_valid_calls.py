@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import prestodb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -84,9 +85,18 @@ STEPS = [
     step("expire_snapshots", older_than="TIMESTAMP '2100-01-01 00:00:00'", retain_last="1"),
     step("remove_orphan_files", older_than="TIMESTAMP '2001-01-01 00:00:00'"), step("remove_orphan_files"),
     step("auto_maintain", budget_seconds="60", dry_run="true"), step("validate_files"),
+    step("drop_extended_stats"),
 ]  # fmt: skip
-WITHOUT_TABLE = [("help", {"procedure": "'show_refs'"}), ("show_jobs", {"limit": "5"})]
-ELSEWHERE = {"unregister_table", "register_table", "snapshot", "migrate", "kill_job"}
+FORGETTING = (
+    "flush_metadata_cache",
+    *(f"invalidate_{kind}_cache" for kind in ("metadata", "manifest_file", "statistics_file")),
+)
+WITHOUT_TABLE = [
+    ("help", {"procedure": "'show_refs'"}),
+    ("show_jobs", {"limit": "5"}),
+    *((n, {"schema_name": "'db'"}) for n in FORGETTING),
+]
+ELSEWHERE = {"unregister_table", "register_table", "snapshot", "migrate", "kill_job", "kill_query"}
 """Called in tests of their own, here and in ``test_catalogue.py``."""
 
 
@@ -183,7 +193,10 @@ def test_trinos_thresholds(quiet: Service) -> None:
     assert quiet.execute(f"{execute} expire_snapshots({aged})") == [[0] * 6]
     assert quiet.execute(f"CALL iceberg.system.remove_orphan_files(table => 'db.aged', {aged})") == []
     assert quiet.execute(f"{execute} optimize_manifests") == [[2, 1]]
-    (row,) = quiet.execute(f"{execute} expire_snapshots(retention_threshold => '0s')")
+    with pytest.raises(prestodb.exceptions.PrestoQueryError, match=r"Retention specified \(0.00ms\) is shorter than"):
+        quiet.execute(f"{execute} expire_snapshots(retention_threshold => '0s')")
+    given = {"http_headers": {"X-Presto-Session": "iceberg.expire_snapshots_min_retention=0s"}}
+    (row,) = quiet.execute(f"{execute} expire_snapshots('0s')", **given)
     assert row[3:5] == [2, 2], "manifests and manifest lists"
     assert quiet.execute(f"{execute} remove_orphan_files(retention_threshold => '7d')") == []
     read_back(table.refresh(), range(2))

@@ -35,6 +35,7 @@ def test_every_procedure_by_name(catalogs: Any) -> None:
         "system.clean_data_cache",
         "system.help",
         "system.kill_job",
+        "system.kill_query",
         "system.show_jobs",
     ]
     assert {len(row) for row in rows} == {len(DECLARATION.output)}

@@ -190,7 +190,7 @@ def test_trinos_optimize_and_its_threshold(plan: Plan) -> None:
          "Cannot cast type integer to array(varchar)"),
         ("ALTER TABLE iceberg.db.orders EXECUTE optimize\nWHERE status = 'it''s' AND n = 1", "n = 1",
          "Column 'n' cannot be resolved"),
-        ("ALTER TABLE iceberg.db.orders EXECUTE rollback_to_snapshot(7)", "7)",
+        ("ALTER TABLE iceberg.db.orders EXECUTE rewrite_data_files(7)", "7)",
          "ALTER TABLE EXECUTE takes named arguments: name => value"),
         ("ALTER TABLE iceberg.db.orders EXECUTE rollback_to_snapshot(snapshot_id => 7) WHERE a = 1", "a = 1",
          "Unknown argument name: filter"),

@@ -8,10 +8,12 @@ from typing import Any
 from pyiceberg.conversions import from_bytes
 from pyiceberg.types import IcebergType, PrimitiveType
 
+from coordinator.connectors.iceberg.opaque_types import is_opaque
+
 
 def bound_value(kind: IcebergType, encoded: bytes | None) -> Any:
     """The value as Iceberg counts it; None where there is none, or bytes that are no value of the type."""
-    if encoded is None or not isinstance(kind, PrimitiveType):
+    if encoded is None or not isinstance(kind, PrimitiveType) or is_opaque(kind):
         return None
     try:
         return from_bytes(kind, encoded)

@@ -30,6 +30,7 @@ from coordinator.connectors.iceberg.locations import (
     deletable,
 )
 from coordinator.connectors.iceberg.manifests.metadata_files import write_all_versions
+from coordinator.connectors.iceberg.opaque_types import teach_opaque_types
 from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg_properties
 from coordinator.connectors.iceberg.rest.rest_catalog import ServedCatalog
 from coordinator.connectors.iceberg.table_words import check_settable, distrust_tables
@@ -158,6 +159,15 @@ class TableCatalog:
             self.forgotten(schema, name)
             return table.metadata_location
 
+    def forget(self) -> int:
+        """Drop what is kept of tables' metadata; how many tables that were."""
+        with self._lock:
+            count, catalog = len(self._tables), self._catalog
+            self._tables.clear()
+        if isinstance(catalog, ServedCatalog):
+            count += catalog.forget()
+        return count
+
     def file_io(self, location: str) -> FileIO:
         """What reads and writes ``location`` for this catalog."""
         with mapped(location):
@@ -221,6 +231,7 @@ class TableCatalog:
 def _connect(settings: IcebergSettings) -> Catalog:
     if settings.uri is not None and settings.uri.startswith("sqlite:///"):
         Path(settings.uri.removeprefix("sqlite:///")).absolute().parent.mkdir(parents=True, exist_ok=True)
+    teach_opaque_types()
     properties = pyiceberg_properties(settings)
     return write_all_versions(distrust_tables(_client(settings, properties)))
 

@@ -34,6 +34,7 @@ from coordinator.connectors.iceberg.tables.table_properties import COLUMN_PROPER
 from coordinator.connectors.iceberg.views.catalog_views import load_view, view_names
 from coordinator.connectors.system.virtual_table import VirtualTable, read_rows, rows_relation, system_table
 from coordinator.kernels.file_scan import FileScan, scan_reader
+from coordinator.vocabulary.session_properties import SessionProperty
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableHandle, TableScanNode
 from shared.properties import Property
@@ -177,6 +178,15 @@ class IcebergConnector:
 
     def column_properties(self) -> Sequence[PropertyDeclaration]:
         return COLUMN_PROPERTIES
+
+    def session_properties(self) -> Sequence[SessionProperty]:
+        """Trino's least ages."""
+        return [
+            SessionProperty(
+                f"{name}_min_retention", "duration", age, f"The least retention_threshold of EXECUTE {name}"
+            )
+            for name, age in self.settings.least_ages.items()
+        ]
 
     def analyze_properties(self) -> Sequence[PropertyDeclaration]:
         return ANALYZE_PROPERTIES

@@ -16,6 +16,7 @@ from pyiceberg.table.metadata import TableMetadata as IcebergMetadata
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
+from coordinator.connectors.iceberg.opaque_types import parse_schema
 from coordinator.connectors.iceberg.types import hive_type, presto_type
 from shared.plan.nodes import TableHandle
 
@@ -108,7 +109,7 @@ def schema_of(connector_handle: Mapping[str, Any]) -> Schema:
 
 @lru_cache(maxsize=256)
 def _schema(text: str) -> Schema:
-    return Schema.model_validate_json(text)
+    return parse_schema(text)
 
 
 def new_transaction() -> dict[str, Any]:

@@ -36,6 +36,8 @@ _OWN = frozenset(
         "hive.metastore.uri",
         "hive.metastore-timeout",
         "iceberg.journal.file",
+        "iceberg.expire-snapshots.min-retention",
+        "iceberg.remove-orphan-files.min-retention",
         "iceberg.unfinished-table.quiet-time",
         "iceberg.allowed-locations",
         "iceberg.allowed-extra-properties",
@@ -86,6 +88,8 @@ class IcebergSettings:
     allowed_properties: tuple[str, ...] = ()
     admins: tuple[str, ...] | None = None
     """Who has the role ``admin`` of a catalog that keeps roles; None where none are kept."""
+    least_ages: Mapping[str, str] = field(default_factory=dict)
+    """By procedure, the least age of what ``ALTER TABLE … EXECUTE`` removes."""
 
 
 def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Path = Path("var")) -> IcebergSettings:
@@ -118,6 +122,7 @@ def read_settings(catalog: str, properties: Mapping[str, Property], data_dir: Pa
         allowed_locations=_listed(properties, "iceberg.allowed-locations"),
         allowed_properties=_listed(properties, "iceberg.allowed-extra-properties"),
         admins=_admins(kind, properties),
+        least_ages={name: _least_age(name, properties) for name in ("expire_snapshots", "remove_orphan_files")},
     )
 
 
@@ -282,6 +287,18 @@ def _quiet_time(entry: Property | None) -> float:
     if seconds <= 0:
         raise entry.error(f"invalid value '{entry.value}' for '{entry.name}': it must be more than nothing")
     return seconds
+
+
+def _least_age(procedure: str, properties: Mapping[str, Property]) -> str:
+    """Trino's default: a week."""
+    entry = properties.get(f"iceberg.{procedure.replace('_', '-')}.min-retention")
+    if entry is None:
+        return "7d"
+    try:
+        parse_duration(entry.value)
+    except ValueError as error:
+        raise entry.error(f"invalid value '{entry.value}' for '{entry.name}': {error}") from error
+    return entry.value
 
 
 def _listed(properties: Mapping[str, Property], name: str) -> tuple[str, ...]:

@@ -9,13 +9,15 @@ from typing import Any
 
 from pyiceberg.table import Table
 
+from coordinator.connectors.iceberg.opaque_types import unread_columns
 from coordinator.connectors.iceberg.scans.columns import leaf_ids
 from coordinator.connectors.iceberg.scans.scan import Scan, scan_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
 from coordinator.connectors.iceberg.snapshots.changes import count
-from coordinator.connectors.iceberg.spark_types import times_of
+from coordinator.connectors.iceberg.spark_types import times_of, unknown_to_spark
 from coordinator.connectors.iceberg.statistics.decoded_sizes import DecodedSizes
 from coordinator.kernels.storage import is_local
+from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableScanNode
 from shared.spi.relation import CatalogTable, ReadHere, RowsRelation
 
@@ -32,17 +34,24 @@ def catalog_table(scan: TableScanNode, here: ReadHere | str = "it is a table of 
 def read_here(scan: TableScanNode, table: Table, known: SnapshotFiles, decoded: DecodedSizes) -> ReadHere | str:
     """How the scan is read without Spark, or why it is not. Raises ProcessionError."""
     names = dict.fromkeys(_name(handle) for handle in scan.assignments.values())
+    unread = unread_columns(table.schema())
+    if asked := next((name for name in names if name in unread), None):
+        subject = f"{'.'.join(table.name())} is of type {unread[asked]}"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Column {asked} of table {subject}, which cannot be read")
     found = scan_of(table, known, scan.table, tuple(names))
     if isinstance(found, str):
+        if foreign := unknown_to_spark(table):
+            message = f"Table {'.'.join(table.name())} cannot be read: {found}, and Spark knows no {foreign}"
+            raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
         return found
     relation = RowsRelation(scan.table.connectorId, scan.table, tuple(names))
     estimate = _decoded(found, scan, decoded)
-    direct, only = _is_direct(found), bool(times_of(table))
+    direct, only = _is_direct(found), bool(times_of(table) or unknown_to_spark(table))
     return ReadHere(relation, found.size_bytes, found.rows, len(found.files), estimate, direct, only)
 
 
 def _is_direct(found: Scan) -> bool:
-    plain = all(isinstance(column.field["type"], str) for column in found.columns)
+    plain = all(isinstance(column.field["type"], str) and column.as_stored for column in found.columns)
     return plain and all(is_local(c.data.path) and all(d.is_position_delete for d in c.deletes) for c in found.files)
 
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from pyiceberg.schema import index_by_id
 from pyiceberg.table import Table
-from pyiceberg.types import IcebergType, ListType, MapType, StructType, TimeType
+from pyiceberg.types import (
+    IcebergType,
+    ListType,
+    MapType,
+    StructType,
+    TimestampNanoType,
+    TimestamptzNanoType,
+    TimeType,
+)
+
+from coordinator.connectors.iceberg.opaque_types import is_opaque
 
 
 def times_of(table: Table) -> tuple[str, ...]:
@@ -26,3 +36,14 @@ def _holds_time(kind: IcebergType) -> bool:
             return _holds_time(kind.key_type) or _holds_time(kind.value_type)
         case _:
             return isinstance(kind, TimeType)
+
+
+def unknown_to_spark(table: Table) -> str:
+    """The columns beside those of type time for which Spark does not load the table, with their types; or nothing."""
+    found = []
+    for number, field in sorted(index_by_id(table.schema()).items()):
+        kind = field.field_type
+        opaque = is_opaque(kind) and str(kind) != "variant"
+        if opaque or isinstance(kind, TimestampNanoType | TimestamptzNanoType):
+            found.append(f"{kind} (column {table.schema().find_column_name(number)})")
+    return ", ".join(found)

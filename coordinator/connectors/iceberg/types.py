@@ -33,6 +33,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
+from coordinator.connectors.iceberg.opaque_types import is_spatial
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Field, Type, parse_type
 
@@ -98,7 +99,7 @@ _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def presto_type(iceberg: IcebergType) -> Type:
-    """The Presto type of a column; raises ProcessionError NOT_SUPPORTED for variant, geometry and other new types."""
+    """The Presto type of a column."""
     match iceberg:
         case DecimalType():
             return Type("decimal", (iceberg.precision, iceberg.scale))
@@ -109,10 +110,14 @@ def presto_type(iceberg: IcebergType) -> Type:
         case StructType():
             return Type("row", tuple(_row_field(field) for field in iceberg.fields))
         case _:
-            base = _TO_PRESTO.get(type(iceberg))
-            if base is None:
-                raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Iceberg type {iceberg} is not supported")
-            return Type(base)
+            return Type(_TO_PRESTO.get(type(iceberg)) or _of_opaque(iceberg)[0])
+
+
+def _of_opaque(iceberg: IcebergType) -> tuple[str, str]:
+    """Presto's and Hive's type of what is only known by name: well-known binary, JSON, or none."""
+    if is_spatial(iceberg):
+        return "varbinary", "binary"
+    return ("json", "string") if str(iceberg) == "variant" else ("unknown", "void")
 
 
 def _row_field(field: NestedField) -> Field:
@@ -131,7 +136,7 @@ def hive_type(iceberg: IcebergType) -> str:
         case StructType():
             return f"struct<{','.join(f'{f.name}:{hive_type(f.field_type)}' for f in iceberg.fields)}>"
         case _:
-            return _TO_HIVE[type(iceberg)]
+            return _TO_HIVE.get(type(iceberg)) or _of_opaque(iceberg)[1]
 
 
 def iceberg_type(presto: str | Type, next_id: Callable[[], int]) -> IcebergType:

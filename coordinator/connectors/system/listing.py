@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from coordinator.connectors.system.runtime import RuntimeState
 from coordinator.connectors.system.wanted import Wanted
 from shared.errors import ProcessionError
 from shared.spi.capabilities import Capabilities
@@ -41,6 +42,8 @@ class ListedCatalogs(Protocol):
     def shown_columns(self, found: TableMetadata | ViewMetadata) -> list[ColumnMetadata]: ...
 
     def view(self, catalog: str, schema: str, name: str) -> ViewMetadata | None: ...
+
+    runtime: RuntimeState | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ from typing import Protocol
 from coordinator.connectors.system.procedures.clean_data_cache import CleanDataCache
 from coordinator.connectors.system.procedures.help import Help
 from coordinator.connectors.system.procedures.kill_job import KillJob
+from coordinator.connectors.system.procedures.kill_query import KillQuery
 from coordinator.connectors.system.procedures.show_jobs import ShowJobs
+from coordinator.connectors.system.runtime import RuntimeState
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.connector import Connector
 from shared.spi.procedure import Procedure
@@ -24,6 +26,8 @@ class CatalogLookup(Protocol):
 
     def connector(self, name: str) -> Connector: ...
 
+    runtime: RuntimeState | None
+
 
 def registered_procedures(catalogs: CatalogLookup, catalog: str) -> tuple[Procedure, ...]:
     """What ``CALL catalog.system.…`` may name: the connector's procedures and the built-in ones.
@@ -38,7 +42,8 @@ def registered_procedures(catalogs: CatalogLookup, catalog: str) -> tuple[Proced
 
 def built_in_procedures(catalogs: CatalogLookup) -> tuple[Procedure, ...]:
     """The procedures that need no catalog."""
-    return (CleanDataCache(), Help(lambda: all_procedures(catalogs)), KillJob(), ShowJobs())
+    kill_query = KillQuery(lambda: catalogs.runtime)
+    return (CleanDataCache(), Help(lambda: all_procedures(catalogs)), KillJob(), kill_query, ShowJobs())
 
 
 def all_procedures(catalogs: CatalogLookup) -> tuple[tuple[str, Procedure], ...]:

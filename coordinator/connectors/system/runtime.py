@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from coordinator.connectors.system.virtual_table import VirtualTable, typed
 from coordinator.connectors.system.wanted import Wanted
+from shared.spi.session import Session
 
 SCHEMA = "runtime"
 
@@ -54,6 +55,13 @@ class RuntimeState(Protocol):
     def node(self) -> NodeState: ...
 
     def queries(self) -> Sequence[QueryState]: ...
+
+    def kill(self, session: Session, query_id: str, message: str) -> bool | None:
+        """Stop a query for a session: False when it has ended, None when the session sees none of the id.
+
+        Raises ProcessionError PERMISSION_DENIED.
+        """
+        ...
 
 
 Runtime = Callable[[], RuntimeState | None]

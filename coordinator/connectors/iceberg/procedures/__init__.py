@@ -15,6 +15,7 @@ from pkgutil import iter_modules
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.procedures.auto_maintain import AutoMaintain
+from coordinator.connectors.iceberg.procedures.invalidate_caches import invalidating_procedures
 from coordinator.connectors.iceberg.procedures.rewrite_data_files import RewriteDataFiles
 from coordinator.connectors.iceberg.procedures.table_procedure import TableProcedure, arguments_of
 from coordinator.connectors.iceberg.rewrite.journal import Journal
@@ -29,7 +30,7 @@ def iceberg_procedures(catalog: TableCatalog, journal: Journal) -> tuple[Procedu
     own: tuple[Procedure, ...] = (
         AutoMaintain(catalog, lambda: own),
         RewriteDataFiles(catalog, journal),
-        *_in_coordinator(catalog),
+        *sorted([*_in_coordinator(catalog), *invalidating_procedures(catalog)], key=lambda p: p.declaration.name),
     )
     factories: list[ProcedureFactory] = [point.load() for point in entry_points(group=ENTRY_POINTS)]
     return own + tuple(procedure for factory in factories for procedure in factory(catalog, journal))
@@ -43,7 +44,7 @@ def distributed_procedures() -> Collection[str]:
 
 
 def _in_coordinator(catalog: TableCatalog) -> list[Procedure]:
-    """Those of this package's modules that have a declaration and an answer, in the order of their names."""
+    """Those of this package's modules that have a declaration and an answer."""
     made: list[Procedure] = []
     for found in iter_modules(__path__):
         module = import_module(f"{__name__}.{found.name}")
@@ -51,4 +52,4 @@ def _in_coordinator(catalog: TableCatalog) -> list[Procedure]:
         if hasattr(module, "answer"):
             threes = ((module.DECLARATION, arguments_of(module.answer), module.answer),)
         made += [TableProcedure(declaration, record, answer, catalog) for declaration, record, answer in threes]
-    return sorted(made, key=lambda procedure: procedure.declaration.name)
+    return made

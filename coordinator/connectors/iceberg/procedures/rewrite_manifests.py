@@ -59,8 +59,10 @@ DECLARATION = ProcedureDeclaration(
         OutputColumn("entries_count", "bigint", "Live files that it lists; NULL where the manifest list does not say."),
         OutputColumn("expected_manifests_count", "integer", "How many replace all of its kind."),
     ),
+    presto_order=("spec_id",),
     example="CALL iceberg.system.rewrite_manifests('sales', 'orders')",
-    notes="The new manifests are of commit.manifest.target-size-bytes. Manifests stay that are of the right number and "
+    notes="By position, a number behind the table is the partition spec, as in Presto. "
+    "The new manifests are of commit.manifest.target-size-bytes. Manifests stay that are of the right number and "
     "each about partitions of their own, so a second call does nothing. Above 256 MB of manifests Iceberg's own "
     "procedure does it in Spark.",
 )

@@ -14,6 +14,8 @@ from requests import HTTPError, Response
 from requests.exceptions import ConnectTimeout, RequestException
 from urllib3.exceptions import MaxRetryError, NewConnectionError
 
+from coordinator.connectors.iceberg.opaque_types import parse
+
 _UNKNOWN = (500, 502, 504)
 _LATER = (429, 503)
 """Nothing was committed; the server asks to come again."""
@@ -67,7 +69,7 @@ def _told(answer: Response) -> CommitTableResponse:
     except HTTPError as error:
         unknown = dict.fromkeys(_UNKNOWN, CommitStateUnknownException)
         _handle_non_200_response(error, {404: NoSuchTableError, 409: CommitFailedException, **unknown})
-    return CommitTableResponse.model_validate_json(answer.text)
+    return parse(answer.text, CommitTableResponse.model_validate, CommitTableResponse.model_validate_json)
 
 
 def _pause(answer: Response | None, tries: int) -> float:

@@ -31,6 +31,7 @@ from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 from requests import HTTPError, PreparedRequest, Response, Session
 from requests.auth import AuthBase
 
+from coordinator.connectors.iceberg.opaque_types import parse
 from coordinator.connectors.iceberg.rest.commits import committed
 from coordinator.connectors.iceberg.rest.lent_file_io import LentFileIO
 from coordinator.connectors.iceberg.rest.table_keys import TableKeys
@@ -79,6 +80,13 @@ class ServedCatalog(RestCatalog):
         name = self.identifier_to_tuple(identifier)
         answer, is_new = self._loaded(name)
         return self._table(name, answer, is_new=is_new)
+
+    def forget(self) -> int:
+        """Ask for every table anew; how many answers were kept."""
+        with self._kept:
+            count = len(self._answers)
+            self._answers.clear()
+        return count
 
     def commit_table(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
@@ -140,7 +148,7 @@ class ServedCatalog(RestCatalog):
         if answer.status_code == 304 and known is not None:
             return known[1], False
         _check(answer)
-        found = TableResponse.model_validate_json(answer.text)
+        found = parse(answer.text, TableResponse.model_validate, TableResponse.model_validate_json)
         with self._kept:
             self._answers.pop(name, None)
             if etag := answer.headers.get("ETag"):

@@ -26,6 +26,7 @@ from coordinator.connectors.iceberg.rewrite.sorted_by import resolved, sort_orde
 from coordinator.connectors.iceberg.rewrite.stored_columns import unwritable_column
 from coordinator.connectors.iceberg.snapshots.producer import CALL_ID
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map, where_clause
+from coordinator.connectors.iceberg.spark_types import unknown_to_spark
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
@@ -84,6 +85,9 @@ def delegate(
     """The call to make; None when the table is empty or the filter excludes every file. Raises ProcessionError."""
     if table.current_snapshot() is None:
         return None
+    if foreign := unknown_to_spark(table):
+        message = f"Table {target.schema}.{target.table} cannot be rewritten: {reason}, and Spark knows no {foreign}"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     # With the catalog: Spark takes the first of two names for one when a catalog is called so.
     given = [("table", quoted_string(quoted_path((catalog, *table.name()))))]
     if arguments.strategy == "sort":

@@ -155,18 +155,19 @@ def _check_sorting(given: Mapping[str, str]) -> None:
 
 
 def _sizes(given: Mapping[str, str], properties: Mapping[str, str]) -> tuple[int, int, int]:
-    """Target, least and greatest size. 0 switches a bound off, as in Presto; a bound alone moves the target."""
+    """Target, least and greatest size. 0 switches a bound off, as in Presto; bounds without a target move it.
+
+    A greatest size of 1 takes every file, as in Presto, and says nothing of the size to write.
+    """
     minimum = _long(given, "min-file-size-bytes", -1, least=0)
     maximum = _long(given, "max-file-size-bytes", -1, least=0)
     most = NO_LIMIT if maximum == 0 else maximum
     if "target-file-size-bytes" in given:
         target = _long(given, "target-file-size-bytes", 0, least=1)
     else:
-        target = _default_target(properties)
-        if most > 0 and most <= target:
-            target = max(1, most * 5 // 9)
-        elif minimum >= target:
-            target = minimum * 4 // 3 + 1
+        target = _target_between(_default_target(properties), minimum, most)
+        if most == 1:
+            return target, target * 3 // 4 if minimum < 0 else minimum, most
     least = target * 3 // 4 if minimum < 0 else minimum
     most = target * 9 // 5 if most < 0 else most
     if target <= least and minimum > 0:
@@ -180,6 +181,15 @@ def _sizes(given: Mapping[str, str], properties: Mapping[str, str]) -> tuple[int
             "all new files will be larger than the max threshold"
         )
     return target, least, most
+
+
+def _target_between(target: int, minimum: int, most: int) -> int:
+    """The table's target, or one that the bounds allow; -1 is no bound, and a greatest size of 1 none for targets."""
+    low, high = max(0, minimum), most if most > 1 else NO_LIMIT
+    if low < target < high:
+        return target
+    wanted = high * 5 // 9 if target >= high else low * 4 // 3 + 1
+    return wanted if low < wanted < high else max(1, (low + high) // 2)
 
 
 def _default_target(properties: Mapping[str, str]) -> int:

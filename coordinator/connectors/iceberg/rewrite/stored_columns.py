@@ -11,6 +11,8 @@ from uuid import UUID
 
 from pyiceberg.schema import Schema
 
+from coordinator.connectors.iceberg.opaque_types import is_opaque
+
 _EPOCH = date(1970, 1, 1)
 _UNREADABLE = ("unknown", "variant", "geometry", "geography")
 
@@ -32,7 +34,7 @@ def unwritable_column(schema: Schema) -> str | None:
     for top in stored_fields(schema):
         for field in _below(top):
             kind = field["type"] if isinstance(field["type"], str) else field["type"]["type"]
-            if kind.startswith(_UNREADABLE):
+            if kind.startswith(_UNREADABLE) or is_opaque(schema.find_type(field["id"])):
                 return f"column {schema.find_column_name(field['id'])} is of type {kind}"
     return None
 

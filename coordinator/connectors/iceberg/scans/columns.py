@@ -12,27 +12,36 @@ from pyiceberg.types import (
     ListType,
     MapType,
     StructType,
+    TimestampNanoType,
+    TimestamptzNanoType,
     TimestamptzType,
     TimeType,
     UUIDType,
 )
 
+from coordinator.connectors.iceberg.opaque_types import is_spatial
 from coordinator.connectors.iceberg.rewrite.stored_columns import stored_fields
 from coordinator.connectors.iceberg.types import PLAIN_TYPES, presto_type
 from shared.plan.types import Type
 
 _PLAIN: tuple[type[IcebergType], ...] = (*PLAIN_TYPES, TimestamptzType, TimeType, UUIDType)
+_AS_OTHERS: Mapping[type[IcebergType], str] = {TimestampNanoType: "timestamp", TimestamptzNanoType: "timestamptz"}
+"""Types whose values are read as those of another: nanoseconds are cut to microseconds."""
 _LINEAGE = {"_row_id": 2147483540, "_last_updated_sequence_number": 2147483539}
 
 
 @dataclass(frozen=True, slots=True)
 class ScanColumn:
-    """``field`` is Iceberg's JSON; ``leaves`` are the ids under which manifests tell the column's bytes."""
+    """``field`` is Iceberg's JSON; ``leaves`` are the ids under which manifests tell the column's bytes.
+
+    ``as_stored``: the type in ``field`` is the column's own.
+    """
 
     name: str
     type: Type
     field: Mapping[str, Any]
     leaves: tuple[int, ...]
+    as_stored: bool = True
 
 
 def scan_columns(schema: Schema, names: Iterable[str], format_version: int) -> list[ScanColumn] | str:
@@ -61,7 +70,9 @@ def cheapest_column(schema: Schema, sizes: Mapping[int, int]) -> ScanColumn | No
 
 def _column(field: Mapping[str, Any], kind: IcebergType) -> ScanColumn:
     leaves = tuple(_leaves(int(field["id"]), kind))
-    return ScanColumn(str(field["name"]), presto_type(kind), {**field, "required": False}, leaves)
+    read = "binary" if is_spatial(kind) else _AS_OTHERS.get(type(kind))
+    made = {**field, "required": False} if read is None else {**field, "required": False, "type": read}
+    return ScanColumn(str(field["name"]), presto_type(kind), made, leaves, as_stored=read is None)
 
 
 def readable(kind: IcebergType, *, nested: bool = False) -> bool:
@@ -74,7 +85,9 @@ def readable(kind: IcebergType, *, nested: bool = False) -> bool:
         case MapType():
             return readable(kind.key_type, nested=True) and readable(kind.value_type, nested=True)
         case _:
-            return isinstance(kind, PLAIN_TYPES if nested else _PLAIN)
+            if nested:
+                return isinstance(kind, PLAIN_TYPES)
+            return isinstance(kind, _PLAIN) or type(kind) in _AS_OTHERS or is_spatial(kind)
 
 
 def _leaves(number: int, kind: IcebergType) -> Iterator[int]:

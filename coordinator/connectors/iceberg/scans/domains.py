@@ -22,7 +22,9 @@ from pyiceberg.expressions import (
 )
 from pyiceberg.expressions.visitors import bind
 from pyiceberg.schema import Schema
+from pyiceberg.types import TimestampNanoType, TimestamptzNanoType
 
+from coordinator.connectors.iceberg.opaque_types import is_opaque
 from coordinator.kernels.row_groups_needed import Ranges
 from shared.plan.blocks import decode_constant
 
@@ -63,6 +65,8 @@ def _bound(marker: Mapping[str, Any]) -> Any:
 
 
 def _of_column(schema: Schema, name: str, domain: Mapping[str, Any]) -> BooleanExpression:
+    if _is_foreign(schema, name):
+        return AlwaysTrue()  # its bounds are no values of the type that is shown
     kind = str(domain["values"]["type"])
     ranges = domain["values"].get("ranges", ())
     if kind in _FLOATING and any("valueBlock" not in each["high"] for each in ranges):
@@ -77,6 +81,13 @@ def _of_column(schema: Schema, name: str, domain: Mapping[str, Any]) -> BooleanE
     except (ValueError, TypeError, NotImplementedError):
         return AlwaysTrue()
     return predicate
+
+
+def _is_foreign(schema: Schema, name: str) -> bool:
+    field = next((field for field in schema.fields if field.name == name), None)
+    if field is None:
+        return False
+    return is_opaque(field.field_type) or isinstance(field.field_type, TimestampNanoType | TimestamptzNanoType)
 
 
 def _of_range(name: str, found: Mapping[str, Any]) -> BooleanExpression:

@@ -16,7 +16,7 @@ from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
 from coordinator.connectors.iceberg.snapshots.metadata_deletes import delete_files
 from coordinator.connectors.iceberg.spark_sql import quoted_path
-from coordinator.connectors.iceberg.spark_types import times_of
+from coordinator.connectors.iceberg.spark_types import times_of, unknown_to_spark
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.creation import create, new_table
 from coordinator.connectors.iceberg.tables.ddl import appear, remove_unfinished, unfinished_name, upgrade
@@ -117,11 +117,14 @@ def _check_positions(table: Table, write: TableWrite, context: WriteContext) -> 
 
 def _check_types(table: Table, write: TableWrite) -> None:
     """Spark's Iceberg has no type for times of day; raises NOT_SUPPORTED with the columns that hold some."""
+    what = "delete some of the rows of a file of" if write.kind == "DELETE" else f"{write.kind.lower()} rows of"
+    if foreign := unknown_to_spark(table):
+        message = f"Cannot {what} table {write.schema}.{write.table}: Spark knows no {foreign}"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
     times = times_of(table)
     if not times:
         return
     names = ", ".join(times)
-    what = "delete some of the rows of a file of" if write.kind == "DELETE" else f"{write.kind.lower()} rows of"
     message = f"Cannot {what} table {write.schema}.{write.table}: Spark cannot write columns of type time ({names})"
     raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
 
