@@ -17,7 +17,7 @@ AWAY = ("sqlserver", "oracle", "db2")
 @contextmanager
 def whole_service(home: Path, postgres: str, mariadb: str | None) -> Iterator[Service]:
     """Catalogs ``iceberg``, ``tpch``, ``pg``, ``maria`` and those that are away; no secret stands in what it wrote."""
-    etc = write_etc(home / "etc")
+    etc = write_etc(home / "etc", planners=2)
     catalogs = {"tpch": "connector.name=tpch\n", "pg": _postgres(postgres)}
     if mariadb is not None:
         catalogs["maria"] = _mariadb(mariadb, home / "secret")
@@ -40,7 +40,7 @@ def whole_service(home: Path, postgres: str, mariadb: str | None) -> Iterator[Se
 @contextmanager
 def quiet_service(home: Path) -> Iterator[Service]:
     """Catalogs ``iceberg`` and ``tpch``; Spark is never started."""
-    etc = write_etc(home / "etc", spark=False)
+    etc = write_etc(home / "etc", spark=False, planners=2)
     (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
     service = start_service(etc, home / "data", home / "log")
     try:

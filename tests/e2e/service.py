@@ -72,12 +72,17 @@ class Service:
         return code
 
 
-def write_etc(directory: Path, *, spark: bool = True, remote: str = "") -> Path:
-    """A configuration like the sample one, with the address of a Spark that others run where ``remote`` is given."""
+def write_etc(directory: Path, *, spark: bool = True, remote: str = "", planners: int = 1) -> Path:
+    """A configuration like the sample one, with the address of a Spark that others run where ``remote`` is given.
+
+    One planner process, since each costs two seconds of a core; services that many tests share have two, as shipped.
+    """
     (directory / "catalog").mkdir(parents=True)
     (directory / "plan-checker-providers").mkdir()
     warm_up = "true" if spark else "false"
     (directory / "config.properties").write_text(f"spark.warm-up={warm_up}\nspark.driver-memory=1g\n")
+    with (directory / "config.properties").open("a") as config:
+        config.write(f"eager-plan-validation-thread-pool-size={planners}\n")
     if remote:
         with (directory / "config.properties").open("a") as config:
             config.write(f"spark.remote={remote}\n")

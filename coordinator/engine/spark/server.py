@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from coordinator.engine.spark.child import GuardedChild
+from coordinator.engine.spark.class_archive import LISTING, Archiver, ClassArchive, flags, jars_of
 from coordinator.engine.spark.jars import resolve_jars
 from coordinator.engine.spark.java import Java, find_java
 from coordinator.engine.spark.kernel_package import unpack_kernels
@@ -59,8 +60,11 @@ class SparkStartError(Exception):
 class EmbeddedServer:
     """A running server. ``url`` holds the token; ``child`` ends with this process, however it ends."""
 
-    def __init__(self, child: GuardedChild, port: int, token: str, java: Java) -> None:
+    def __init__(
+        self, child: GuardedChild, port: int, token: str, java: Java, archiver: Archiver | None = None
+    ) -> None:
         self.child = child
+        self._archiver = archiver
         self.port = port
         self.java = java
         self._token = token
@@ -81,6 +85,8 @@ class EmbeddedServer:
 
     def stop(self) -> None:
         """End the JVM and its Python workers; every session must be stopped before."""
+        if self._archiver is not None:
+            self._archiver.stop()
         self.child.stop()
 
 
@@ -97,16 +103,22 @@ def start_server(
     _prepare(settings.work_dir)
     port, token = _free_port(), secrets.token_hex(16)
     conf = _spark_conf(settings, catalog_conf, port, jars)
-    arguments = _java_arguments(settings, conf, [*jars, home / "jars" / "*"])
+    class_path = jars_of([*jars, home / "jars" / "*"])
+    archive = ClassArchive(java, class_path, settings.jar_cache.parent / "class-archives")
+    archiving = flags(archive, settings.work_dir / "tmp" / "classes.lst") if settings.class_archive else []
+    arguments = [*archiving, *_java_arguments(settings, conf, class_path)]
     environment = _environment(settings, token, home)
     command = [str(java.executable), f"@{_write_arguments(settings.work_dir, arguments)}", _MAIN]
     child = GuardedChild(command, env=environment, log_file=settings.log_file, cwd=settings.work_dir)
-    server = EmbeddedServer(child, port, token, java)
+    archiver = Archiver(archive, settings.work_dir / "tmp" / "classes.lst", settings.work_dir)
+    server = EmbeddedServer(child, port, token, java, archiver)
     try:
         _await_port(server, settings, given_up)
     except BaseException:
         server.stop()
         raise
+    if any(flag.startswith(LISTING) for flag in archiving):
+        archiver.start()
     return server
 
 

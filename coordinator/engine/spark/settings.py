@@ -84,6 +84,12 @@ class SparkSettings(Settings):
         description="Maven coordinates of the jars of the embedded Spark server.",
     )
     jars: Paths = Field((), alias="spark.jars", description="Paths of further jars for the embedded Spark server.")
+    class_archive: bool = Field(
+        True,
+        alias="spark.class-archive",
+        description="Keep an archive of the classes that the embedded Spark loads (180 MB beside the cache of jars,"
+        " made once by a process of the lowest priority): later starts take half as long.",
+    )
     jar_cache: Path = Field(default_factory=default_jar_cache)
     conf: Mapping[str, str] = Field(default_factory=dict)
     start_timeout: float = 120.0

@@ -1,0 +1,77 @@
+"""An archive of classes that a real JVM takes, is made once, and goes when its maker has to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from coordinator.engine.spark.class_archive import Archiver, ClassArchive, complete_lines, flags, jars_of
+from coordinator.engine.spark.java import Java, find_java
+
+LISTED = ("java/lang/Object", "java/lang/String", "java/util/HashMap")
+
+
+@pytest.fixture(scope="module")
+def java() -> Java:
+    return find_java(os.environ)
+
+
+def archive_of(java: Java, home: Path) -> ClassArchive:
+    jar = home / "a.jar"
+    with zipfile.ZipFile(jar, "w") as made:
+        made.writestr("nothing.txt", "")
+    return ClassArchive(java, (jar,), home / "archives")
+
+
+def made_by(archive: ClassArchive, home: Path, settled: float = 0.0) -> Archiver:
+    classes = home / "classes.lst"
+    classes.write_text("\n".join(LISTED) + "\njava/lang/Thr")
+    (home / "logs").mkdir(exist_ok=True)
+    return Archiver(archive, classes, home, settled)
+
+
+def test_the_virtual_machine_takes_it(java: Java, tmp_path: Path) -> None:
+    archive = archive_of(java, tmp_path)
+    assert flags(archive, tmp_path / "list") == [f"-XX:DumpLoadedClassList={tmp_path / 'list'}"]
+    archiver = made_by(archive, tmp_path)
+    archiver.start()
+    archiver.join(120)
+    (flag,) = flags(archive, tmp_path / "list")
+    assert flag == f"-XX:SharedArchiveFile={archive.file}"
+    command = [str(java.executable), "-Xshare:on", flag, "-cp", str(archive.class_path[0]), "-version"]
+    assert subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0
+    assert sorted(file.name for file in archive.directory.iterdir()) == sorted([".lock", archive.file.name])
+    assert archive.directory.stat().st_mode & 0o077 == 0
+
+
+def test_other_jars_are_another_archive(java: Java, tmp_path: Path) -> None:
+    archive = archive_of(java, tmp_path)
+    before = archive.file
+    os.utime(archive.class_path[0], ns=(1, 1))
+    assert archive.file != before
+    archive.class_path[0].unlink()
+    assert flags(archive, tmp_path / "list") == []
+
+
+def test_nothing_is_left_of_one_that_is_given_up(java: Java, tmp_path: Path) -> None:
+    archive = archive_of(java, tmp_path)
+    archiver = made_by(archive, tmp_path, settled=60)
+    archiver.start()
+    archiver.stop()
+    archiver.join(10)
+    assert not archive.directory.exists()
+
+
+def test_the_order_of_a_class_path_is_known(tmp_path: Path) -> None:
+    for name in ("b.jar", "a.jar", "c.txt"):
+        (tmp_path / name).touch()
+    assert jars_of([tmp_path / "z.jar", tmp_path / "*"]) == tuple(tmp_path / n for n in ("z.jar", "a.jar", "b.jar"))
+
+
+@pytest.mark.parametrize(("text", "kept"), [("a\nb\n", "a\nb\n"), ("a\nb", "a\n"), ("a", ""), ("", "")])
+def test_a_line_that_is_not_finished_is_left_out(text: str, kept: str) -> None:
+    assert complete_lines(text) == kept
