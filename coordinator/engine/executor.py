@@ -225,7 +225,7 @@ def is_logged(work: CallProcedure) -> bool:
 def job_of(work: CallProcedure, execution: Execution) -> Job:
     """A job that begins to run now."""
     table = None
-    if "table_name" in work.arguments:
+    if {"schema", "table_name"} <= work.arguments.keys():
         table = f"{work.catalog}.{work.arguments['schema']}.{work.arguments['table_name']}"
     user = execution.session.user
     return Job(execution.query_id, work.procedure, table, user, "RUNNING", datetime.now(UTC))

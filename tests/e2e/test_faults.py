@@ -154,7 +154,9 @@ def test_query_that_runs_out_of_time_leaves_no_table(harmed: Service) -> None:
         cursor.execute(fill("late"))
         cursor.fetchall()
     assert failed.value.error_name == "EXCEEDED_TIME_LIMIT"
-    eventually(lambda: under_warehouse(harmed) == before, 120)
+    # What another test's table left may go meanwhile: late files, and the file that bars its folder.
+    eventually(lambda: under_warehouse(harmed) <= before, 120)
+    assert {name for name in before if "/filled_" not in name} <= under_warehouse(harmed)
     assert harmed.lake().list_tables("db") == tables
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
+import httpx
 import prestodb
 import pyarrow as pa
 import pytest
@@ -16,14 +17,14 @@ Refused = prestodb.exceptions.PrestoQueryError
 
 
 def test_properties_without_a_meaning_are_taken_with_a_warning(quiet_service: Service) -> None:
-    cursor = quiet_service.cursor()
-    cursor.execute("SET SESSION task_concurrency = 8")
-    assert cursor.fetchall() == [[True]]
-    assert [w["message"] for w in cursor._query.warnings] == [
-        "Session property task_concurrency of Presto has no effect here"
-    ]
-    given = {"http_headers": {"X-Presto-Session": "legacy_timestamp=false,task_concurrency=8"}}
-    assert quiet_service.execute("SELECT 1", **given) == [[1]]
+    address, user = f"{quiet_service.url}/v1/statement", {"X-Presto-User": "tester"}
+    page = httpx.post(address, content="SET SESSION task_concurrency = 8", headers=user, timeout=60).json()
+    while "nextUri" in page:
+        page = httpx.get(page["nextUri"], timeout=60).json()
+    told = ["Session property task_concurrency of Presto has no effect here"]
+    assert (page["data"], [warning["message"] for warning in page["warnings"]]) == ([[True]], told)
+    given = {"legacy_timestamp": "false", "task_concurrency": "8"}
+    assert quiet_service.execute("SELECT 1", session_properties=given) == [[1]]
     with pytest.raises(Refused, match="Session property task_concurency does not exist"):
         quiet_service.execute("SET SESSION task_concurency = 8")
 
