@@ -63,6 +63,7 @@ DECLARATION = ProcedureDeclaration(
         ),
         Argument("options", "map(varchar,varchar)", "Iceberg's rewrite options by name.", default=None),
         Argument("filter", "varchar", "Only files that may hold rows for which this is true.", default="TRUE"),
+        Argument("branch", "varchar", "The branch whose files are rewritten; default: main.", default=None),
         Argument("dry_run", "boolean", "Show what would be rewritten and why, and change nothing.", default=False),
     ),
     output=(
@@ -85,7 +86,8 @@ DECLARATION = ProcedureDeclaration(
     "Iceberg's own procedure does the rewrite through Spark, with the same result columns, for Avro and ORC files, for "
     "columns of type unknown inside other types, and for the other cases that docs/rewrite.md lists. Tables with "
     "columns of type geometry or geography are not rewritten, and those with nanoseconds by our kernels alone: Spark "
-    "does not load them. Sorting by columns must keep the table's own sort order. A call with nothing to do makes no snapshot. By position, a third text that is no strategy is "
+    "does not load them. Sorting by columns must keep the table's own sort order. A call with nothing to do makes no "
+    "snapshot. By position, a third text that is no strategy is "
     "taken as in Presto: (schema, table_name, filter, sorted_by, options).",
     presto_order=("filter", "sorted_by", "options"),
     dry_run_output=dry_run.COLUMNS,
@@ -116,7 +118,7 @@ class RewriteDataFiles:
             options = with_output_spec(asked.parsed_options(table.properties), table)
             if table.current_snapshot() is None:
                 return DryRun(()) if asked.dry_run else NothingToDo()
-            reason, ordering = reason_before_planning(table), None
+            reason, ordering = reason_before_planning(table, asked.branch), None
             if reason is None and asked.strategy == "sort":
                 found = row_order(table, asked.sorted_by, options)
                 reason, ordering = (found, None) if isinstance(found, str) else (None, found)

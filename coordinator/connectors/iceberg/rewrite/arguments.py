@@ -22,6 +22,7 @@ class RewriteArguments:
     sorted_by: SortedBy | None
     options: Mapping[str, Any] | None
     dry_run: bool
+    branch: str | None = None
 
     @classmethod
     def of(cls, arguments: Arguments) -> RewriteArguments:
@@ -31,7 +32,11 @@ class RewriteArguments:
             message = "Cannot use binpack strategy with sorted_by option. Use sort strategy when specifying sort order."
             raise ArgumentError("sorted_by", message, ErrorCode.NOT_SUPPORTED)
         sorted_by = parse_sorted_by(entries) if entries else None
-        return cls(strategy, sorted_by, arguments.get("options"), bool(arguments.get("dry_run")))
+        branch = arguments.get("branch")
+        if branch is not None and arguments.get("dry_run"):
+            raise ArgumentError("branch", "A dry run looks at the branch main alone", ErrorCode.NOT_SUPPORTED)
+        named = None if branch in (None, "main") else str(branch)
+        return cls(strategy, sorted_by, arguments.get("options"), bool(arguments.get("dry_run")), named)
 
     @property
     def rewriter(self) -> Rewriter:
