@@ -7,7 +7,14 @@ from dataclasses import replace
 from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.types import read_type, type_text
 from coordinator.planner.ddl import change_statement, new_column, nothing_to_do
-from coordinator.planner.object_names import ObjectName, connector_of, editable, missing_table, object_name
+from coordinator.planner.object_names import (
+    ObjectName,
+    connector_of,
+    editable,
+    missing_table,
+    object_name,
+    refuse_reference,
+)
 from coordinator.planner.properties import evaluate_properties
 from coordinator.sql import ddl_statements as sql
 from coordinator.vocabulary.planned_statement import PlannedStatement
@@ -34,6 +41,8 @@ def _table(
     table = connector_of(name.catalog, location, catalogs).table(name.schema, name.name)
     if table is None and not optional:
         raise missing_table(name, location)
+    if table is not None:
+        refuse_reference(name, table)
     return name, table
 
 

@@ -11,7 +11,7 @@ from coordinator.analyzer.scope import Scope, ScopeField
 from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.builders import conjunction, constant, not_, special, typed
 from coordinator.expressions.types import BOOLEAN, INTEGER, read_type, row
-from coordinator.planner.object_names import object_name
+from coordinator.planner.object_names import object_name, written_name
 from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.planner import QueryPlanner
 from coordinator.planner.row_changes import ROW_ID, RowChange, RowClause, Target, assigned_values, coerced, scan_target
@@ -36,7 +36,9 @@ def plan_merge(statement: Merge, session: Session, catalogs: Catalogs) -> Planne
     condition = analyze_condition(statement.on, both, "MERGE ON clause")
     clauses = tuple(_clause(n, case, target, source, both) for n, case in enumerate(statement.cases, start=1))
     root = _plan(planner, target, source, condition, clauses)
-    write = TableWrite(name.catalog, target.table.schema, target.table.name, "MERGE", "", "", target.table.snapshot_id)
+    write = TableWrite(
+        name.catalog, target.table.schema, written_name(name, target.table), "MERGE", "", "", target.table.snapshot_id
+    )
     columns = tuple(dict.fromkeys(f.variable for f in source.visible))
     change = RowChange(target.columns, condition, clauses, source.node, columns)
     return PlannedWrite(rows_output(planner, root), write, tuple(planner.scans.values()), "MERGE", change)

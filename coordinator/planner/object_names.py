@@ -85,6 +85,18 @@ def existing_table(
     return table
 
 
+def written_name(name: ObjectName, table: TableMetadata) -> str:
+    """What a write names: the table, or the part of it that the statement names, such as a branch."""
+    return name.name if name.name.startswith(f"{table.name.lower()}.") else table.name
+
+
+def refuse_reference(name: ObjectName, table: TableMetadata) -> None:
+    """Raises NOT_SUPPORTED for a statement that changes a table and names a branch or tag of it."""
+    if written_name(name, table) != table.name:
+        message = f"{name} is a branch or tag of table {table.name}: only its rows can be changed"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+
+
 def refuse_view(name: ObjectName, location: ErrorLocation, catalogs: Catalogs, doing: str) -> None:
     """Raises NOT_SUPPORTED ``<doing> views is not supported`` when a view has the name."""
     if catalogs.view(name.catalog, name.schema, name.name) is not None:

@@ -140,6 +140,9 @@ def _find_table(bound: BoundCall, catalogs: Catalogs) -> TableMetadata | None:
     for candidate in dict.fromkeys(((schema, name), (schema, name.lower()), (schema.lower(), name.lower()))):
         table = catalogs.table(bound.catalog, *candidate)
         if table is not None:
+            if candidate[1].lower().startswith(f"{table.name.lower()}."):
+                message = f"{candidate[1]} is a branch or tag of table {table.name}: procedures take the table"
+                raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=bound.location)
             return table
     return None
 

@@ -18,7 +18,7 @@ from coordinator.expressions.builders import coerce, typed
 from coordinator.expressions.folding import NotConstantError, evaluate
 from coordinator.expressions.types import can_coerce, read_type, type_text
 from coordinator.planner.guard import TableRead
-from coordinator.planner.object_names import ObjectName, connector_of, object_name, refuse_view, writable
+from coordinator.planner.object_names import ObjectName, connector_of, object_name, refuse_view, writable, written_name
 from coordinator.planner.query.builder import Builder
 from coordinator.planner.query.collector import Collector
 from coordinator.planner.query.no_aggregates import NoAggregates
@@ -101,7 +101,7 @@ def plan_delete(statement: Delete, session: Session, catalogs: Catalogs) -> Plan
     write = TableWrite(
         name.catalog,
         target.table.schema,
-        target.table.name,
+        written_name(name, target.table),
         "DELETE",
         "",
         "",
@@ -140,7 +140,7 @@ def plan_update(statement: Update, session: Session, catalogs: Catalogs) -> Plan
         (column, variable if by_position else value) for (column, value), variable in zip(values, made, strict=True)
     )
     write = TableWrite(
-        name.catalog, target.table.schema, target.table.name, "UPDATE", "", "", target.table.snapshot_id,
+        name.catalog, target.table.schema, written_name(name, target.table), "UPDATE", "", "", target.table.snapshot_id,
         by_position=by_position,
     )  # fmt: skip
     change = RowChange(

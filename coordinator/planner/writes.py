@@ -18,6 +18,7 @@ from coordinator.planner.object_names import (
     existing_table,
     object_name,
     writable,
+    written_name,
 )
 from coordinator.planner.properties import evaluate_properties
 from coordinator.planner.query.builder import Builder, RelationPlan
@@ -64,7 +65,7 @@ def plan_insert(statement: Insert, session: Session, catalogs: Catalogs) -> Plan
     _check_types(source, columns, statement.query, statement.location)
     visible = [c for c in table.columns if not c.hidden]
     root = _writer(planner, source, columns, visible)
-    write = TableWrite(name.catalog, table.schema, table.name, "INSERT", "", "", table.snapshot_id)
+    write = TableWrite(name.catalog, table.schema, written_name(name, table), "INSERT", "", "", table.snapshot_id)
     return PlannedWrite(root, write, tuple(planner.scans.values()), "INSERT")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coordinator.sql.cursor import Cursor
+from coordinator.sql.ddl_statements import Name
 from coordinator.sql.dml_statements import ColumnValue, Delete, Insert, Merge, MergeCase, Update
 from coordinator.sql.grammar.relations import relation
 from coordinator.sql.parse_parts import object_name
@@ -13,12 +14,21 @@ from shared.errors import ErrorLocation
 _QUERY = {"SELECT", "WITH", "VALUES", "TABLE"}
 
 
+def _target(cursor: Cursor) -> Name:
+    """A table; a branch of one as Trino writes it (``t @ 'audit'``) gets the name that Iceberg gives it."""
+    name = object_name(cursor)
+    if not cursor.accept("@"):
+        return name
+    branch = cursor.text_of_string()
+    return name if branch == "main" else (*name[:-1], f"{name[-1]}.branch_{branch}")
+
+
 def parse_insert(cursor: Cursor) -> Insert:
     """``INSERT INTO name [(column, …)] query``."""
     location = cursor.location
     cursor.require("INSERT")
     cursor.require("INTO")
-    name = object_name(cursor)
+    name = _target(cursor)
     cursor.settle()
     columns: tuple[str, ...] | None = None
     places: list[ErrorLocation] = []
@@ -40,7 +50,7 @@ def parse_delete(cursor: Cursor) -> Delete:
     cursor.require("DELETE")
     cursor.require("FROM")
     place = cursor.location
-    name = object_name(cursor)
+    name = _target(cursor)
     where = cursor.read_expression() if cursor.optional("WHERE") else None
     return Delete(name, where, location, place)
 
@@ -50,7 +60,7 @@ def parse_update(cursor: Cursor) -> Update:
     location = cursor.location
     cursor.require("UPDATE")
     place = cursor.location
-    name = object_name(cursor)
+    name = _target(cursor)
     cursor.require("SET")
     assignments = _assignments(cursor)
     where = cursor.read_expression() if cursor.optional("WHERE") else None
@@ -77,7 +87,7 @@ def parse_merge(cursor: Cursor) -> Merge:
     cursor.require("MERGE")
     cursor.require("INTO")
     place = cursor.location
-    name = object_name(cursor)
+    name = _target(cursor)
     alias = None
     if cursor.optional("AS") or cursor.word != "USING":
         alias = cursor.name()

@@ -11,8 +11,11 @@ from coordinator.unparser.row_changes import changed_rows
 from coordinator.unparser.scans import RelationOf
 from coordinator.unparser.trees import name
 from coordinator.vocabulary.planned_statement import WriteRows
-from shared.plan.nodes import OutputNode, TableWriterNode
+from shared.plan.nodes import FilterNode, OutputNode, PlanNode, ProjectNode, TableWriterNode, ValuesNode
 from shared.plan.traversal import walk
+
+_MOST_ROWS_OF_A_FILE = 10_000
+_NOT_GROWING = (ValuesNode, ProjectNode, FilterNode)
 
 
 def write_work(planned: PlannedWrite, logical: OutputNode, relation_of: RelationOf) -> WriteRows:
@@ -25,5 +28,14 @@ def write_work(planned: PlannedWrite, logical: OutputNode, relation_of: Relation
     writer = next(node for node in walk(logical) if isinstance(node, TableWriterNode))
     sql, inputs = unparse_for_spark(writer.source, writer.columns, relation_of)
     columns = ", ".join(name(column).sql(dialect="spark") for column in writer.columnNames)
+    if _is_small(writer.source):
+        sql = f"SELECT /*+ COALESCE(1) */ * FROM ({sql})"  # noqa: S608 - the planned query itself
     write = replace(planned.write, before="INSERT INTO", after=f"({columns}) {sql}")
     return WriteRows(write, inputs)
+
+
+def _is_small(source: PlanNode) -> bool:
+    """Whether the rows are those of VALUES, no more than these: one file takes them, Spark would write one a core."""
+    nodes = list(walk(source))
+    rows = sum(len(node.rows) for node in nodes if isinstance(node, ValuesNode))
+    return all(isinstance(node, _NOT_GROWING) for node in nodes) and rows <= _MOST_ROWS_OF_A_FILE

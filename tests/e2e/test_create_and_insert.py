@@ -146,6 +146,16 @@ def test_a_table_of_a_query(service: Service, run: Statement) -> None:
     assert contents(service, "empty_one") == []
 
 
+def test_values_become_one_file(service: Service, run: Statement) -> None:
+    run("CREATE TABLE one_file (a bigint, b varchar)")
+    run("INSERT INTO one_file VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e')")
+    run("INSERT INTO one_file (b) SELECT upper(x) FROM (VALUES 'f', 'g', 'h', 'i') t(x)")
+    assert [row[0] for row in run('SELECT record_count FROM "one_file$files" ORDER BY 1')] == [4, 5]
+    assert run("SELECT a, b FROM one_file ORDER BY b LIMIT 2") == [[None, "F"], [None, "G"]]
+    run("CREATE TABLE one_more AS SELECT * FROM (VALUES (1, 'a'), (2, 'b'), (3, 'c')) t(n, s)")
+    assert run('SELECT record_count FROM "one_more$files"') == [[3]]
+
+
 def test_a_failed_table_leaves_nothing(service: Service, run: Statement) -> None:
     run("CREATE TABLE zeros AS SELECT 0 AS z")
     before = sorted(service.lake().list_tables("made"))

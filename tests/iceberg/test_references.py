@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.table.refs import SnapshotRefType
 
+from coordinator.connectors.iceberg.metadata_tables.names import base_name
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import ArgumentError
 
@@ -265,3 +266,21 @@ def test_tags_made_by_many_at_once_are_all_there(lake: Any, ids: list[int]) -> N
         thread.join()
     assert failures == []
     assert set(lake.table("t").refs()) == {"main"} | {f"t{n}-{r}" for n in range(4) for r in range(3)}
+
+
+def test_a_branch_is_a_table_by_icebergs_name(lake: Any, ids: list[int]) -> None:
+    call(lake, "create_branch", branch="Audit", snapshot_id=ids[1])
+    call(lake, "create_tag", tag="kept", snapshot_id=ids[0])
+    for name, snapshot in (("t.branch_audit", ids[1]), ("t.tag_kept", ids[0]), ("t", ids[3])):
+        found = lake.connector.table("db", name)
+        assert (found.name, found.snapshot_id) == ("t", snapshot)
+    for name in ("t.branch_kept", "t.tag_audit", "t.branch_nobody"):
+        with pytest.raises(ProcessionError, match="Could not find Iceberg table branch or tag"):
+            lake.connector.table("db", name)
+    assert lake.connector.table("db", "nobody.branch_x") is None
+    assert [base_name(n) for n in ("t.branch_audit", "t.tag_kept", "t$files", "a.b")] == ["t", "t", "t", "a.b"]
+    with pytest.raises(ProcessionError, match="Branch does not exist: kept"):
+        lake.call("rewrite_data_files", schema="db", table_name="t", branch="kept")
+    with pytest.raises(ProcessionError, match="Spark is not available"):
+        lake.call("rewrite_data_files", schema="db", table_name="t", branch="Audit")
+    assert "branch => 'Audit'" in lake.workers.statements[-1]

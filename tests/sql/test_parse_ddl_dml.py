@@ -123,3 +123,15 @@ def test_refusals(text: str, message: str) -> None:
         parse_statement(text)
     assert refused.value.code is ErrorCode.SYNTAX_ERROR
     assert refused.value.wire_message == message
+
+
+def test_a_branch_as_trino_names_it() -> None:
+    statements = ("INSERT INTO a.t @ '{}' VALUES 1", "DELETE FROM a.t @ '{}'", "UPDATE a.t @ '{}' SET x = 1")
+    merge = "MERGE INTO a.t @ '{}' USING s ON true WHEN MATCHED THEN DELETE"
+    for text in (*statements, merge):
+        for branch, name in (("Audit", "t.branch_Audit"), ("main", "t")):
+            made = parse_statement(text.format(branch))
+            assert isinstance(made, dml.Insert | dml.Delete | dml.Update | dml.Merge)
+            assert made.name == ("a", name)
+    with pytest.raises(ProcessionError, match="mismatched input 'audit'"):
+        parse_statement("DELETE FROM t @ audit")

@@ -11,7 +11,7 @@ from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.descriptions import Descriptions
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.grants import SqlGrants
-from coordinator.connectors.iceberg.metadata_tables.names import base_name, special_name
+from coordinator.connectors.iceberg.metadata_tables.names import base_name, reference_name, special_name
 from coordinator.connectors.iceberg.metadata_tables.tables import metadata_table
 from coordinator.connectors.iceberg.procedures import distributed_procedures, iceberg_procedures
 from coordinator.connectors.iceberg.properties import read_settings, spark_packages, spark_properties
@@ -22,7 +22,7 @@ from coordinator.connectors.iceberg.row_position import ROW_ID_COLUMNS, look_up_
 from coordinator.connectors.iceberg.scans.rows import file_scan
 from coordinator.connectors.iceberg.scans.scan import scan_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
-from coordinator.connectors.iceberg.snapshots.time_travel import snapshot_of
+from coordinator.connectors.iceberg.snapshots.time_travel import reference_of, snapshot_of
 from coordinator.connectors.iceberg.statistics.analysis import ANALYZE_PROPERTIES, analyze
 from coordinator.connectors.iceberg.statistics.column_ranges import ColumnRanges
 from coordinator.connectors.iceberg.statistics.columns import table_statistics
@@ -95,8 +95,13 @@ class IcebergConnector:
     def table(self, schema: str, name: str, version: Any = None) -> TableMetadata | None:
         """The table at its current snapshot, or at ``version``: a snapshot id, or the name of a branch or tag.
 
-        Names with ``$`` mean metadata tables, ``name@id`` a snapshot.
+        Names with ``$`` mean metadata tables, ``name@id`` a snapshot, ``name.branch_x`` a branch.
         """
+        if version is None and (reference := reference_name(name)) is not None:
+            known = self.tables_of.load(schema, reference.table)
+            if known is not None:
+                named = reference_of(known, reference.kind, reference.name)
+                return self.table(schema, reference.table, named)
         asked = special_name(name)
         if asked is not None and asked.kind is not None:
             virtual = self._metadata_table(schema, name)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from shared.errors import ErrorCode, ProcessionError
 
 CHANGELOG = "changelog"
+_REFERENCE = re.compile(r"(?P<table>[^$@]+)\.(?P<kind>branch|tag)_(?P<name>[^$@.]+)")
 _NAME = re.compile(r"(?P<table>[^$@]+)(?:@(?P<before>\d+))?(?:\$(?P<kind>[^@]+)(?:@(?P<after>\d+))?)?")
 
 
@@ -47,12 +48,30 @@ def special_name(name: str) -> SpecialName | None:
     return SpecialName(match["table"], kind, _number(version))
 
 
+@dataclass(frozen=True, slots=True)
+class ReferenceName:
+    """A branch or tag of a table, as Iceberg names it in Spark: ``t.branch_audit``."""
+
+    table: str
+    kind: str
+    name: str
+
+
+def reference_name(name: str) -> ReferenceName | None:
+    """What ``t.branch_x`` and ``t.tag_x`` mean; None for another name."""
+    match = _REFERENCE.fullmatch(name)
+    return None if match is None else ReferenceName(match["table"], match["kind"], match["name"])
+
+
 def base_name(name: str) -> str:
     """The table that a name means, of which it may ask for something.
 
-    >>> base_name("orders$files"), base_name("orders@7"), base_name("orders")
-    ('orders', 'orders', 'orders')
+    >>> base_name("orders$files"), base_name("orders@7"), base_name("orders"), base_name("orders.branch_audit")
+    ('orders', 'orders', 'orders', 'orders')
     """
+    reference = reference_name(name)
+    if reference is not None:
+        return reference.table
     match = _NAME.fullmatch(name) if "$" in name or "@" in name else None
     return name if match is None else match["table"]
 

@@ -66,6 +66,7 @@ class RewriteDataFilesArguments(TableArguments):
         Mapping[str, str] | None, Declared("map(varchar,varchar)", "Iceberg's rewrite options by name.")
     ] = None
     filter: Annotated[str, Declared("varchar", "Only files that may hold rows for which this is true.")] = "TRUE"
+    branch: Annotated[str | None, Declared("varchar", "The branch whose files are rewritten; default: main.")] = None
     dry_run: Annotated[bool, Declared("boolean", "Show what would be rewritten and why, and change nothing.")] = False
 
 
@@ -104,7 +105,9 @@ DECLARATION = ProcedureDeclaration(
 
 def _asked(arguments: Arguments) -> RewriteArguments:
     given = record_of(RewriteDataFilesArguments, arguments)
-    return RewriteArguments.of(given.strategy, given.sorted_by, given.options, dry_run=given.dry_run)
+    return RewriteArguments.of(
+        given.strategy, given.sorted_by, given.options, dry_run=given.dry_run, branch=given.branch
+    )
 
 
 class RewriteDataFiles:
@@ -131,7 +134,7 @@ class RewriteDataFiles:
             options = with_output_spec(asked.parsed_options(table.properties), table)
             if table.current_snapshot() is None:
                 return DryRun(()) if asked.dry_run else NothingToDo()
-            reason, ordering = reason_before_planning(table), None
+            reason, ordering = reason_before_planning(table, asked.branch), None
             if reason is None and asked.strategy == "sort":
                 found = row_order(table, asked.sorted_by, options)
                 reason, ordering = (found, None) if isinstance(found, str) else (None, found)

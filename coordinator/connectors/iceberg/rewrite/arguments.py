@@ -22,17 +22,27 @@ class RewriteArguments:
     sorted_by: SortedBy | None
     options: Mapping[str, str] | None
     dry_run: bool
+    branch: str | None = None
 
     @classmethod
     def of(
-        cls, strategy: str, sorted_by: Sequence[str] | None, options: Mapping[str, str] | None, *, dry_run: bool
+        cls,
+        strategy: str,
+        sorted_by: Sequence[str] | None,
+        options: Mapping[str, str] | None,
+        *,
+        dry_run: bool,
+        branch: str | None = None,
     ) -> RewriteArguments:
         """Checked; raises ArgumentError for strategies and sort columns that cannot be."""
         found = _strategy(strategy)
         if found == "binpack" and sorted_by:
             message = "Cannot use binpack strategy with sorted_by option. Use sort strategy when specifying sort order."
             raise ArgumentError("sorted_by", message, ErrorCode.NOT_SUPPORTED)
-        return cls(found, parse_sorted_by(sorted_by) if sorted_by else None, options, dry_run)
+        if branch is not None and dry_run:
+            raise ArgumentError("branch", "A dry run looks at the branch main alone", ErrorCode.NOT_SUPPORTED)
+        named = None if branch == "main" else branch
+        return cls(found, parse_sorted_by(sorted_by) if sorted_by else None, options, dry_run, named)
 
     @property
     def rewriter(self) -> Rewriter:

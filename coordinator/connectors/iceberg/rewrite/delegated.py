@@ -56,8 +56,15 @@ class Delegated:
     known: frozenset[int]
 
 
-def reason_before_planning(table: Table) -> str | None:
-    """Why the call is Iceberg's whatever its files are; None when that depends on the files."""
+def reason_before_planning(table: Table, branch: str | None = None) -> str | None:
+    """Why the call is Iceberg's whatever its files are; None when that depends on the files.
+
+    Raises ArgumentError for a branch that the table does not have.
+    """
+    if branch is not None:
+        if branch not in table.metadata.refs or table.metadata.refs[branch].snapshot_ref_type.value != "branch":
+            raise ArgumentError("branch", f"Branch does not exist: {branch}", ErrorCode.ICEBERG_INVALID_SNAPSHOT_ID)
+        return f"it rewrites the branch {branch}"
     if table.format_version > 3:
         return f"the table has format version {table.format_version}"
     return None
@@ -100,6 +107,8 @@ def delegate(
                 f"Cannot sort data without a valid sort order: table {target.schema}.{target.table} is unsorted and "
                 "sorted_by is not given",
             )
+    if arguments.branch is not None:
+        given.append(("branch", quoted_string(arguments.branch)))
     texts = _with_deletes(option_texts(arguments.options or {}, options), table)
     if texts:
         given.append(("options", string_map(texts)))

@@ -70,5 +70,15 @@ def _by_name(table: Table, name: str) -> Snapshot:
     return found
 
 
+def reference_of(table: Table, kind: str, name: str) -> str:
+    """The branch or tag that a name means, which statements write without case; raises ICEBERG_INVALID_SNAPSHOT_ID."""
+    of_kind = [ref for ref, found in table.metadata.refs.items() if found.snapshot_ref_type.value == kind]
+    same = [ref for ref in of_kind if ref == name] or [ref for ref in of_kind if ref.lower() == name.lower()]
+    if len(same) != 1:
+        message = f"Could not find Iceberg table branch or tag: {name}"
+        raise ProcessionError(ErrorCode.ICEBERG_INVALID_SNAPSHOT_ID, message)
+    return same[0]
+
+
 def _milliseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)

@@ -22,6 +22,7 @@ from pyiceberg.types import IcebergType
 from coordinator.connectors.iceberg import locations
 from coordinator.connectors.iceberg.catalog import UNFINISHED, TableCatalog
 from coordinator.connectors.iceberg.failures import invalid_property, mapped
+from coordinator.connectors.iceberg.metadata_tables.names import reference_name
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.added_columns import (
@@ -264,12 +265,14 @@ def _rename_table(catalog: TableCatalog, change: TableRename) -> None:
 
 
 def _truncate(catalog: TableCatalog, change: TableTruncation, context: ProcedureContext) -> None:
-    table = catalog.open(change.schema, change.table)
+    reference = reference_name(change.table)
+    parts = (change.table,) if reference is None else (reference.table, f"{reference.kind}_{reference.name}")
+    table = catalog.open(change.schema, parts[0])
     if table.current_snapshot() is None:
         return
     check_for_spark(table)
     # Spark drops delete files along with the data; PyIceberg would keep them.
-    context.workers.run_sql(f"TRUNCATE TABLE {quoted_path((context.catalog, change.schema, change.table))}")
+    context.workers.run_sql(f"TRUNCATE TABLE {quoted_path((context.catalog, change.schema, *parts))}")
 
 
 def _check_updatable(change: TablePropertiesChange) -> None:

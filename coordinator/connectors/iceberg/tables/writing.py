@@ -7,14 +7,16 @@ number of rows, is found whatever else was committed meanwhile.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
+from coordinator.connectors.iceberg.metadata_tables.names import reference_name
 from coordinator.connectors.iceberg.snapshots.metadata_deletes import delete_files
+from coordinator.connectors.iceberg.snapshots.time_travel import reference_of
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from coordinator.connectors.iceberg.spark_types import times_of, unknown_to_spark
 from coordinator.connectors.iceberg.table_words import check_for_spark
@@ -35,17 +37,31 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
     """Rows of the write. Raises ProcessionError; then nothing was committed, except where the error says otherwise."""
     if write.creation is not None:
         return _create_and_fill(catalog, write, write.creation, context)
-    table = catalog.open(write.schema, write.table)
-    if write.kind == "DELETE" and (write.all_rows or write.row_filter is not None):
+    table, branch = _target(catalog, write)
+    if branch is None and write.kind == "DELETE" and (write.all_rows or write.row_filter is not None):
         deleted = delete_files(table, write.row_filter, {QUERY_ID: context.query_id, "engine-name": "procession"})
         if deleted is not None:
             return deleted
-    _check_writable(check_for_spark(table), write)
-    counted = _count_ahead(table, write, context)
-    _run(write, write.table, context)
-    after = catalog.open(write.schema, write.table)
+    head = table.current_snapshot() if branch is None else table.snapshot_by_name(branch)
+    _check_writable(check_for_spark(table), write, head)
+    counted = _count_ahead(table, write, head, context)
+    name = table.name()[-1]
+    _run(write, (name,) if branch is None else (name, f"branch_{branch}"), context)
+    after = catalog.open(write.schema, name)
     _check_positions(after, write, context)
     return _rows(after, write, context) if counted is None else counted
+
+
+def _target(catalog: TableCatalog, write: TableWrite) -> tuple[Table, str | None]:
+    """The table, and its branch where one is named; raises ProcessionError NOT_SUPPORTED for a tag."""
+    reference = reference_name(write.table)
+    if reference is None:
+        return catalog.open(write.schema, write.table), None
+    table = catalog.open(write.schema, reference.table)
+    if reference.kind == "tag":
+        message = f"Cannot write to tag {reference.name} of table {write.schema}.{reference.table}: tags do not change"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+    return table, reference_of(table, reference.kind, reference.name)
 
 
 def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCreation, context: WriteContext) -> int:
@@ -58,7 +74,7 @@ def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCr
         if new.version == 3:
             upgrade(catalog, write.schema, name, context.run)
         if not write.no_rows:
-            _run(write, name, context)
+            _run(write, (name,), context)
         context.procedure.check_cancelled()
         appear(catalog, write.schema, name, write.table)
     except BaseException:
@@ -67,12 +83,11 @@ def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCr
     return _rows(catalog.open(write.schema, write.table), write, context)
 
 
-def _check_writable(table: Table, write: TableWrite) -> None:
+def _check_writable(table: Table, write: TableWrite, head: Snapshot | None) -> None:
     _check_types(table, write)
     if not write.by_position:
         return
-    snapshot = table.current_snapshot()
-    if (None if snapshot is None else snapshot.snapshot_id) != write.snapshot_id:
+    if (None if head is None else head.snapshot_id) != write.snapshot_id:
         message = f"Table {write.schema}.{write.table} was changed while the statement was planned; send it again"
         raise ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=True)
     mode = table.properties.get("write.merge.mode", "copy-on-write")
@@ -84,12 +99,11 @@ def _check_writable(table: Table, write: TableWrite) -> None:
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
 
 
-def _count_ahead(table: Table, write: TableWrite, context: WriteContext) -> int | None:
+def _count_ahead(table: Table, write: TableWrite, head: Snapshot | None, context: WriteContext) -> int | None:
     """Rows that a DELETE will remove, where its summary will not tell: files rewritten that have deletes already."""
     if not (write.by_position and write.kind == "DELETE"):
         return None
-    snapshot = table.current_snapshot()
-    summary = {} if snapshot is None else _summary(snapshot)
+    summary = {} if head is None else _summary(head)
     copied = table.properties.get("write.delete.mode", "copy-on-write") != "merge-on-read"
     if not copied or summary.get("total-delete-files") == "0":
         return None
@@ -129,8 +143,8 @@ def _check_types(table: Table, write: TableWrite) -> None:
     raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
 
 
-def _run(write: TableWrite, name: str, context: WriteContext) -> None:
-    target = quoted_path((write.catalog, *write.schema.split("."), name))
+def _run(write: TableWrite, name: Sequence[str], context: WriteContext) -> None:
+    target = quoted_path((write.catalog, *write.schema.split("."), *name))
     context.procedure.check_cancelled()
     try:
         context.run(f"{write.before} {target} {write.after}")
