@@ -17,7 +17,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from coordinator.connectors.iceberg.rewrite.stored_columns import stored_fields
+from coordinator.connectors.iceberg.rewrite.planning.stored_columns import stored_fields
 from coordinator.connectors.iceberg.types import PLAIN_TYPES, presto_type
 from shared.plan.types import Type
 
