@@ -21,8 +21,8 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField, StringType
 
 from benchmarks.peak import peak_mb
-from coordinator.connectors.iceberg.rewrite.options import parse_options
-from coordinator.connectors.iceberg.rewrite.rewrite import look
+from coordinator.connectors.iceberg.rewrite.asked.options import parse_options
+from coordinator.connectors.iceberg.rewrite.planning.rewrite import look
 from shared.spi.procedure import TableTarget
 
 MANIFESTS, COLUMNS = 20, 16

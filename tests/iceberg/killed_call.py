@@ -48,7 +48,7 @@ def main() -> None:
     elif point == "after-commit":
         journal.close = lambda *args: die()
     if point == "join":
-        import coordinator.connectors.iceberg.rewrite.outputs as outputs
+        import coordinator.connectors.iceberg.rewrite.planning.outputs as outputs
 
         outputs._LEAST_PART = 1
     lake.rewrite("t", {"rewrite-all": "true"})

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.io.pyarrow import parquet_files_to_data_files, schema_to_pyarrow
 
-from coordinator.connectors.iceberg.rewrite import copying
+from coordinator.connectors.iceberg.rewrite.planning import methods as copying
 
 
 @pytest.fixture(autouse=True)

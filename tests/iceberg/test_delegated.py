@@ -26,8 +26,8 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
+from coordinator.connectors.iceberg.rewrite.asked.sorted_by import SortColumn, parse_sorted_by, sort_order_text
 from coordinator.connectors.iceberg.rewrite.delegated import rewritten_rows
-from coordinator.connectors.iceberg.rewrite.sorted_by import SortColumn, parse_sorted_by, sort_order_text
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, where_clause
 from shared.errors import ErrorCode, ProcessionError
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coordinator.connectors.iceberg.rewrite import range_sorting
+from coordinator.connectors.iceberg.rewrite.writing import sorting as range_sorting
 from shared.errors import ErrorCode, ProcessionError
 
 

@@ -13,7 +13,8 @@ import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import parse_transform
 
-from coordinator.connectors.iceberg.rewrite import dry_run, range_sorting
+from coordinator.connectors.iceberg.rewrite.planning import dry_run
+from coordinator.connectors.iceberg.rewrite.writing import sorting as range_sorting
 from coordinator.kernels import scratch, sorting
 from shared.errors import ErrorCode, ProcessionError
 

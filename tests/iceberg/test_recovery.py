@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from coordinator.connectors.iceberg.rewrite.recovery import recover
+from coordinator.connectors.iceberg.rewrite.committing.recovery import recover
 from shared.errors import ErrorCode, ProcessionError
 
 
@@ -90,7 +90,7 @@ def test_unknown_outcome_keeps_the_files_and_is_resolved_by_the_snapshot(
 
 
 def test_unknown_outcome_without_a_snapshot_is_left_to_recovery(lake: Any, table: str, monkeypatch: Any) -> None:
-    from coordinator.connectors.iceberg.rewrite import commit
+    from coordinator.connectors.iceberg.rewrite.committing import commit
 
     def no_answer(*_args: Any) -> Any:
         raise ConnectionError("connection reset by peer")
@@ -123,7 +123,7 @@ def test_failed_task_leaves_nothing(lake: Any, table: str) -> None:
 
 def test_worker_that_outlives_its_cancelled_call_leaves_nothing(lake: Any, table: str, monkeypatch: Any) -> None:
     """A killed task may still write after the call was undone: it is swept a second time."""
-    from coordinator.connectors.iceberg.rewrite import one_rewrite
+    from coordinator.connectors.iceberg.rewrite.committing import one_rewrite
 
     late: list[Path] = []
 

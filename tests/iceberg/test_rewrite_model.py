@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from pyiceberg.expressions import And, GreaterThanOrEqual, LessThan
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 
-from coordinator.connectors.iceberg.rewrite import copying, range_sorting
+from coordinator.connectors.iceberg.rewrite.planning import methods as copying
+from coordinator.connectors.iceberg.rewrite.writing import sorting as range_sorting
 from coordinator.kernels import scratch, sorting
 from tests.iceberg.racing import rewrite_beside
 

@@ -13,7 +13,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform
 from pyiceberg.types import DateType, LongType, NestedField, StringType
 
-from coordinator.connectors.iceberg.rewrite.options import parse_options
+from coordinator.connectors.iceberg.rewrite.asked.options import parse_options
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.blocks import encode_constant
 from shared.plan.expressions import Call, Constant, Signature, SpecialForm, StaticFunctionHandle, Variable
@@ -196,7 +196,7 @@ def test_large_files_are_split_between_row_groups(lake: Any) -> None:
 
 
 def test_parts_of_one_output_are_joined(lake: Any, monkeypatch: Any) -> None:
-    from coordinator.connectors.iceberg.rewrite import outputs
+    from coordinator.connectors.iceberg.rewrite.planning import outputs
 
     monkeypatch.setattr(outputs, "_LEAST_PART", 1)
     lake.workers.parallelism = 4

@@ -14,7 +14,7 @@ import pytest
 from pyiceberg.table.sorting import NullOrder
 from pyiceberg.transforms import DayTransform, IdentityTransform, TruncateTransform
 
-from coordinator.connectors.iceberg.rewrite import range_sorting
+from coordinator.connectors.iceberg.rewrite.writing import sorting as range_sorting
 from coordinator.kernels import scratch, sorting
 from shared.errors import ErrorCode, ProcessionError
 

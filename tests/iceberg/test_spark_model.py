@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 from pyiceberg.expressions import And, GreaterThanOrEqual, LessThan
 
 from coordinator.connectors.iceberg.properties import spark_properties
-from coordinator.connectors.iceberg.rewrite import copying, range_sorting
+from coordinator.connectors.iceberg.rewrite.planning import methods as copying
+from coordinator.connectors.iceberg.rewrite.writing import sorting as range_sorting
 from coordinator.kernels import scratch, sorting
 from shared.errors import ProcessionError
 from tests.execution import FakeExecution

@@ -26,7 +26,7 @@ def spark(lake: Any, spark_engine: Any, tmp_path: Path) -> Iterator[Any]:
 
 
 def test_rewritten_on_spark_and_read_by_iceberg_java(lake: Any, spark: Any, foreign: Any, monkeypatch: Any) -> None:
-    from coordinator.connectors.iceberg.rewrite import outputs
+    from coordinator.connectors.iceberg.rewrite.planning import outputs
 
     monkeypatch.setattr(outputs, "_LEAST_PART", 1)
     parts = [

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from coordinator.connectors.iceberg.catalog import UNFINISHED
-from coordinator.connectors.iceberg.rewrite.recovery import recover
+from coordinator.connectors.iceberg.rewrite.committing.recovery import recover
 from coordinator.connectors.iceberg.tables.creation import create, new_table
 from coordinator.connectors.iceberg.tables.ddl import appear
 from shared.spi.catalog_changes import NewColumn, TableCreation

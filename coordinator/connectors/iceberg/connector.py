@@ -16,8 +16,8 @@ from coordinator.connectors.iceberg.metadata_tables.tables import metadata_table
 from coordinator.connectors.iceberg.procedures import distributed_procedures, iceberg_procedures
 from coordinator.connectors.iceberg.properties import read_settings, spark_packages, spark_properties
 from coordinator.connectors.iceberg.relations import catalog_table, read_here
-from coordinator.connectors.iceberg.rewrite.journal import Journal
-from coordinator.connectors.iceberg.rewrite.recovery import Recovered, recover
+from coordinator.connectors.iceberg.rewrite.committing.journal import Journal
+from coordinator.connectors.iceberg.rewrite.committing.recovery import Recovered, recover
 from coordinator.connectors.iceberg.row_position import ROW_ID_COLUMNS, look_up_template, row_position
 from coordinator.connectors.iceberg.scans.rows import file_scan
 from coordinator.connectors.iceberg.scans.scan import scan_of

@@ -13,10 +13,10 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.instants import from_millis
 from coordinator.connectors.iceberg.maintenance.dangling import dangling_deletes
 from coordinator.connectors.iceberg.numbers import number_or
-from coordinator.connectors.iceberg.rewrite.groups import FileGroup, limited
-from coordinator.connectors.iceberg.rewrite.options import RewriteOptions, parse_options
-from coordinator.connectors.iceberg.rewrite.output_specs import with_output_spec
-from coordinator.connectors.iceberg.rewrite.selection import select_files
+from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions, parse_options
+from coordinator.connectors.iceberg.rewrite.asked.output_specs import with_output_spec
+from coordinator.connectors.iceberg.rewrite.planning.groups import FileGroup, limited
+from coordinator.connectors.iceberg.rewrite.planning.selection import select_files
 from coordinator.connectors.iceberg.snapshots.changes import count
 from coordinator.connectors.iceberg.snapshots.references import history
 from shared.spi.procedure import TableTarget

@@ -18,7 +18,7 @@ from coordinator.connectors.iceberg.procedures.auto_maintain import AutoMaintain
 from coordinator.connectors.iceberg.procedures.invalidate_caches import invalidating_procedures
 from coordinator.connectors.iceberg.procedures.rewrite_data_files import RewriteDataFiles
 from coordinator.connectors.iceberg.procedures.table_procedure import TableProcedure, arguments_of
-from coordinator.connectors.iceberg.rewrite.journal import Journal
+from coordinator.connectors.iceberg.rewrite.committing.journal import Journal
 from shared.spi.procedure import Procedure
 
 ENTRY_POINTS = "procession.procedures"

@@ -23,10 +23,10 @@ from coordinator.connectors.iceberg.procedures.arguments import SnapshotArgument
 from coordinator.connectors.iceberg.procedures.show_snapshot_files import chosen_snapshot
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
 from coordinator.connectors.iceberg.procedures.through_spark import call_spark
-from coordinator.connectors.iceberg.rewrite.groups import Candidate
-from coordinator.connectors.iceberg.rewrite.kernel_calls import run_kernel
-from coordinator.connectors.iceberg.rewrite.outputs import Slice
-from coordinator.connectors.iceberg.rewrite.tasks import TaskFactory
+from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate
+from coordinator.connectors.iceberg.rewrite.planning.outputs import Slice
+from coordinator.connectors.iceberg.rewrite.planning.tasks import TaskFactory
+from coordinator.connectors.iceberg.rewrite.writing.kernel_calls import run_kernel
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from coordinator.connectors.iceberg.statistics.puffin import Blob, puffin
 from coordinator.kernels.tasks import SKETCH, WriteTask

@@ -14,6 +14,8 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
+from coordinator.connectors.iceberg.rewrite.committing.journal import Journal, JournalEntry
+from coordinator.connectors.iceberg.rewrite.committing.recovery import landed_snapshot, sweep
 from coordinator.connectors.iceberg.rewrite.equality_conversion import (
     Conversion,
     NewDeletes,
@@ -23,9 +25,7 @@ from coordinator.connectors.iceberg.rewrite.equality_conversion import (
     plan_conversion,
     rows_of_dry_run,
 )
-from coordinator.connectors.iceberg.rewrite.journal import Journal, JournalEntry
-from coordinator.connectors.iceberg.rewrite.kernel_calls import run_kernel
-from coordinator.connectors.iceberg.rewrite.recovery import landed_snapshot, sweep
+from coordinator.connectors.iceberg.rewrite.writing.kernel_calls import run_kernel
 from coordinator.connectors.iceberg.snapshots.convert_deletes import ConvertDeletes
 from coordinator.kernels.tasks import POSITIONS, PositionFiles
 from shared.errors import ErrorCode

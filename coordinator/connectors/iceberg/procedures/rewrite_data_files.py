@@ -10,9 +10,13 @@ from typing import Annotated, Any, assert_never
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
-from coordinator.connectors.iceberg.rewrite import dry_run
-from coordinator.connectors.iceberg.rewrite.arguments import RewriteArguments
+from coordinator.connectors.iceberg.rewrite.asked.arguments import RewriteArguments
+from coordinator.connectors.iceberg.rewrite.asked.ordering import row_order
+from coordinator.connectors.iceberg.rewrite.asked.output_specs import with_output_spec
 from coordinator.connectors.iceberg.rewrite.cases import Call, DryRun, Steps
+from coordinator.connectors.iceberg.rewrite.committing.journal import Journal
+from coordinator.connectors.iceberg.rewrite.committing.one_rewrite import finish_rewrite, undo_rewrite, write_rewrite
+from coordinator.connectors.iceberg.rewrite.committing.partial_progress import Row, run_steps
 from coordinator.connectors.iceberg.rewrite.delegated import (
     Delegated,
     delegate,
@@ -20,12 +24,8 @@ from coordinator.connectors.iceberg.rewrite.delegated import (
     result,
     run,
 )
-from coordinator.connectors.iceberg.rewrite.journal import Journal
-from coordinator.connectors.iceberg.rewrite.one_rewrite import finish_rewrite, undo_rewrite, write_rewrite
-from coordinator.connectors.iceberg.rewrite.ordering import row_order
-from coordinator.connectors.iceberg.rewrite.output_specs import with_output_spec
-from coordinator.connectors.iceberg.rewrite.partial_progress import Row, run_steps
-from coordinator.connectors.iceberg.rewrite.rewrite import (
+from coordinator.connectors.iceberg.rewrite.planning import dry_run
+from coordinator.connectors.iceberg.rewrite.planning.rewrite import (
     NothingToDo,
     Rewrite,
     RewriteRequest,

@@ -1,1 +1,1 @@
-"""The rewrite of data files: which files, in which tasks, one commit or several, or undone."""
+"""The rewrite of data files, in the order of a call: ``asked``, ``planning``, ``writing``, ``committing``."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator.connectors.iceberg.rewrite.delegated import Delegated
-from coordinator.connectors.iceberg.rewrite.rewrite import NothingToDo, Rewrite
+from coordinator.connectors.iceberg.rewrite.planning.rewrite import NothingToDo, Rewrite
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
 from coordinator.connectors.iceberg.manifests.reader import ManifestDataFile
 from coordinator.connectors.iceberg.paths import normalize
-from coordinator.connectors.iceberg.rewrite.groups import Candidate
-from coordinator.connectors.iceberg.rewrite.outputs import Slice
-from coordinator.connectors.iceberg.rewrite.tasks import TaskFactory
+from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate
+from coordinator.connectors.iceberg.rewrite.planning.outputs import Slice
+from coordinator.connectors.iceberg.rewrite.planning.tasks import TaskFactory
 from coordinator.kernels.tasks import PositionFile, PositionFiles, PositionsTask
 from shared.errors import ErrorCode, ProcessionError
 

@@ -20,7 +20,7 @@ from pyiceberg.types import (
 )
 
 from coordinator.connectors.iceberg.opaque_types import is_spatial
-from coordinator.connectors.iceberg.rewrite.stored_columns import stored_fields
+from coordinator.connectors.iceberg.rewrite.planning.stored_columns import stored_fields
 from coordinator.connectors.iceberg.types import PLAIN_TYPES, presto_type
 from shared.plan.types import Type
 

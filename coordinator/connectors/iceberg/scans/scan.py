@@ -12,9 +12,9 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.filters import filter_of
 from coordinator.connectors.iceberg.handles import schema_of
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
-from coordinator.connectors.iceberg.rewrite.groups import Candidate
-from coordinator.connectors.iceberg.rewrite.outputs import Slice
-from coordinator.connectors.iceberg.rewrite.tasks import inputs_with_deletes
+from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate
+from coordinator.connectors.iceberg.rewrite.planning.outputs import Slice
+from coordinator.connectors.iceberg.rewrite.planning.tasks import inputs_with_deletes
 from coordinator.connectors.iceberg.scans.columns import ScanColumn, cheapest_column, leaf_ids, scan_columns
 from coordinator.connectors.iceberg.scans.domains import predicate_of, ranges_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles

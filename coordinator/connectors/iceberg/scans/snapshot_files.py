@@ -15,7 +15,7 @@ from coordinator.connectors.iceberg.locations import is_allowed
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, read_live
 from coordinator.connectors.iceberg.properties import IcebergSettings
-from coordinator.connectors.iceberg.rewrite.groups import Candidate
+from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate
 from coordinator.connectors.iceberg.snapshots.changes import SnapshotKey, count, snapshot_key
 from coordinator.kernels.storage import is_local
 

@@ -26,7 +26,7 @@ from pyiceberg.transforms import (
 from pyiceberg.types import NestedField
 
 from coordinator.connectors.iceberg.failures import invalid_property
-from coordinator.connectors.iceberg.rewrite.sorted_by import parse_sorted_by
+from coordinator.connectors.iceberg.rewrite.asked.sorted_by import parse_sorted_by
 
 _NAME = r'([A-Za-z_][A-Za-z0-9_]*|"(?:""|[^"])*")'
 _CALL = re.compile(rf"\s*(year|month|day|hour|identity)\s*\(\s*{_NAME}\s*\)\s*", re.IGNORECASE)

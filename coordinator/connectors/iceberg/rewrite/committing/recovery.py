@@ -17,7 +17,7 @@ from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.manifests.live_files import read_live
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.properties import pyiceberg_properties
-from coordinator.connectors.iceberg.rewrite.journal import Journal, JournalEntry
+from coordinator.connectors.iceberg.rewrite.committing.journal import Journal, JournalEntry
 from coordinator.connectors.iceberg.snapshots.producer import CALL_ID
 from coordinator.connectors.iceberg.storage import delete_files, list_directory
 from coordinator.connectors.iceberg.tables.ddl import remove_unfinished

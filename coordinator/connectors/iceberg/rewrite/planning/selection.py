@@ -12,11 +12,11 @@ from coordinator.connectors.iceberg.filters import file_filter, filtered_columns
 from coordinator.connectors.iceberg.manifests.delete_index import DeleteIndex
 from coordinator.connectors.iceberg.manifests.live_files import Partition, read_live
 from coordinator.connectors.iceberg.manifests.reader import unhurried_garbage
+from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions
+from coordinator.connectors.iceberg.rewrite.asked.output_specs import reason_of_spec, scatters
 from coordinator.connectors.iceberg.rewrite.delegated import reason_of_properties
-from coordinator.connectors.iceberg.rewrite.groups import Candidate, FileGroup, Skipped, Survey, survey
-from coordinator.connectors.iceberg.rewrite.options import RewriteOptions
-from coordinator.connectors.iceberg.rewrite.output_specs import reason_of_spec, scatters
-from coordinator.connectors.iceberg.rewrite.tasks import equality_fields
+from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate, FileGroup, Skipped, Survey, survey
+from coordinator.connectors.iceberg.rewrite.planning.tasks import equality_fields
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import TableTarget
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-from coordinator.connectors.iceberg.rewrite.groups import output_sizes
-from coordinator.connectors.iceberg.rewrite.kernel_calls import run_kernel
-from coordinator.connectors.iceberg.rewrite.rewrite import Rewrite
+from coordinator.connectors.iceberg.rewrite.planning.groups import output_sizes
+from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite
+from coordinator.connectors.iceberg.rewrite.writing.kernel_calls import run_kernel
 from coordinator.kernels.tasks import JOIN, Fragment, Input, JoinTask, Tag
 from shared.spi.procedure import ProcedureContext
 

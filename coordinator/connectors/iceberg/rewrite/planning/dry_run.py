@@ -9,12 +9,12 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.manifests.live_files import Partition
-from coordinator.connectors.iceberg.rewrite.copying import Method, choose_methods
-from coordinator.connectors.iceberg.rewrite.groups import Candidate, FileGroup, Skipped, Survey
-from coordinator.connectors.iceberg.rewrite.options import NO_LIMIT
-from coordinator.connectors.iceberg.rewrite.rewrite import RewriteRequest
-from coordinator.connectors.iceberg.rewrite.selection import reason_of_work, select_files
-from coordinator.connectors.iceberg.rewrite.tasks import TaskFactory
+from coordinator.connectors.iceberg.rewrite.asked.options import NO_LIMIT
+from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate, FileGroup, Skipped, Survey
+from coordinator.connectors.iceberg.rewrite.planning.methods import Method, choose_methods
+from coordinator.connectors.iceberg.rewrite.planning.rewrite import RewriteRequest
+from coordinator.connectors.iceberg.rewrite.planning.selection import reason_of_work, select_files
+from coordinator.connectors.iceberg.rewrite.planning.tasks import TaskFactory
 from shared.spi.procedure import OutputColumn
 from shared.spi.workers import WorkerRuntime
 

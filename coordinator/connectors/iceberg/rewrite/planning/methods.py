@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from pyiceberg.table import Table
 
-from coordinator.connectors.iceberg.rewrite.bloom_filters import asked_columns
-from coordinator.connectors.iceberg.rewrite.groups import FileGroup
-from coordinator.connectors.iceberg.rewrite.options import RewriteOptions
-from coordinator.connectors.iceberg.rewrite.output_specs import scatters
-from coordinator.connectors.iceberg.rewrite.tasks import TaskFactory
+from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions
+from coordinator.connectors.iceberg.rewrite.asked.output_specs import scatters
+from coordinator.connectors.iceberg.rewrite.planning.bloom_filters import asked_columns
+from coordinator.connectors.iceberg.rewrite.planning.groups import FileGroup
+from coordinator.connectors.iceberg.rewrite.planning.tasks import TaskFactory
 from coordinator.kernels.tasks import PROBE, Probed, ProbeTask
 from shared.spi.workers import WorkerRuntime
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
-from coordinator.connectors.iceberg.rewrite.rewrite import Rewrite
+from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite
 from shared.errors import ErrorCode, ProcessionError
 
 logger = logging.getLogger(__name__)

@@ -15,9 +15,9 @@ from pyiceberg.transforms import UnknownTransform, VoidTransform
 from pyiceberg.typedef import Record
 from pyiceberg.types import BinaryType, DecimalType, FixedType, IcebergType, PrimitiveType, UUIDType
 
-from coordinator.connectors.iceberg.rewrite.groups import FileGroup
-from coordinator.connectors.iceberg.rewrite.options import RewriteOptions
-from coordinator.connectors.iceberg.rewrite.ordering import STRANGE_TYPES
+from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions
+from coordinator.connectors.iceberg.rewrite.asked.ordering import STRANGE_TYPES
+from coordinator.connectors.iceberg.rewrite.planning.groups import FileGroup
 from coordinator.kernels.sort_tasks import PartitionColumn
 from shared.spi.procedure import ArgumentError
 

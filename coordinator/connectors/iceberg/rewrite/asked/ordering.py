@@ -18,8 +18,8 @@ from pyiceberg.transforms import (
 )
 from pyiceberg.types import IcebergType, PrimitiveType
 
-from coordinator.connectors.iceberg.rewrite.options import RewriteOptions
-from coordinator.connectors.iceberg.rewrite.sorted_by import SortedBy, resolved
+from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions
+from coordinator.connectors.iceberg.rewrite.asked.sorted_by import SortedBy, resolved
 from coordinator.kernels.sort_tasks import KeyColumn, RowOrder
 from shared.spi.procedure import ArgumentError
 

@@ -1,7 +1,7 @@
 """Files of older partition specs on their way to another one: rows are spread over partitions, then written anew.
 
 Which partitions come out is known when the rows have been read: outputs and their directories are added to the call
-then, in the journal before any file. Memory is bounded as in ``range_sorting``, whose scratch files are used.
+then, in the journal before any file. Memory is bounded as in ``spreading``, whose scratch files are used.
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from coordinator.connectors.iceberg.rewrite.groups import output_file_count
-from coordinator.connectors.iceberg.rewrite.kernel_calls import run_kernel
-from coordinator.connectors.iceberg.rewrite.output_specs import data_directory, partition_columns, partition_record
-from coordinator.connectors.iceberg.rewrite.outputs import OutputPlan
-from coordinator.connectors.iceberg.rewrite.range_sorting import Sorting, gather_task, sample_keys, spread_tasks
-from coordinator.connectors.iceberg.rewrite.rewrite import Rewrite
+from coordinator.connectors.iceberg.rewrite.asked.output_specs import (
+    data_directory,
+    partition_columns,
+    partition_record,
+)
+from coordinator.connectors.iceberg.rewrite.planning.groups import output_file_count
+from coordinator.connectors.iceberg.rewrite.planning.outputs import OutputPlan
+from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite
+from coordinator.connectors.iceberg.rewrite.writing.kernel_calls import run_kernel
+from coordinator.connectors.iceberg.rewrite.writing.spreading import Spreading, gather_task, sample_keys, spread_tasks
 from coordinator.connectors.iceberg.storage import delete_files
 from coordinator.kernels.sort_tasks import GATHER, SPREAD_BY_PARTITION, Piece, SortedRange
 from coordinator.kernels.tasks import Fragment, Tag
@@ -27,41 +31,41 @@ from shared.spi.procedure import ProcedureContext
 class _Moving:
     """A group whose rows are spread over ``partitions`` by the numbers of its pieces."""
 
-    sorting: Sorting
+    rows: Spreading
     partitions: dict[tuple[Any, ...], int] = field(default_factory=dict)
 
     @property
     def output(self) -> int:
-        return self.sorting.outputs[0]
+        return self.rows.outputs[0]
 
 
 def write_repartitioned(rewrite: Rewrite, context: ProcedureContext, numbers: Sequence[int]) -> list[Fragment]:
     """The final fragments of the outputs ``numbers``, and of those that are added for further partitions."""
-    moving = [_Moving(Sorting(o.group, rewrite.groups[o.group], [n])) for n in numbers for o in [rewrite.outputs[n]]]
+    moving = [_Moving(Spreading(o.group, rewrite.groups[o.group], [n])) for n in numbers for o in [rewrite.outputs[n]]]
     if not moving:
         return []
     if rewrite.ordering is not None and rewrite.ordering.order.curve:
-        sample_keys(rewrite, context, [m.sorting for m in moving])
+        sample_keys(rewrite, context, [m.rows for m in moving])
     try:
-        _scatter(rewrite, context, moving)
+        _spread(rewrite, context, moving)
         return _gather(rewrite, context, moving)
     finally:
-        delete_files(rewrite.table.io, [path for m in moving for path in m.sorting.scratch])
+        delete_files(rewrite.table.io, [path for m in moving for path in m.rows.scratch])
 
 
-def _scatter(rewrite: Rewrite, context: ProcedureContext, moving: Sequence[_Moving]) -> None:
-    tasks = spread_tasks(rewrite, context, [m.sorting for m in moving], partition_columns(rewrite.spec))
+def _spread(rewrite: Rewrite, context: ProcedureContext, moving: Sequence[_Moving]) -> None:
+    tasks = spread_tasks(rewrite, context, [m.rows for m in moving], partition_columns(rewrite.spec))
     for spread in run_kernel(context, SPREAD_BY_PARTITION, tasks, "spreading rows over partitions"):
         found = moving[spread.group]
         numbers = [found.partitions.setdefault(tuple(values), len(found.partitions)) for values in spread.values]
-        found.sorting.take(spread, numbers)
+        found.rows.take(spread, numbers)
 
 
 def _gather(rewrite: Rewrite, context: ProcedureContext, moving: Sequence[_Moving]) -> list[Fragment]:
     planned = [(found, list(_plan(rewrite, found))) for found in moving]
     rewrite.call.extend([rewrite.outputs[n].directory for _, outputs in planned for n, _ in outputs])
     tasks = [
-        gather_task(rewrite, found.sorting, output, 0, [part], final=True)
+        gather_task(rewrite, found.rows, output, 0, [part], final=True)
         for found, outputs in planned
         for output, part in outputs
     ]
@@ -69,15 +73,15 @@ def _gather(rewrite: Rewrite, context: ProcedureContext, moving: Sequence[_Movin
     final: list[Fragment] = []
     for found, outputs in planned:
         written = sum(fragments[output].rows for output, _ in outputs)
-        if written != found.sorting.kept_rows:
+        if written != found.rows.kept_rows:
             raise ProcessionError(
                 ErrorCode.GENERIC_INTERNAL_ERROR,
-                f"Nothing was committed: {written} rows were written of {found.sorting.kept_rows} that were moved",
+                f"Nothing was committed: {written} rows were written of {found.rows.kept_rows} that were moved",
             )
         if not outputs:
-            final.append(Fragment(Tag(found.output), None, read_rows=found.sorting.read_rows))
+            final.append(Fragment(Tag(found.output), None, read_rows=found.rows.read_rows))
         for output, _ in outputs:
-            rows = found.sorting.read_rows if output == found.output else 0
+            rows = found.rows.read_rows if output == found.output else 0
             final.append(replace(fragments[output], read_rows=rows))
     return final
 
@@ -89,10 +93,10 @@ def _plan(rewrite: Rewrite, found: _Moving) -> Iterator[tuple[int, SortedRange]]
         record = partition_record(values, rewrite.spec, rewrite.table.schema())
         partition = tuple(record[i] for i in range(len(record)))
         directory = data_directory(rewrite.table, rewrite.spec, record, rewrite.call_id)
-        for pieces in _parts(rewrite, found.sorting, sorted(found.sorting.pieces[number])):
+        for pieces in _parts(rewrite, found.rows, sorted(found.rows.pieces[number])):
             place = found.output if first else len(rewrite.outputs)
-            name = f"{place:05d}-{found.sorting.number}-{rewrite.call_id}"
-            plan = OutputPlan(found.sorting.number, name, directory, (), partition=partition)
+            name = f"{place:05d}-{found.rows.number}-{rewrite.call_id}"
+            plan = OutputPlan(found.rows.number, name, directory, (), partition=partition)
             if first:
                 rewrite.outputs[place] = plan
             else:
@@ -101,12 +105,12 @@ def _plan(rewrite: Rewrite, found: _Moving) -> Iterator[tuple[int, SortedRange]]
             yield place, SortedRange(pieces, single=rewrite.ordering is None)
 
 
-def _parts(rewrite: Rewrite, sorting: Sorting, pieces: Sequence[Piece]) -> list[list[Piece]]:
+def _parts(rewrite: Rewrite, spreading: Spreading, pieces: Sequence[Piece]) -> list[list[Piece]]:
     """One list for each file of a partition; sorted ones are written in one go and cut to size afterwards."""
     if rewrite.ordering is not None:
         return [list(pieces)]
     rows = sum(piece.rows for piece in pieces)
-    size = sorting.group.size * rows // max(1, sorting.kept_rows)
+    size = spreading.group.size * rows // max(1, spreading.kept_rows)
     count = min(len(pieces), output_file_count(size, rewrite.options))
     parts: list[list[Piece]] = [[] for _ in range(count)]
     done = 0

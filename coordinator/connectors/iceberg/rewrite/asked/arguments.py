@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from coordinator.connectors.iceberg.rewrite.options import RewriteOptions, Rewriter, parse_options
-from coordinator.connectors.iceberg.rewrite.sorted_by import SortedBy, parse_sorted_by
+from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions, Rewriter, parse_options
+from coordinator.connectors.iceberg.rewrite.asked.sorted_by import SortedBy, parse_sorted_by
 from shared.errors import ErrorCode
 from shared.spi.procedure import ArgumentError
 

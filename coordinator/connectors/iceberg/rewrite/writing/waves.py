@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from coordinator.connectors.iceberg.rewrite.output_specs import scatters
-from coordinator.connectors.iceberg.rewrite.repartitioning import write_repartitioned
-from coordinator.connectors.iceberg.rewrite.resizing import resized
-from coordinator.connectors.iceberg.rewrite.rewrite import Rewrite
+from coordinator.connectors.iceberg.rewrite.asked.output_specs import scatters
+from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite
+from coordinator.connectors.iceberg.rewrite.writing.repartitioning import write_repartitioned
+from coordinator.connectors.iceberg.rewrite.writing.resizing import resized
 from coordinator.connectors.iceberg.storage import delete_files
 from coordinator.kernels.tasks import Fragment
 from shared.spi.procedure import ProcedureContext

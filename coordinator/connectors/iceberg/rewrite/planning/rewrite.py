@@ -15,16 +15,16 @@ from pyiceberg.typedef import Record
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
-from coordinator.connectors.iceberg.rewrite.copying import choose_methods
-from coordinator.connectors.iceberg.rewrite.groups import FileGroup
-from coordinator.connectors.iceberg.rewrite.journal import Journal, JournalEntry
-from coordinator.connectors.iceberg.rewrite.journaled_call import JournaledCall
-from coordinator.connectors.iceberg.rewrite.options import RewriteOptions
-from coordinator.connectors.iceberg.rewrite.ordering import Ordering
-from coordinator.connectors.iceberg.rewrite.output_specs import data_directory, scatters
-from coordinator.connectors.iceberg.rewrite.outputs import OutputPlan, plan_outputs, plan_sorted_outputs
-from coordinator.connectors.iceberg.rewrite.selection import reason_of_work, select_files
-from coordinator.connectors.iceberg.rewrite.tasks import TaskFactory
+from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions
+from coordinator.connectors.iceberg.rewrite.asked.ordering import Ordering
+from coordinator.connectors.iceberg.rewrite.asked.output_specs import data_directory, scatters
+from coordinator.connectors.iceberg.rewrite.committing.journal import Journal, JournalEntry
+from coordinator.connectors.iceberg.rewrite.committing.journaled_call import JournaledCall
+from coordinator.connectors.iceberg.rewrite.planning.groups import FileGroup
+from coordinator.connectors.iceberg.rewrite.planning.methods import choose_methods
+from coordinator.connectors.iceberg.rewrite.planning.outputs import OutputPlan, plan_outputs, plan_sorted_outputs
+from coordinator.connectors.iceberg.rewrite.planning.selection import reason_of_work, select_files
+from coordinator.connectors.iceberg.rewrite.planning.tasks import TaskFactory
 from coordinator.kernels.tasks import Fragment
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import TableTarget

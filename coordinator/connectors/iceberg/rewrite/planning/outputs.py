@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from coordinator.connectors.iceberg.rewrite.groups import Candidate, FileGroup, output_sizes
-from coordinator.connectors.iceberg.rewrite.options import RewriteOptions
+from coordinator.connectors.iceberg.rewrite.asked.options import RewriteOptions
+from coordinator.connectors.iceberg.rewrite.planning.groups import Candidate, FileGroup, output_sizes
 
 _LEAST_PART = 16 << 20
 """Splitting further would cost more in starting tasks than it gains."""

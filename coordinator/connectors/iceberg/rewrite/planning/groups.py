@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile, Partition
-from coordinator.connectors.iceberg.rewrite.options import NO_LIMIT, RewriteOptions
+from coordinator.connectors.iceberg.rewrite.asked.options import NO_LIMIT, RewriteOptions
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum, auto
 
-from coordinator.connectors.iceberg.rewrite.journal import Journal, JournalEntry
+from coordinator.connectors.iceberg.rewrite.committing.journal import Journal, JournalEntry
 
 
 class Stage(Enum):

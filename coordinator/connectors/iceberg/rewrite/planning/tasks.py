@@ -15,9 +15,9 @@ from pyiceberg.transforms import IdentityTransform
 
 from coordinator.connectors.iceberg.manifests.live_files import LiveFile
 from coordinator.connectors.iceberg.numbers import integer
-from coordinator.connectors.iceberg.rewrite.bloom_filters import bloom_filters
-from coordinator.connectors.iceberg.rewrite.outputs import OutputPlan, Slice
-from coordinator.connectors.iceberg.rewrite.stored_columns import json_value, stored_fields
+from coordinator.connectors.iceberg.rewrite.planning.bloom_filters import bloom_filters
+from coordinator.connectors.iceberg.rewrite.planning.outputs import OutputPlan, Slice
+from coordinator.connectors.iceberg.rewrite.planning.stored_columns import json_value, stored_fields
 from coordinator.connectors.iceberg.storage import storage_of
 from coordinator.kernels.tasks import DeleteFile, Input, JoinTask, Output, Tag, WriteTask
 from shared.errors import ErrorCode, ProcessionError

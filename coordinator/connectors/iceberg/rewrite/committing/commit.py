@@ -12,8 +12,8 @@ from pyiceberg.table import Transaction
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
-from coordinator.connectors.iceberg.rewrite.recovery import landed_snapshot
-from coordinator.connectors.iceberg.rewrite.rewrite import Rewrite
+from coordinator.connectors.iceberg.rewrite.committing.recovery import landed_snapshot
+from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite
 from coordinator.connectors.iceberg.snapshots.replace import ReplaceFiles
 from shared.errors import ErrorCode, ProcessionError
 

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
-from coordinator.connectors.iceberg.rewrite.commit import commit_rewrite
-from coordinator.connectors.iceberg.rewrite.journaled_call import Stage
-from coordinator.connectors.iceberg.rewrite.packing import write_packed
-from coordinator.connectors.iceberg.rewrite.partial_progress import Row
-from coordinator.connectors.iceberg.rewrite.range_sorting import write_sorted
-from coordinator.connectors.iceberg.rewrite.recovery import landed_snapshot, sweep
-from coordinator.connectors.iceberg.rewrite.rewrite import Rewrite, new_data_files
-from coordinator.connectors.iceberg.rewrite.writing import write_files
+from coordinator.connectors.iceberg.rewrite.committing.commit import commit_rewrite
+from coordinator.connectors.iceberg.rewrite.committing.journaled_call import Stage
+from coordinator.connectors.iceberg.rewrite.committing.partial_progress import Row
+from coordinator.connectors.iceberg.rewrite.committing.recovery import landed_snapshot, sweep
+from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite, new_data_files
+from coordinator.connectors.iceberg.rewrite.writing.packing import write_packed
+from coordinator.connectors.iceberg.rewrite.writing.sorting import write_sorted
+from coordinator.connectors.iceberg.rewrite.writing.waves import write_files
 from coordinator.kernels.tasks import Fragment
 from shared.spi.procedure import ProcedureContext
 

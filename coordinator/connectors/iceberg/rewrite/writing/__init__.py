@@ -1,0 +1,1 @@
+"""How a rewrite writes its files: packed, sorted, repartitioned, and resized where the sizes came out otherwise."""
