@@ -37,6 +37,7 @@ from coordinator.sql.ddl_statements import ExecuteTableProcedure
 from coordinator.sql.parameters import placeholders, substitute
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.sql.tree.queries import Query
+from coordinator.unparser.approximations import estimating_for
 from coordinator.unparser.session_zone import in_session_zone
 from coordinator.unparser.writes import write_work
 from coordinator.vocabulary.looked_up import looking_up_once
@@ -76,6 +77,7 @@ def plan_statement(text: str, session: Session, catalogs: Catalogs, checkers: Pl
             looking_up_once(),
             clock_reads() as clock,
             in_session_zone(session.time_zone),
+            estimating_for(session),
             guarding(steps.guard),
         ):
             planned = _plan(steps, statement, text)
