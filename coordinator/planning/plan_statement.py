@@ -39,6 +39,7 @@ from coordinator.sql.parameters import placeholders, substitute
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.sql.role_statements import RoleStatement
 from coordinator.sql.tree.queries import Query
+from coordinator.unparser.approximations import estimating_for
 from coordinator.unparser.session_zone import in_session_zone
 from coordinator.unparser.writes import write_work
 from coordinator.vocabulary.looked_up import looking_up_once
@@ -78,6 +79,7 @@ def plan_statement(text: str, session: Session, catalogs: Catalogs, checkers: Pl
             looking_up_once(),
             clock_reads() as clock,
             in_session_zone(session.time_zone),
+            estimating_for(session),
             guarding(steps.guard),
         ):
             planned = _plan(steps, statement, text)

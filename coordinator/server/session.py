@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from typing import NoReturn
@@ -75,9 +76,21 @@ def session_of(
     """
     request = RequestHeaders(headers)
     user = request.text(names.USER) if identity is None else identity.user
-    principal = None if principal_header is None else headers.get(principal_header, "").strip() or None
     if user is None:
         raise bad_request("User must be set")
+    principal = None if principal_header is None else headers.get(principal_header, "").strip() or None
+    return replace(
+        _asked(request, user, parse_statement),
+        remote_address=_remote_address(headers, client) if process_forwarded else client,
+        principal=principal if identity is None else identity.principal,
+        groups=() if identity is None else identity.groups,
+        user_agent=headers.get("user-agent"),
+        start=start,
+    )
+
+
+def _asked(request: RequestHeaders, user: str, parse_statement: ParseStatement | None) -> Session:
+    """What the headers of the family say."""
     catalog, schema = request.text(names.CATALOG), request.text(names.SCHEMA)
     if schema is not None and catalog is None:
         raise bad_request("Schema is set but catalog is not")
@@ -104,11 +117,6 @@ def session_of(
         transaction_id=None if transaction is None or transaction.upper() == "NONE" else transaction,
         client_transaction_support=transaction is not None,
         protocol=request.family,
-        remote_address=_remote_address(headers, client) if process_forwarded else client,
-        principal=principal if identity is None else identity.principal,
-        groups=() if identity is None else identity.groups,
-        user_agent=headers.get("user-agent"),
-        start=start,
     )
 
 

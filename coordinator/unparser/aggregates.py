@@ -44,7 +44,8 @@ def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[e
     condition = column(aggregation.mask.name) if aggregation.mask is not None else None
     unsorted = dialect == "duckdb" or not order or function in (*_ORDER_FREE, *COLLECTED)
     if in_kernels(function, aggregation.call, dialect, sorted_rows=not unsorted):
-        once = aggregation.distinct is True
+        # Equal values change no count of different ones, and are dropped before they are sent anywhere.
+        once = aggregation.distinct is True or (function == "approx_distinct" and dialect == "spark")
         tree = kernel_aggregate(function, aggregation.call, dialect, distinct=once, condition=condition, order=order)
         return tree, key.partition("<")[0]
     arguments = [expression(a, dialect) for a in aggregation.call.arguments]

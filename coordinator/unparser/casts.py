@@ -94,3 +94,18 @@ def renamed(value: exp.Expr, source: Type, target: Type, dialect: str) -> exp.Ex
         function = "list_transform" if dialect == "duckdb" else "transform"
         return call(function, value, exp.Lambda(this=body, expressions=[item]))
     raise unsupported("A cast that renames the fields of rows inside a map", dialect)
+
+
+def represented(shown: exp.Expr, target: Type, attempt: bool, dialect: str) -> exp.Expr:
+    """The text of a bigint where it is no longer than the type; Presto keeps all else whole."""
+    length = length_of(target)
+    if length >= len(str(-(1 << 63))):
+        return shown
+    told = call(
+        "concat",
+        text("KernelError: INVALID_CAST_ARGUMENT: Value "),
+        shown.copy(),
+        text(f" cannot be represented as {target}"),
+    )
+    failure = exp.Null() if attempt else call("error" if dialect == "duckdb" else "raise_error", told)
+    return case([(binary(exp.GT, call("length", shown.copy()), number(length)), failure)], shown)

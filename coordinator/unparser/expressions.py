@@ -9,10 +9,21 @@ from coordinator.expressions.folding import folded
 from coordinator.expressions.types import INTEGERS, VARCHAR, displayed, length_of
 from coordinator.kernels.functions.arrow_forms import field_name
 from coordinator.kernels.functions.zones import zone_of
-from coordinator.unparser.casts import GUARDED, SHOWN, guarded, names_of, renamed, shown_as_text, text_to_text
+from coordinator.unparser.attempts import absorbs_null, forgiving
+from coordinator.unparser.casts import (
+    GUARDED,
+    SHOWN,
+    guarded,
+    names_of,
+    renamed,
+    represented,
+    shown_as_text,
+    text_to_text,
+)
 from coordinator.unparser.conditions import in_order
 from coordinator.unparser.constants import literal, row
 from coordinator.unparser.functions import SCALARS, apply, needs_cast
+from coordinator.unparser.operators import arithmetic, subscript
 from coordinator.unparser.program_choice import (
     COMPARISON,
     OPAQUE,
@@ -32,7 +43,6 @@ from coordinator.unparser.session_zone import session_zone
 from coordinator.unparser.trees import binary, call, case, cast, column, is_null, name, number, text
 from coordinator.unparser.vectorised import vectorised
 from shared.errors import ProcessionError
-from shared.plan.blocks import MAX_DECIMAL_SHORT_PRECISION
 from shared.plan.expressions import (
     Call,
     Constant,
@@ -43,8 +53,6 @@ from shared.plan.expressions import (
     Variable,
 )
 from shared.plan.types import Type
-
-_ARITHMETIC = {"add": exp.Add, "subtract": exp.Sub, "multiply": exp.Mul}
 
 
 def expression(node: RowExpression, dialect: str) -> exp.Expr:
@@ -227,101 +235,8 @@ def _operator(node: Call, operator: str, dialect: str) -> exp.Expr:
             return cast(binary(exp.Sub, cast(number(0), kinds[0], dialect), arguments[0]), kinds[0], dialect)
         return exp.Paren(this=exp.Neg(this=exp.Paren(this=arguments[0])))
     if operator == "subscript":
-        return _subscript(kinds[0], arguments, dialect)
-    return _arithmetic(node, operator, kinds, arguments, dialect)
-
-
-def _arithmetic(node: Call, operator: str, kinds: list[Type], arguments: list[exp.Expr], dialect: str) -> exp.Expr:
-    result = typed(node)
-    if dialect == "duckdb" and result.base == "decimal" and result.numbers[0] > MAX_DECIMAL_SHORT_PRECISION:
-        # DuckDB would multiply and add what fits into eight bytes in eight bytes.
-        arguments = [
-            cast(a, Type("decimal", (38, k.numbers[1])), dialect) for a, k in zip(arguments, kinds, strict=True)
-        ]
-    if any(k.base in ("date", "time", "timestamp", "timestamp with time zone") for k in kinds):
-        return _moment(operator, kinds, arguments, result, dialect)
-    if operator in _ARITHMETIC:
-        tree = binary(_ARITHMETIC[operator], *arguments)
-        return cast(tree, result, dialect) if _widens(result, dialect) else tree
-    a, b = arguments
-    if kinds[0].base in INTEGERS:
-        if operator == "modulus":
-            return cast(binary(exp.Mod, a, b), result, dialect)
-        return cast(binary(exp.IntDiv, a, b), result, dialect)
-    if result.base in ("double", "real"):
-        return _double_division(operator, a, b, result, dialect)
-    zero = call("error" if dialect == "duckdb" else "raise_error", text("Division by zero"))
-    tree = binary(exp.Mod if operator == "modulus" else exp.Div, a, b)
-    checked = case([(binary(exp.EQ, b.copy(), number(0)), cast(zero, result, dialect))], cast(tree, result, dialect))
-    return checked if result.base == "decimal" else cast(tree, result, dialect)
-
-
-def _widens(result: Type, dialect: str) -> bool:
-    return result.base == "decimal" or (dialect == "spark" and result.base in ("tinyint", "smallint", "real"))
-
-
-def _double_division(operator: str, a: exp.Expr, b: exp.Expr, result: Type, dialect: str) -> exp.Expr:
-    if dialect == "duckdb":
-        return binary(exp.Div if operator == "divide" else exp.Mod, a, b)
-    zero = binary(exp.EQ, b, cast(text("0"), result, dialect))
-    nan = cast(text("NaN"), result, dialect)
-    if operator == "modulus":
-        return case([(zero, nan)], binary(exp.Mod, a.copy(), b.copy()))
-    signs = case(
-        [
-            (is_null(a), exp.Null()),
-            (binary(exp.EQ, a.copy(), cast(text("0"), result, dialect)), nan),
-            (call("isnan", a.copy()), nan.copy()),
-            (binary(exp.GT, a.copy(), cast(text("0"), result, dialect)), cast(text("Infinity"), result, dialect)),
-        ],
-        cast(text("-Infinity"), result, dialect),
-    )
-    return case([(zero, signs)], binary(exp.Div, a.copy(), b.copy()))
-
-
-def _moment(operator: str, kinds: list[Type], arguments: list[exp.Expr], result: Type, dialect: str) -> exp.Expr:
-    a, b = arguments
-    if kinds[0].base.startswith("interval"):
-        kinds, (a, b) = kinds[::-1], (b, a)
-    if not kinds[1].base.startswith("interval"):
-        if dialect == "duckdb":
-            micros = call("date_diff", text("microseconds"), b, a)
-            return cast(binary(exp.IntDiv, micros, number(1000)), result, dialect)
-        return call("timestampdiff", exp.Var(this="MILLISECOND"), b, a)
-    amount = b if operator == "add" else exp.Paren(this=exp.Neg(this=exp.Paren(this=b)))
-    months = kinds[1].base == "interval year to month"
-    if dialect == "duckdb":
-        interval = call("to_months", amount) if months else call("to_milliseconds", amount)
-        return cast(binary(exp.Add, a, interval), result, dialect)
-    unit = exp.Var(this="MONTH" if months else "MILLISECOND")
-    if months:
-        return cast(call("timestampadd", unit, amount, a), result, dialect)
-    return cast(call("timestampadd", unit, amount, a), result, dialect)
-
-
-def _subscript(base: Type, arguments: list[exp.Expr], dialect: str) -> exp.Expr:
-    value, index = arguments
-    error = "error" if dialect == "duckdb" else "raise_error"
-    varchar = Type("varchar")
-    if base.base == "map":
-        missing = call(error, binary(exp.DPipe, text("Key not present in map: "), cast(index, varchar, dialect)))
-        if dialect == "duckdb":
-            found = call("map_extract_value", value, index.copy())
-            present = call("map_contains", value.copy(), index.copy())
-        else:
-            found = call("element_at", value, index.copy())
-            present = call("map_contains_key", value.copy(), index.copy())
-        return case([(is_null(value.copy()), exp.Null()), (exp.Not(this=present), missing)], found)
-    length = call("len" if dialect == "duckdb" else "size", value)
-    branches = [
-        (is_null(value.copy()), exp.Null()),
-        (binary(exp.EQ, index.copy(), number(0)), call(error, text("SQL array indices start at 1"))),
-        (binary(exp.LT, index.copy(), number(0)), call(error, text("Array subscript is negative"))),
-        (binary(exp.GT, index.copy(), length.copy()), call(error, text("Array subscript out of bounds"))),
-    ]
-    if dialect == "duckdb":
-        return case(branches, call("list_extract", value.copy(), index.copy()))
-    return case(branches, call("element_at", value.copy(), cast(index.copy(), Type("integer"), dialect)))
+        return subscript(kinds[0], arguments, dialect)
+    return arithmetic(node, operator, kinds, arguments, dialect)
 
 
 def _like(node: Call, dialect: str) -> exp.Expr:
@@ -341,48 +256,9 @@ def _like(node: Call, dialect: str) -> exp.Expr:
 def _try(node: Call, dialect: str) -> exp.Expr:
     thunk = node.arguments[0]
     assert isinstance(thunk, Lambda)
-    if dialect == "duckdb" or _absorbs_null(thunk.body) or needs_python(thunk.body, dialect):
+    if dialect == "duckdb" or absorbs_null(thunk.body) or needs_python(thunk.body, dialect):
         return python_call(node, dialect, expression)
-    tree = exp.Paren(this=expression(thunk.body, dialect))
-    # The last found is the deepest: what stands inside a node has changed before the node does.
-    for inner in reversed(list(tree.this.walk())):
-        changed = _forgiving(inner)
-        if changed is not inner:
-            inner.replace(changed)
-    return tree
-
-
-def _absorbs_null(body: RowExpression) -> bool:
-    """Whether NULL inside may give something else outside, so that a NULL for an error would be seen."""
-    if isinstance(body, SpecialForm):
-        return body.form not in ("DEREFERENCE",) or any(_absorbs_null(a) for a in body.arguments)
-    return isinstance(body, Call) and any(_absorbs_null(a) for a in body.arguments)
-
-
-_FORGIVING: dict[type[exp.Expr], str] = {
-    exp.Add: "try_add",
-    exp.Sub: "try_subtract",
-    exp.Mul: "try_multiply",
-    exp.Mod: "try_mod",
-}
-
-
-def _forgiving(tree: exp.Expr) -> exp.Expr:
-    """The form of one tree node that gives NULL where Spark's own fails."""
-    function = _FORGIVING.get(type(tree))
-    if function is not None:
-        return call(function, tree.this.copy(), tree.expression.copy())
-    match tree:
-        case exp.IntDiv():
-            zero = binary(exp.EQ, tree.expression.copy(), number(0))
-            return case([(zero, exp.Null())], exp.IntDiv(this=tree.this.copy(), expression=tree.expression.copy()))
-        case exp.Cast():
-            kind = exp.Alias(this=tree.this.copy(), alias=exp.Var(this=tree.to.sql(dialect="spark")))
-            return call("TRY_CAST", kind)
-        case exp.Anonymous() if str(tree.this).lower() == "raise_error":
-            return exp.Null()
-        case _:
-            return tree
+    return forgiving(expression(thunk.body, dialect))
 
 
 def _cast(node: Call, attempt: bool, dialect: str) -> exp.Expr:
@@ -417,20 +293,5 @@ def _cast(node: Call, attempt: bool, dialect: str) -> exp.Expr:
         value = renamed(value, source, target, dialect)
     result = cast(value, target, dialect, attempt=attempt)
     if target.base == "varchar" and target.numbers and source.base == "bigint":
-        return _represented(result, target, attempt, dialect)
+        return represented(result, target, attempt, dialect)
     return result
-
-
-def _represented(shown: exp.Expr, target: Type, attempt: bool, dialect: str) -> exp.Expr:
-    """The text of a bigint where it is no longer than the type; Presto keeps all else whole."""
-    length = length_of(target)
-    if length >= len(str(-(1 << 63))):
-        return shown
-    told = call(
-        "concat",
-        text("KernelError: INVALID_CAST_ARGUMENT: Value "),
-        shown.copy(),
-        text(f" cannot be represented as {target}"),
-    )
-    failure = exp.Null() if attempt else call("error" if dialect == "duckdb" else "raise_error", told)
-    return case([(binary(exp.GT, call("length", shown.copy()), number(length)), failure)], shown)

@@ -146,6 +146,14 @@ DECLARED: tuple[SessionProperty, ...] = (
     SessionProperty("query_max_total_memory", "data size", "1PB", "Maximum memory of a query, where it is known"),
     SessionProperty("query_priority", "integer", "1", "Priority in the resource group's line; larger goes first"),
     SessionProperty("query_max_stage_count", "integer", "100", "Maximum number of stages a query can have"),
+    SessionProperty(
+        "spark_approximate_functions",
+        "varchar",
+        "SPARK",
+        "What approx_distinct and approx_percentile estimate on Spark with: its own sketches, of bounded memory, or "
+        "PRESTO's, over the values of a group",
+        ("SPARK", "PRESTO"),
+    ),
     SessionProperty("target_result_size", "varchar", "", "Size of a page of results; empty for the default"),
     SessionProperty(
         "optimizer_inner_join_pushdown_enabled", "boolean", "true", "Let a connector join tables of its own database"

@@ -111,3 +111,10 @@ def test_variable_keys() -> None:
     assert traversal.variable_of_key(variable.key) == variable
     with pytest.raises(ValueError, match="Not a variable"):
         traversal.variable_of_key("x")
+
+
+def test_the_outputs_of_every_kind_of_node_are_known() -> None:
+    """By one of three ways, and not by two."""
+    ways = (traversal._PASSING, traversal._LISTING, frozenset(traversal._OUTPUTS))
+    for node_type in get_args(PlanNode):
+        assert sum(node_type in way for way in ways) == 1, node_type

@@ -52,14 +52,11 @@ def plan_block(planner: Planning, tree: QuerySpecification, context: Context) ->
         apply_subqueries(builder, [s for s in collector.subqueries if s.variable in below], {})
         collector.subqueries = [s for s in collector.subqueries if s.variable not in below]
         mapping = group(builder, grouping, collector)
-        outer = _outer_variables(context)
-        allowed = _standing_in(collector) | set(mapping.values()) | outer
-        for item in items:
-            check_grouped(item.node, substitute(item.expression, mapping), allowed, inner)
-        if having is not None and tree.having is not None:
-            check_grouped(tree.having, substitute(having, mapping), allowed, inner)
-        for node, sort in order:
-            check_grouped(node, substitute(sort.expression, mapping), allowed, inner)
+        allowed = _standing_in(collector) | set(mapping.values()) | _outer_variables(context)
+        written = [(item.node, item.expression) for item in items]
+        written += [] if having is None or tree.having is None else [(tree.having, having)]
+        for node, expression in (*written, *((n, sort.expression) for n, sort in order)):
+            check_grouped(node, substitute(expression, mapping), allowed, inner)
         for subquery in collector.subqueries:
             _check_read(subquery, {f.variable for f in source.fields} - set(mapping), inner)
     _compute_outputs(builder, collector, stand_ins, mapping)

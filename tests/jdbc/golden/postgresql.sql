@@ -1,5 +1,5 @@
 -- filter on integers: SELECT i FROM l WHERE i > 5 AND b IN (1, 2) AND NOT (n = 2.50)
-SELECT "T0"."i" AS "i" FROM "shop"."l" "T0" WHERE ("T0"."i" > 5) AND ("T0"."b" IN (1, 2)) AND (NOT ("T0"."n" = 2.50))
+SELECT "T0"."i" AS "i" FROM "shop"."l" "T0" WHERE ("T0"."i" > 5) AND ("T0"."b" IN (1, 2)) AND ("T0"."n" <> 2.50)
 
 -- filter on double: SELECT i FROM l WHERE d >= DOUBLE '1.5'
 SELECT "T0"."i" AS "i" FROM "shop"."l" "T0" WHERE ("T0"."d" >= CAST(1.5 AS double precision))
