@@ -145,6 +145,12 @@ DECLARED: tuple[SessionProperty, ...] = (
     SessionProperty("query_max_total_memory", "data size", "1PB", "Maximum memory of a query, where it is known"),
     SessionProperty("query_priority", "integer", "1", "Priority in the resource group's line; larger goes first"),
     SessionProperty("query_max_stage_count", "integer", "100", "Maximum number of stages a query can have"),
+    SessionProperty(
+        "spark_settings",
+        "varchar",
+        "",
+        "Settings of Spark for statements that run there, as name=value,name=value; spark.session-settings allows them",
+    ),
     SessionProperty("target_result_size", "varchar", "", "Size of a page of results; empty for the default"),
     SessionProperty(
         "optimizer_inner_join_pushdown_enabled", "boolean", "true", "Let a connector join tables of its own database"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import uuid
 import zipfile
 from pathlib import Path
 
@@ -35,7 +36,11 @@ def zip_kernels(directory: Path) -> Path:
     digest = hashlib.sha256(b"".join(name.encode() + source for name, source in files.items())).hexdigest()[:16]
     directory.mkdir(parents=True, exist_ok=True)
     target = directory / f"{PACKAGE}-{digest}.zip"
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+    if target.exists():
+        return target
+    unfinished = target.with_suffix(f".{uuid.uuid4().hex}")
+    with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, source in files.items():
             archive.writestr(f"{PACKAGE}/{name}", source)
+    unfinished.replace(target)
     return target

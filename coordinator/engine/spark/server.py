@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shlex
 import shutil
 import socket
 import sys
@@ -18,6 +19,7 @@ from coordinator.engine.spark.child import GuardedChild
 from coordinator.engine.spark.jars import resolve_jars
 from coordinator.engine.spark.java import Java, find_java
 from coordinator.engine.spark.kernel_package import unpack_kernels
+from coordinator.engine.spark.passed_settings import with_our_extensions
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.security.child_environment import JAVA, STORES, child_environment
 
@@ -150,25 +152,31 @@ def _spark_conf(
         "spark.sql.connect.serverStacktrace.enabled": "false",
         "spark.sql.pyspark.jvmStacktrace.enabled": "false",
         "spark.python.worker.reuse": "true",
-        "spark.python.daemon.module": "procession_spark_daemon",
         # The worker of a cancelled task holds its slot for this long.
         "spark.python.task.killTimeout": "100ms",
     }
-    if settings.conf.get("spark.master", settings.master).startswith("local"):
-        conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if not settings.on_cluster:
+        conf |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            # Only here it is on the path of the workers.
+            "spark.python.daemon.module": "procession_spark_daemon",
+        }
     else:
         conf["spark.jars"] = ",".join(str(jar) for jar in jars)
-    if _WITH_OWN_SECRET.fullmatch(settings.conf.get("spark.master", settings.master)):
+    if _WITH_OWN_SECRET.fullmatch(settings.master):
         # For its ports, to which other users of the machine can connect.
         conf["spark.authenticate"] = "true"
     if any("iceberg-spark-runtime" in jar.name for jar in jars):
         conf["spark.sql.extensions"] = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-    return conf | dict(catalog_conf) | dict(settings.conf)
+    conf |= catalog_conf
+    return conf | with_our_extensions(conf.get("spark.sql.extensions", ""), settings.conf)
 
 
 def _java_arguments(settings: SparkSettings, conf: Mapping[str, str], class_path: Sequence[Path]) -> list[str]:
     return [
-        f"-Xmx{settings.driver_memory}",
+        f"-Xmx{settings.heap_size}",
+        f"-XX:MaxDirectMemorySize={settings.direct_size}",
         "-XX:+IgnoreUnrecognizedVMOptions",
         "-XX:+UseParallelGC" if (os.cpu_count() or 1) <= 2 else "-XX:+UseG1GC",
         # A server without memory answers nobody, or lives on with parts of it dead: it ends, and a new one is started.
@@ -187,8 +195,11 @@ def _java_arguments(settings: SparkSettings, conf: Mapping[str, str], class_path
         f"-Djava.io.tmpdir={settings.work_dir / 'tmp'}",
         f"-Dlog4j2.configurationFile={settings.work_dir / 'log4j2.properties'}",
         *(f"-D{name}={value}" for name, value in conf.items()),
+        # Who starts Java by Spark's own script does these two.
+        *shlex.split(conf.get("spark.driver.extraJavaOptions", "")),
+        *shlex.split(settings.java_options),
         "-cp",
-        os.pathsep.join(str(path) for path in class_path),
+        os.pathsep.join([*filter(None, [conf.get("spark.driver.extraClassPath")]), *map(str, class_path)]),
     ]
 
 
@@ -206,9 +217,11 @@ def _write_arguments(work_dir: Path, arguments: Sequence[str]) -> Path:
 
 def _environment(settings: SparkSettings, token: str, home: Path) -> dict[str, str]:
     path = [str(settings.work_dir / "kernels"), str(_BOOTSTRAP), os.environ.get("PYTHONPATH", "")]
+    # Executors on other machines connect to the driver by its name or address there.
+    alone = {} if settings.on_cluster else {"SPARK_LOCAL_IP": "127.0.0.1"}
     return child_environment(*JAVA, *STORES) | {
+        **alone,
         "SPARK_HOME": str(home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(part for part in path if part),
