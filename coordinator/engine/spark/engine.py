@@ -99,8 +99,8 @@ class SparkEngine:
 
     @property
     def shares_disk(self) -> bool:
-        """Only executors within the embedded server are known to see this machine's files."""
-        return not self._settings.on_cluster
+        """Only the embedded server is known to see this machine's files."""
+        return self._settings.remote is None
 
     @property
     def alive(self) -> bool:
@@ -155,6 +155,8 @@ class SparkEngine:
                 server = start_server(self._settings, self._catalog_conf, self._stopping.is_set)
             progress = ProgressRelay()
             session = self._new_session(server, progress)
+            if server is None:
+                session.addArtifacts(str(zip_kernels(self._settings.work_dir / "kernels")), pyfile=True)
             connection = Connection(session, server, _parallelism(session, self._settings), progress)
         except _START_FAILURES as error:
             _LOG.error("Spark did not start: %s", error)
@@ -174,8 +176,6 @@ class SparkEngine:
         embedded = server is not None
         session = open_session(url, embedded=embedded, answer_seconds=self._settings.watchdog_timeout)
         try:
-            if self._settings.on_cluster:
-                session.addArtifacts(str(zip_kernels(self._settings.work_dir / "kernels")), pyfile=True)
             for name, value in {**({} if embedded else self._remote_conf(session)), **SESSION_CONF}.items():
                 session.conf.set(name, value)
         except BaseException:
@@ -268,14 +268,10 @@ def _parallelism(session: SparkSession, settings: SparkSettings) -> int:
     if local is not None:
         return local
     value = session.conf.get("spark.default.parallelism", None)
-    return int(value) if value is not None else _slots(session)
-
-
-def _slots(session: SparkSession) -> int:
-    """Cores of the executors that there are now. The first query waits for executors, the second counts."""
-    for _ in range(2):
-        parts = session.sql("SELECT count(DISTINCT spark_partition_id()) AS n FROM range(0, 100000)").toArrow()
-    return int(parts.column(0)[0].as_py())
+    if value is not None:
+        return int(value)
+    cores = int(session.conf.get("spark.executor.cores", None) or 1)
+    return max(1, cores * int(session.conf.get("spark.executor.instances", None) or 2))
 
 
 def _identity() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

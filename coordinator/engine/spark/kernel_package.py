@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import uuid
 import zipfile
 from pathlib import Path
 
@@ -36,11 +35,7 @@ def zip_kernels(directory: Path) -> Path:
     digest = hashlib.sha256(b"".join(name.encode() + source for name, source in files.items())).hexdigest()[:16]
     directory.mkdir(parents=True, exist_ok=True)
     target = directory / f"{PACKAGE}-{digest}.zip"
-    if target.exists():
-        return target
-    unfinished = target.with_suffix(f".{uuid.uuid4().hex}")
-    with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, source in files.items():
             archive.writestr(f"{PACKAGE}/{name}", source)
-    unfinished.replace(target)
     return target

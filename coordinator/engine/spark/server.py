@@ -152,19 +152,15 @@ def _spark_conf(
         "spark.sql.connect.serverStacktrace.enabled": "false",
         "spark.sql.pyspark.jvmStacktrace.enabled": "false",
         "spark.python.worker.reuse": "true",
+        "spark.python.daemon.module": "procession_spark_daemon",
         # The worker of a cancelled task holds its slot for this long.
         "spark.python.task.killTimeout": "100ms",
     }
-    if not settings.on_cluster:
-        conf |= {
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            # Only here it is on the path of the workers.
-            "spark.python.daemon.module": "procession_spark_daemon",
-        }
+    if settings.conf.get("spark.master", settings.master).startswith("local"):
+        conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     else:
         conf["spark.jars"] = ",".join(str(jar) for jar in jars)
-    if _WITH_OWN_SECRET.fullmatch(settings.master):
+    if _WITH_OWN_SECRET.fullmatch(settings.conf.get("spark.master", settings.master)):
         # For its ports, to which other users of the machine can connect.
         conf["spark.authenticate"] = "true"
     if any("iceberg-spark-runtime" in jar.name for jar in jars):
@@ -217,11 +213,9 @@ def _write_arguments(work_dir: Path, arguments: Sequence[str]) -> Path:
 
 def _environment(settings: SparkSettings, token: str, home: Path) -> dict[str, str]:
     path = [str(settings.work_dir / "kernels"), str(_BOOTSTRAP), os.environ.get("PYTHONPATH", "")]
-    # Executors on other machines connect to the driver by its name or address there.
-    alone = {} if settings.on_cluster else {"SPARK_LOCAL_IP": "127.0.0.1"}
     return child_environment(*JAVA, *STORES) | {
-        **alone,
         "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(part for part in path if part),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -90,11 +89,7 @@ class SparkSettings(Settings):
         description="Settings of Spark that a session may change by the session property spark_settings; `*` stands for"
         " any text. What is listed here must not change what statements mean or may reach.",
     )
-    master: str = Field(
-        "local[*]",
-        alias="spark.master",
-        description="Spark master of the embedded Spark server, such as `spark://host:7077` of a standalone cluster.",
-    )
+    master: str = Field("local[*]", alias="spark.master", description="Spark master of the embedded Spark server.")
     packages: Names = Field(
         DEFAULT_PACKAGES,
         alias="spark.packages",
@@ -104,11 +99,6 @@ class SparkSettings(Settings):
     jar_cache: Path = Field(default_factory=default_jar_cache)
     conf: Mapping[str, str] = Field(default_factory=dict)
     start_timeout: float = 120.0
-
-    @property
-    def on_cluster(self) -> bool:
-        """Whether executors are processes of their own, perhaps on other machines."""
-        return self.remote is not None or re.match(r"local($|\[)", self.master) is None
 
     @property
     def heap_size(self) -> int:
