@@ -26,8 +26,9 @@ from pyspark.sql.connect.session import SparkSession
 
 from coordinator.connectors.iceberg.properties import read_settings, spark_properties
 from coordinator.connectors.iceberg.sample import create_sample
+from coordinator.engine.spark.passed_settings import SESSION_CONF
 from coordinator.engine.spark.server import EmbeddedServer, start_server
-from coordinator.engine.spark.settings import SESSION_CONF, SparkSettings
+from coordinator.engine.spark.settings import SparkSettings
 from tests.data_sets.ssb import generate_tpch
 from tests.e2e.service import ROOT, Service, start_service, write_etc
 

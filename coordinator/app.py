@@ -81,7 +81,6 @@ from shared.errors import ProcessionError
 from shared.properties import ConfigurationError
 from shared.spi.access_control import SystemAccessControl
 from shared.spi.session import Session
-from shared.units import parse_data_size
 
 _log = structlog.get_logger("coordinator")
 
@@ -262,7 +261,7 @@ def _secrets(config: CoordinatorConfig) -> frozenset[str]:
         config.oauth2.state_key,
     )
     named = [("secret", secret) for secret in own if secret is not None]
-    return secrets_of([*((entry.name, entry.value) for entry in entries), *named])
+    return secrets_of([*((entry.name, entry.value) for entry in entries), *named, *config.spark.conf.items()])
 
 
 def _allowed_hosts(settings: CoordinatorSettings) -> tuple[str, ...] | None:
@@ -282,7 +281,7 @@ def _groups_file(config: CoordinatorConfig) -> SpecificationFile | None:
         return None
     # Only of the embedded Spark is it known how much memory there is to share.
     embedded = config.spark.remote is None
-    pool = parse_data_size(config.spark.driver_memory.upper() + "B") if embedded else math.inf
+    pool = config.spark.heap_size if embedded else math.inf
     return SpecificationFile(settings.config_file, settings.refresh_interval, pool)
 
 

@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field
 from coordinator.connectors.registry import CatalogConfig, read_catalogs
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.embedded.settings import EmbeddedSettings
+from coordinator.engine.spark.passed_settings import is_passed, passed_settings
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.security.access_control.settings import AccessControlFiles
@@ -269,6 +270,8 @@ def read_config(etc: Path) -> CoordinatorConfig:
     if not (etc / "config.properties").is_file():
         raise ConfigurationError(f"{etc / 'config.properties'}: no such file")
     properties = read_properties(etc / "config.properties")
+    passed = passed_settings(properties)
+    properties = {name: entry for name, entry in properties.items() if not is_passed(entry)}
     check_known(CONFIG_MODELS, properties)
     authentication = parse_settings(AuthenticationSettings, properties)
     https = parse_settings(HttpsSettings, properties)
@@ -285,7 +288,7 @@ def read_config(etc: Path) -> CoordinatorConfig:
         dispatch=parse_settings(DispatchSettings, properties),
         gateway=parse_settings(GatewaySettings, properties),
         embedded=parse_settings(EmbeddedSettings, properties),
-        spark=parse_settings(SparkSettings, properties),
+        spark=parse_settings(SparkSettings, properties).model_copy(update={"conf": passed}),
         log=read_settings(LogSettings, etc / "log.properties"),
         catalogs=read_catalogs(etc / "catalog"),
         resource_groups=_resource_groups(etc),

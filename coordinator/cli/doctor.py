@@ -31,7 +31,7 @@ from coordinator.security.redaction import is_secret_name
 from coordinator.server.tls import load_tls
 from coordinator.values.settings_files import find_file
 from shared.properties import ConfigurationError, read_properties
-from shared.units import format_data_size, parse_data_size
+from shared.units import format_data_size
 
 _DISK = 2 << 30
 _BESIDE_SPARK = 1 << 30
@@ -84,7 +84,7 @@ def examine(etc: Path, port: int | None, data_dir: Path | None, *, fix: bool) ->
         yield check_port(config.coordinator.http_host, config.https.port)
     yield check_disk((data_dir or config.node.data_dir).absolute())
     if remote is None:
-        yield check_memory(config.spark.driver_memory, available_memory())
+        yield check_memory(config.spark.heap_size, available_memory())
 
 
 def check_python(version: tuple[int, ...]) -> Finding:
@@ -239,15 +239,15 @@ def check_disk(data_dir: Path) -> Finding:
     return Finding("disk", detail, f"free {format_data_size(_DISK - free)}, or set node.data-dir to a larger disk")
 
 
-def check_memory(driver_memory: str, available: int | None) -> Finding:
+def check_memory(heap: int, available: int | None) -> Finding:
     """Room for Spark's heap beside coordinator, planners and sidecar; ``available`` in bytes, None when unknown."""
-    needed = parse_data_size(f"{driver_memory.upper()}B") + _BESIDE_SPARK
+    needed = heap + _BESIDE_SPARK
     if available is None:
         return Finding("memory", f"unknown; {format_data_size(needed)} are needed")
     detail = f"{format_data_size(available)} available, {format_data_size(needed)} are needed"
     if available >= needed:
         return Finding("memory", detail)
-    return Finding("memory", detail, "end other programs, or lower spark.driver-memory in etc/config.properties")
+    return Finding("memory", detail, "end other programs, or set spark.driver-memory in etc/config.properties")
 
 
 def available_memory() -> int | None:

@@ -154,6 +154,12 @@ DECLARED: tuple[SessionProperty, ...] = (
         "PRESTO's, over the values of a group",
         ("SPARK", "PRESTO"),
     ),
+    SessionProperty(
+        "spark_settings",
+        "varchar",
+        "",
+        "Settings of Spark for statements that run there, as name=value,name=value; spark.session-settings allows them",
+    ),
     SessionProperty("target_result_size", "varchar", "", "Size of a page of results; empty for the default"),
     SessionProperty(
         "optimizer_inner_join_pushdown_enabled", "boolean", "true", "Let a connector join tables of its own database"

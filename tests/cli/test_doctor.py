@@ -116,8 +116,8 @@ def test_a_busy_port() -> None:
 
 
 def test_little_memory_and_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert doctor.check_memory("2g", 8 << 30).fix is None
-    assert "spark.driver-memory" in (doctor.check_memory("2g", 1 << 30).fix or "")
+    assert doctor.check_memory(2 << 30, 8 << 30).fix is None
+    assert "spark.driver-memory" in (doctor.check_memory(2 << 30, 1 << 30).fix or "")
     monkeypatch.setattr(doctor, "_DISK", 1 << 60)
     assert "node.data-dir" in (doctor.check_disk(tmp_path / "not" / "yet").fix or "")
 

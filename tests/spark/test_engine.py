@@ -6,6 +6,8 @@ import json
 import os
 import threading
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,20 @@ def test_inputs_are_views_while_the_statement_runs(engine: SparkEngine, executio
     assert found.to_pylist() == [{"v": "b", "w": 20}]
     with pytest.raises(ProcessionError):
         list(engine.run("SELECT * FROM procession_a_1", execution))
+
+
+def test_a_session_has_settings_of_its_own(engine: SparkEngine, execution: Any) -> None:
+    """``spark_settings`` holds for a session's statements, reads and writes, and for nobody else's."""
+
+    def partitions(run: Callable[[str, Any], Iterator[pa.RecordBatch]], one: Any) -> Any:
+        rows = pa.Table.from_batches(run("SET spark.sql.shuffle.partitions", one)).to_pylist()
+        return rows[0]["value"]
+
+    before = partitions(engine.run, execution)
+    given = replace(execution.session, properties={"spark_settings": "spark.sql.shuffle.partitions=3"})
+    own = replace(execution, session=given)
+    assert [partitions(run, own) for run in (engine.run, engine.write)] == ["3", "3"]
+    assert [partitions(run, execution) for run in (engine.run, engine.write)] == [before, before] != ["3", "3"]
 
 
 def test_rows_stream_before_the_statement_ends(engine: SparkEngine, execution: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -21,15 +22,17 @@ from coordinator.engine.spark.functions import sql_frame
 from coordinator.engine.spark.jars import JarsUnavailableError
 from coordinator.engine.spark.java import JavaNotFoundError
 from coordinator.engine.spark.kernel_package import zip_kernels
+from coordinator.engine.spark.passed_settings import SESSION_CONF, of_session
 from coordinator.engine.spark.progress import ProgressRelay
-from coordinator.engine.spark.runner import Fixed, Runner
+from coordinator.engine.spark.runner import Connecting, Fixed, Runner
 from coordinator.engine.spark.server import EmbeddedServer, SparkStartError, start_server
 from coordinator.engine.spark.sessions import drop_session, open_session
-from coordinator.engine.spark.settings import SESSION_CONF, SparkSettings
+from coordinator.engine.spark.settings import SparkSettings
 from coordinator.engine.spark.views import views_over
 from coordinator.engine.spark.watchdog import SESSION_GONE, SparkStatus, Watchdog, gave_up
 from coordinator.engine.spark.workers import SparkWorkers
 from coordinator.engine.spark.writers import WriterSessions
+from coordinator.vocabulary.session_properties import session_value
 from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
@@ -79,13 +82,13 @@ class SparkEngine:
 
         ``operators``, when given, is filled with what Spark measured once all rows have arrived.
         """
-        runner = Runner(self, execution, execution.report_progress, operators)
-        with views_over(inputs) as view:
+        with self._reader(execution) as engine, views_over(inputs) as view:
+            runner = Runner(engine, execution, execution.report_progress, operators)
             yield from runner.batches(lambda session: sql_frame(view(session), sql))
 
     def write(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]:
         """As ``run``, in a session that no other statement shares: what ``sql`` commits carries the query's id."""
-        with self._writers.session(self.connect(), execution.query_id) as connection:
+        with self._writers.session(self.connect(), execution.query_id, self._settings_of(execution)) as connection:
             runner = Runner(Fixed(connection), execution, execution.report_progress)
             with views_over(inputs) as view:
                 yield from runner.batches(lambda session: sql_frame(view(session), sql))
@@ -130,6 +133,20 @@ class SparkEngine:
                 self._connection = self._open(self._drop(keep_server=True))
             return self._connection
 
+    @contextlib.contextmanager
+    def _reader(self, execution: Execution) -> Iterator[Connecting]:
+        """What runs the statement's query: the session that all share, or one of its own with settings of its own."""
+        settings = self._settings_of(execution)
+        if not settings:
+            yield self
+            return
+        main = self.connect()
+        with self._writers.session(main, execution.query_id, settings) as connection:
+            yield Fixed(connection)
+
+    def _settings_of(self, execution: Execution) -> Mapping[str, str]:
+        return of_session(session_value(execution.session, "spark_settings"), self._settings.session_settings)
+
     def _open(self, server: EmbeddedServer | None) -> Connection:
         """A session with ``server``, or with a new one when there is none."""
         try:
@@ -159,13 +176,18 @@ class SparkEngine:
         embedded = server is not None
         session = open_session(url, embedded=embedded, answer_seconds=self._settings.watchdog_timeout)
         try:
-            for name, value in (*(() if embedded else self._catalog_conf.items()), *SESSION_CONF.items()):
+            for name, value in {**({} if embedded else self._remote_conf(session)), **SESSION_CONF}.items():
                 session.conf.set(name, value)
         except BaseException:
             drop_session(session, release=False)
             raise
         session.registerProgressHandler(progress)
         return session
+
+    def _remote_conf(self, session: SparkSession) -> Mapping[str, str]:
+        """What a server that others started is told: catalogs, and what is passed through and may change later."""
+        passed = {name: value for name, value in self._settings.conf.items() if session.conf.isModifiable(name)}
+        return {**self._catalog_conf, **passed}
 
     def _drop(self, *, keep_server: bool) -> EmbeddedServer | None:
         """Forget the connection; nothing here waits for an answer. Its server, when it lives and is kept."""

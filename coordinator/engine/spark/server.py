@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shlex
 import shutil
 import socket
 import sys
@@ -19,6 +20,7 @@ from coordinator.engine.spark.class_archive import LISTING, Archiver, ClassArchi
 from coordinator.engine.spark.jars import resolve_jars
 from coordinator.engine.spark.java import Java, find_java
 from coordinator.engine.spark.kernel_package import unpack_kernels
+from coordinator.engine.spark.passed_settings import with_our_extensions
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.security.child_environment import JAVA, STORES, child_environment
 
@@ -175,12 +177,14 @@ def _spark_conf(
         conf["spark.authenticate"] = "true"
     if any("iceberg-spark-runtime" in jar.name for jar in jars):
         conf["spark.sql.extensions"] = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-    return conf | dict(catalog_conf) | dict(settings.conf)
+    conf |= catalog_conf
+    return conf | with_our_extensions(conf.get("spark.sql.extensions", ""), settings.conf)
 
 
 def _java_arguments(settings: SparkSettings, conf: Mapping[str, str], class_path: Sequence[Path]) -> list[str]:
     return [
-        f"-Xmx{settings.driver_memory}",
+        f"-Xmx{settings.heap_size}",
+        f"-XX:MaxDirectMemorySize={settings.direct_size}",
         "-XX:+IgnoreUnrecognizedVMOptions",
         # On any number of cores: before JDK 26 no other collector counts a full heap as out of memory (below).
         "-XX:+UseParallelGC",
@@ -200,8 +204,11 @@ def _java_arguments(settings: SparkSettings, conf: Mapping[str, str], class_path
         f"-Djava.io.tmpdir={settings.work_dir / 'tmp'}",
         f"-Dlog4j2.configurationFile={settings.work_dir / 'log4j2.properties'}",
         *(f"-D{name}={value}" for name, value in conf.items()),
+        # Who starts Java by Spark's own script does these two.
+        *shlex.split(conf.get("spark.driver.extraJavaOptions", "")),
+        *shlex.split(settings.java_options),
         "-cp",
-        os.pathsep.join(str(path) for path in class_path),
+        os.pathsep.join([*filter(None, [conf.get("spark.driver.extraClassPath")]), *map(str, class_path)]),
     ]
 
 

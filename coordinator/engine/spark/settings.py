@@ -8,24 +8,16 @@ from pathlib import Path
 
 from pydantic import Field
 
-from coordinator.values.settings import Names, Paths, Seconds, Settings
+from coordinator.engine.spark.memory import default_heap, direct_memory, machine_memory
+from coordinator.engine.spark.passed_settings import SESSION_SAFE
+from coordinator.values.settings import Bytes, Names, Paths, Seconds, Settings
+from shared.units import parse_data_size
 
 DEFAULT_PACKAGES = (
     "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",
     "org.xerial:sqlite-jdbc:3.50.3.0",
     "org.postgresql:postgresql:42.7.8",
 )
-SESSION_CONF = {
-    # Presto's decimals keep their scale; a map keeps one value of a repeated key; text is never silently NULL.
-    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
-    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.session.timeZone": "UTC",
-    # Text with ${…} in it stays as it is.
-    "spark.sql.variable.substitute": "false",
-    # Spark's UI and event log show every request, options of readers among them.
-    "spark.sql.redaction.string.regex": r'(?s)key: "password"\s+value: "(?:[^"\\]|\\.)*"',
-}
 
 
 def default_jar_cache() -> Path:
@@ -72,10 +64,30 @@ class SparkSettings(Settings):
         " three such time-outs.",
     )
     driver_memory: str = Field(
-        "2g",
+        "auto",
         alias="spark.driver-memory",
-        pattern=r"\d+[mg]",
-        description="Heap size of the embedded Spark server, such as `4g`.",
+        pattern=r"auto|\d+[mg]",
+        description="Heap size of the embedded Spark server, such as `4g`. `auto` takes 40 % of the machine's memory,"
+        " or of its container's limit, between 512 MB and 31 GB.",
+    )
+    direct_memory: Bytes | None = Field(
+        None,
+        alias="spark.max-direct-memory",
+        ge=64 << 20,
+        description="Memory of the embedded Spark server beside its heap, for batches of readers. Without it half"
+        " of the heap, and at least 512 MB.",
+    )
+    java_options: str = Field(
+        "",
+        alias="spark.java-options",
+        description="Further options of Java for the embedded Spark server, separated by blanks. They come last"
+        " and win.",
+    )
+    session_settings: Names = Field(
+        SESSION_SAFE,
+        alias="spark.session-settings",
+        description="Settings of Spark that a session may change by the session property spark_settings; `*` stands for"
+        " any text. What is listed here must not change what statements mean or may reach.",
     )
     master: str = Field("local[*]", alias="spark.master", description="Spark master of the embedded Spark server.")
     packages: Names = Field(
@@ -93,6 +105,18 @@ class SparkSettings(Settings):
     jar_cache: Path = Field(default_factory=default_jar_cache)
     conf: Mapping[str, str] = Field(default_factory=dict)
     start_timeout: float = 120.0
+
+    @property
+    def heap_size(self) -> int:
+        """Bytes of the embedded server's heap."""
+        if self.driver_memory == "auto":
+            return default_heap(machine_memory())
+        return parse_data_size(f"{self.driver_memory.upper()}B")
+
+    @property
+    def direct_size(self) -> int:
+        """Bytes of the embedded server's memory beside the heap."""
+        return direct_memory(self.heap_size) if self.direct_memory is None else self.direct_memory
 
     @property
     def log_file(self) -> Path:

@@ -1,10 +1,13 @@
-"""Sessions for writes. Iceberg takes properties of a commit from the session's settings, so writes share none."""
+"""Sessions for writes, and for statements with settings of their own, which share none.
+
+Iceberg takes properties of a commit from the session's settings.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from pyspark.sql.connect.session import SparkSession
@@ -28,11 +31,12 @@ class WriterSessions:
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def session(self, main: Connection, query_id: str) -> Iterator[Connection]:
-        """A connection to the server of ``main``, whose commits carry ``query_id``."""
+    def session(self, main: Connection, query_id: str, settings: Mapping[str, str]) -> Iterator[Connection]:
+        """A connection to the server of ``main``, whose commits carry ``query_id``; with the statement's settings."""
         writer = self._take(main)
         try:
-            writer.session.conf.set(_COMMIT_PROPERTY, query_id)
+            for name, value in {**settings, _COMMIT_PROPERTY: query_id}.items():
+                writer.session.conf.set(name, value)
             yield writer
         except BaseException:
             # What went wrong may be the session itself.
@@ -41,7 +45,7 @@ class WriterSessions:
             raise
         self._given_back(writer)
         with self._lock:
-            if main.alive and len(self._idle) < _MOST_IDLE:
+            if not settings and main.alive and len(self._idle) < _MOST_IDLE:
                 self._idle.append((main, writer))
                 return
         drop_session(writer.session, release=main.server_alive)

@@ -24,6 +24,7 @@ from coordinator.connectors.iceberg.failures import invalid_property, mapped
 from coordinator.connectors.iceberg.tables.layout import partition_spec, sort_order
 from coordinator.connectors.iceberg.tables.table_properties import canonical, format_version, stored
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable
+from coordinator.connectors.iceberg.tables.wide import writer_properties
 from coordinator.connectors.iceberg.types import iceberg_type
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import NewColumn, TableCreation
@@ -52,6 +53,7 @@ def new_table(creation: TableCreation) -> NewTable:
     properties = stored(given, creation.comment)
     if version == 3:
         properties["format-version"] = "2"
+    properties |= writer_properties(schema, properties)
     entries = [*(given.get("partitioning") or ()), *transforms_of(creation.columns)]
     spec = partition_spec(schema, entries)
     order = sort_order(schema, given.get("sorted_by") or ())
