@@ -217,6 +217,7 @@ def create_app(
                 admit=admit,
             ),
             admit,
+            blocks=control.rules_version is None,
         )
     )
     return app

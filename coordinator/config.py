@@ -102,17 +102,17 @@ class CoordinatorSettings(Settings):
         description="How many statements may wait; one more fails with QUERY_QUEUE_FULL.",
     )
     max_concurrent_of_user: int | None = Field(
-        None,
+        50,
         alias="query.max-concurrent-queries-per-user",
         ge=1,
-        description="How many statements of one user run at the same time; no limit when it is not set.",
+        description="How many statements of one user run at the same time, without a file of resource groups.",
     )
     max_queued_of_user: int | None = Field(
-        None,
+        500,
         alias="query.max-queued-queries-per-user",
         ge=0,
-        description="How many statements of one user may wait; no limit when it is not set. With it, waiting users"
-        " take turns.",
+        description="How many statements of one user may wait, without a file of resource groups; waiting users take"
+        " turns.",
     )
     compression: bool = Field(
         True,

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator
 from coordinator.config import CONFIG_MODELS, LogSettings, NodeSettings, ResourceGroupSettings
 from coordinator.security.access_control.opa_settings import OpaSettings
 from coordinator.security.access_control.settings import AccessControlSettings
-from coordinator.security.authentication.file_settings import GroupProviderSettings, PasswordFileSettings
+from coordinator.security.authentication.file_settings import GroupProviderSettings, LdapSettings, PasswordFileSettings
 from coordinator.security.session_property_manager import SessionPropertySettings
 from coordinator.values.settings import Settings
 from shared.units import format_data_size, format_duration
@@ -19,7 +19,7 @@ from shared.units import format_data_size, format_duration
 PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 _FILES: dict[str, tuple[type[Settings], ...]] = {
     "config": CONFIG_MODELS,
-    "password-authenticator": (PasswordFileSettings,),
+    "password-authenticator": (PasswordFileSettings, LdapSettings),
     "group-provider": (GroupProviderSettings,),
     "access-control": (AccessControlSettings, OpaSettings),
     "session-property-config": (SessionPropertySettings,),

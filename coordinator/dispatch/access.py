@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from typing import assert_never
 
 from coordinator.dispatch.ports import StatementPlanner
 from coordinator.security.access_control.audit import audit
+from coordinator.security.access_control.off_loop import asked
 from coordinator.security.session_property_manager import SessionPropertyManager
 from coordinator.vocabulary.planned_statement import (
     AnalyzeTable,
@@ -74,7 +76,9 @@ class AuthorizedPlanner:
             planned = await self._planner.plan(text, session)
             changed = changed_catalog(planned.work)
             if changed is not None:
-                self._control.check_can_access_catalog(identity_of_session(session), changed, changes=True)
+                identity = identity_of_session(session)
+                check = partial(self._control.check_can_access_catalog, identity, changed, changes=True)
+                await asked(self._control, check)
         except AccessDeniedError as error:
             audit(error, identity_of_session(session), session.query_id)
             raise

@@ -24,10 +24,15 @@ def create_precheck_router(
     settings: GatewaySettings | None = None,
     session_from_request: SessionFromRequest = session_from_headers,
     admit: Admit = as_it_is,
+    *,
+    blocks: bool = False,
 ) -> APIRouter:
-    """The routes over ``validator``; ``admit`` raises ProcessionError for what a session may not be."""
+    """The routes over ``validator``; ``admit`` raises ProcessionError for what a session may not be.
+
+    ``blocks``: it may take long.
+    """
     router = APIRouter(default_response_class=Response)
-    routes = _Routes(PreChecks(validator, settings or GatewaySettings(), session_from_request, admit))
+    routes = _Routes(PreChecks(validator, settings or GatewaySettings(), session_from_request, admit, blocks=blocks))
     router.add_api_route("/v1/validate", routes.capability, methods=["GET", "HEAD"])
     router.add_api_route("/v1/validate", routes.validate, methods=["POST"])
     router.add_api_route("/v1/precheck", routes.precheck, methods=["GET", "HEAD", "POST", "PUT"])
@@ -71,7 +76,7 @@ class _Routes:
         return await self._guarded(self._routing_group, request)
 
     async def _validate(self, request: Request) -> Response:
-        session = self._checks.session(request)
+        session = await self._checks.session(request)
         with self._checks.slot():
             verdict = await self._checks.verdict(await self._checks.text(request), session)
         settings = self._checks.settings
@@ -79,7 +84,7 @@ class _Routes:
         return json_response(status, wire_verdict(verdict, settings), headers(verdict, settings))
 
     async def _batch(self, request: Request) -> Response:
-        session = self._checks.session(request)
+        session = await self._checks.session(request)
         with self._checks.slot():
             lines = await self._checks.lines(request)
         answers = answer_lines(lines, session, self._checks)
@@ -88,7 +93,7 @@ class _Routes:
     async def _precheck(self, request: Request) -> Response:
         with self._checks.slot():
             text = await self._checks.text(request) or unquote_plus(request.headers.get(STATEMENT_HEADER, ""))
-            verdict = await self._checks.verdict(text, self._checks.session(request))
+            verdict = await self._checks.verdict(text, await self._checks.session(request))
         denied = 503 if verdict.undecided else 403
         allowed = verdict.ok or request.query_params.get("deny") == "false"
         return Response(status_code=200 if allowed else denied, headers=headers(verdict, self._checks.settings))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -58,9 +59,13 @@ class PreChecks:
         settings: GatewaySettings,
         session_from_request: SessionFromRequest,
         admit: Admit = as_it_is,
+        *,
+        blocks: bool = False,
     ) -> None:
+        """``blocks``: whether admitting may take long."""
         self.settings = settings
-        self.session = session_from_request
+        self._session = session_from_request
+        self._blocks = blocks
         self.limit = RateLimit(settings.rate, settings.burst, settings.max_concurrent)
         self._validator = validator
         self._admit = admit
@@ -75,6 +80,10 @@ class PreChecks:
             retry = {"Retry-After": str(error.seconds)}
             raise ProblemError(429, "Too many pre-checks", headers=retry) from error
 
+    async def session(self, request: Request) -> Session:
+        """Raises ProblemError (400, 403)."""
+        return await asyncio.to_thread(self._session, request) if self._blocks else self._session(request)
+
     async def verdict(self, text: str, session: Session) -> StatementVerdict:
         """Raises ProblemError (400) for an empty statement; a long one is refused as it would be."""
         if not text.strip():
@@ -87,7 +96,7 @@ class PreChecks:
     async def verdict_of_item(self, text: str, session: Session) -> StatementVerdict:
         """The same for a session that says more than the request's own, which may not be allowed."""
         try:
-            session = self._admit(session)
+            session = await asyncio.to_thread(self._admit, session) if self._blocks else self._admit(session)
         except ProcessionError as refusal:
             return StatementVerdict(ok=False, seconds=0.0, error=refusal)
         return await self.verdict(text, session)

@@ -57,7 +57,7 @@ async def answer_routing(request: Request, checks: PreChecks) -> Response:
     if asked.method.upper() != "POST" or not text.strip():
         # A poll, or a gateway that does not analyze requests: there is nothing to look at.
         return json_response(200, RoutingAnswer(checks.settings.accepted_target or default))
-    verdict = await checks.verdict(_with_parameters(text), _session(request, asked, checks))
+    verdict = await checks.verdict(_with_parameters(text), await _session(request, asked, checks))
     group = target(verdict, checks.settings)
     errors: tuple[str, ...] = ()
     if group is None and verdict.error is not None:
@@ -72,14 +72,14 @@ async def _asked(request: Request, checks: PreChecks) -> RoutingRequest:
         raise ProblemError(400, f"Not a routing request: {error}") from error
 
 
-def _session(request: Request, asked: RoutingRequest, checks: PreChecks) -> Session:
+async def _session(request: Request, asked: RoutingRequest, checks: PreChecks) -> Session:
     """Of the client's headers, which the gateway passes on; who they do not name is named in the body."""
     named: dict[str, Any] = {}
     user = asked.trinoRequestUser.user if asked.trinoRequestUser is not None else None
     scope = dict(request.scope)
     if user and not any(name.lower() in (b"x-trino-user", b"x-presto-user") for name, _ in scope["headers"]):
         scope["headers"] = [*scope["headers"], (b"x-trino-user", user.encode("latin-1", "replace"))]
-    session = checks.session(Request(scope))
+    session = await checks.session(Request(scope))
     properties = asked.trinoQueryProperties
     if properties is not None:
         named["catalog"] = session.catalog or properties.defaultCatalog

@@ -7,7 +7,7 @@ them; which columns it reads is known, and asked, at its end. Source of rules: P
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -114,8 +114,10 @@ class Guard:
     def row_filters(self, table: of.TableName, reader: Reader) -> Sequence[ViewExpression]:
         return self._policy.control.row_filters(reader.identity, table) if self._policy.hides_objects else ()
 
-    def column_masks(self, table: of.TableName, columns: Sequence[str], reader: Reader) -> Mapping[str, ViewExpression]:
-        """By the names of columns."""
+    def column_masks(
+        self, table: of.TableName, columns: Collection[str], reader: Reader
+    ) -> Mapping[str, ViewExpression]:
+        """By the names of columns; ``columns`` may be a mapping to their types."""
         return self._policy.control.column_masks(reader.identity, table, columns) if self._policy.hides_objects else {}
 
     def restriction(self, table: of.TableName) -> str | None:

@@ -50,7 +50,7 @@ def plan_show_stats(statement: ShowStats, session: Session, catalogs: Catalogs) 
     if found is None:
         rows = None if table.row_count is None else float(table.row_count)
         found = TableStatistics(rows, tuple(ColumnStatistics(c.name) for c in table.columns if not c.hidden))
-    masks = guard.column_masks(told, shown_names, guard.reader)
+    masks = guard.column_masks(told, {c.name: c.type for c in table.columns if c.name in shown_names}, guard.reader)
     found = _as_seen(found, table, guard.row_filters(told, guard.reader), masks)
     shown = [_row(c) for c in found.columns if wanted is None or c.column in wanted]
     total = (None, None, None, None, None if found.rows is None else float(found.rows), None, None, None)

@@ -56,7 +56,7 @@ def metrics_router(dispatcher: Dispatcher, registry: CollectorRegistry, access: 
     router = APIRouter(default_response_class=Response)
 
     async def metrics(request: Request) -> Response:
-        access.check_read_information(request)
+        await access.check_read_information(request)
         return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     router.add_api_route("/metrics", metrics, methods=["GET"])

@@ -65,7 +65,7 @@ class NodeRoutes:
 
     async def change_state(self, request: Request) -> Response:
         """Drain (INACTIVE), undo it (ACTIVE), or leave for good (SHUTTING_DOWN); the body is a JSON string."""
-        self.access.check_write_information(request)
+        await self.access.check_write_information(request)
         try:
             new = NodeState(msgspec.json.decode(await request.body(), type=str))
         except (msgspec.DecodeError, ValueError) as error:

@@ -49,7 +49,7 @@ class QueryRoutes:
         self, request: Request, state: str | None = None, limit: Annotated[int | None, Query(ge=1)] = None
     ) -> Response:
         """Newest first; ``state`` and ``limit`` narrow."""
-        queries = self.access.visible(request, list(self.dispatcher.registry)[::-1])
+        queries = await self.access.visible(request, list(self.dispatcher.registry)[::-1])
         if state is not None:
             if state.upper() not in QueryState.__members__:
                 raise bad_request(f"Unknown query state: {state}")
@@ -60,12 +60,12 @@ class QueryRoutes:
     async def one(self, request: Request, query_id: str) -> Response:
         """Everything known, the timeline of the ten verbs included; 410 once forgotten."""
         query = self._query(query_id)
-        self.access.check_view(request, query)
+        await self.access.check_view(request, query)
         return json_response(query_info(query, uris_of(request).base))
 
     async def delete(self, request: Request, query_id: str) -> Response:
         query = self._query(query_id)
-        self.access.check_kill(request, query)
+        await self.access.check_kill(request, query)
         self.dispatcher.cancel(query)
         return Response(status_code=204)
 
@@ -79,7 +79,7 @@ class QueryRoutes:
 
     async def _end(self, request: Request, query_id: str, error: Callable[[str], ProcessionError]) -> Response:
         query = self._query(query_id)
-        self.access.check_kill(request, query)
+        await self.access.check_kill(request, query)
         message = (await request.body())[:_MESSAGE_LIMIT].decode("utf-8", "replace").strip()
         if not query.fail(error(message)):
             raise ProblemError(409, "Query is already finished")
@@ -87,5 +87,5 @@ class QueryRoutes:
 
     async def states(self, request: Request) -> Response:
         """The short form of every query that runs."""
-        queries = self.access.visible(request, self.dispatcher.registry)
+        queries = await self.access.visible(request, self.dispatcher.registry)
         return json_response([query_state_info(query) for query in queries if not query.state.done])

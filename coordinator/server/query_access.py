@@ -9,6 +9,7 @@ from fastapi import Request
 
 from coordinator.dispatch.query import Query
 from coordinator.security.access_control.audit import audit
+from coordinator.security.access_control.off_loop import asked
 from coordinator.server.authentication import authenticated_identity, identity_of
 from coordinator.server.problems import ProblemError
 from shared.errors import ProcessionError
@@ -21,22 +22,30 @@ class QueryAccess:
 
     control: SystemAccessControl
 
-    def check_view(self, request: Request, query: Query) -> None:
-        _check(request, lambda: self.control.check_can_view_query_owned_by(identity_of(request), owner_of(query)))
+    async def check_view(self, request: Request, query: Query) -> None:
+        await self._check(request, lambda asks: self.control.check_can_view_query_owned_by(asks, owner_of(query)))
 
-    def check_kill(self, request: Request, query: Query) -> None:
-        _check(request, lambda: self.control.check_can_kill_query_owned_by(identity_of(request), owner_of(query)))
+    async def check_kill(self, request: Request, query: Query) -> None:
+        await self._check(request, lambda asks: self.control.check_can_kill_query_owned_by(asks, owner_of(query)))
 
-    def check_read_information(self, request: Request) -> None:
-        _check(request, lambda: self.control.check_can_read_system_information(identity_of(request)))
+    async def check_read_information(self, request: Request) -> None:
+        await self._check(request, self.control.check_can_read_system_information)
 
-    def check_write_information(self, request: Request) -> None:
-        _check(request, lambda: self.control.check_can_write_system_information(identity_of(request)))
+    async def check_write_information(self, request: Request) -> None:
+        await self._check(request, self.control.check_can_write_system_information)
 
-    def visible(self, request: Request, queries: Iterable[Query]) -> list[Query]:
+    async def visible(self, request: Request, queries: Iterable[Query]) -> list[Query]:
         """Those that the user may see."""
+        identity, found = identity_of(request), list(queries)
+        return await asked(self.control, lambda: [query for query in found if self._is_visible(identity, query)])
+
+    async def _check(self, request: Request, check: Callable[[Identity], None]) -> None:
         identity = identity_of(request)
-        return [query for query in queries if self._is_visible(identity, query)]
+        try:
+            await asked(self.control, lambda: check(identity))
+        except ProcessionError as error:
+            audit(error, identity)
+            raise ProblemError(403, error.message) from error
 
     def _is_visible(self, identity: Identity, query: Query) -> bool:
         try:
@@ -57,11 +66,3 @@ def is_stranger(request: Request, query: Query) -> bool:
     """
     identity = authenticated_identity(request)
     return identity is not None and identity.principal != query.session.principal
-
-
-def _check(request: Request, check: Callable[[], None]) -> None:
-    try:
-        check()
-    except ProcessionError as error:
-        audit(error, identity_of(request))
-        raise ProblemError(403, error.message) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.info import query_state_info
+from coordinator.dispatch.query import Query as StatementQuery
 from coordinator.resource_groups.group import ResourceGroup
 from coordinator.server.node import json_response
 from coordinator.server.problems import ProblemError
@@ -59,23 +61,23 @@ class ResourceGroupRoutes:
         group = groups.find(path) or groups.find(tuple(unquote(text).split(".")))
         if group is None:
             raise ProblemError(404, f"Resource group not found: {'.'.join(path)}")
-        return json_response(
-            self._info(request, group, _Shown(includeQueryInfo, summarizeSubgroups, includeStaticSubgroupsOnly))
-        )
+        visible = await self.access.visible(request, self._running(group)) if includeQueryInfo else ()
+        shown = _Shown(includeQueryInfo, summarizeSubgroups, includeStaticSubgroupsOnly)
+        return json_response(self._info({query.id for query in visible}, group, shown))
 
-    def _info(self, request: Request, group: ResourceGroup, shown: _Shown) -> dict[str, Any]:
+    def _info(self, visible: Set[str], group: ResourceGroup, shown: _Shown) -> dict[str, Any]:
         subgroups = [
-            _summary(child) if shown.summaries else self._info(request, child, shown)
+            _summary(child) if shown.summaries else self._info(visible, child, shown)
             for child in group.children.values()
             if child.running_total + child.queued_total and (child.static or not shown.static_only)
         ]
-        return _summary(group, subgroups, self._running(request, group) if shown.queries else None)
+        running = [query_state_info(query) for query in self._running(group) if query.id in visible]
+        return _summary(group, subgroups, running if shown.queries else None)
 
-    def _running(self, request: Request, group: ResourceGroup) -> list[dict[str, Any]]:
+    def _running(self, group: ResourceGroup) -> list[StatementQuery]:
         registry = self.dispatcher.registry
         ids = (query_id for each in group.walk() for query_id in each.running)
-        queries = (query for query_id in ids if (query := registry.get(query_id)) is not None)
-        return [query_state_info(query) for query in self.access.visible(request, queries)]
+        return [query for query_id in ids if (query := registry.get(query_id)) is not None]
 
 
 def _summary(

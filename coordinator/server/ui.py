@@ -88,7 +88,7 @@ class UiRoutes:
 
     async def list(self, request: Request) -> Response:
         """The newest queries."""
-        queries = self.access.visible(request, list(self.dispatcher.registry)[::-1])[:_LISTED]
+        queries = (await self.access.visible(request, list(self.dispatcher.registry)[::-1]))[:_LISTED]
         rows = [
             (query.id, f'<a href="/ui/query.html?{query.id}">{_state(query)}</a> {escape(query.shown_text[:120])}')
             for query in queries
@@ -101,7 +101,7 @@ class UiRoutes:
         query = self.dispatcher.registry.get(query_id)
         if query is None:
             return _document("Query not found", "<h1>Query not found</h1><p>It may have expired.</p>", 404)
-        self.access.check_view(request, query)
+        await self.access.check_view(request, query)
         if "application/json" in request.headers.get("accept", ""):
             return json_response(query_info(query, uris_of(request).base))
         return _document(query.id, _query_body(query), refresh=not query.state.done)

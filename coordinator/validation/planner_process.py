@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from coordinator.security.child_environment import planner_environment
 from coordinator.validation.worker import LENGTH, PlannerFactory
 from coordinator.vocabulary.nesting import too_deep
 from coordinator.vocabulary.planned_statement import PlannedStatement
@@ -50,7 +51,7 @@ class PlannerProcess:
                 [sys.executable, "-c", _COMMAND, str(theirs.fileno()), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(p or str(Path.cwd()) for p in sys.path)},
+                env=_environment(factory),
             )
         except BaseException:
             ours.close()
@@ -116,3 +117,8 @@ class PlannerProcess:
         if code is None:
             return "it closed its connection"
         return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _environment(factory: PlannerFactory) -> dict[str, str]:
+    paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
+    return planner_environment(getattr(factory, "etc", None)) | {"PYTHONPATH": paths}

@@ -123,7 +123,7 @@ class SystemAccessControl(Protocol):
     def column_masks(
         self, identity: Identity, table: TableName, columns: Collection[str]
     ) -> Mapping[str, ViewExpression]:
-        """What the identity reads instead of columns."""
+        """What the identity reads instead of columns, which may come as a mapping to their types."""
         ...
 
 

@@ -72,7 +72,7 @@ def guarded(planner: Planning, name: TableName, plan: RelationPlan, node: Table,
     if name in planner.open_guards:
         return _recursive(planner, name, plan, context, node)
     filters = planner.guard.row_filters(name, planner.reader)
-    masks = planner.guard.column_masks(name, tuple(columns.values()), planner.reader)
+    masks = planner.guard.column_masks(name, _types(plan), planner.reader)
     if not filters and not masks:
         return plan
     guarding = _Guarding(planner, name, plan, node, context)
@@ -81,14 +81,18 @@ def guarded(planner: Planning, name: TableName, plan: RelationPlan, node: Table,
 
 def _recursive(planner: Planning, name: TableName, plan: RelationPlan, context: Context, node: Table) -> RelationPlan:
     """A table inside its own filter or mask: an error where that has one for its reader, too."""
-    columns = tuple(f.name.lower() for f in plan.fields if f.name is not None)
     if planner.guard.row_filters(name, planner.reader):
         raise context.error(node, f"Row filter for '{name}' is recursive")
-    masked = planner.guard.column_masks(name, columns, planner.reader)
+    masked = planner.guard.column_masks(name, _types(plan), planner.reader)
     if masked:
         message = f"Column mask for '{name}.{next(iter(masked))}' is recursive"
         raise context.error(node, message)
     return plan
+
+
+def _types(plan: RelationPlan) -> dict[str, str]:
+    """By the names of columns."""
+    return {f.name.lower(): f.variable.type for f in plan.fields if f.name is not None}
 
 
 class _Guarding:

@@ -12,6 +12,7 @@ from coordinator.security.access_control.denials import denied
 from coordinator.security.access_control.opa_actions import Action, action, action_of, catalog, schema, table
 from coordinator.security.access_control.opa_client import OpaClient
 from coordinator.security.access_control.opa_settings import OpaSettings
+from coordinator.security.current_session import current_session
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.access_control import AccessDeniedError, Identity, ViewExpression
 from shared.spi.accesses import Access, PermissionManagement, SchemaName, ShowRoles, TableName
@@ -114,28 +115,30 @@ class OpaAccessControl:
     def column_masks(
         self, identity: Identity, table: TableName, columns: Collection[str]
     ) -> Mapping[str, ViewExpression]:
-        settings, known = self._settings, list(columns)
+        settings, known = self._settings, columns if isinstance(columns, Mapping) else dict.fromkeys(columns)
         if settings.batch_column_masking_uri is not None and known:
             return self._batch_masks(settings.batch_column_masking_uri, identity, table, known)
         if settings.column_masking_uri is None:
             return {}
         found = {}
-        for column in known:
-            mask = self._ask(settings.column_masking_uri, identity, action("GetColumnMask", _column(table, column)))
+        for column, kind in known.items():
+            mask = self._ask(
+                settings.column_masking_uri, identity, action("GetColumnMask", _column(table, column, kind))
+            )
             if mask is not None:
                 found[column] = _expression(mask, table)
         return found
 
     def _batch_masks(
-        self, uri: str, identity: Identity, table: TableName, columns: Sequence[str]
+        self, uri: str, identity: Identity, table: TableName, columns: Mapping[str, str | None]
     ) -> Mapping[str, ViewExpression]:
-        resources = [_column(table, column) for column in columns]
+        resources = [_column(table, column, kind) for column, kind in columns.items()]
         answer = self._ask(uri, identity, action("GetColumnMask", filterResources=resources))
         found = {}
         for each in answer or ():
             if not isinstance(each, dict) or not isinstance(each.get("index"), int):
                 raise _unreadable()
-            column = _at(columns, each["index"])
+            column = _at(list(columns), each["index"])
             found[column] = _expression(each.get("viewExpression"), table)
         return found
 
@@ -163,7 +166,9 @@ class OpaAccessControl:
         return self._ask(self._settings.policy_uri, identity, asked) is True
 
     def _ask(self, uri: str, identity: Identity, asked: Action) -> Any:
-        context = {"identity": _identity(identity), "softwareStack": {"trinoVersion": "procession"}}
+        session = current_session()
+        query = {} if session is None or not session.query_id else {"queryId": session.query_id}
+        context = {"identity": _identity(identity), **query, "softwareStack": {"trinoVersion": "procession"}}
         return self._client.ask(uri, {"context": context, "action": asked})
 
 
@@ -179,9 +184,10 @@ def _table(name: TableName, columns: tuple[str, ...] | None = None) -> Mapping[s
     return table(name, columns)
 
 
-def _column(name: TableName, column: str) -> Mapping[str, Any]:
+def _column(name: TableName, column: str, kind: str | None) -> Mapping[str, Any]:
     described = {"catalogName": name.catalog, "schemaName": name.schema, "tableName": name.table}
-    return {"column": {**described, "columnName": column}}
+    typed = {} if kind is None else {"columnType": kind}
+    return {"column": {**described, "columnName": column, **typed}}
 
 
 def _at(known: Sequence[T], number: Any) -> T:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from coordinator.security.access_control.audit import audit
+from coordinator.security.access_control.off_loop import asked
 from coordinator.security.authentication.authenticator import (
     Authenticated,
     AuthenticationError,
@@ -48,10 +49,14 @@ class Authentication:
         # A client repeats the name that it has logged in with; the mapped user is meant, and nobody else.
         asking = Identity(found.user, found.principal, self.groups(found.user))
         wanted = found.user if user is None or user == found.principal else user
-        try:
+
+        def check() -> None:
             self.access_control.check_can_set_user(found.principal, wanted)
             if wanted != found.user:
                 self.access_control.check_can_impersonate_user(asking, wanted)
+
+        try:
+            await asked(self.access_control, check)
         except ProcessionError as error:
             audit(error, asking)
             raise RequestRefusedError(403, error.message) from error

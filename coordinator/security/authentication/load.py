@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from secrets import token_urlsafe
@@ -10,11 +11,12 @@ from typing import assert_never
 from coordinator.security.authentication.authentication import Authentication
 from coordinator.security.authentication.authenticator import Authenticator
 from coordinator.security.authentication.certificate_authenticator import CertificateAuthenticator
-from coordinator.security.authentication.file_settings import PasswordFileSettings
+from coordinator.security.authentication.file_settings import LdapSettings, PasswordFileSettings
 from coordinator.security.authentication.groups import load_group_provider
 from coordinator.security.authentication.header_authenticator import HeaderAuthenticator
 from coordinator.security.authentication.jwt_authenticator import JwtAuthenticator
 from coordinator.security.authentication.jwt_keys import verification_keys
+from coordinator.security.authentication.ldap_directory import LdapDirectory
 from coordinator.security.authentication.oauth2.authenticator import OAuth2Authenticator
 from coordinator.security.authentication.oauth2.logins import Logins
 from coordinator.security.authentication.oauth2.provider import Provider
@@ -25,7 +27,7 @@ from coordinator.security.authentication.user_mapping import UserMapping, user_m
 from coordinator.security.refreshed_file import RefreshedFile
 from coordinator.security.settings import AuthenticationSettings, AuthenticationType
 from coordinator.values.settings_files import find_file, read_settings
-from shared.properties import ConfigurationError
+from shared.properties import ConfigurationError, read_properties
 from shared.spi.access_control import SystemAccessControl
 
 _PREFIX = "http-server.authentication"
@@ -59,10 +61,8 @@ def _authenticator(
     mapped = partial(_mapping, etc)
     match kind:
         case "PASSWORD":
-            files = [_password_file(etc, Path(name)) for name in settings.password_files]
-            return PasswordAuthenticator(
-                files, mapped("password", settings.password_pattern, settings.password_mapping)
-            )
+            mapping = mapped("password", settings.password_pattern, settings.password_mapping)
+            return _passwords(etc, [Path(name) for name in settings.password_files], mapping)
         case "JWT":
             return _jwt(etc, settings, mapped("jwt", settings.jwt_pattern, settings.jwt_mapping))
         case "OAUTH2":
@@ -85,8 +85,36 @@ def _mapping(etc: Path, kind: str, pattern: str | None, file: Path | None) -> Us
     return user_mapping(pattern, found, where)
 
 
-def _password_file(etc: Path, name: Path) -> PasswordFile:
-    file = find_file(etc, name if name.parts[:1] != ("etc",) else _below(etc, name), etc / "config.properties")
+def _passwords(etc: Path, names: Sequence[Path], mapping: UserMapping) -> PasswordAuthenticator:
+    config = etc / "config.properties"
+    found = [find_file(etc, name if name.parts[:1] != ("etc",) else _below(etc, name), config) for name in names]
+    in_ldap = [file for file in found if _kind(file) == "ldap"]
+    return PasswordAuthenticator(
+        [_password_file(etc, file) for file in found if file not in in_ldap],
+        mapping,
+        [_directory(etc, file) for file in in_ldap],
+    )
+
+
+def _kind(file: Path) -> str | None:
+    entry = read_properties(file).get("password-authenticator.name")
+    return None if entry is None else entry.value
+
+
+def _directory(etc: Path, file: Path) -> LdapDirectory:
+    settings = read_settings(LdapSettings, file)
+    problem = settings.problem()
+    if problem is not None:
+        raise ConfigurationError(f"{file}: {problem}")
+    if settings.truststore is not None:
+        settings = settings.model_copy(update={"truststore": find_file(etc, settings.truststore, file)})
+    try:
+        return LdapDirectory(settings)
+    except ImportError as error:
+        raise ConfigurationError(f"{file}: password-authenticator.name=ldap needs the package ldap3") from error
+
+
+def _password_file(etc: Path, file: Path) -> PasswordFile:
     settings = read_settings(PasswordFileSettings, file)
     users = RefreshedFile(find_file(etc, settings.password_file, file), read_password_file, settings.refresh_period)
     return PasswordFile(users, settings.cache_size)

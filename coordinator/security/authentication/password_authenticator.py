@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from coordinator.security.authentication.authenticator import Authenticated, AuthenticationError, Credentials
 from coordinator.security.authentication.guess_limit import GuessLimit
+from coordinator.security.authentication.ldap_directory import LdapDirectory
 from coordinator.security.authentication.password_file import PasswordHash
 from coordinator.security.authentication.user_mapping import UserMapping
 from coordinator.security.refreshed_file import RefreshedFile
@@ -59,8 +60,11 @@ class PasswordFile:
 class PasswordAuthenticator:
     """Asks each file in order. Belongs to one event loop; hashes are computed on threads of its own, two at a time."""
 
-    def __init__(self, files: Sequence[PasswordFile], mapping: UserMapping) -> None:
-        self._files, self._mapping = tuple(files), mapping
+    def __init__(
+        self, files: Sequence[PasswordFile], mapping: UserMapping, directories: Sequence[LdapDirectory] = ()
+    ) -> None:
+        """Files are asked before directories."""
+        self._files, self._mapping, self._directories = tuple(files), mapping, tuple(directories)
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="passwords")
         self._looking: dict[tuple[str, str, str | None], asyncio.Future[bool]] = {}
         self._of_user, self._of_address = GuessLimit(_FREE_OF_USER), GuessLimit(_FREE_OF_ADDRESS)
@@ -73,7 +77,8 @@ class PasswordAuthenticator:
         user, password = given
         if not password:
             raise AuthenticationError("Malformed credentials: password is empty", CHALLENGE)
-        if not any(file.remembers(user, password) for file in self._files):
+        sources: tuple[PasswordFile | LdapDirectory, ...] = (*self._files, *self._directories)
+        if not any(source.remembers(user, password) for source in sources):
             await self._look_at(user, password, credentials.address)
         try:
             return Authenticated(user, self._mapping(user))
@@ -116,6 +121,8 @@ class PasswordAuthenticator:
             if hashed.matches(password):
                 file.remember(user, password, hashed)
                 return True
+        if any(directory.is_right(user, password) for directory in self._directories):
+            return True
         # A user who is not there takes as long as one who is.
         somebody = next((hashed for file in self._files if (hashed := file.any_hash()) is not None), None)
         if not found and somebody is not None:

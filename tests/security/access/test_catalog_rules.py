@@ -18,6 +18,7 @@ from coordinator.security.refreshed_file import RefreshedFiles
 from coordinator.telemetry.collectors import RuleFileCollector
 from shared.properties import ConfigurationError, Property
 from shared.spi.access_control import AccessDeniedError, Identity
+from shared.spi.grants import GrantStore
 from tests.security.access.conftest import Ruled
 
 # The example of Presto's documentation of file-based authorization.
@@ -41,6 +42,9 @@ class Files:
 
     def properties(self) -> Mapping[str, Mapping[str, Property]]:
         return {"lab": self._lab, "tpch": {}}
+
+    def grants(self, catalog: str) -> GrantStore:
+        raise AssertionError(catalog)
 
 
 def secured(ruled: Ruled, etc: Path, rules: Any = None, **said: str) -> RefreshedFiles:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from coordinator.security.access_control.load import load_access_control
+from coordinator.security.access_control.off_loop import asked
 from coordinator.security.access_control.opa import OpaAccessControl
 from coordinator.security.access_control.opa_settings import OpaSettings
 from shared.properties import ConfigurationError
@@ -162,3 +164,49 @@ def test_settings(tmp_path: Path) -> None:
     file.write_text("access-control.name=opa\n")
     with pytest.raises(ConfigurationError, match=r"'opa.policy.uri' is missing"):
         load_access_control(tmp_path, authenticated=False)
+
+
+def test_the_query_and_the_types_of_columns(ruled: Ruled, opa: Opa) -> None:
+    opa.decide = lambda path, _asked: None if path == "/mask" else True
+    ruled.control(control(opa, column_masking_uri="mask"))
+    assert ruled.refused("bob", "SELECT name FROM nation", query_id="20260101_000000_00001_aaaaa", **TINY) == ""
+    masks = [question for path, question in opa.asked if path == "/mask"]
+    columns = [question["action"]["resource"]["column"] for question in masks]
+    assert {column["columnName"]: column["columnType"] for column in columns} == {
+        "nationkey": "bigint",
+        "name": "varchar(25)",
+        "regionkey": "bigint",
+        "comment": "varchar(152)",
+    }
+    assert {question["context"]["queryId"] for question in masks} == {"20260101_000000_00001_aaaaa"}
+
+
+def test_roles_and_grants_are_a_setting(ruled: Ruled, opa: Opa) -> None:
+    ruled.control(control(opa))
+    before = len(opa.asked)
+    assert ruled.refused("bob", "GRANT SELECT ON people TO USER eve").startswith("Access Denied: Cannot grant")
+    assert ruled.refused("bob", "CREATE ROLE x") == "Access Denied: Cannot create role x"
+    assert ruled.refused("bob", "SHOW ROLES") == "This connector does not support roles"
+    settings = {"opa.policy.uri": f"{opa.url}/allow", "opa.allow-permission-management-operations": True}
+    ruled.control(OpaAccessControl(OpaSettings.model_validate(settings)))
+    assert ruled.refused("bob", "CREATE ROLE x") == "This connector does not support creating roles"
+    operations = {question["action"]["operation"] for _, question in opa.asked[before:]}
+    assert operations == {"ExecuteQuery", "FilterCatalogs"}
+
+
+@pytest.mark.anyio
+async def test_questions_leave_the_event_loop_free(opa: Opa) -> None:
+    opa.decide = lambda _path, _asked: 0.3
+    asking = asyncio.create_task(asked(control(opa), lambda: control(opa).check_can_execute_query(Identity("bob"))))
+    turns = 0
+    while not asking.done():
+        await asyncio.sleep(0.01)
+        turns += 1
+    assert turns > 5
+    with pytest.raises(AccessDeniedError):
+        await asking
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
