@@ -82,7 +82,8 @@ class Runner:
             raise
         except Exception as error:
             self._execution.check_cancelled()
-            failure = map_failure(error, server_alive=connection.server_alive)
+            # One that was given up fails in the words of a closed channel.
+            failure = map_failure(error, server_alive=connection.alive)
             if failure.code is ErrorCode.USER_CANCELED:
                 # Nobody here asked for it: the server closed the session under the statement.
                 failure = spark_gone("it ended the statement")
