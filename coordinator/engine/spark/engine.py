@@ -24,7 +24,7 @@ from coordinator.engine.spark.kernel_package import zip_kernels
 from coordinator.engine.spark.progress import ProgressRelay
 from coordinator.engine.spark.runner import Fixed, Runner
 from coordinator.engine.spark.server import EmbeddedServer, SparkStartError, start_server
-from coordinator.engine.spark.sessions import LostSessions, drop_session, open_session
+from coordinator.engine.spark.sessions import drop_session, open_session
 from coordinator.engine.spark.settings import SESSION_CONF, SparkSettings
 from coordinator.engine.spark.views import views_over
 from coordinator.engine.spark.watchdog import SESSION_GONE, SparkStatus, Watchdog, gave_up
@@ -49,8 +49,7 @@ class SparkEngine:
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._watcher: threading.Thread | None = None
-        self._lost = LostSessions() if settings.remote is not None else None
-        self._writers = WriterSessions(self._new_session, self._lost)
+        self._writers = WriterSessions(self._new_session)
         self._status = SparkStatus()
 
     def start(self) -> None:
@@ -142,8 +141,6 @@ class SparkEngine:
             if server is None:
                 session.addArtifacts(str(zip_kernels(self._settings.work_dir / "kernels")), pyfile=True)
             connection = Connection(session, server, _parallelism(session, self._settings), progress)
-            if self._lost is not None:
-                self._lost.release(session)
         except _START_FAILURES as error:
             _LOG.error("Spark did not start: %s", error)
             self._status = replace(self._status, state="down", problem=str(error))
@@ -179,7 +176,7 @@ class SparkEngine:
         # Our own server is about to end, or knows nothing of the session any more; others keep theirs for a while.
         release = server is None and connection.alive
         self._writers.close(release=release)
-        drop_session(connection.session, release=release, lost=self._lost)
+        drop_session(connection.session, release=release)
         if server is None or (keep_server and server.alive):
             return server
         server.stop()
@@ -214,7 +211,7 @@ class SparkEngine:
             connection.server.give_up()
         else:
             # Whoever waits for a stream of it would wait for ever.
-            drop_session(connection.session, release=False, lost=self._lost)
+            drop_session(connection.session, release=False)
             self._writers.abandon()
 
     def _restart(self, connection: Connection | None) -> bool:

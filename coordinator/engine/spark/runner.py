@@ -82,8 +82,7 @@ class Runner:
             raise
         except Exception as error:
             self._execution.check_cancelled()
-            # One that was given up fails in the words of a closed channel.
-            failure = map_failure(error, server_alive=connection.alive)
+            failure = map_failure(error, server_alive=connection.server_alive)
             if failure.code is ErrorCode.USER_CANCELED:
                 # Nobody here asked for it: the server closed the session under the statement.
                 failure = spark_gone("it ended the statement")

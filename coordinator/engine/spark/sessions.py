@@ -22,7 +22,6 @@ from pyspark.sql.connect.session import SparkSession
 _BOUNDED = frozenset({"Config", "Interrupt", "ReleaseExecute", "ReleaseSession", "FetchErrorDetails"})
 """Requests that a server which works answers at once, whatever else it does."""
 _RELEASE_SECONDS = 5.0
-_SILENT = (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 Answer = Literal["alive", "session gone", "silent"]
 
 
@@ -42,46 +41,14 @@ def open_session(url: str, *, embedded: bool, answer_seconds: float) -> SparkSes
     return session
 
 
-class LostSessions:
-    """Sessions whose server could not be told of their end: what runs in them runs on until it is. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lost: dict[str, SparkConnectClient] = {}
-        self._lock = threading.Lock()
-
-    def add(self, client: SparkConnectClient) -> None:
-        """Its channel may be closed."""
-        with self._lock:
-            self._lost[client._session_id] = client
-
-    def release(self, session: SparkSession) -> None:
-        """Tell the server, by the channel of a session that reaches it; in the background."""
-        with self._lock:
-            lost, self._lost = tuple(self._lost.values()), {}
-        if lost:
-            threading.Thread(
-                target=self._release, args=(session.client, lost), name="spark-release", daemon=True
-            ).start()
-
-    def _release(self, reached: SparkConnectClient, lost: tuple[SparkConnectClient, ...]) -> None:
-        for client in lost:
-            if not _told_of_end(client, by=reached):
-                self.add(client)
-
-
-def drop_session(session: SparkSession, *, release: bool, lost: LostSessions | None = None) -> None:
-    """End ``session``. With ``release`` its server is told, in the background; returns at once.
-
-    ``lost`` takes it when the server was not told.
-    """
+def drop_session(session: SparkSession, *, release: bool) -> None:
+    """End ``session``. With ``release`` its server is told, in the background; returns at once."""
     client = session.client
     if not client.is_closed:
         if release:
-            threading.Thread(target=_release, args=(client, lost), name="spark-release", daemon=True).start()
-            return
-        if lost is not None:
-            lost.add(client)
-        _close(client)
+            threading.Thread(target=_release, args=(client,), name="spark-release", daemon=True).start()
+        else:
+            _close(client)
 
 
 def ask(session: SparkSession, seconds: float) -> Answer:
@@ -99,32 +66,22 @@ def ask(session: SparkSession, seconds: float) -> Answer:
         text = str(error)
         if "INVALID_HANDLE.SESSION" in text:
             return "session gone"
-        return "silent" if error.code() in _SILENT else "alive"
+        silent = (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+        return "silent" if error.code() in silent else "alive"
     except Exception:  # closed meanwhile
         return "session gone"
     return "alive"
 
 
-def _release(client: SparkConnectClient, lost: LostSessions | None) -> None:
-    if not _told_of_end(client, by=client) and lost is not None:
-        lost.add(client)
-    _close(client)
-
-
-def _told_of_end(client: SparkConnectClient, *, by: SparkConnectClient) -> bool:
-    """Release the session of ``client`` over the channel of another; False when no answer came."""
+def _release(client: SparkConnectClient) -> None:
     request = connect_messages.ReleaseSessionRequest(
         session_id=client._session_id, client_type=client._builder.userAgent
     )
     if client._user_id:
         request.user_context.user_id = client._user_id
-    try:
-        by._stub.ReleaseSession(request, metadata=by._builder.metadata(), timeout=_RELEASE_SECONDS)
-    except grpc.RpcError as error:
-        return error.code() not in _SILENT
-    except Exception:  # closed meanwhile
-        return False
-    return True
+    with contextlib.suppress(Exception):
+        client._stub.ReleaseSession(request, metadata=client._builder.metadata(), timeout=_RELEASE_SECONDS)
+    _close(client)
 
 
 def _close(client: SparkConnectClient) -> None:

@@ -12,7 +12,7 @@ from pyspark.sql.connect.session import SparkSession
 from coordinator.engine.spark.connection import Connection
 from coordinator.engine.spark.progress import ProgressRelay
 from coordinator.engine.spark.server import EmbeddedServer
-from coordinator.engine.spark.sessions import LostSessions, drop_session
+from coordinator.engine.spark.sessions import drop_session
 
 _MOST_IDLE = 4
 _COMMIT_PROPERTY = "spark.sql.iceberg.snapshot-property.procession.query-id"
@@ -21,12 +21,8 @@ _COMMIT_PROPERTY = "spark.sql.iceberg.snapshot-property.procession.query-id"
 class WriterSessions:
     """Idle sessions of one server, handed out to one statement at a time; more are made when none is idle."""
 
-    def __init__(
-        self,
-        make: Callable[[EmbeddedServer | None, ProgressRelay], SparkSession],
-        lost: LostSessions | None = None,
-    ) -> None:
-        self._make, self._lost = make, lost
+    def __init__(self, make: Callable[[EmbeddedServer | None, ProgressRelay], SparkSession]) -> None:
+        self._make = make
         self._idle: list[tuple[Connection, Connection]] = []
         self._used: list[Connection] = []
         self._lock = threading.Lock()
@@ -41,28 +37,28 @@ class WriterSessions:
         except BaseException:
             # What went wrong may be the session itself.
             self._given_back(writer)
-            drop_session(writer.session, release=main.server_alive, lost=self._lost)
+            drop_session(writer.session, release=main.server_alive)
             raise
         self._given_back(writer)
         with self._lock:
             if main.alive and len(self._idle) < _MOST_IDLE:
                 self._idle.append((main, writer))
                 return
-        drop_session(writer.session, release=main.server_alive, lost=self._lost)
+        drop_session(writer.session, release=main.server_alive)
 
     def close(self, *, release: bool) -> None:
         """End the idle ones; with ``release`` their server is told."""
         with self._lock:
             idle, self._idle = self._idle, []
         for _, writer in idle:
-            drop_session(writer.session, release=release, lost=self._lost)
+            drop_session(writer.session, release=release)
 
     def abandon(self) -> None:
         """Their server does not answer: whoever waits for it fails."""
         with self._lock:
             used, self._used = self._used, []
         for writer in used:
-            drop_session(writer.session, release=False, lost=self._lost)
+            drop_session(writer.session, release=False)
         self.close(release=False)
 
     def _given_back(self, writer: Connection) -> None:
