@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from coordinator.connectors.iceberg.locations import check_location
 from coordinator.connectors.iceberg.properties import IcebergSettings
 from shared.errors import ErrorCode, ProcessionError
-from shared.spi.catalog_changes import NewColumn, SchemaCreation, TableCreation
+from shared.spi.catalog_changes import NewColumn, SchemaCreation, TableCreation, TablePropertiesChange, TableRemoval
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
 COLUMNS = (NewColumn("id", "bigint"),)
@@ -161,3 +162,32 @@ def test_what_the_catalog_file_allows_is_taken_in(lake: Any, away: Path) -> None
     lake.connector.tables_of.settings = replace(lake.connector.settings, allowed_locations=(str(away),))
     lake.call("snapshot", schema="db", table_name="s", source_table=f"`parquet`.`{away}`")
     assert lake.rows("s") == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("word", ["location", "write.metadata.path", "write.data.path", "write.object-storage.path"])
+def test_commits_write_nothing_elsewhere_though_another_program_said_so(lake: Any, away: Path, word: str) -> None:
+    """What the table holds is still read, and it can be dropped; a place that the catalog file allows is one."""
+    table = lake.create("t", [ROWS, ROWS])
+    table.append(ROWS)
+    if word == "location":
+        file = Path(table.metadata_location.removeprefix("file://"))
+        file.write_text(file.read_text().replace(f'"location":"{table.location()}"', f'"location":"{away}"'))
+    else:
+        with table.transaction() as transaction:
+            transaction.set_properties({word: str(away)})
+    before = sorted(away.rglob("*"))
+    given = {"schema": "db", "table_name": "t"}
+    for procedure, more in (
+        ("expire_snapshots", {"retain_last": 1, "older_than": datetime(2100, 1, 1)}),
+        ("rewrite_data_files", {}),
+        ("rewrite_manifests", {}),
+        ("set_table_property", {"key": "write.target-file-size-bytes", "value": "1000000"}),
+        ("rollback_to_snapshot", {"snapshot_id": table.metadata.snapshots[0].snapshot_id}),
+    ):
+        refused(lambda procedure=procedure, more=more: lake.call(procedure, **given | more))
+    refused(lambda: lake.change(TablePropertiesChange("db", "t", {"write.target-file-size-bytes": "1000000"})))
+    assert sorted(away.rglob("*")) == before
+    assert len(lake.table("t").metadata.snapshots) == 3
+    assert lake.table("t").scan().to_arrow().num_rows == 3 * ROWS.num_rows
+    lake.change(TableRemoval("db", "t"))
+    assert sorted(away.rglob("*")) == before

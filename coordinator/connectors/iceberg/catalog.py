@@ -31,6 +31,7 @@ from coordinator.connectors.iceberg.locations import (
 )
 from coordinator.connectors.iceberg.manifests.metadata_files import write_all_versions
 from coordinator.connectors.iceberg.opaque_types import teach_opaque_types
+from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg_properties
 from coordinator.connectors.iceberg.rest.rest_catalog import ServedCatalog
 from coordinator.connectors.iceberg.table_words import check_settable, distrust_tables
@@ -129,12 +130,31 @@ class TableCatalog:
             return table
 
     def open(self, schema: str, name: str) -> Table:
-        """A table of the caller's own at its newest metadata; raises ProcessionError NOT_FOUND."""
+        """A table of the caller's own at its newest metadata, to commit on; raises ProcessionError NOT_FOUND.
+
+        PERMISSION_DENIED where commits on it would write elsewhere than the catalog's tables may lie.
+        """
         with mapped(f"{schema}.{name}"):
             table = self._open(self._connected(), schema, name)
             if table is None:
                 raise NoSuchTableError(name)
+            self._check_writable_folders(schema, table)
             return table
+
+    def _check_writable_folders(self, schema: str, table: Table) -> None:
+        """Metadata is anybody's word: it may name any folder of the machine as the one to write to.
+
+        The table's own folder is the one that the catalog tells, by where its metadata is. A REST server answers for
+        what it serves: it commits itself, and lends the keys.
+        """
+        if self.settings.type == "rest":
+            return
+        location, own = table.location(), table.metadata_location.rpartition("/metadata/")[0]
+        elsewhere = {value for name, value in table.properties.items() if name in LOCATION_PROPERTIES}
+        if elsewhere or normalize(location).rstrip("/") != normalize(own).rstrip("/"):
+            allowed = (own, self._schema_location(schema))
+            check_location(self.settings, location, *allowed)
+            check_property_locations(self.settings, table.properties, *allowed)
 
     def register(self, schema: str, name: str, metadata_file: str) -> Table:
         """Make a table of an existing metadata file, which is read first; raises ProcessionError."""
