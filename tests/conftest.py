@@ -41,6 +41,11 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """What was frozen ends with the interpreter as usual: extension modules look for leaks then."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """Tests of a group stay together, those of other files with their file; what takes longest comes first.

@@ -14,9 +14,10 @@ import pytest
 
 from coordinator.connectors.iceberg import procedures
 from coordinator.connectors.iceberg.procedures.auto_maintain import AutoMaintainArguments
+from coordinator.connectors.iceberg.procedures.invalidate_caches import SUMMARIES, InvalidateCacheArguments, declared
 from coordinator.connectors.iceberg.procedures.rewrite_data_files import RewriteDataFilesArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import arguments_of
-from coordinator.connectors.system.procedures import clean_data_cache, help, kill_job, show_jobs
+from coordinator.connectors.system.procedures import clean_data_cache, help, kill_job, kill_query, show_jobs
 from shared.spi.procedure import ProcedureDeclaration
 from shared.spi.procedure_arguments import Declared, declared_arguments, record_of
 from tools.procedure_reference import PAGE
@@ -38,6 +39,8 @@ def _records() -> list[tuple[ProcedureDeclaration, type]]:
         (clean_data_cache.DECLARATION, clean_data_cache.CleanDataCacheArguments),
         (help.DECLARATION, help.HelpArguments),
         (kill_job.DECLARATION, kill_job.KillJobArguments),
+        (kill_query.DECLARATION, kill_query.KillQueryArguments),
+        *((declared(name, summary), InvalidateCacheArguments) for name, summary in SUMMARIES.items()),
         (show_jobs.DECLARATION, show_jobs.ShowJobsArguments),
     ]
     own = {"auto_maintain": AutoMaintainArguments, "rewrite_data_files": RewriteDataFilesArguments}

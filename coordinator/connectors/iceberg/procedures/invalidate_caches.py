@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from shared.spi.procedure import (
-    Argument,
     Arguments,
     OutputColumn,
     ProcedureContext,
@@ -12,16 +14,13 @@ from shared.spi.procedure import (
     ProcedureKind,
     ProcedureResult,
 )
+from shared.spi.procedure_arguments import Declared, declared_arguments
 
 _NOTES = (
     "What is kept belongs to files that never change, so that a call changes no answer: the catalog is asked for the "
     "newest metadata by every statement."
 )
-_NAMED = (
-    Argument("schema_name", "varchar", "As in Trino; the tables of all schemas are forgotten."),
-    Argument("table_name", "varchar", "As in Trino; all tables are forgotten."),
-)
-_SUMMARIES = {
+SUMMARIES = {
     "invalidate_metadata_cache": "Forget what the coordinator keeps of tables' metadata.",
     "flush_metadata_cache": "The same as invalidate_metadata_cache, by Trino's name.",
     "invalidate_manifest_file_cache": "The same as invalidate_metadata_cache, by Presto's name for manifests.",
@@ -29,12 +28,22 @@ _SUMMARIES = {
 }
 
 
-def _declared(name: str, summary: str) -> ProcedureDeclaration:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidateCacheArguments:
+    """What the call says; tables are not told apart."""
+
+    schema_name: Annotated[str | None, Declared("varchar", "As in Trino; the tables of all schemas are forgotten.")] = (
+        None
+    )
+    table_name: Annotated[str | None, Declared("varchar", "As in Trino; all tables are forgotten.")] = None
+
+
+def declared(name: str, summary: str) -> ProcedureDeclaration:
     return ProcedureDeclaration(
         name=name,
         kind=ProcedureKind.COORDINATOR,
         summary=summary,
-        arguments=_NAMED,
+        arguments=declared_arguments(InvalidateCacheArguments),
         output=(OutputColumn("invalidated_tables_count", "bigint", "Tables whose metadata was kept."),),
         example=f"CALL iceberg.system.{name}()",
         notes=_NOTES,
@@ -45,7 +54,7 @@ class InvalidateCache:
     """One of the names; it is about no table, so its arguments are no record of one."""
 
     def __init__(self, name: str, summary: str, catalog: TableCatalog) -> None:
-        self.declaration = _declared(name, summary)
+        self.declaration = declared(name, summary)
         self._catalog = catalog
 
     def call(self, context: ProcedureContext, arguments: Arguments) -> ProcedureResult:
@@ -56,4 +65,4 @@ class InvalidateCache:
 
 def invalidating_procedures(catalog: TableCatalog) -> tuple[InvalidateCache, ...]:
     """All names under which metadata is forgotten."""
-    return tuple(InvalidateCache(name, summary, catalog) for name, summary in _SUMMARIES.items())
+    return tuple(InvalidateCache(name, summary, catalog) for name, summary in SUMMARIES.items())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
 
 from coordinator.connectors.system.runtime import RuntimeState
 from shared.errors import ErrorCode
 from shared.spi.procedure import (
-    Argument,
     ArgumentError,
     Arguments,
     OutputColumn,
@@ -16,15 +17,22 @@ from shared.spi.procedure import (
     ProcedureKind,
     ProcedureResult,
 )
+from shared.spi.procedure_arguments import Declared, declared_arguments, record_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KillQueryArguments:
+    """What the call says."""
+
+    query_id: Annotated[str, Declared("varchar", "The query, as system.runtime.queries lists it.")]
+    message: Annotated[str, Declared("varchar", "The reason, which is shown to who sent the query.")] = ""
+
 
 DECLARATION = ProcedureDeclaration(
     name="kill_query",
     kind=ProcedureKind.COORDINATOR,
     summary="Stop a query that runs or waits.",
-    arguments=(
-        Argument("query_id", "varchar", "The query, as system.runtime.queries lists it.", required=True),
-        Argument("message", "varchar", "The reason, which is shown to who sent the query.", default=""),
-    ),
+    arguments=declared_arguments(KillQueryArguments),
     output=(OutputColumn("killed", "boolean", "true: the query was told to stop."),),
     example="CALL system.runtime.kill_query('20261120_080000_00042_abcde', 'Using too many resources')",
     notes="Presto's name of it is system.runtime.kill_query; system.system.kill_query is the same.",
@@ -41,10 +49,11 @@ class KillQuery:
 
     def call(self, context: ProcedureContext, arguments: Arguments) -> ProcedureResult:
         """Raises ProcessionError NOT_FOUND, NOT_SUPPORTED for one that has ended, PERMISSION_DENIED."""
-        query_id, runtime = str(arguments["query_id"]), self._runtime()
+        asked, runtime = record_of(KillQueryArguments, arguments), self._runtime()
+        query_id = asked.query_id
         if query_id == context.session.query_id:
             raise ArgumentError("query_id", "A query cannot kill itself", ErrorCode.NOT_SUPPORTED)
-        running = None if runtime is None else runtime.kill(context.session, query_id, str(arguments["message"]))
+        running = None if runtime is None else runtime.kill(context.session, query_id, asked.message)
         if running is None:
             raise ArgumentError("query_id", f"Target query not found: {query_id}", ErrorCode.NOT_FOUND)
         if not running:
