@@ -16,7 +16,7 @@ import psutil
 from tests.e2e.service import Service
 
 _PARTS: dict[str, Callable[[str], bool]] = {
-    "spark": lambda line: "SparkConnectServer" in line or ("java" in line and "guard.py" not in line),
+    "spark": lambda line: "SparkConnectServer" in line and "guard.py" not in line,
     "python worker": lambda line: "pyspark" in line and "daemon" in line,
     "planner": lambda line: "validation" in line or "spawn_main" in line or "forkserver" in line,
     "sidecar": lambda line: "-m sidecar" in line and "guard.py" not in line,

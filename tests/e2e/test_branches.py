@@ -60,6 +60,9 @@ def test_every_change_of_rows_goes_to_the_branch_alone(service: Service, run: Ru
     assert run(f"SELECT id FROM {branch} ORDER BY id") == [[5], [14]]
     assert run(f"SELECT id FROM {name} FOR VERSION AS OF 'Audit' ORDER BY id") == [[5], [14]]
     assert ids(table, "main") == [1, 2]
+    run(f"CALL iceberg.system.create_tag(table => '{name}', tag => 'kept')")
+    with pytest.raises(prestodb.exceptions.PrestoQueryError, match="tags do not change"):
+        run(f'TRUNCATE TABLE "{name}.tag_kept"')
     run(f"TRUNCATE TABLE {branch}")
     assert run(f"SELECT count(*) FROM {branch}") == [[0]]
     assert ids(table, "main") == [1, 2]

@@ -97,6 +97,12 @@ def running_query(service: Service) -> str:
     return found[0]
 
 
+def spark_of(service: Service) -> psutil.Process:
+    """Its Spark, which is not the only JVM: another may make the archive of classes."""
+    running = (child for child in family(service.process.pid) if child.name() == "java")
+    return next(child for child in running if any("SparkConnectServer" in part for part in child.cmdline()))
+
+
 def family(process_id: int) -> list[psutil.Process]:
     return psutil.Process(process_id).children(recursive=True)
 
@@ -194,7 +200,7 @@ def test_killed_coordinator_leaves_no_orphan_no_half_filled_table_and_no_process
 def test_killed_spark_server_is_a_retriable_error_and_comes_back(harmed: Service) -> None:
     table = harmed.create("survivor", [wide(i, rows=300_000) for i in range(8)])
     before, files = checksum(table), data_files(table)
-    java = next(child for child in family(harmed.process.pid) if child.name() == "java")
+    java = spark_of(harmed)
     thread, outcome = in_background(harmed, CALL.format("survivor"))
     eventually(lambda: data_files(table) != files)  # earlier than its tasks a new server would just take the call
     java.kill()

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coordinator.connectors.iceberg.rewrite.writing import sorting as range_sorting
+from coordinator.connectors.iceberg.rewrite.writing import spreading
 from shared.errors import ErrorCode, ProcessionError
 
 
@@ -54,7 +55,7 @@ def test_rows_after_rewrite_all(fixtures: Any, java_rows: Any, name: str) -> Non
 def test_rows_after_a_sort_over_ranges(fixtures: Any, java_rows: Any, monkeypatch: Any, name: str) -> None:
     """A Hilbert curve through all primitive columns: every type, nested columns carried along, deletes applied."""
     monkeypatch.setattr(range_sorting, "_SMALL_BYTES", 0)
-    monkeypatch.setattr(range_sorting, "_RANGE_BYTES", 2000)
+    monkeypatch.setattr(spreading, "_RANGE_BYTES", 2000)
     fields = fixtures.other.load_table(f"fx.{name}").schema().fields
     columns = ", ".join(
         f'"{f.name}"' for f in fields if f.field_type.is_primitive and str(f.field_type) not in NEW_TYPES

@@ -20,6 +20,7 @@ from pyiceberg.transforms import BucketTransform, IdentityTransform
 
 from coordinator.connectors.iceberg.rewrite.planning import methods as copying
 from coordinator.connectors.iceberg.rewrite.writing import sorting as range_sorting
+from coordinator.connectors.iceberg.rewrite.writing import spreading
 from coordinator.kernels import scratch, sorting
 from tests.iceberg.racing import rewrite_beside
 
@@ -123,7 +124,7 @@ class History:
 def steps_of_large_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sorting over ranges, and copies of row groups, in tables of a few rows."""
     monkeypatch.setattr(range_sorting, "_SMALL_BYTES", 0)
-    monkeypatch.setattr(range_sorting, "_RANGE_BYTES", 500)
+    monkeypatch.setattr(spreading, "_RANGE_BYTES", 500)
     monkeypatch.setattr(scratch, "_RUN_BYTES", 1000)
     monkeypatch.setattr(sorting, "_PASS_BYTES", 1000)
     monkeypatch.setattr(copying, "LEAST_ROW_GROUP", 100)

@@ -15,6 +15,7 @@ from pyiceberg.table.sorting import NullOrder
 from pyiceberg.transforms import DayTransform, IdentityTransform, TruncateTransform
 
 from coordinator.connectors.iceberg.rewrite.writing import sorting as range_sorting
+from coordinator.connectors.iceberg.rewrite.writing import spreading
 from coordinator.kernels import scratch, sorting
 from shared.errors import ErrorCode, ProcessionError
 
@@ -29,8 +30,8 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(range_sorting, "_SMALL_BYTES", 0)
-    monkeypatch.setattr(range_sorting, "_RANGE_BYTES", 20_000)
-    monkeypatch.setattr(range_sorting, "_SCATTER_BYTES", 30_000)
+    monkeypatch.setattr(spreading, "_RANGE_BYTES", 20_000)
+    monkeypatch.setattr(spreading, "_SCATTER_BYTES", 30_000)
     monkeypatch.setattr(scratch, "_RUN_BYTES", 40_000)
     monkeypatch.setattr(sorting, "_PASS_BYTES", 40_000)
 
@@ -148,7 +149,7 @@ def test_a_misjudged_range_is_sorted_in_passes(
     lake: Any, monkeypatch: pytest.MonkeyPatch, sorted_by: list[str]
 ) -> None:
     ranges(monkeypatch)
-    monkeypatch.setattr(range_sorting, "_RANGE_BYTES", 1 << 30)
+    monkeypatch.setattr(spreading, "_RANGE_BYTES", 1 << 30)
     monkeypatch.setattr(sorting, "_LARGE_RANGE", 50_000)
     parts = [rows(seed) for seed in range(6)]
     lake.create("t", parts)

@@ -11,7 +11,7 @@ import atexit
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import grpc
 import pyspark.sql.connect.proto as connect_messages
@@ -28,10 +28,12 @@ Answer = Literal["alive", "session gone", "silent"]
 def open_session(url: str, *, embedded: bool, answer_seconds: float) -> SparkSession:
     """A session with the server at ``url``, which is not contacted yet; small requests fail past the deadline."""
     builder = DefaultChannelBuilder(url)
-    builder.add_interceptor(_Deadline(answer_seconds))
     # Not by SparkSession.builder, which keeps the first session of the process, and of each thread, for ever.
     session = SparkSession(connection=builder)
     client = session.client
+    # No interceptor: grpc makes each call of an intercepted channel anew, and crashes the process on a closed one.
+    for name in _BOUNDED:
+        setattr(client._stub, name, _Bounded(getattr(client._stub, name), answer_seconds))
     # A dead server on this machine does not come back under the same address: fail soon, then restart it.
     policy = DefaultPolicy(max_retries=3 if embedded else 8, initial_backoff=50, max_backoff=2000, jitter=100)
     client.set_retry_policies([policy])
@@ -94,31 +96,11 @@ def _nothing() -> None:
     """Sessions are ended by ``drop_session`` alone."""
 
 
-class _Details(NamedTuple):
-    """As grpc hands them to interceptors."""
+class _Bounded:
+    """A small request that ends when it is not answered in time."""
 
-    method: str
-    timeout: float | None
-    metadata: Any
-    credentials: Any
-    wait_for_ready: bool | None
-    compression: Any
+    def __init__(self, call: Callable[..., Any], seconds: float) -> None:
+        self._call, self._seconds = call, seconds
 
-
-class _Deadline(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
-    """Ends small requests that are not answered in time."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-
-    def intercept_unary_unary(self, continuation: Callable[[Any, Any], Any], details: Any, request: Any) -> Any:
-        if details.timeout is None and str(details.method).rpartition("/")[2] in _BOUNDED:
-            details = _Details(
-                details.method,
-                self._seconds,
-                details.metadata,
-                details.credentials,
-                details.wait_for_ready,
-                details.compression,
-            )
-        return continuation(details, request)
+    def __call__(self, request: Any, timeout: float | None = None, **more: Any) -> Any:
+        return self._call(request, timeout=self._seconds if timeout is None else timeout, **more)

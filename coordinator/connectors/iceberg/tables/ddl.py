@@ -22,7 +22,6 @@ from pyiceberg.types import IcebergType
 from coordinator.connectors.iceberg import locations
 from coordinator.connectors.iceberg.catalog import UNFINISHED, TableCatalog
 from coordinator.connectors.iceberg.failures import invalid_property, mapped
-from coordinator.connectors.iceberg.metadata_tables.names import reference_name
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.added_columns import (
@@ -35,6 +34,7 @@ from coordinator.connectors.iceberg.tables.creation import already_exists, check
 from coordinator.connectors.iceberg.tables.purge import purge
 from coordinator.connectors.iceberg.tables.spark_ddl import ColumnStep, column_step, property_step
 from coordinator.connectors.iceberg.tables.table_properties import UPDATABLE, canonical, changed
+from coordinator.connectors.iceberg.tables.targets import path_of, target_of
 from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
 from coordinator.connectors.iceberg.types import iceberg_type
 from coordinator.connectors.iceberg.views.catalog_views import change_view, view_names, view_store
@@ -265,14 +265,12 @@ def _rename_table(catalog: TableCatalog, change: TableRename) -> None:
 
 
 def _truncate(catalog: TableCatalog, change: TableTruncation, context: ProcedureContext) -> None:
-    reference = reference_name(change.table)
-    parts = (change.table,) if reference is None else (reference.table, f"{reference.kind}_{reference.name}")
-    table = catalog.open(change.schema, parts[0])
+    table, branch = target_of(catalog, change.schema, change.table)
     if table.current_snapshot() is None:
         return
     check_for_spark(table)
     # Spark drops delete files along with the data; PyIceberg would keep them.
-    context.workers.run_sql(f"TRUNCATE TABLE {quoted_path((context.catalog, change.schema, *parts))}")
+    context.workers.run_sql(f"TRUNCATE TABLE {quoted_path((context.catalog, change.schema, *path_of(table, branch)))}")
 
 
 def _check_updatable(change: TablePropertiesChange) -> None:

@@ -14,14 +14,13 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
-from coordinator.connectors.iceberg.metadata_tables.names import reference_name
 from coordinator.connectors.iceberg.snapshots.metadata_deletes import delete_files
-from coordinator.connectors.iceberg.snapshots.time_travel import reference_of
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from coordinator.connectors.iceberg.spark_types import times_of, unknown_to_spark
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.creation import create, new_table
 from coordinator.connectors.iceberg.tables.ddl import appear, remove_unfinished, unfinished_name, upgrade
+from coordinator.connectors.iceberg.tables.targets import path_of, target_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import TableCreation
 from shared.spi.table_writes import TableWrite, WriteContext
@@ -37,7 +36,7 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
     """Rows of the write. Raises ProcessionError; then nothing was committed, except where the error says otherwise."""
     if write.creation is not None:
         return _create_and_fill(catalog, write, write.creation, context)
-    table, branch = _target(catalog, write)
+    table, branch = target_of(catalog, write.schema, write.table)
     if branch is None and write.kind == "DELETE" and (write.all_rows or write.row_filter is not None):
         deleted = delete_files(table, write.row_filter, {QUERY_ID: context.query_id, "engine-name": "procession"})
         if deleted is not None:
@@ -46,22 +45,10 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
     _check_writable(check_for_spark(table), write, head)
     counted = _count_ahead(table, write, head, context)
     name = table.name()[-1]
-    _run(write, (name,) if branch is None else (name, f"branch_{branch}"), context)
+    _run(write, path_of(table, branch), context)
     after = catalog.open(write.schema, name)
     _check_positions(after, write, context)
     return _rows(after, write, context) if counted is None else counted
-
-
-def _target(catalog: TableCatalog, write: TableWrite) -> tuple[Table, str | None]:
-    """The table, and its branch where one is named; raises ProcessionError NOT_SUPPORTED for a tag."""
-    reference = reference_name(write.table)
-    if reference is None:
-        return catalog.open(write.schema, write.table), None
-    table = catalog.open(write.schema, reference.table)
-    if reference.kind == "tag":
-        message = f"Cannot write to tag {reference.name} of table {write.schema}.{reference.table}: tags do not change"
-        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
-    return table, reference_of(table, reference.kind, reference.name)
 
 
 def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCreation, context: WriteContext) -> int:
