@@ -29,7 +29,7 @@ _DUMP_SECONDS = 1200.0
 _HEAP = "-Xmx512m"
 LISTING = "-XX:DumpLoadedClassList="
 _KEPT = 3
-"""Archives of some 180 MB: of so many versions of Spark, Java and class path."""
+"""Archives of some 250 MB: of so many versions of Spark, Java and class path."""
 
 
 @dataclass(frozen=True, slots=True)

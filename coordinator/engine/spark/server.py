@@ -106,7 +106,7 @@ def start_server(
     port, token = _free_port(), secrets.token_hex(16)
     conf = _spark_conf(settings, catalog_conf, port, jars)
     class_path = jars_of([*jars, home / "jars" / "*"])
-    archive = ClassArchive(java, class_path, settings.jar_cache.parent / "class-archives")
+    archive = ClassArchive(java, class_path, settings.jar_cache / "class-archives")
     archiving = flags(archive, settings.work_dir / "tmp" / "classes.lst") if settings.class_archive else []
     arguments = [*archiving, *_java_arguments(settings, conf, class_path)]
     environment = _environment(settings, token, home)

@@ -99,7 +99,7 @@ class SparkSettings(Settings):
     class_archive: bool = Field(
         True,
         alias="spark.class-archive",
-        description="Keep an archive of the classes that the embedded Spark loads (180 MB beside the cache of jars,"
+        description="Keep an archive of the classes that the embedded Spark loads (some 250 MB in the cache of jars,"
         " made once by a process of the lowest priority): later starts take half as long.",
     )
     jar_cache: Path = Field(default_factory=default_jar_cache)
