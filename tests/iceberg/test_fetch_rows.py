@@ -248,7 +248,8 @@ def test_executors_read_long_lists(lake: Any, table: Any, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(engine, "_COORDINATOR_ROWS", 10)
     monkeypatch.setattr(engine, "_SCANNED_ROWS", 50)
-    wanted: list[Any] = [(i, files(lake)[i // 100], i % 100) for i in range(299, -1, -1)]
+    paths = files(lake)
+    wanted: list[Any] = [(i, paths[i // 100], i % 100) for i in range(299, -1, -1)]
     rows, _, _ = run(lake, wanted)
     assert rows == [(i, f"n{i}", "x") for i in range(299, -1, -1)]
     assert lake.workers.tasks == 2
