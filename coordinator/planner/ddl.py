@@ -226,8 +226,8 @@ def plan_rename_table(statement: sql.RenameTable, session: Session, catalogs: Ca
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
     if connector.table(target.schema, target.name) is not None:
         raise _exists(f"Target table '{target}' already exists", statement.location)
-    editable(connector, "renaming tables")
     change = TableRename(name.schema, name.name, target.schema, target.name)
+    editable(connector, "renaming tables").validate(change)
     return change_statement(name.catalog, change, "RENAME TABLE")
 
 

@@ -6,7 +6,6 @@ them; which columns it reads is known, and asked, at its end. Source of rules: P
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,7 +21,6 @@ from shared.spi import accesses as of
 from shared.spi.access_control import AccessDeniedError, Identity, ViewExpression, identity_of_session
 from shared.spi.session import Session
 
-_SPECIAL = re.compile("[$@]")
 _RESTRICTED = {
     of.InsertIntoTable: "Insert into table with {} is not supported",
     of.DeleteFromTable: "Delete from table with {} is not supported",
@@ -142,13 +140,13 @@ class Guard:
             self._check(kind(table, tuple(columns)), reader.identity)
 
     def _plain(self, access: of.Access) -> of.Access:
-        """The access with the names of tables for those that ask for something of a table."""
+        """The access with the names of tables for those that ask for something of a table: catalogs know which."""
         names: dict[str, Any] = {
             key: self._base_name(value)
             for key in ("table", "view", "new_name")
-            if isinstance(value := getattr(access, key, None), of.TableName) and _SPECIAL.search(value.table)
+            if isinstance(value := getattr(access, key, None), of.TableName)
         }
-        return replace(access, **names) if names else access
+        return replace(access, **names)
 
     def _check(self, access: of.Access, identity: Identity) -> None:
         asked = of.AskedAccess(access, identity.user)

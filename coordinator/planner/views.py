@@ -102,8 +102,8 @@ def plan_rename_view(statement: RenameView, session: Session, catalogs: Catalogs
     if connector.table(target.schema, target.name) is not None:
         message = f"Target view '{target}' is an existing table"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-    editable(connector, "renaming views")
     change = ViewRename(name.schema, name.name, target.schema, target.name)
+    editable(connector, "renaming views").validate(change)
     return change_statement(name.catalog, change, "RENAME VIEW")
 
 

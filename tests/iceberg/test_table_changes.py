@@ -44,7 +44,7 @@ def test_a_table_that_was_read_is_renamed_and_dropped_under_its_new_name(lake: A
     assert lake.connector.tables("db") == []
 
 
-@pytest.mark.parametrize("name", ["a$b", "a${x}b", "t$files", "t@7"])
+@pytest.mark.parametrize("name", ["a$b", "a${x}b", "t$files", "t@7", "t.branch_x", "t.tag_x"])
 def test_names_that_mean_something_else_are_refused(lake: Any, name: str) -> None:
     lake.change(TableCreation("db", "t", (NewColumn("id", "bigint"),), {}))
     for change in (TableCreation("db", name, (NewColumn("id", "bigint"),), {}), TableRename("db", "t", "db", name)):

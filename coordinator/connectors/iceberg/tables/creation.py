@@ -21,6 +21,7 @@ from pyiceberg.types import NestedField, TimeType
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import invalid_property, mapped
+from coordinator.connectors.iceberg.metadata_tables.names import reference_name
 from coordinator.connectors.iceberg.tables.layout import partition_spec, sort_order
 from coordinator.connectors.iceberg.tables.table_properties import canonical, format_version, stored
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable
@@ -124,9 +125,13 @@ def _location(client: Any, schema: str, name: str) -> str | None:
 
 
 def check_name(name: str) -> None:
-    """Refuses a name that would mean a metadata table or a snapshot of another table wherever it is used."""
+    """Refuses a name that would mean a metadata table, a snapshot or a branch of another table wherever it is used."""
     if "$" in name or "@" in name:
         message = f"Invalid Iceberg table name: {name} ('$' and '@' mean metadata tables and snapshots)"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+    reference = reference_name(name)
+    if reference is not None:
+        message = f"Invalid Iceberg table name: {name} (it means a {reference.kind} of table {reference.table})"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
 
 

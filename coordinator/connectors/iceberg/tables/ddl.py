@@ -87,7 +87,10 @@ def validate(catalog: TableCatalog, change: CatalogChange) -> None:
         case ViewCreation():
             if view_store(catalog) is None:
                 raise ProcessionError(ErrorCode.NOT_SUPPORTED, "This connector does not support creating views")
+            check_name(change.view.name)
             view_schema(change.view)
+        case ViewRename():
+            check_name(change.new_view)
         case _:
             pass
 
