@@ -82,3 +82,10 @@ def test_sessions_change_nothing_else(text: str) -> None:
 def test_what_all_statements_share_is_not_a_sessions_to_change_whatever_is_allowed() -> None:
     with pytest.raises(ProcessionError, match="the same for all statements"):
         of_session("spark.sql.ansi.enabled=false", ("spark.*",))
+
+
+def test_no_session_leaves_out_files_that_are_broken_or_gone() -> None:
+    for name in ("ignoreCorruptFiles", "ignoreMissingFiles"):
+        with pytest.raises(ProcessionError, match="is not among those"):
+            of_session(f"spark.sql.files.{name}=true", SESSION_SAFE)
+    assert of_session("spark.sql.files.maxPartitionBytes=1m", SESSION_SAFE)
