@@ -57,6 +57,15 @@ def test_other_jars_are_another_archive(java: Java, tmp_path: Path) -> None:
     assert flags(archive, tmp_path / "list") == []
 
 
+def test_archives_of_another_user_are_left_alone(java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_path: Path) -> bool:
+        raise PermissionError("not yours")
+
+    archive = archive_of(java, tmp_path)
+    monkeypatch.setattr(Path, "is_file", refused)
+    assert flags(archive, tmp_path / "list") == []
+
+
 def test_nothing_is_left_of_one_that_is_given_up(java: Java, tmp_path: Path) -> None:
     archive = archive_of(java, tmp_path)
     archiver = made_by(archive, tmp_path, settled=60)

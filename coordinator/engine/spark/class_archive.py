@@ -54,9 +54,9 @@ def flags(archive: ClassArchive, class_list: Path) -> list[str]:
     """What the server is started with: the archive, or the order to write the list that one is made of."""
     try:
         file = archive.file
-    except OSError:  # a jar is missing, which the server tells better
+        return [f"-XX:SharedArchiveFile={file}"] if file.is_file() else [f"{LISTING}{class_list}"]
+    except OSError:  # a jar is missing, which the server tells better, or the archives are another user's
         return []
-    return [f"-XX:SharedArchiveFile={file}"] if file.is_file() else [f"{LISTING}{class_list}"]
 
 
 class Archiver:
