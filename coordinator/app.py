@@ -45,6 +45,7 @@ from coordinator.gateway.requests import session_from_headers
 from coordinator.gateway.validator import StatementValidator
 from coordinator.http_server import HttpServer
 from coordinator.logs import configure_logging
+from coordinator.maintenance.create import create_maintenance
 from coordinator.planner_factory import PlannerFactory
 from coordinator.planning.session_statements import PROPERTIES
 from coordinator.resource_groups.manager import ResourceGroups
@@ -188,6 +189,11 @@ def create_app(
         distributed_procedures=catalogs.distributed_procedures(),
         results_folder=(config.node.data_dir / "results").resolve(),
     )
+    maintenance = None
+    if config.maintenance.enabled:
+        maintenance = create_maintenance(config.maintenance, catalogs, dispatcher, admit, config.node.data_dir, rules)
+        dispatcher.on_ended(maintenance.query_ended)
+        catalogs.maintenance = maintenance.view
     info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
     where = address or f"http://{settings.http_host}:{settings.http_port}"
     catalogs.runtime = DispatcherState(
@@ -202,7 +208,10 @@ def create_app(
         metrics=_metrics(pool, checkers, spark, embedded, rules),
         engines=lambda: {"spark": _spark_state(spark)},
         around=lambda: _telling(
-            _running(catalogs, pool, checkers, spark, embedded, explainer, partial(_follow, groups_file, groups), jobs),
+            _running(
+                *(catalogs, pool, checkers, spark, embedded, explainer, partial(_follow, groups_file, groups), jobs),
+                nullcontext if maintenance is None else maintenance.running,
+            ),
             start_failed,
         ),
     )
@@ -339,6 +348,7 @@ async def _running(
     explainer: NativeExplainer,
     following: Callable[[], AbstractAsyncContextManager[None]],
     jobs: GuardedJobLog,
+    maintaining: Callable[[], AbstractAsyncContextManager[None]],
 ) -> AsyncIterator[None]:
     """Everything with a life cycle, started in order and stopped in reverse."""
     async with AsyncExitStack() as stack:
@@ -353,6 +363,7 @@ async def _running(
         stack.push_async_callback(pool.aclose)
         await pool.start()
         await stack.enter_async_context(following())
+        await stack.enter_async_context(maintaining())
         # What is loaded by now stays: a full collection that walks over it holds up the event loop for 0.1 s.
         gc.collect()
         gc.freeze()

@@ -18,6 +18,7 @@ from coordinator.engine.embedded.settings import EmbeddedSettings
 from coordinator.engine.spark.passed_settings import is_passed, passed_settings
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.gateway.settings import GatewaySettings
+from coordinator.maintenance.settings import MaintenanceSettings
 from coordinator.security.access_control.settings import AccessControlFiles
 from coordinator.security.authentication.oauth2.settings import OAuth2Settings
 from coordinator.security.settings import AuthenticationSettings, HttpsSettings, InternalCommunicationSettings
@@ -259,6 +260,7 @@ class CoordinatorConfig(Settings):
     log: LogSettings
     catalogs: tuple[CatalogConfig, ...]
     resource_groups: ResourceGroupSettings | None = None
+    maintenance: MaintenanceSettings = MaintenanceSettings.model_validate({})
     sidecar_secret: str | None = None
     """Made by `procession up`, for the sidecar at ``sidecar_url`` alone."""
 
@@ -292,7 +294,16 @@ def read_config(etc: Path) -> CoordinatorConfig:
         log=read_settings(LogSettings, etc / "log.properties"),
         catalogs=read_catalogs(etc / "catalog"),
         resource_groups=_resource_groups(etc),
+        maintenance=_maintenance(etc),
     )
+
+
+def _maintenance(etc: Path) -> MaintenanceSettings:
+    file = etc / "maintenance.properties"
+    settings = read_settings(MaintenanceSettings, file)
+    if settings.policies is None:
+        return settings
+    return settings.model_copy(update={"policies": find_file(etc, settings.policies, file)})
 
 
 def _resource_groups(etc: Path) -> ResourceGroupSettings | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import BeforeValidator
 
 from coordinator.config import CONFIG_MODELS, LogSettings, NodeSettings, ResourceGroupSettings
+from coordinator.maintenance.settings import MaintenanceSettings
 from coordinator.security.access_control.opa_settings import OpaSettings
 from coordinator.security.access_control.settings import AccessControlSettings
 from coordinator.security.authentication.file_settings import GroupProviderSettings, LdapSettings, PasswordFileSettings
@@ -26,6 +27,7 @@ _FILES: dict[str, tuple[type[Settings], ...]] = {
     "node": (NodeSettings,),
     "log": (LogSettings,),
     "resource-groups": (ResourceGroupSettings,),
+    "maintenance": (MaintenanceSettings,),
 }
 
 _INTRODUCTION = (

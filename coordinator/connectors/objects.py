@@ -8,6 +8,7 @@ from typing import Any
 
 from coordinator.connectors.system.information_schema import InformationSchema
 from coordinator.connectors.system.listing import INFORMATION_SCHEMA, shown_columns
+from coordinator.connectors.system.maintenance import MaintenanceView
 from coordinator.connectors.system.runtime import RuntimeState
 from coordinator.security.access_control.policy import AccessPolicy
 from coordinator.vocabulary.table_versions import note, note_view
@@ -22,6 +23,9 @@ class CatalogObjects(ABC):
     """What users may see and do; whoever makes the catalogs sets it."""
     runtime: RuntimeState | None = None
     """What ``system.runtime`` shows; only the process that runs queries sets it."""
+
+    maintenance: MaintenanceView | None = None
+    """The maintenance service, in the process that runs it."""
 
     @abstractmethod
     def names(self) -> tuple[str, ...]:

@@ -98,6 +98,7 @@ class Dispatcher:
         self._planner = planner
         self._checker = checker
         self._freshness = freshness
+        self._listeners: list[Callable[[Query], None]] = []
         self._redact = redact
         self._distributed = distributed_procedures
         self._executor = executor
@@ -213,6 +214,8 @@ class Dispatcher:
 
     def _ended(self, query: Query) -> None:
         self.totals.add(query)
+        for listener in self._listeners:
+            listener(query)
         if query.planned is not None and query.error is None:
             self._transactions.ended(query.session, query.planned.session_change)
         _log.info(
@@ -225,6 +228,10 @@ class Dispatcher:
             elapsed_seconds=round(elapsed_seconds(query), 6),
             rows=query.output_rows,
         )
+
+    def on_ended(self, listener: Callable[[Query], None]) -> None:
+        """Tell of every query that ends, on the event loop; ``listener`` must not raise."""
+        self._listeners.append(listener)
 
     def start(self, query: Query) -> None:
         """Begin planning; starting again, or after the end, changes nothing."""

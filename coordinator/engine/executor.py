@@ -219,7 +219,7 @@ class Executor:
 
 def is_logged(work: CallProcedure) -> bool:
     """Whether a call is a job: those that only look at something are none."""
-    return not work.procedure.startswith(("show_", "help", "kill_"))
+    return not work.procedure.startswith(("show_", "help", "kill_", "explain_", "maintain", "pause", "resume"))
 
 
 def job_of(work: CallProcedure, execution: Execution) -> Job:

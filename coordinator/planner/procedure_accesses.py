@@ -40,8 +40,12 @@ _FORGETTING = (
     "invalidate_metadata_cache",
     "invalidate_statistics_file_cache",
 )
+_ASKING = ("explain_maintenance", "maintain", "pause", "resume")
+"""Of the maintenance service, which shows each user the tables that they may see and asks who may tell it what."""
 EFFECTS: Mapping[str, Effect] = {
-    **dict.fromkeys(("clean_data_cache", "help", "kill_job", "kill_query", "show_jobs", *_FORGETTING), Effect.NOTHING),
+    **dict.fromkeys(
+        ("clean_data_cache", "help", "kill_job", "kill_query", "show_jobs", *_ASKING, *_FORGETTING), Effect.NOTHING
+    ),
     **dict.fromkeys(
         (
             "ancestors_of", "commits_compare", "copy_to_table", "create_changelog_view", "export_metadata",

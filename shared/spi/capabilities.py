@@ -9,6 +9,7 @@ from typing import TypeVar
 from shared.spi.catalog_changes import EditableCatalog
 from shared.spi.connector import Connector, ViewSource
 from shared.spi.grants import GrantStore
+from shared.spi.maintenance import MaintainedTables
 from shared.spi.pushdown import Pushdown
 from shared.spi.relation import FileSource, RemoteSource, RowSource
 from shared.spi.row_position import RowPositions
@@ -42,6 +43,8 @@ class Capabilities:
     """The table that a name means, where names may say more: ``t`` of ``t$files``."""
     grants: GrantStore | None = None
     """Roles and privileges, where the catalog keeps any and its access control means them."""
+    maintained: MaintainedTables | None = None
+    """Tables whose files and metadata need looking after."""
     remote: RemoteSource | None = None
     """A database that engines read by JDBC."""
 

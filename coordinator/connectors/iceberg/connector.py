@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.descriptions import Descriptions
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.grants import SqlGrants
+from coordinator.connectors.iceberg.maintenance.table_state import table_state
 from coordinator.connectors.iceberg.metadata_tables.names import base_name, reference_name, special_name
 from coordinator.connectors.iceberg.metadata_tables.tables import metadata_table
 from coordinator.connectors.iceberg.procedures import distributed_procedures, iceberg_procedures
@@ -41,6 +43,7 @@ from shared.properties import Property
 from shared.spi.capabilities import Capabilities
 from shared.spi.catalog_changes import CatalogChange, PropertyDeclaration, TableDefinition
 from shared.spi.connector import ColumnMetadata, SparkDrivers, TableMetadata, ViewMetadata
+from shared.spi.maintenance import SnapshotRetention, TableState
 from shared.spi.procedure import Procedure, ProcedureContext
 from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelation
 from shared.spi.row_position import LookUpTemplate, RowPositionDescriptor
@@ -81,6 +84,7 @@ class IcebergConnector:
             rows=self,
             base_name=base_name,
             grants=self._grants,
+            maintained=self,
         )
 
     def schemas(self) -> Sequence[str]:
@@ -115,6 +119,19 @@ class IcebergConnector:
             return None
         with mapped(f"{schema}.{name}"):
             return self._descriptions.of(schema, name, table, snapshot_of(table, version), pinned=version is not None)
+
+    def marker(self, schema: str, table: str) -> str | None:
+        """Implements ``MaintainedTables``: the location of the newest metadata."""
+        found = self.tables_of.load(schema, table)
+        return None if found is None else found.metadata_location
+
+    def table_state(self, schema: str, table: str, now: datetime, retention: SnapshotRetention) -> TableState | None:
+        """Implements ``MaintainedTables``. Raises ProcessionError."""
+        found = self.tables_of.load(schema, table)
+        if found is None:
+            return None
+        with mapped(f"{schema}.{table}"):
+            return table_state(self.catalog, schema, table, found, now, retention)
 
     def recover(self) -> Sequence[Recovered]:
         """Finish or undo the calls that a dead coordinator left open; to be called once at start."""

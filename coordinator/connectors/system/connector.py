@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from coordinator.connectors.system.jdbc import jdbc_tables
 from coordinator.connectors.system.listing import ListedCatalogs
+from coordinator.connectors.system.maintenance import Maintenance, maintenance_tables
 from coordinator.connectors.system.metadata import metadata_tables
 from coordinator.connectors.system.registered import SYSTEM_CATALOG, all_procedures
 from coordinator.connectors.system.runtime import Runtime, runtime_tables
@@ -18,14 +19,15 @@ from shared.spi.relation import ArrowStream, JdbcRelation, RowsRelation
 
 
 class SystemConnector:
-    """``system.jdbc``, ``system.metadata`` and ``system.runtime``; its procedures are found elsewhere."""
+    """``system.jdbc``, ``maintenance``, ``metadata`` and ``runtime``; its procedures are found elsewhere."""
 
-    def __init__(self, catalogs: ListedCatalogs, runtime: Runtime) -> None:
+    def __init__(self, catalogs: ListedCatalogs, runtime: Runtime, maintenance: Maintenance = lambda: None) -> None:
         self.catalog = SYSTEM_CATALOG
         tables = (
             *jdbc_tables(catalogs, lambda: all_procedures(catalogs)),
             *metadata_tables(catalogs),
             *runtime_tables(runtime),
+            *maintenance_tables(maintenance),
         )
         self._tables: dict[str, dict[str, VirtualTable]] = {}
         for table in tables:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from coordinator.connectors.system.maintenance import MaintenanceView
 from coordinator.connectors.system.runtime import RuntimeState
 from coordinator.connectors.system.wanted import Wanted
 from shared.errors import ProcessionError
@@ -44,6 +45,7 @@ class ListedCatalogs(Protocol):
     def view(self, catalog: str, schema: str, name: str) -> ViewMetadata | None: ...
 
     runtime: RuntimeState | None
+    maintenance: MaintenanceView | None
 
 
 @dataclass(frozen=True, slots=True)

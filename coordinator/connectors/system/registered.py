@@ -5,10 +5,15 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Protocol
 
+from coordinator.connectors.system.maintenance import MaintenanceView
 from coordinator.connectors.system.procedures.clean_data_cache import CleanDataCache
+from coordinator.connectors.system.procedures.explain_maintenance import ExplainMaintenance
 from coordinator.connectors.system.procedures.help import Help
 from coordinator.connectors.system.procedures.kill_job import KillJob
 from coordinator.connectors.system.procedures.kill_query import KillQuery
+from coordinator.connectors.system.procedures.maintain import Maintain
+from coordinator.connectors.system.procedures.pause import PauseMaintenance
+from coordinator.connectors.system.procedures.resume import ResumeMaintenance
 from coordinator.connectors.system.procedures.show_jobs import ShowJobs
 from coordinator.connectors.system.runtime import RuntimeState
 from shared.errors import ErrorCode, ProcessionError
@@ -17,6 +22,7 @@ from shared.spi.procedure import Procedure
 
 SYSTEM_CATALOG = "system"
 PROCEDURE_SCHEMA = "system"
+_MAINTENANCE = (Maintain, ExplainMaintenance, PauseMaintenance, ResumeMaintenance)
 
 
 class CatalogLookup(Protocol):
@@ -27,6 +33,7 @@ class CatalogLookup(Protocol):
     def connector(self, name: str) -> Connector: ...
 
     runtime: RuntimeState | None
+    maintenance: MaintenanceView | None
 
 
 def registered_procedures(catalogs: CatalogLookup, catalog: str) -> tuple[Procedure, ...]:
@@ -43,7 +50,8 @@ def registered_procedures(catalogs: CatalogLookup, catalog: str) -> tuple[Proced
 def built_in_procedures(catalogs: CatalogLookup) -> tuple[Procedure, ...]:
     """The procedures that need no catalog."""
     kill_query = KillQuery(lambda: catalogs.runtime)
-    return (CleanDataCache(), Help(lambda: all_procedures(catalogs)), KillJob(), kill_query, ShowJobs())
+    kept = tuple(made(lambda: catalogs.maintenance) for made in _MAINTENANCE)
+    return (CleanDataCache(), Help(lambda: all_procedures(catalogs)), KillJob(), kill_query, ShowJobs(), *kept)
 
 
 def all_procedures(catalogs: CatalogLookup) -> tuple[tuple[str, Procedure], ...]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import accumulate, takewhile
 from typing import Any
 
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.statistics import PartitionStatisticsFile, StatisticsFile
 
 from coordinator.connectors.iceberg.instants import from_millis
 from coordinator.connectors.iceberg.maintenance.dangling import dangling_deletes
@@ -148,15 +150,10 @@ def statistics_steps(need: Need) -> Sequence[Step]:
         ("compute_partition_stats", metadata.partition_statistics, False),
         ("compute_table_stats", metadata.statistics, True),
     ):
-        known = {file.snapshot_id for file in files}
-        line = history(need.table)
-        last = next((s for s in line if s.snapshot_id in known), None)
-        if current is None or not known:
+        share = None if current is None else stale_share(need.table, current, files)
+        if current is None or share is None:
             steps.append(Step(name, "the table has none, which is taken for a choice"))
             continue
-        since = line if last is None else line[: line.index(last)]
-        changed = sum(count(s, "added-records") + count(s, "deleted-records") for s in since)
-        share = 1.0 if last is None else changed / max(1, count(current, "total-records"))
         size = count(current, "total-files-size") if read else 0
         most = need.budget.bytes_left()
         if share == 0 or (read and share < _STALE_SHARE):
@@ -166,6 +163,21 @@ def statistics_steps(need: Need) -> Sequence[Step]:
         else:
             steps.append(Step(name, f"{share:.0%} of the rows changed since", {}, size, need.budget.seconds_for(size)))
     return steps
+
+
+def stale_share(
+    table: Table, current: Snapshot, files: Iterable[StatisticsFile | PartitionStatisticsFile]
+) -> float | None:
+    """The share of rows that changed since statistics were written; None where there are none."""
+    known = {file.snapshot_id for file in files}
+    if not known:
+        return None
+    line = history(table)
+    last = next((s for s in line if s.snapshot_id in known), None)
+    if last is None:
+        return 1.0
+    changed = sum(count(s, "added-records") + count(s, "deleted-records") for s in line[: line.index(last)])
+    return changed / max(1, count(current, "total-records"))
 
 
 def _number(table: Table, name: str, default: int) -> int:

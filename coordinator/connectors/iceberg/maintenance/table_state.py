@@ -1,0 +1,171 @@
+"""What metadata alone tells of a table to a maintenance service: partitions, snapshots, manifests, who writes it."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from statistics import median
+from typing import Any
+
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation, Snapshot
+
+from coordinator.connectors.iceberg.instants import from_millis, to_millis
+from coordinator.connectors.iceberg.maintenance.dangling import dangling_deletes
+from coordinator.connectors.iceberg.maintenance.expiry import Limits, select
+from coordinator.connectors.iceberg.maintenance.maintenance_plan import stale_share
+from coordinator.connectors.iceberg.maintenance.partition_predicates import partition_predicate
+from coordinator.connectors.iceberg.maintenance.time_partitions import time_fields
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile, LiveFiles, Partition, read_live
+from coordinator.connectors.iceberg.partitions import partition_text
+from coordinator.connectors.iceberg.rewrite.asked.options import parse_options
+from coordinator.connectors.iceberg.snapshots.changes import count, operation
+from coordinator.connectors.iceberg.snapshots.references import history
+from shared.spi.maintenance import CommitRates, PartitionState, SnapshotRetention, TableState
+
+_WEEK = timedelta(days=7)
+_SMALL_MANIFEST = 1 << 20
+_OURS = "procession"
+_MOST_GAPS = 1000
+
+
+def table_state(
+    catalog: str, schema: str, name: str, table: Table, now: datetime, retention: SnapshotRetention
+) -> TableState:
+    """Raises what reading manifests raises. An encrypted table is described by its metadata file alone."""
+    metadata = table.metadata
+    options = parse_options(None, table.properties)
+    head = TableState(
+        catalog,
+        schema,
+        name,
+        str(metadata.table_uuid),
+        table.metadata_location,
+        options.target_file_size,
+        snapshots=len(metadata.snapshots),
+        rates=_rates(history(table), now),
+        sorted=not table.sort_order().is_unsorted,
+        divided_by_time=any(time_fields(table).values()),
+        properties=dict(table.properties),
+        obstacle=_obstacle(table),
+        keeps_files="gc.enabled is false" if table.properties.get("gc.enabled", "true").lower() == "false" else None,
+    )
+    if head.obstacle is not None:
+        return head
+    limits = _limits(table, now, retention)
+    return _with_files(head, table, options.min_file_size, limits)
+
+
+def _with_files(head: TableState, table: Table, least: int, limits: Limits) -> TableState:
+    current = table.current_snapshot()
+    live = read_live(table, current, statistics=False)
+    manifests = [] if current is None else [m.manifest_length for m in current.manifests(table.io)]
+    small = [size for size in manifests if size < _SMALL_MANIFEST]
+    return replace(
+        head,
+        partitions=_partitions(table, live, least),
+        expirable_snapshots=len(select(table.metadata, limits).snapshots),
+        manifests=len(manifests),
+        small_manifests=len(small),
+        small_manifest_size=sum(small),
+        dangling_deletes=len(dangling_deletes(table)) if live.deletes else 0,
+        stale_statistics=_stale(table, current),
+    )
+
+
+def _limits(table: Table, now: datetime, retention: SnapshotRetention) -> Limits:
+    """The table's own properties say more than a policy."""
+    age = None if "history.expire.max-snapshot-age-ms" in table.properties else retention.max_age
+    kept = None if "history.expire.min-snapshots-to-keep" in table.properties else retention.min_kept
+    return Limits(to_millis(now), None if age is None else to_millis(now - age), kept)
+
+
+@dataclass(slots=True)
+class _Sums:
+    files: list[LiveFile] = field(default_factory=list)
+    deletes: list[LiveFile] = field(default_factory=list)
+
+
+def _partitions(table: Table, live: LiveFiles, least: int) -> tuple[PartitionState, ...]:
+    found: dict[Partition, _Sums] = {}
+    for file in live.data:
+        found.setdefault(file.partition, _Sums()).files.append(file)
+    for delete in live.deletes:
+        found.setdefault(delete.partition, _Sums()).deletes.append(delete)
+    moments = {s.sequence_number: s.timestamp_ms for s in table.metadata.snapshots if s.sequence_number}
+    return tuple(_partition(table, key, sums, least, moments) for key, sums in found.items() if sums.files)
+
+
+def _partition(table: Table, key: Partition, sums: _Sums, least: int, moments: Mapping[int, int]) -> PartitionState:
+    spec_id, values = key
+    spec, schema = table.specs()[spec_id], table.schema()
+    small = [file.size for file in sums.files if file.size < least]
+    positions = [file for file in sums.deletes if file.is_position_delete]
+    equality = [file for file in sums.deletes if not file.is_position_delete]
+    changed = [moments[n] for f in (*sums.files, *sums.deletes) if (n := f.sequence_number) in moments]
+    return PartitionState(
+        partition_text(sums.files[0].file, spec, schema),
+        len(sums.files),
+        sum(file.size for file in sums.files),
+        sum(file.file.record_count for file in sums.files),
+        len(small),
+        sum(small),
+        sum(file.file.record_count for file in positions),
+        sum(file.file.record_count for file in equality),
+        len(positions),
+        len(equality),
+        from_millis(max(changed)) if changed else None,
+        partition_predicate(spec, schema, values),
+    )
+
+
+def _rates(line: Sequence[Snapshot], now: datetime) -> CommitRates:
+    recent = [s for s in line if from_millis(s.timestamp_ms) >= now - _WEEK]
+    written = [s for s in recent if operation(s) != Operation.REPLACE.value]
+    moments = sorted(s.timestamp_ms for s in written[:_MOST_GAPS])
+    gaps = [(later - earlier) / 1000 for earlier, later in itertools.pairwise(moments)]
+    rewrites = [s for s in recent if operation(s) == Operation.REPLACE.value]
+    return CommitRates(
+        len(written),
+        sum(count(s, "added-files-size") for s in written),
+        sum(count(s, "added-files-size") for s in rewrites),
+        median(gaps) if gaps else None,
+        _foreign_rewriter(rewrites, now),
+    )
+
+
+def _foreign_rewriter(rewrites: Sequence[Snapshot], now: datetime) -> str | None:
+    """Who else compacts the table, by what the summaries say: Iceberg on Spark for us says so by our query's id."""
+    names = Counter(
+        name
+        for snapshot in rewrites
+        if from_millis(snapshot.timestamp_ms) >= now - timedelta(days=1) and (name := _program(snapshot)) != _OURS
+    )
+    name, times = names.most_common(1)[0] if names else ("", 0)
+    return name if times >= 2 else None
+
+
+def _program(snapshot: Snapshot) -> str:
+    told: Mapping[str, Any] = {} if snapshot.summary is None else snapshot.summary.additional_properties
+    if any(key.startswith("procession.") for key in told) or told.get("engine-name") == _OURS:
+        return _OURS
+    return str(told.get("engine-name") or told.get("app-id") or "another program")[:100]
+
+
+def _stale(table: Table, current: Snapshot | None) -> dict[str, float]:
+    if current is None:
+        return {}
+    shares = {
+        "compute_partition_stats": stale_share(table, current, table.metadata.partition_statistics),
+        "compute_table_stats": stale_share(table, current, table.metadata.statistics),
+    }
+    return {name: share for name, share in shares.items() if share is not None}
+
+
+def _obstacle(table: Table) -> str | None:
+    if table.properties.get("encryption.key-id"):
+        return "the table is encrypted"
+    return None

@@ -1,0 +1,67 @@
+"""The service put together, for the composition root."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from coordinator.connectors.registry import Catalogs
+from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.dispatch.query import Query
+from coordinator.maintenance.lake import Lake
+from coordinator.maintenance.looking import Looker
+from coordinator.maintenance.policies import Policy, read_policies
+from coordinator.maintenance.records import TableKey
+from coordinator.maintenance.service import MaintenanceService
+from coordinator.maintenance.settings import MaintenanceSettings
+from coordinator.maintenance.statements import OwnStatements
+from coordinator.maintenance.store import MaintenanceStore
+from coordinator.maintenance.view import ServiceView
+from coordinator.security.refreshed_file import RefreshedFile, RefreshedFiles
+from shared.spi.session import Session
+
+_REFRESH_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """What the coordinator needs of the service."""
+
+    service: MaintenanceService
+    view: ServiceView
+    store: MaintenanceStore
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        return self.service.running()
+
+    def query_ended(self, query: Query) -> None:
+        """Count what statements of others read."""
+        planned, source = query.planned, query.session.source
+        if planned is not None and query.error is None and source != self.view.source and planned.update_type is None:
+            self.service.scanned(TableKey(v.catalog, v.schema, v.name) for v in planned.table_versions if not v.view)
+
+
+def create_maintenance(
+    settings: MaintenanceSettings,
+    catalogs: Catalogs,
+    dispatcher: Dispatcher,
+    admit: Callable[[Session], Session],
+    data_dir: Path,
+    files: RefreshedFiles,
+) -> Maintenance:
+    """Raises ConfigurationError for a wrong policy file."""
+    policies = _policies(settings, files)
+    lake = Lake(catalogs, settings.catalogs)
+    store = MaintenanceStore(data_dir / "maintenance.db")
+    looker = Looker(settings, policies, lake, store)
+    statements = OwnStatements(dispatcher, settings.user, settings.source, admit)
+    service = MaintenanceService(settings, lake, looker, statements, store)
+    return Maintenance(service, ServiceView(settings, policies, catalogs, lake, looker, store, service), store)
+
+
+def _policies(settings: MaintenanceSettings, files: RefreshedFiles) -> Callable[[], tuple[Policy, ...]]:
+    if settings.policies is None:
+        return lambda: ()
+    return files.add(RefreshedFile(settings.policies, read_policies, _REFRESH_SECONDS)).get

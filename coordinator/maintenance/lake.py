@@ -1,0 +1,60 @@
+"""The tables of all catalogs that can be looked after. Blocks; errors of one catalog leave the others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator
+from datetime import datetime
+
+from coordinator.connectors.registry import Catalogs
+from coordinator.maintenance.policies import TablePolicy
+from coordinator.maintenance.records import TableKey
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.capabilities import capabilities_of
+from shared.spi.maintenance import MaintainedTables, SnapshotRetention, TableState
+
+_LOG = logging.getLogger(__name__)
+
+
+class Lake:
+    """Catalogs as the service sees them, or only those that its settings name."""
+
+    def __init__(self, catalogs: Catalogs, only: Collection[str] = ()) -> None:
+        self._catalogs = catalogs
+        self._only = frozenset(only)
+
+    def tables(self) -> tuple[list[TableKey], frozenset[str]]:
+        """Every table, and the catalogs that could be listed: of others nothing is known to be gone."""
+        found, listed = [], set[str]()
+        for catalog in self._catalogs.names():
+            if self._only and catalog not in self._only:
+                continue
+            try:
+                found += list(self._of_catalog(catalog))
+                listed.add(catalog)
+            except ProcessionError as error:
+                _LOG.warning("catalog %s cannot be listed for maintenance: %s", catalog, error.message)
+        return found, frozenset(listed)
+
+    def marker(self, key: TableKey) -> str | None:
+        """None when there is no such table. Raises ProcessionError."""
+        return self._maintained(key.catalog).marker(key.schema, key.table)
+
+    def state(self, key: TableKey, policy: TablePolicy, now: datetime) -> TableState | None:
+        """None when there is no such table. Raises ProcessionError."""
+        retention = SnapshotRetention(policy.snapshot_age, policy.expiry.config.min_snapshot_to_keep)
+        return self._maintained(key.catalog).table_state(key.schema, key.table, now, retention)
+
+    def _of_catalog(self, catalog: str) -> Iterator[TableKey]:
+        connector = self._catalogs.connector(catalog)
+        if capabilities_of(connector).maintained is None:
+            return
+        for schema in connector.schemas():
+            for table in connector.tables(schema):
+                yield TableKey(catalog, schema, table)
+
+    def _maintained(self, catalog: str) -> MaintainedTables:
+        found = capabilities_of(self._catalogs.connector(catalog)).maintained
+        if found is None:
+            raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Tables of catalog {catalog} need no maintenance")
+        return found

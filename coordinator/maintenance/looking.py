@@ -1,0 +1,204 @@
+"""One look at one table: its state, its policy, what is decided, and what stands in the way. Blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from coordinator.maintenance.decisions import Question, Step, decide
+from coordinator.maintenance.health import health_of
+from coordinator.maintenance.lake import Lake
+from coordinator.maintenance.policies import Policy, TablePolicy, policy_of
+from coordinator.maintenance.records import Decision, Look, Pause, TableKey, Verdict
+from coordinator.maintenance.settings import MaintenanceSettings
+from coordinator.maintenance.store import MaintenanceStore
+from coordinator.maintenance.table_words import Spoken, spoken
+from coordinator.maintenance.windows import open_until
+from shared.errors import ProcessionError
+from shared.spi.maintenance import TableState
+
+_DAY = timedelta(days=1)
+_AFTER_FAULT = timedelta(seconds=60)
+_AGAIN = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look found. ``runnable`` are the steps that may run now; ``group`` shares time with other groups."""
+
+    look: Look
+    decisions: tuple[Decision, ...]
+    runnable: tuple[Step, ...] = ()
+    group: str = "default"
+
+    @property
+    def next_step(self) -> Step | None:
+        return next(iter(self.runnable), None)
+
+
+class Looker:
+    """Thread-safe; keeps what it saw in the store."""
+
+    def __init__(
+        self,
+        settings: MaintenanceSettings,
+        policies: Callable[[], tuple[Policy, ...]],
+        lake: Lake,
+        store: MaintenanceStore,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._settings = settings
+        self._policies = policies
+        self._lake = lake
+        self._store = store
+        self._now = now
+
+    def gone(self, keys: Collection[TableKey], listed: Collection[str]) -> list[TableKey]:
+        """Tables that were looked at before and are no more, of catalogs that could be listed; they are forgotten."""
+        known = set(keys)
+        gone = [look.key for look in self._store.looks() if look.key.catalog in listed and look.key not in known]
+        for key in gone:
+            self._store.forget_table(key)
+        return gone
+
+    def policy(self, key: TableKey) -> TablePolicy:
+        """What the policies say of a table, before it speaks itself."""
+        return policy_of(self._policies(), key.catalog, key.schema, key.table)
+
+    def spoken(self, key: TableKey, state: TableState) -> Spoken:
+        """The policy after the table's own word."""
+        return spoken(self.policy(key), state.properties)
+
+    def group_of(self, key: TableKey) -> str:
+        """The policy that says how its files are compacted."""
+        return self.policy(key).sources["compaction"]
+
+    def look(self, key: TableKey, *, forced: bool = False, began: datetime | None = None) -> Looked | None:
+        """Look at a table that changed or is due; None for one that is not, or is no more.
+
+        ``began``: when work on the table began, for the limit of one run.
+        """
+        now, before = self._now(), self._store.look(key)
+        try:
+            if not forced and before is not None and now < before.next_look and self._unchanged(before):
+                return None
+            looked = self.examine(key, now, before, began)
+        except ProcessionError as error:
+            self._failed(key, before, now, error.message)
+            return None
+        except Exception as error:  # a table that breaks what reads it must not keep the others waiting
+            self._failed(key, before, now, f"{type(error).__name__}: {error}")
+            return None
+        if looked is None:
+            self._store.forget_table(key)
+            return None
+        self._store.save_look(looked.look, looked.decisions)
+        return looked
+
+    def examine(
+        self, key: TableKey, now: datetime, before: Look | None = None, began: datetime | None = None
+    ) -> Looked | None:
+        """As ``look`` without writing anything down; None when there is no such table. Raises ProcessionError."""
+        state = self._lake.state(key, self.policy(key), now)
+        if state is None:
+            return None
+        words = self.spoken(key, state)
+        past = self._store.past(key, now)
+        asked = Question(
+            state, words.policy, past, now, self._settings.horizon_days, self._settings.job_bytes, words.ignored
+        )
+        steps = decide(asked)
+        hindrances = [self._hindrance(key, step, now, began) if step.wanted else None for step in steps]
+        dry = self._settings.dry_run or words.policy.dry_run
+        decisions = tuple(
+            _decision(now, key, step, hindrance, dry=dry) for step, hindrance in zip(steps, hindrances, strict=True)
+        )
+        runnable = tuple(
+            step for step, decision in zip(steps, decisions, strict=True) if decision.verdict in ("RUN", "DRY RUN")
+        )
+        look = self._look_record(key, state, words, decisions, now, before)
+        return Looked(look, decisions, () if dry else runnable, words.policy.sources["compaction"])
+
+    def _unchanged(self, before: Look) -> bool:
+        """A table that could not be read waits in any case."""
+        return before.state == "FAILED" or self._lake.marker(before.key) == before.marker
+
+    def _look_record(
+        self,
+        key: TableKey,
+        state: TableState,
+        words: Spoken,
+        decisions: Sequence[Decision],
+        now: datetime,
+        before: Look | None,
+    ) -> Look:
+        health = health_of(state)
+        waiting = [each for each in decisions if each.verdict in ("RUN", "DRY RUN", "WAIT")]
+        since = now if before is None or before.waiting_since is None else before.waiting_since
+        reason = "; ".join((waiting or decisions)[0].reason.splitlines()) if decisions else ""
+        if words.ignored:
+            reason = f"{reason}; ignored properties: {', '.join(words.ignored)}"
+        again = self._settings.scan_interval if waiting else self._settings.unchanged_interval
+        rows = sum(partition.records for partition in state.partitions)
+        deleted = sum(partition.position_deletes for partition in state.partitions)
+        return Look(
+            key, state.uuid, state.marker, health.score, health.worst, health.worst_partition, state.files,
+            health.files_needed, sum(partition.small_files for partition in state.partitions),
+            sum(partition.delete_files + partition.equality_files for partition in state.partitions),
+            deleted / rows if rows else 0.0, state.size, state.snapshots, state.manifests, state.rates.appended,
+            state.rates.rewritten, ", ".join(sorted(set(words.policy.sources.values()))),
+            waiting[0].verdict if waiting else "HEALTHY", reason[:1000], now, now + timedelta(seconds=again) - _AGAIN,
+            since if waiting else None,
+        )  # fmt: skip
+
+    def _failed(self, key: TableKey, before: Look | None, now: datetime, message: str) -> None:
+        """A table that cannot be read waits twice as long after each try."""
+        pause = _AFTER_FAULT
+        if before is not None and before.state == "FAILED":
+            pause = min(_DAY, max(_AFTER_FAULT, 2 * (before.next_look - before.looked)))
+        empty = (0,) * 2
+        look = Look(
+            key, "" if before is None else before.uuid, "", *empty, "", 0, 0, 0, 0, 0.0, 0, 0, 0, 0, 0, "",
+            "FAILED", message[:1000], now, now + pause,
+        )  # fmt: skip
+        self._store.save_look(look, (Decision(now, key, "look", "FAILED", message[:1000]),))
+
+    def _hindrance(self, key: TableKey, step: Step, now: datetime, began: datetime | None) -> str | None:
+        """Why a wanted step has to wait; None when it may run."""
+        pause = next((pause for pause in self._store.pauses() if _covers(pause, key)), None)
+        if pause is not None:
+            return f"paused for {pause.scope} by {pause.by}: {pause.reason}"
+        until = open_until(self._settings.window, now)
+        if until is None:
+            return "outside of the maintenance window"
+        if until.year < datetime.max.year and now + timedelta(seconds=step.seconds) > until:
+            return f"takes {step.seconds:g} s, but the window closes at {until:%H:%M:%S} UTC"
+        return self._over_budget(key, step, now, began)
+
+    def _over_budget(self, key: TableKey, step: Step, now: datetime, began: datetime | None) -> str | None:
+        settings = self._settings
+        spent, of_table = self._store.spent(now - _DAY), self._store.spent(now - _DAY, key)
+        run = 0.0 if began is None else (now - began).total_seconds()
+        limits = (
+            ("bytes of a day", spent.size, step.size, settings.bytes_per_day),
+            ("seconds of a day", spent.seconds, step.seconds, settings.seconds_per_day),
+            ("bytes of the table for a day", of_table.size, step.size, settings.bytes_per_table),
+            ("seconds of one run", run, step.seconds, settings.seconds_per_run),
+        )
+        for name, used, wanted, most in limits:
+            if most is not None and used + wanted > most:
+                return f"needs {wanted:g} of the {name}, of which {max(0.0, most - used):g} of {most:g} are left"
+        return None
+
+
+def _covers(pause: Pause, key: TableKey) -> bool:
+    return pause.scope == "*" or f"{key}.".startswith(f"{pause.scope}.")
+
+
+def _decision(now: datetime, key: TableKey, step: Step, hindrance: str | None, *, dry: bool) -> Decision:
+    verdict: Verdict = "SKIP" if not step.wanted else "DRY RUN" if dry else "RUN"
+    reason = step.reason
+    if hindrance is not None:
+        verdict, reason = "WAIT", f"{step.reason}; {hindrance}"
+    return Decision(now, key, step.kind, verdict, reason[:1000], step.priority, step.size, step.seconds)

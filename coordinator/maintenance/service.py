@@ -1,0 +1,268 @@
+"""The service: looks at tables that changed, decides, and has one table after another worked on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Protocol
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from coordinator.maintenance.calls import call_text
+from coordinator.maintenance.decisions import Step
+from coordinator.maintenance.lake import Lake
+from coordinator.maintenance.looking import Looked, Looker
+from coordinator.maintenance.records import Decision, JobState, MaintenanceJob, TableKey
+from coordinator.maintenance.settings import MaintenanceSettings
+from coordinator.maintenance.store import MaintenanceStore
+from coordinator.maintenance.windows import open_until
+from shared.errors import ErrorCode, ProcessionError
+
+_LOG = logging.getLogger(__name__)
+_MOST_STEPS = 24
+_CHANGE_NOTHING = frozenset({"remove_orphan_files", "expire_partitions"})
+"""Steps that may end well without a commit."""
+_DAY = timedelta(days=1)
+
+
+class Statements(Protocol):
+    """What runs calls, see ``OwnStatements``."""
+
+    async def run(self, text: str, begun: Callable[[str], Awaitable[None]], seconds: float | None = None) -> None: ...
+
+    @property
+    def users_wait(self) -> bool: ...
+
+
+@dataclass(slots=True)
+class Totals:
+    """Since the start, for metrics."""
+
+    looks: int = 0
+    jobs: dict[tuple[str, str], int] = field(default_factory=dict)
+    seconds: float = 0.0
+    size: int = 0
+
+    def add(self, job: MaintenanceJob) -> None:
+        kind = (job.procedure, job.state)
+        self.jobs[kind] = self.jobs.get(kind, 0) + 1
+        self.seconds += job.seconds or 0.0
+        self.size += job.estimated_size if job.state == "FINISHED" else 0
+
+
+class MaintenanceService:
+    """Belongs to one event loop. ``Looker`` decides; what blocks runs on threads."""
+
+    def __init__(
+        self,
+        settings: MaintenanceSettings,
+        lake: Lake,
+        looker: Looker,
+        statements: Statements,
+        store: MaintenanceStore,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._settings = settings
+        self._lake = lake
+        self._looker = looker
+        self._statements = statements
+        self._store = store
+        self._now = now
+        self.totals = Totals()
+        self._waiting: dict[TableKey, tuple[Looked, str]] = {}
+        self._working: dict[TableKey, asyncio.Task[None]] = {}
+        self._wake = asyncio.Event()
+        self._due = asyncio.Event()
+        self._asked: dict[TableKey, str] = {}
+        self._scans: Counter[TableKey] = Counter()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def backlog(self) -> int:
+        """Tables with work that waits."""
+        return len(self._waiting)
+
+    @property
+    def working(self) -> Sequence[TableKey]:
+        return tuple(self._working)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Work until left; then running calls are cancelled, which undoes what they have not committed."""
+        self._loop = asyncio.get_running_loop()
+        lost = await asyncio.to_thread(self._store.lose_running, self._now())
+        if lost:
+            _LOG.warning("maintenance: %d jobs of an earlier coordinator did not end", lost)
+        tasks = [asyncio.create_task(self._look_forever()), asyncio.create_task(self._start_forever())]
+        try:
+            yield
+        finally:
+            for task in (*tasks, *self._working.values()):
+                task.cancel()
+            await asyncio.gather(*tasks, *self._working.values(), return_exceptions=True)
+            await asyncio.to_thread(self._store.close)
+
+    def request(self, keys: Sequence[TableKey], by: str) -> None:
+        """Look at tables now, whether they changed or not. From any thread but before the loop ends."""
+        loop = self._loop
+
+        def ask() -> None:
+            self._asked.update(dict.fromkeys(keys, f"asked for by {by}"))
+            self._due.set()
+
+        if loop is not None:
+            loop.call_soon_threadsafe(ask)
+
+    def scanned(self, tables: Iterable[TableKey]) -> None:
+        """A statement read tables: what is read often is worth more work."""
+        self._scans.update(tables)
+
+    async def _look_forever(self) -> None:
+        while True:
+            try:
+                await self.round()
+            except (ProcessionError, SQLAlchemyError, OSError) as error:
+                _LOG.error("maintenance cannot look at its tables: %s", error)
+            except Exception:
+                _LOG.exception("maintenance failed to look at its tables")
+            self._due.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._due.wait(), self._settings.scan_interval)
+
+    async def round(self) -> None:
+        """One look at every table that is due."""
+        scans, self._scans = self._scans, Counter()
+        if scans:
+            await asyncio.to_thread(self._store.count_scans, self._now().date(), list(scans.items()))
+        keys, listed = await asyncio.to_thread(self._lake.tables)
+        asked, self._asked = self._asked, {}
+        for key in await asyncio.to_thread(self._looker.gone, keys, listed):
+            self._waiting.pop(key, None)
+        for key in keys:
+            if key in self._working:
+                continue
+            trigger = asked.get(key)
+            looked = await asyncio.to_thread(self._looker.look, key, forced=trigger is not None)
+            if looked is None:
+                continue
+            self.totals.looks += 1
+            self._waiting.pop(key, None)
+            if looked.next_step is not None:
+                self._waiting[key] = looked, trigger or "policy"
+                self._wake.set()
+        await asyncio.to_thread(self._store.clear, self._now() - timedelta(days=self._settings.keep_days))
+
+    async def _start_forever(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), min(10.0, self._settings.scan_interval))
+            self._wake.clear()
+            try:
+                await self._start_some()
+            except Exception:
+                _LOG.exception("maintenance failed to start a job")
+
+    async def _start_some(self) -> None:
+        """The group of tables that got least comes first, in it the table to which it does most good."""
+        if self._settings.dry_run:
+            self._waiting.clear()
+            return
+        shares = await asyncio.to_thread(self._shares) if self._waiting else {}
+        for key in sorted(self._waiting, key=lambda key: self._turn(key, shares)):
+            busy = [other for other in self._working if other.catalog == key.catalog]
+            if len(self._working) >= self._settings.max_jobs or self._statements_wait():
+                return
+            if len(busy) >= self._settings.max_per_catalog:
+                continue
+            _, trigger = self._waiting.pop(key)
+            task = asyncio.create_task(self._work(key, trigger), name=f"maintenance-{key}")
+            self._working[key] = task
+            task.add_done_callback(partial(self._ended, key))
+
+    def _statements_wait(self) -> bool:
+        return self._settings.stand_back and self._statements.users_wait
+
+    def _turn(self, key: TableKey, shares: dict[str, float]) -> tuple[float, float, TableKey]:
+        looked, _ = self._waiting[key]
+        step = looked.next_step
+        return shares.get(looked.group, 0.0), -(step.priority if step is not None else 0.0), key
+
+    def _shares(self) -> dict[str, float]:
+        """Seconds of the last day by group of tables."""
+        since, shares = self._now() - _DAY, dict[str, float]()
+        for job in self._store.jobs(1000):
+            if job.started >= since:
+                group = self._looker.group_of(job.key)
+                shares[group] = shares.get(group, 0.0) + (job.seconds or job.estimated_seconds)
+        return shares
+
+    def _ended(self, key: TableKey, _task: asyncio.Task[None]) -> None:
+        self._working.pop(key, None)
+        self._wake.set()
+
+    async def _work(self, key: TableKey, trigger: str) -> None:
+        """Step by step, each decided on the table as the one before left it."""
+        began, done = self._now(), dict[str, int]()
+        for _ in range(_MOST_STEPS):
+            looked = await asyncio.to_thread(self._looker.look, key, forced=True, began=began)
+            step = None if looked is None else next((s for s in looked.runnable if done.get(s.kind, 0) < 4), None)
+            if looked is None or step is None:
+                return
+            if self._statements_wait():
+                reason = "statements of users wait in a queue"
+                await asyncio.to_thread(self._store.save_decision, self._put_off(key, step, reason))
+                return
+            done[step.kind] = done.get(step.kind, 0) + 1
+            job = await self._run(key, step, trigger, looked)
+            self.totals.add(job)
+            if job.state != "FINISHED":
+                await asyncio.to_thread(self._looker.look, key, forced=True, began=began)
+                return
+
+    def _put_off(self, key: TableKey, step: Step, reason: str) -> Decision:
+        return Decision(self._now(), key, step.kind, "WAIT", reason, step.priority, step.size, step.seconds)
+
+    async def _run(self, key: TableKey, step: Step, trigger: str, looked: Looked) -> MaintenanceJob:
+        assert step.arguments is not None, "only wanted steps run"
+        text = call_text(key.catalog, key.schema, key.table, step.kind, step.arguments)
+        started, saved = self._now(), list[MaintenanceJob]()
+        until = open_until(self._settings.window, started)
+        seconds = None if until is None or until.year == datetime.max.year else (until - started).total_seconds()
+
+        async def begun(query_id: str) -> None:
+            saved.append(
+                MaintenanceJob(
+                    query_id, key, step.kind, trigger, "RUNNING", started, None, step.size, step.seconds,
+                    looked.look.files,
+                )
+            )  # fmt: skip
+            await asyncio.to_thread(self._store.save_job, saved[-1])
+
+        state, error = await self._outcome(text, begun, seconds)
+        if not saved:
+            await begun(f"not-started-{started:%Y%m%d%H%M%S%f}")
+        if state == "FINISHED" and step.kind not in _CHANGE_NOTHING:
+            after = await asyncio.to_thread(self._lake.marker, key)
+            state, error = ("FAILED", "the call changed nothing") if after == looked.look.marker else (state, error)
+        job = replace(saved[0], state=state, ended=self._now(), error=error)
+        await asyncio.to_thread(self._store.save_job, job)
+        _LOG.info("maintenance: %s of %s %s%s", step.kind, key, state.lower(), f": {error}" if error else "")
+        return job
+
+    async def _outcome(
+        self, text: str, begun: Callable[[str], Awaitable[None]], seconds: float | None
+    ) -> tuple[JobState, str | None]:
+        try:
+            await self._statements.run(text, begun, seconds)
+        except TimeoutError:
+            return "STOPPED", "the window closed; what was committed stays"
+        except ProcessionError as error:
+            stopped = error.code in (ErrorCode.USER_CANCELED, ErrorCode.ADMINISTRATIVELY_KILLED)
+            return ("STOPPED" if stopped else "FAILED"), f"{error.code.name}: {error.message}"
+        return "FINISHED", None
