@@ -69,6 +69,7 @@ from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.telemetry.collectors import (
     EmbeddedEngineCollector,
+    MaintenanceCollector,
     NativeCheckerCollector,
     PlannerPoolCollector,
     RuleFileCollector,
@@ -194,6 +195,9 @@ def create_app(
         maintenance = create_maintenance(config.maintenance, catalogs, dispatcher, admit, config.node.data_dir, rules)
         dispatcher.on_ended(maintenance.query_ended)
         catalogs.maintenance = maintenance.view
+    metrics = _metrics(pool, checkers, spark, embedded, rules)
+    if maintenance is not None:
+        metrics.register(MaintenanceCollector(maintenance.service))
     info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
     where = address or f"http://{settings.http_host}:{settings.http_port}"
     catalogs.runtime = DispatcherState(
@@ -205,7 +209,7 @@ def create_app(
         info,
         parse_statement=parse_statement,
         stop=stop,
-        metrics=_metrics(pool, checkers, spark, embedded, rules),
+        metrics=metrics,
         engines=lambda: {"spark": _spark_state(spark)},
         around=lambda: _telling(
             _running(

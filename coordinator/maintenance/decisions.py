@@ -284,7 +284,7 @@ def _expiry(asked: Question) -> Step:
         return Step(name, _disabled(asked, "expiry"))
     if state.keeps_files is not None:
         return Step(name, state.keeps_files)
-    least = min(policy.config.min_snapshots_to_expire, max(1, state.snapshots))
+    least = policy.config.min_snapshots_to_expire
     if state.expirable_snapshots < least:
         return Step(name, f"snapshots that may go: {state.expirable_snapshots}, fewer than {least}")
     arguments: dict[str, object] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -53,6 +54,8 @@ class Looker:
         self._lake = lake
         self._store = store
         self._now = now
+        self._said: dict[TableKey, tuple[tuple[str, str, str], ...]] = {}
+        self._lock = threading.Lock()
 
     def gone(self, keys: Collection[TableKey], listed: Collection[str]) -> list[TableKey]:
         """Tables that were looked at before and are no more, of catalogs that could be listed; they are forgotten."""
@@ -60,6 +63,8 @@ class Looker:
         gone = [look.key for look in self._store.looks() if look.key.catalog in listed and look.key not in known]
         for key in gone:
             self._store.forget_table(key)
+            with self._lock:
+                self._said.pop(key, None)
         return gone
 
     def policy(self, key: TableKey) -> TablePolicy:
@@ -93,8 +98,18 @@ class Looker:
         if looked is None:
             self._store.forget_table(key)
             return None
-        self._store.save_look(looked.look, looked.decisions)
+        self._store.save_look(looked.look, self._news(key, looked.decisions, now))
         return looked
+
+    def _news(self, key: TableKey, decisions: Sequence[Decision], now: datetime) -> Sequence[Decision]:
+        """What is wanted, or one line where nothing is; nothing where the last look said the same."""
+        wanted = [decision for decision in decisions if decision.verdict != "SKIP"]
+        if not wanted:
+            wanted = [Decision(now, key, "look", "SKIP", "; ".join(f"{d.step}: {d.reason}" for d in decisions)[:1000])]
+        said = tuple((decision.step, decision.verdict, decision.reason) for decision in wanted)
+        with self._lock:
+            known, self._said[key] = self._said.get(key), said
+        return () if known == said else wanted
 
     def examine(
         self, key: TableKey, now: datetime, before: Look | None = None, began: datetime | None = None
@@ -136,7 +151,9 @@ class Looker:
         health = health_of(state)
         waiting = [each for each in decisions if each.verdict in ("RUN", "DRY RUN", "WAIT")]
         since = now if before is None or before.waiting_since is None else before.waiting_since
-        reason = "; ".join((waiting or decisions)[0].reason.splitlines()) if decisions else ""
+        reason = waiting[0].reason if waiting else "nothing is to be done"
+        if not waiting and len(decisions) == 1:
+            reason = decisions[0].reason
         if words.ignored:
             reason = f"{reason}; ignored properties: {', '.join(words.ignored)}"
         again = self._settings.scan_interval if waiting else self._settings.unchanged_interval

@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from coordinator.checks.circuit_breaker import BreakerState
 from coordinator.checks.native import NativePlanChecker
 from coordinator.engine.embedded.engine import EngineStats
+from coordinator.maintenance.service import MaintenanceService
 from coordinator.validation.pool import PoolStats
 from shared.spi.plan_checker import PlanChecker
 
@@ -115,3 +116,30 @@ class RuleFileCollector(Collector):
         for file, wrong in self._wrong().items():
             found.add_metric((file.name,), float(wrong))
         yield found
+
+
+class MaintenanceCollector(Collector):
+    """``procession_maintenance_…``: jobs by procedure and state, seconds, bytes, looks, tables that wait."""
+
+    def __init__(self, service: MaintenanceService) -> None:
+        self._service = service
+
+    def collect(self) -> Iterator[Metric]:
+        totals = self._service.totals
+        jobs = CounterMetricFamily(
+            "procession_maintenance_jobs", "Calls of the maintenance service", labels=("procedure", "state")
+        )
+        for (procedure, state), count in list(totals.jobs.items()):
+            jobs.add_metric((procedure, state), count)
+        yield jobs
+        for name, text, value in (
+            ("looks", "Looks at tables", totals.looks),
+            ("job_seconds", "Seconds of its calls", totals.seconds),
+            ("rewritten_bytes", "Bytes that its calls worked on, as estimated", totals.size),
+        ):
+            yield CounterMetricFamily(f"procession_maintenance_{name}", text, value)
+        for name, text, value in (
+            ("backlog_tables", "Tables with work that waits", self._service.backlog),
+            ("working_tables", "Tables that are worked on", len(self._service.working)),
+        ):
+            yield GaugeMetricFamily(f"procession_maintenance_{name}", text, value)
