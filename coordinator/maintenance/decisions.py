@@ -77,12 +77,19 @@ def decide(asked: Question) -> tuple[Step, ...]:
     whole = _left_alone(asked)
     if whole is not None:
         return (Step("maintain", whole),)
-    pause = _pause(asked)
-    return tuple(
-        Step(step.kind, f"{step.reason}; {pause}") if pause is not None and step.wanted else step
-        for step in (decided(asked) for decided in _STEPS)
-        if step is not None
-    )
+    return tuple(step for step in (decided(asked) for decided in _STEPS) if step is not None)
+
+
+def backed_off(asked: Question) -> str | None:
+    """Why the next try has to wait: after n setbacks in a row, 2^n times the gap between commits has to pass."""
+    past = asked.past
+    if not past.setbacks or past.last_setback is None:
+        return None
+    gap = timedelta(seconds=max(60.0, asked.state.rates.median_gap_seconds or 0.0))
+    until = past.last_setback + min(_LONGEST_PAUSE, gap * 2 ** min(past.setbacks, 12))
+    if until <= asked.now:
+        return None
+    return f"{past.setbacks} tries in a row came to nothing, the next is due at {until:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _left_alone(asked: Question) -> str | None:
@@ -94,18 +101,6 @@ def _left_alone(asked: Question) -> str | None:
     if state.rates.foreign_rewriter is not None:
         return f"{state.rates.foreign_rewriter} rewrote the table twice within a day: one maintainer is enough"
     return None
-
-
-def _pause(asked: Question) -> str | None:
-    """After n setbacks in a row, 2^n times the gap between commits passes before the next try."""
-    past = asked.past
-    if not past.setbacks or past.last_setback is None:
-        return None
-    gap = timedelta(seconds=max(60.0, asked.state.rates.median_gap_seconds or 0.0))
-    until = past.last_setback + min(_LONGEST_PAUSE, gap * 2 ** min(past.setbacks, 12))
-    if until <= asked.now:
-        return None
-    return f"{past.setbacks} tries in a row came to nothing, the next is due at {until:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _equality(asked: Question) -> Step:

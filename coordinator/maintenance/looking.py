@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from coordinator.maintenance.decisions import Question, Step, decide
+from coordinator.maintenance.decisions import Question, Step, backed_off, decide
 from coordinator.maintenance.health import health_of
 from coordinator.maintenance.lake import Lake
 from coordinator.maintenance.policies import Policy, TablePolicy, policy_of
@@ -124,7 +124,8 @@ class Looker:
             state, words.policy, past, now, self._settings.horizon_days, self._settings.job_bytes, words.ignored
         )
         steps = decide(asked)
-        hindrances = [self._hindrance(key, step, now, began) if step.wanted else None for step in steps]
+        waits = backed_off(asked)
+        hindrances = [(waits or self._hindrance(key, step, now, began)) if step.wanted else None for step in steps]
         dry = self._settings.dry_run or words.policy.dry_run
         decisions = tuple(
             _decision(now, key, step, hindrance, dry=dry) for step, hindrance in zip(steps, hindrances, strict=True)

@@ -26,6 +26,8 @@ from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
 _MOST_STEPS = 24
+_ASK_AGAIN_SECONDS = 10.0
+"""Whether users still wait, or a job has ended."""
 _CHANGE_NOTHING = frozenset({"remove_orphan_files", "expire_partitions"})
 """Steps that may end well without a commit."""
 _DAY = timedelta(days=1)
@@ -75,6 +77,7 @@ class MaintenanceService:
         self._store = store
         self._now = now
         self.totals = Totals()
+        self.rounds = 0
         self._waiting: dict[TableKey, tuple[Looked, str]] = {}
         self._working: dict[TableKey, asyncio.Task[None]] = {}
         self._wake = asyncio.Event()
@@ -132,8 +135,7 @@ class MaintenanceService:
             except Exception:
                 _LOG.exception("maintenance failed to look at its tables")
             self._due.clear()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._due.wait(), self._settings.scan_interval)
+            await _set_within(self._due, self._settings.scan_interval)
 
     async def round(self) -> None:
         """One look at every table that is due."""
@@ -157,11 +159,11 @@ class MaintenanceService:
                 self._waiting[key] = looked, trigger or "policy"
                 self._wake.set()
         await asyncio.to_thread(self._store.clear, self._now() - timedelta(days=self._settings.keep_days))
+        self.rounds += 1
 
     async def _start_forever(self) -> None:
         while True:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), min(10.0, self._settings.scan_interval))
+            await _set_within(self._wake, min(_ASK_AGAIN_SECONDS, self._settings.scan_interval))
             self._wake.clear()
             try:
                 await self._start_some()
@@ -266,3 +268,10 @@ class MaintenanceService:
             stopped = error.code in (ErrorCode.USER_CANCELED, ErrorCode.ADMINISTRATIVELY_KILLED)
             return ("STOPPED" if stopped else "FAILED"), f"{error.code.name}: {error.message}"
         return "FINISHED", None
+
+
+async def _set_within(event: asyncio.Event, seconds: float) -> None:
+    """Not ``wait_for``, which in Python 3.11 can swallow the cancellation that comes with the event."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

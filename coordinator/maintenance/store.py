@@ -168,7 +168,8 @@ class MaintenanceStore:
     def past(self, key: TableKey, now: datetime) -> Past:
         """What is remembered of a table, for its next decision."""
         jobs = self.jobs(50, key)
-        last = {name: next((j.started for j in jobs if j.procedure == name), None) for name in _REMEMBERED}
+        good = [job for job in jobs if job.state == "FINISHED"]
+        last = {name: next((job.started for job in good if job.procedure == name), None) for name in _REMEMBERED}
         setbacks = [job for job in _until_success(jobs) if job.state in ("FAILED", "LOST")]
         return Past(
             self._scans_per_day(key, now),

@@ -1,0 +1,170 @@
+"""What is decided about a table, and that every decision can be explained."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from coordinator.maintenance.calls import call_text
+from coordinator.maintenance.decisions import Past, Question, backed_off
+from coordinator.maintenance.policies import DEFAULT, PartitionExpiry
+from shared.spi.maintenance import CommitRates
+from tests.maintenance.states import MB, NOW, partition, policy, steps, table
+
+
+def test_many_small_files_are_worth_a_rewrite_and_few_are_not() -> None:
+    step = steps(table(partition(files=40)))["rewrite_data_files"]
+    assert step.wanted
+    assert step.reason.startswith("the table has 40 small files of 40; saves ")
+    assert not steps(table(partition(files=11)))["rewrite_data_files"].wanted
+    assert (
+        "no partition has 12 small files (most: 11)" in steps(table(partition(files=11)))["rewrite_data_files"].reason
+    )
+
+
+def test_a_rewrite_that_costs_more_than_it_saves_waits_until_the_table_is_read_more() -> None:
+    state = table(partition(files=12, size=4000 * MB))
+    idle = steps(state)["rewrite_data_files"]
+    assert not idle.wanted
+    assert "saves 0.0" in idle.reason
+    busy = steps(state, past=Past(scans_per_day=2000))["rewrite_data_files"]
+    assert busy.wanted
+
+
+def test_deletes_of_large_files_make_them_due() -> None:
+    large = partition(files=4, size=2000 * MB, small_files=0, small_size=0, position_deletes=150, delete_files=9)
+    step = steps(table(large), past=Past(scans_per_day=10_000))["rewrite_data_files"]
+    assert step.wanted
+    assert step.size == 2000 * MB
+    assert "15% of its rows are deleted" in step.reason
+    few = replace(large, position_deletes=99)
+    assert not steps(table(few), past=Past(scans_per_day=10_000))["rewrite_data_files"].wanted
+
+
+def test_partitions_that_are_written_just_now_are_left_alone() -> None:
+    hot = partition("hot", 40, last_change=NOW - timedelta(minutes=1), small_size=600 * MB, size=6000 * MB)
+    cold = partition("cold", 40, last_change=NOW - timedelta(days=1))
+    state = table(hot, cold, rates=CommitRates(median_gap_seconds=600.0))
+    step = steps(state)["rewrite_data_files"]
+    assert step.arguments is not None
+    assert step.arguments["filter"] == "(\"p\" = 'cold')"
+    assert "1 partitions that are being written are left alone" in step.reason
+    alone = steps(table(hot, rates=CommitRates(median_gap_seconds=600.0)))["rewrite_data_files"]
+    assert not alone.wanted
+    assert "being written just now" in alone.reason
+    far_too_many = replace(hot, files=200, small_files=200)
+    state = table(far_too_many, rates=CommitRates(median_gap_seconds=600.0))
+    assert steps(state, past=Past(scans_per_day=10))["rewrite_data_files"].wanted
+
+
+def test_one_call_takes_no_more_bytes_than_it_may_and_the_best_first() -> None:
+    parts = [partition(str(i), 20 + i, 10 * MB) for i in range(5)]
+    step = steps(table(*parts), most_bytes=25 * MB)["rewrite_data_files"]
+    assert step.size == 20 * MB
+    assert step.arguments is not None
+    assert step.arguments["filter"] == "(\"p\" = '4') OR (\"p\" = '3')"
+    assert "3 partitions are left for the next call" in step.reason
+
+
+def test_a_table_that_was_rewritten_more_than_written_needs_a_better_reason() -> None:
+    state = table(partition(files=12))
+    assert steps(state)["rewrite_data_files"].wanted
+    amplified = replace(state, rates=CommitRates(appended=MB, rewritten=4 * MB))
+    step = steps(amplified)["rewrite_data_files"]
+    assert not step.wanted
+    assert "wanted is 2" in step.reason
+
+
+def test_after_setbacks_it_waits_longer_each_time() -> None:
+    state = table(partition(files=40))
+    for setbacks, minutes, wanted in ((1, 1, False), (1, 3, True), (3, 7, False), (3, 9, True)):
+        past = Past(setbacks=setbacks, last_setback=NOW - timedelta(minutes=minutes))
+        told = backed_off(Question(state, DEFAULT, past, NOW))
+        assert (told is None) is wanted, (setbacks, minutes)
+        assert told is None or told.startswith(f"{setbacks} tries in a row came to nothing, the next is due at 2026-")
+
+
+def test_a_table_that_another_program_maintains_is_left_alone() -> None:
+    found = steps(table(partition(files=40), rates=CommitRates(foreign_rewriter="amoro")))
+    assert list(found) == ["maintain"]
+    assert found["maintain"].reason.startswith("amoro rewrote the table twice within a day")
+    assert steps(table(obstacle="the table is encrypted"))["maintain"].reason == "the table is encrypted"
+    off = steps(table(partition(files=40)), replace(DEFAULT, enabled=False))
+    assert not off["maintain"].wanted
+
+
+def test_a_sorted_table_is_sorted_unless_the_policy_says_otherwise() -> None:
+    state = table(partition(files=40), sorted=True)
+    step = steps(state)["rewrite_data_files"]
+    assert step.arguments is not None
+    assert step.arguments["strategy"] == "sort"
+    packed = steps(state, policy(compaction={"config": {"strategy": "binpack"}}))["rewrite_data_files"]
+    assert packed.arguments is not None
+    assert "strategy" not in packed.arguments
+
+
+def test_a_policys_filter_and_partitions_both_hold() -> None:
+    rules = policy(compaction={"config": {"filter": "region = 'EU'"}})
+    state = table(partition("a", 40), partition("b", 1))
+    step = steps(state, rules)["rewrite_data_files"]
+    assert step.arguments is not None
+    assert step.arguments["filter"] == "(region = 'EU') AND ((\"p\" = 'a'))"
+
+
+def test_snapshots_expire_in_numbers_and_by_what_the_table_says_first() -> None:
+    rules = policy(expiry={"config": {"max_snapshot_age_days": 3, "min_snapshot_to_keep": 4}})
+    few = steps(table(expirable_snapshots=19), rules)["expire_snapshots"]
+    assert not few.wanted
+    many = table(expirable_snapshots=20)
+    step = steps(many, rules)["expire_snapshots"]
+    assert step.arguments == {"older_than": NOW - timedelta(days=3), "retain_last": 4}
+    own = replace(many, properties={"history.expire.max-snapshot-age-ms": "1"})
+    assert steps(own, rules)["expire_snapshots"].arguments == {"retain_last": 4}
+    kept = replace(many, keeps_files="gc.enabled is false")
+    assert not steps(kept, rules)["expire_snapshots"].wanted
+
+
+def test_orphans_only_by_policy_in_their_interval_and_never_after_a_failure() -> None:
+    state = table()
+    assert not steps(state)["remove_orphan_files"].wanted
+    rules = policy(orphans={"enable": True, "max_orphan_file_age_in_days": 3})
+    assert steps(state, rules)["remove_orphan_files"].arguments == {"older_than": NOW - timedelta(days=3)}
+    lately = Past(last_orphans=NOW - timedelta(days=6))
+    assert not steps(state, rules, lately)["remove_orphan_files"].wanted
+    failed = Past(setbacks=1, last_setback=NOW - timedelta(hours=20))
+    assert "never right after a failure" in steps(state, rules, failed)["remove_orphan_files"].reason
+
+
+def test_manifests_equality_deletes_dangling_deletes_and_statistics() -> None:
+    state = table(
+        partition(files=2, equality_files=2, equality_deletes=50),
+        small_manifests=100,
+        dangling_deletes=1,
+        stale_statistics={"compute_table_stats": 0.3, "compute_partition_stats": 0.01},
+    )
+    wanted = [name for name, step in steps(state).items() if step.wanted]
+    assert wanted == [
+        "convert_equality_deletes", "remove_dangling_deletes", "rewrite_manifests", "compute_table_stats",
+    ]  # fmt: skip
+
+
+def test_old_partitions_go_once_a_day_where_a_policy_says_so() -> None:
+    rules = replace(
+        DEFAULT, partitions=PartitionExpiry.model_validate({"enable": True, "config": {"expire-after": "90d"}})
+    )
+    assert "expire_partitions" not in steps(table(divided_by_time=True))
+    step = steps(table(divided_by_time=True), rules)["expire_partitions"]
+    assert step.arguments == {"older_than": NOW - timedelta(days=90)}
+    assert not steps(table(), rules)["expire_partitions"].wanted
+    again = Past(last_partitions=NOW - timedelta(hours=23))
+    assert not steps(table(divided_by_time=True), rules, again)["expire_partitions"].wanted
+
+
+def test_a_step_becomes_a_statement_in_which_nothing_is_spliced() -> None:
+    text = call_text('la"ke', "d'b", "t", "rewrite_data_files", {"filter": "a = 'x'; --", "options": {"k": "v'"}})
+    assert text == (
+        "CALL \"la\"\"ke\".system.rewrite_data_files(schema => 'd''b', table_name => 't', "
+        "filter => 'a = ''x''; --', options => MAP(ARRAY['k'], ARRAY['v''']))"
+    )
+    moment = call_text("c", "s", "t", "expire_snapshots", {"older_than": NOW, "retain_last": 3})
+    assert moment.endswith("older_than => TIMESTAMP '2026-11-23 12:00:00 UTC', retain_last => 3)")

@@ -1,0 +1,348 @@
+"""The service over a lake of states and statements that tests answer: what it starts, when, and what it remembers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from coordinator.maintenance.lake import Lake
+from coordinator.maintenance.looking import Looker
+from coordinator.maintenance.policies import TablePolicy
+from coordinator.maintenance.records import Pause, TableKey
+from coordinator.maintenance.service import MaintenanceService
+from coordinator.maintenance.settings import MaintenanceSettings
+from coordinator.maintenance.store import MaintenanceStore
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.maintenance import TableState
+from tests.maintenance.states import NOW, partition, table
+
+BAD = partition(files=40)
+GOOD = partition(files=1)
+CONFLICT = ProcessionError(ErrorCode.TRANSACTION_CONFLICT, "somebody was faster")
+
+
+class States:
+    """Stands in for ``Lake``."""
+
+    def __init__(self) -> None:
+        self.known: dict[TableKey, TableState] = {}
+        self.looks = 0
+        self.broken: set[TableKey] = set()
+
+    def add(self, name: str, *, catalog: str = "lake", bad: bool = True) -> TableKey:
+        key = TableKey(catalog, "db", name)
+        self.known[key] = replace(table(BAD if bad else GOOD), catalog=catalog, table=name, marker=f"{name}-0")
+        return key
+
+    def tables(self) -> tuple[list[TableKey], frozenset[str]]:
+        return list(self.known), frozenset({"lake", "other"})
+
+    def marker(self, key: TableKey) -> str | None:
+        return self.known[key].marker
+
+    def state(self, key: TableKey, policy: TablePolicy, now: datetime) -> TableState | None:
+        self.looks += 1
+        if key in self.broken:
+            raise ProcessionError(ErrorCode.ICEBERG_INVALID_METADATA, "manifest is broken")
+        return self.known.get(key)
+
+
+class Answers:
+    """Stands in for ``OwnStatements``: a call makes its table good, unless ``answer`` does something else."""
+
+    def __init__(self, states: States) -> None:
+        self.states = states
+        self.texts: list[str] = []
+        self.at_once = self.most_at_once = 0
+        self.users_wait = False
+        self.answer: Callable[[TableKey], Awaitable[None]] | None = None
+
+    async def run(self, text: str, begun: Callable[[str], Awaitable[None]], seconds: float | None = None) -> None:
+        self.texts.append(text)
+        await begun(f"query-{len(self.texts)}")
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            key = next(k for k in self.states.known if f"'{k.table}'" in text and f'"{k.catalog}"' in text)
+            if self.answer is not None:
+                async with asyncio.timeout(seconds):
+                    await self.answer(key)
+            else:
+                await asyncio.sleep(0.01)
+                self.states.known[key] = replace(self.states.known[key], partitions=(GOOD,), marker=f"{key.table}-1")
+        finally:
+            self.at_once -= 1
+
+
+class Case:
+    """One service with its surroundings; ``now`` is what its clock shows."""
+
+    def __init__(self, home: Path, **settings: Any) -> None:
+        values = {
+            "maintenance.enabled": True,
+            "maintenance.dry-run": False,
+            "maintenance.scan-interval": "50ms",
+            "maintenance.max-per-catalog": 2,
+        }
+        self.settings = MaintenanceSettings.model_validate({**values, **settings})
+        self.now = NOW
+        self.states = States()
+        self.answers = Answers(self.states)
+        self.store = MaintenanceStore(home / "m.db")
+        self.lake = cast(Lake, self.states)
+        self.looker = Looker(self.settings, lambda: (), self.lake, self.store, lambda: self.now)
+        self.service = self.restarted()
+
+    def restarted(self) -> MaintenanceService:
+        return MaintenanceService(self.settings, self.lake, self.looker, self.answers, self.store, lambda: self.now)
+
+    def work(self) -> None:
+        """Until it has nothing to start."""
+
+        self.service = self.restarted()
+
+        async def run() -> None:
+            async with self.service.running():
+                for _ in range(100):
+                    await asyncio.sleep(0.01)
+                    waiting = bool(self.service.backlog) and not self.answers.users_wait
+                    if self.service.rounds and not self.service.working and not waiting:
+                        break
+
+        asyncio.run(run())
+
+    def jobs(self) -> list[tuple[str, str, str | None]]:
+        return [(job.key.table, job.state, job.error) for job in reversed(self.store.jobs(100))]
+
+    def verdicts(self, step: str = "rewrite_data_files") -> list[tuple[str, str]]:
+        found = [d for d in reversed(self.store.decisions(100)) if d.step in (step, "look")]
+        return [(decision.verdict, decision.reason) for decision in found]
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Callable[..., Case]:
+    return partial(Case, tmp_path)
+
+
+def test_every_bad_table_is_worked_on_once_and_no_more_than_allowed_at_once(case: Callable[..., Case]) -> None:
+    found = case()
+    for name in "abcde":
+        found.states.add(name)
+    found.states.add("fine", bad=False)
+    found.work()
+    assert sorted(found.jobs()) == [(name, "FINISHED", None) for name in "abcde"]
+    assert found.answers.most_at_once == 2
+    assert all("rewrite_data_files" in text for text in found.answers.texts)
+    looks = {look.key.table: (look.state, look.health) for look in found.store.looks()}
+    assert looks == dict.fromkeys(("a", "b", "c", "d", "e", "fine"), ("HEALTHY", 100))
+
+
+def test_a_second_round_costs_no_look_where_nothing_changed(case: Callable[..., Case]) -> None:
+    found = case()
+    found.states.add("fine", bad=False)
+    found.work()
+    looks = found.states.looks
+    for _ in range(3):
+        asyncio.run(found.service.round())
+    assert found.states.looks == looks
+    found.states.add("fine")
+    found.states.known[TableKey("lake", "db", "fine")] = replace(table(BAD), table="fine", marker="fine-9")
+    asyncio.run(found.service.round())
+    assert found.states.looks == looks + 1
+    found.now += timedelta(hours=7)
+    asyncio.run(found.service.round())
+    assert found.states.looks == looks + 2
+
+
+def test_a_dry_run_says_what_it_would_do(case: Callable[..., Case]) -> None:
+    found = case(**{"maintenance.dry-run": True})
+    found.states.add("a")
+    found.work()
+    assert found.answers.texts == []
+    ((verdict, reason),) = found.verdicts()
+    assert verdict == "DRY RUN"
+    assert reason.startswith("the table has 40 small files")
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"maintenance.window": "Tue 00:00-06:00"}, "outside of the maintenance window"),
+        ({"maintenance.window": "Mon 00:00-12:01"}, None),
+        ({"maintenance.budget.bytes-per-day": "1kB"}, "of the bytes of a day, of which 1024 of 1024 are left"),
+        ({"maintenance.budget.seconds-per-day": "1s"}, "of the seconds of a day"),
+        ({"maintenance.budget.bytes-per-table-per-day": "1kB"}, "of the bytes of the table for a day"),
+        ({"maintenance.budget.seconds-per-run": "1s"}, "of the seconds of one run"),
+    ],
+)
+def test_what_keeps_work_waiting(case: Callable[..., Case], settings: dict[str, str], reason: str | None) -> None:
+    found = case(**settings)
+    found.states.add("a")
+    found.work()
+    if reason is None:
+        assert found.jobs() == [("a", "FINISHED", None)]
+        return
+    assert found.answers.texts == []
+    ((verdict, told),) = found.verdicts()
+    assert verdict == "WAIT"
+    assert reason in told
+    (look,) = found.store.looks()
+    assert (look.state, look.waiting_since) == ("WAIT", NOW)
+
+
+def test_work_that_would_outlast_the_window_does_not_begin(case: Callable[..., Case]) -> None:
+    found = case(**{"maintenance.window": "Mon 00:00-12:01"})
+    found.now = NOW + timedelta(seconds=59)
+    found.states.add("a")
+    found.work()
+    assert found.answers.texts == []
+    assert "but the window closes at 12:01:00 UTC" in found.verdicts()[0][1]
+
+
+def test_a_call_that_is_not_done_when_the_window_closes_is_stopped(case: Callable[..., Case]) -> None:
+    found = case(**{"maintenance.window": "Mon 00:00-12:01"})
+    found.states.add("a")
+
+    async def slow(_key: TableKey) -> None:
+        raise TimeoutError
+
+    found.answers.answer = slow
+    found.work()
+    assert found.jobs() == [("a", "STOPPED", "the window closed; what was committed stays")]
+
+
+def test_it_stands_back_while_users_wait(case: Callable[..., Case]) -> None:
+    found = case()
+    found.states.add("a")
+    found.answers.users_wait = True
+    found.work()
+    assert found.answers.texts == []
+    assert found.service.backlog == 1
+    found.answers.users_wait = False
+    found.work()
+    assert found.jobs() == [("a", "FINISHED", None)]
+
+
+def test_after_a_conflict_the_table_waits_and_others_do_not(case: Callable[..., Case]) -> None:
+    found = case()
+    for name in "ab":
+        found.states.add(name)
+
+    async def conflict(key: TableKey) -> None:
+        if key.table == "a":
+            raise CONFLICT
+        found.states.known[key] = replace(found.states.known[key], partitions=(GOOD,), marker="b-1")
+
+    found.answers.answer = conflict
+    found.work()
+    assert sorted(found.jobs()) == [
+        ("a", "FAILED", "TRANSACTION_CONFLICT: somebody was faster"), ("b", "FINISHED", None),
+    ]  # fmt: skip
+    assert any("1 tries in a row came to nothing" in reason for _, reason in found.verdicts())
+    found.answers.answer = None
+    found.now += timedelta(minutes=16)
+    found.work()
+    assert ("a", "FINISHED", None) in found.jobs()
+
+
+def test_a_call_that_changes_nothing_counts_as_a_setback_and_ends(case: Callable[..., Case]) -> None:
+    found = case()
+    found.states.add("a")
+
+    async def nothing(_key: TableKey) -> None:
+        return
+
+    found.answers.answer = nothing
+    found.work()
+    assert found.jobs() == [("a", "FAILED", "the call changed nothing")]
+
+
+def test_a_broken_table_waits_twice_as_long_each_time_and_keeps_nobody(case: Callable[..., Case]) -> None:
+    found = case()
+    broken = found.states.add("a")
+    found.states.add("b")
+    found.states.broken.add(broken)
+    found.work()
+    assert found.jobs() == [("b", "FINISHED", None)]
+    waits = []
+    for _ in range(3):
+        look = found.store.look(broken)
+        assert look is not None
+        assert (look.state, look.reason) == ("FAILED", "manifest is broken")
+        waits.append((look.next_look - look.looked).total_seconds())
+        found.now = look.next_look
+        found.looker.look(broken)
+    assert waits == [60.0, 120.0, 240.0]
+
+
+def test_a_pause_covers_what_lies_below_it_and_nothing_beside(case: Callable[..., Case]) -> None:
+    found = case()
+    for name in ("a", "b"):
+        found.states.add(name)
+    found.states.add("a", catalog="other")
+    found.store.pause(Pause("lake.db.a", "ann", NOW, "release"))
+    found.store.pause(Pause("othe", "ann", NOW, "is no catalog"))
+    found.work()
+    assert sorted(text.split(".")[0] for text in found.answers.texts) == ['CALL "lake"', 'CALL "other"']
+    assert ("WAIT", True) in [
+        (verdict, "paused for lake.db.a by ann" in reason) for verdict, reason in found.verdicts()
+    ]
+    assert found.store.resume("lake.db.a")
+    found.now += timedelta(minutes=6)
+    found.work()
+    assert sorted(found.jobs())[:1] == [("a", "FINISHED", None)]
+
+
+def test_tables_that_are_gone_are_forgotten(case: Callable[..., Case]) -> None:
+    found = case()
+    key = found.states.add("a", bad=False)
+    found.work()
+    assert found.store.look(key) is not None
+    del found.states.known[key]
+    asyncio.run(found.service.round())
+    assert found.store.looks() == []
+
+
+def test_what_is_asked_for_is_looked_at_at_once_and_jobs_say_who_asked(case: Callable[..., Case]) -> None:
+    found = case(**{"maintenance.scan-interval": "1h"})
+    key = found.states.add("a", bad=False)
+
+    async def run() -> None:
+        async with found.service.running():
+            while found.service.totals.looks < 1:
+                await asyncio.sleep(0.01)
+            found.states.add("a")
+            await asyncio.to_thread(found.service.request, [key], "ann")
+            while not found.store.jobs(1) or found.store.jobs(1)[0].state == "RUNNING":
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+    (job,) = found.store.jobs(10)
+    assert (job.trigger, job.state) == ("asked for by ann", "FINISHED")
+
+
+def test_the_table_that_gains_most_comes_first(case: Callable[..., Case]) -> None:
+    found = case(**{"maintenance.max-concurrent-jobs": 1})
+    found.states.add("a")
+    best = found.states.add("b")
+    found.states.known[best] = replace(found.states.known[best], partitions=(partition(files=400),))
+    found.states.add("c")
+    found.answers.users_wait = True
+
+    async def run() -> None:
+        async with found.service.running():
+            while found.service.backlog < 3:
+                await asyncio.sleep(0.01)
+            found.answers.users_wait = False
+            while len(found.answers.texts) < 3:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+    assert found.jobs()[0][0] == "b"
