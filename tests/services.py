@@ -12,13 +12,20 @@ from tests.mariadb import PASSWORD
 
 AWAY = ("sqlserver", "oracle", "db2")
 """Catalogs whose databases do not answer."""
+MAINTENANCE = """\
+maintenance.enabled=true
+maintenance.dry-run=false
+maintenance.catalogs=kept
+maintenance.scan-interval=2s
+"""
+"""The tables of one catalog are looked after; those of other tests stay as they are."""
 
 
 @contextmanager
 def whole_service(home: Path, postgres: str, mariadb: str | None) -> Iterator[Service]:
-    """Catalogs ``iceberg``, ``tpch``, ``pg``, ``maria`` and those that are away; no secret stands in what it wrote."""
+    """Catalogs ``iceberg``, ``kept``, ``tpch``, databases, and those that are away; no secret in what it wrote."""
     etc = write_etc(home / "etc", planners=2)
-    catalogs = {"tpch": "connector.name=tpch\n", "pg": _postgres(postgres)}
+    catalogs = {"tpch": "connector.name=tpch\n", "kept": "connector.name=iceberg\n", "pg": _postgres(postgres)}
     if mariadb is not None:
         catalogs["maria"] = _mariadb(mariadb, home / "secret")
     for name in AWAY:
@@ -27,6 +34,7 @@ def whole_service(home: Path, postgres: str, mariadb: str | None) -> Iterator[Se
         (etc / "catalog" / f"{name}.properties").write_text(text)
     with (etc / "config.properties").open("a") as config:
         config.write("optimizer.inequality-join-pushdown-enabled=true\n")
+    (etc / "maintenance.properties").write_text(MAINTENANCE)
     service = start_service(etc, home / "data", home / "log")
     try:
         yield service

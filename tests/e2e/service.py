@@ -31,10 +31,10 @@ class Service:
     data_dir: Path
     etc: Path
 
-    def lake(self) -> SqlCatalog:
+    def lake(self, catalog: str = "iceberg") -> SqlCatalog:
         """The embedded catalog as any other PyIceberg writer opens it."""
-        home = self.data_dir / "iceberg"
-        return SqlCatalog("iceberg", uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/warehouse")
+        home = self.data_dir / catalog
+        return SqlCatalog(catalog, uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/warehouse")
 
     def create(self, name: str, parts: Sequence[pa.Table], **options: Any) -> Table:
         lake = self.lake()

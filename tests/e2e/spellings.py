@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from coordinator.connectors.iceberg.connector import IcebergConnector
-from coordinator.connectors.system.procedures import clean_data_cache, help, kill_job, kill_query, show_jobs
+from coordinator.connectors.system import procedures as built_in
 from shared.properties import Property
 from shared.spi.procedure import Argument, ProcedureDeclaration
 from tests.e2e.service import Service
@@ -31,8 +33,8 @@ def reference() -> dict[str, ProcedureDeclaration]:
     values = {"iceberg.catalog.uri": "sqlite://", "iceberg.catalog.warehouse": "file:///nowhere"}
     properties = {k: Property(k, v, Path("lab.properties"), 2) for k, v in values.items()}
     found = [p.declaration for p in IcebergConnector("lab", properties).procedures()]
-    built_in = (module.DECLARATION for module in (clean_data_cache, help, kill_job, kill_query, show_jobs))
-    return {declaration.name: declaration for declaration in (*found, *built_in)}
+    modules = (import_module(f"{built_in.__name__}.{each.name}") for each in iter_modules(built_in.__path__))
+    return {declaration.name: declaration for declaration in (*found, *(module.DECLARATION for module in modules))}
 
 
 def called_by_name(name: str, table: str, arguments: Mapping[str, str]) -> str:

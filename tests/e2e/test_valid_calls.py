@@ -96,8 +96,9 @@ WITHOUT_TABLE = [
     ("show_jobs", {"limit": "5"}),
     *((n, {"schema_name": "'db'"}) for n in FORGETTING),
 ]
-ELSEWHERE = {"unregister_table", "register_table", "snapshot", "migrate", "kill_job", "kill_query"}
-"""Called in tests of their own, here and in ``test_catalogue.py``."""
+MAINTENANCE = ("explain_maintenance", "maintain", "pause", "resume")
+ELSEWHERE = {"unregister_table", "register_table", "snapshot", "migrate", "kill_job", "kill_query", *MAINTENANCE}
+"""Called in tests of their own, here, in ``test_catalogue.py`` and in ``test_maintenance_service.py``."""
 
 
 def rows_of_day(number: int) -> pa.Table:

@@ -17,7 +17,17 @@ from coordinator.connectors.iceberg.procedures.auto_maintain import AutoMaintain
 from coordinator.connectors.iceberg.procedures.invalidate_caches import SUMMARIES, InvalidateCacheArguments, declared
 from coordinator.connectors.iceberg.procedures.rewrite_data_files import RewriteDataFilesArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import arguments_of
-from coordinator.connectors.system.procedures import clean_data_cache, help, kill_job, kill_query, show_jobs
+from coordinator.connectors.system.procedures import (
+    clean_data_cache,
+    explain_maintenance,
+    help,
+    kill_job,
+    kill_query,
+    maintain,
+    pause,
+    resume,
+    show_jobs,
+)
 from shared.spi.procedure import ProcedureDeclaration
 from shared.spi.procedure_arguments import Declared, declared_arguments, record_of
 from tools.procedure_reference import PAGE
@@ -42,6 +52,9 @@ def _records() -> list[tuple[ProcedureDeclaration, type]]:
         (kill_query.DECLARATION, kill_query.KillQueryArguments),
         *((declared(name, summary), InvalidateCacheArguments) for name, summary in SUMMARIES.items()),
         (show_jobs.DECLARATION, show_jobs.ShowJobsArguments),
+        (maintain.DECLARATION, maintain.MaintainArguments),
+        (pause.DECLARATION, pause.PauseArguments),
+        *((module.DECLARATION, maintain.ScopeArguments) for module in (explain_maintenance, resume)),
     ]
     own = {"auto_maintain": AutoMaintainArguments, "rewrite_data_files": RewriteDataFilesArguments}
     for each in iter_modules(procedures.__path__):

@@ -33,9 +33,13 @@ def test_every_procedure_by_name(catalogs: Any) -> None:
         "lake.system.rewrite_data_files",
         "lake.system.rollback_to_snapshot",
         "system.clean_data_cache",
+        "system.explain_maintenance",
         "system.help",
         "system.kill_job",
         "system.kill_query",
+        "system.maintain",
+        "system.pause",
+        "system.resume",
         "system.show_jobs",
     ]
     assert {len(row) for row in rows} == {len(DECLARATION.output)}
