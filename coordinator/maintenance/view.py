@@ -19,7 +19,9 @@ from coordinator.maintenance.store import MaintenanceStore
 from coordinator.maintenance.windows import open_until
 from coordinator.security.access_control.visible import visible_tables
 from coordinator.security.current_session import current_session
-from shared.spi.access_control import Identity, identity_of_session
+from shared.errors import ProcessionError
+from shared.spi.access_control import Identity, SystemAccessControl, identity_of_session
+from shared.spi.accesses import SelectFromColumns, TableName
 from shared.spi.session import Session
 
 T = TypeVar("T")
@@ -143,7 +145,7 @@ class ServiceView:
         return list(self._seen(wanted, lambda key: key))
 
     def _seen(self, records: Sequence[T], key_of: Callable[[T], TableKey]) -> Iterator[T]:
-        """Those about tables that the statement at work may see."""
+        """Those about tables that the statement at work may read whole: reasons name values of partitions."""
         session = current_session() if self._catalogs.access.hides_objects else None
         if session is None:
             yield from records
@@ -153,9 +155,22 @@ class ServiceView:
         for record in records:
             key = key_of(record)
             if key not in known:
-                known[key] = bool(visible_tables(control, identity, key.catalog, key.schema, (key.table,)))
+                known[key] = self._may_see(control, identity, key)
             if known[key]:
                 yield record
+
+
+    def _may_see(self, control: SystemAccessControl, identity: Identity, key: TableKey) -> bool:
+        if not visible_tables(control, identity, key.catalog, key.schema, (key.table,)):
+            return False
+        name = TableName(key.catalog, key.schema.lower(), key.table.lower())
+        try:
+            found = self._catalogs.connector(key.catalog).table(key.schema, key.table)
+            columns = {} if found is None else {column.name: column.type for column in found.columns}
+            control.check_access(identity, SelectFromColumns(name, tuple(columns)))
+        except ProcessionError:
+            return False
+        return not control.row_filters(identity, name) and not control.column_masks(identity, name, columns)
 
 
 def _name(key: TableKey) -> tuple[str, str, str]:
