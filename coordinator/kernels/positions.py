@@ -67,35 +67,43 @@ def _deleted(task: WriteTask, item: Input, equality: EqualityCache) -> Positions
 def _write(
     task: WriteTask, item: Input, number: int, found: Positions, before: Sequence[Positions], *, vectors: bool
 ) -> PositionFile:
-    output = Output(task.output.directory, f"{task.output.name}-{number}")
-    if not vectors:
-        return _write_parquet(task, output, item.path, found)
-    positions = np.unique(np.concatenate([found, *before]))
-    return replace(_write_puffin(task, output, item.path, positions), deleted_rows=len(found))
+    output = replace(task.output, name=f"{task.output.name}-{number}")
+    positions = np.unique(np.concatenate([found, *before])) if vectors else found
+    return replace(
+        write_positions(output, task.storage, item.path, positions, vectors=vectors), deleted_rows=len(found)
+    )
 
 
-def _write_parquet(task: WriteTask, output: Output, data_file: str, positions: Positions) -> PositionFile:
+def write_positions(
+    output: Output, storage: Mapping[str, str], data_file: str, positions: Positions, *, vectors: bool
+) -> PositionFile:
+    """A delete file about one data file: Parquet, or a Puffin file with a deletion vector. Raises KernelError."""
+    write = _write_puffin if vectors else _write_parquet
+    return write(output, storage, data_file, positions)
+
+
+def _write_parquet(output: Output, storage: Mapping[str, str], data_file: str, positions: Positions) -> PositionFile:
     table = pa.table([pa.repeat(data_file, len(positions)), pa.array(positions)], schema=_SCHEMA)
-    location, sink = open_output(output, task.storage)
+    location, sink = open_output(output, storage)
     try:
         with writing(location), sink:
-            pq.write_table(table, sink, compression=task.output.codec, store_schema=False)
+            pq.write_table(table, sink, compression=output.codec, store_schema=False)
             size = sink.tell()
     except BaseException:
-        _discard([location], task.storage)
+        _discard([location], storage)
         raise
     rows = len(positions)
     return PositionFile(data_file, rows, rows, location, size, bounds=(int(positions[0]), int(positions[-1])))
 
 
-def _write_puffin(task: WriteTask, output: Output, data_file: str, positions: Positions) -> PositionFile:
+def _write_puffin(output: Output, storage: Mapping[str, str], data_file: str, positions: Positions) -> PositionFile:
     location = f"{output.directory}/{output.name}-{secrets.token_hex(4)}.puffin"
     data, offset, length = puffin_with(positions, data_file)
     try:
-        with writing(location), open_new(location, task.storage) as sink:
+        with writing(location), open_new(location, storage) as sink:
             sink.write(data)
     except BaseException:
-        _discard([location], task.storage)
+        _discard([location], storage)
         raise
     rows = len(positions)
     return PositionFile(data_file, rows, rows, location, len(data), offset=offset, length=length)

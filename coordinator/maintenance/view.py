@@ -159,7 +159,6 @@ class ServiceView:
             if known[key]:
                 yield record
 
-
     def _may_see(self, control: SystemAccessControl, identity: Identity, key: TableKey) -> bool:
         if not visible_tables(control, identity, key.catalog, key.schema, (key.table,)):
             return False

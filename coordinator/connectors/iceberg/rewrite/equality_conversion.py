@@ -100,14 +100,15 @@ def new_deletes(conversion: Conversion, answers: Iterable[PositionFiles]) -> New
     files, replaced = [], []
     for file in written:
         candidate = by_key[normalize(file.data_file)]
-        files.append(_delete_file(file, candidate.data, vectors=conversion.as_vectors))
+        files.append(position_delete_entry(file, candidate.data, vectors=conversion.as_vectors))
         if conversion.as_vectors:
             replaced += [d for d in candidate.deletes if d.file.file_format == FileFormat.PUFFIN]
     keys = frozenset(normalize(file.data_file) for file in written)
     return NewDeletes(tuple(files), sum(file.deleted_rows for file in written), tuple(replaced), keys)
 
 
-def _delete_file(written: PositionFile, data: LiveFile, *, vectors: bool) -> DataFile:
+def position_delete_entry(written: PositionFile, data: LiveFile, *, vectors: bool) -> DataFile:
+    """The manifest's entry of a delete file about one data file."""
     common: dict[str, Any] = {
         "content": DataFileContent.POSITION_DELETES,
         "file_path": written.path,

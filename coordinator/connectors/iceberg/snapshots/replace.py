@@ -7,7 +7,8 @@ Source: Iceberg ``RewriteFiles`` (``BaseRewriteFiles``, ``MergingSnapshotProduce
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from pyiceberg.exceptions import ValidationException
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
@@ -21,13 +22,22 @@ from coordinator.connectors.iceberg.snapshots.producer import CallProducer, Touc
 from coordinator.connectors.iceberg.snapshots.summary import summarize
 
 
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """New delete files for new data files, and the keys of those that nobody needs in their place."""
+
+    added: tuple[DataFile, ...] = ()
+    obsolete: frozenset[str] = frozenset()
+
+
 class ReplaceFiles(CallProducer["ReplaceFiles"]):
     """Replaces ``replaced`` by ``added`` on the main branch.
 
-    ``base_sequence`` is the sequence number of the snapshot that was read: added files keep it as theirs, so that
-    equality deletes committed meanwhile still apply to the rows that moved. When they are not ``pinned`` to it, they
-    take the commit's, and such deletes are conflicts. ``applied`` are the delete files that the rewrite applied; those
-    that match no live file any more are removed, or all such ones with ``dangling``.
+    ``carry`` gets the delete files of the head, says what to add for rows that were deleted meanwhile, and refuses what
+    cannot be carried over. ``base_sequence`` is the sequence number of the snapshot that was read: added files keep it
+    as theirs, so that equality deletes committed meanwhile still apply to the rows that moved. When they are not
+    ``pinned`` to it, they take the commit's, and such deletes are conflicts. ``applied`` are the delete files that the
+    rewrite applied; those that match no live file any more are removed, or all such ones with ``dangling``.
     """
 
     def __init__(
@@ -40,6 +50,7 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
         replaced: Iterable[LiveFile],
         added: Sequence[DataFile],
         applied: Iterable[LiveFile],
+        carry: Callable[[Sequence[LiveFile]], Carried],
         dangling: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> None:
@@ -50,8 +61,12 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
         self._read = replaced
         self._replaced = {file.key: file for file in replaced}
         self._added = list(added)
+        applied = list(applied)
         self._applied = {file.key for file in applied}
+        self._applied_equality = {file.key for file in applied if not file.is_position_delete}
         self._dangling = dangling
+        self._carry = carry
+        self._carried = Carried()
         specs = {file.spec_id for file in self._added}
         self._moves = bool(specs) and any(file.file.spec_id not in specs for file in self._replaced.values())
         self.removed_deletes: list[LiveFile] = []
@@ -65,7 +80,8 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
         kept_deletes = self._delete_manifests(deletes, data, changed)
         kept = [self.without(m, *changed[m.manifest_path]) if m.manifest_path in changed else m for m in data]
         sequence = self._base_sequence if self._pinned else None
-        return [*self.added_manifests(self._added, ManifestContent.DATA, sequence), *kept, *kept_deletes]
+        carried = self.added_manifests(self._carried.added, ManifestContent.DELETES)
+        return [*self.added_manifests(self._added, ManifestContent.DATA, sequence), *kept, *carried, *kept_deletes]
 
     def _delete_manifests(
         self, manifests: Sequence[ManifestFile], data: Sequence[ManifestFile], changed: Mapping[str, Touched]
@@ -74,6 +90,7 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
         deletes = [live(entry) for _, found in listed for entry in found]
         self._refuse_new_deletes(deletes)
         self._refuse_revoked_deletes(deletes)
+        self._carried = self._carry(deletes)
         self.removed_deletes = self._unneeded(deletes, self._staying(data, changed))
         gone = {file.key for file in self.removed_deletes}
         return [self.without(m, found, {live(e).key for e in found} & gone) for m, found in listed]
@@ -87,27 +104,26 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
             yield from map(live, listed)
 
     def _refuse_new_deletes(self, deletes: Sequence[LiveFile]) -> None:
-        """Position deletes that came after the rewrite read its files name rows at positions that are gone.
-
-        Equality deletes find the rows by themselves, unless the new files are younger or of another partition spec.
-        """
-        newer = [d for d in deletes if d.sequence_number > self._base_sequence]
-        newer = [d for d in newer if d.is_position_delete or not self._pinned or self._moves]
+        """Equality deletes that came after the rewrite read its files, if they do not find the rows by themselves:
+        the new files are younger, or of another partition spec."""
+        if self._pinned and not self._moves:
+            return
+        newer = [d for d in deletes if d.sequence_number > self._base_sequence and not d.is_position_delete]
         index = DeleteIndex(newer, self._transaction.table_metadata.specs())
         if not index:
             return
         for file in self._replaced.values():
             if index.of(file):
-                kind = "position delete" if index.of(file)[0].is_position_delete else "delete"
-                raise ValidationException(f"Cannot commit, found new {kind} for replaced data file: {file.path}")
+                raise ValidationException(f"Cannot commit, found new delete for replaced data file: {file.path}")
 
     def _refuse_revoked_deletes(self, deletes: Sequence[LiveFile]) -> None:
-        """A rollback may have brought rows back that the new files lack."""
-        if gone := sorted(self._applied - {delete.key for delete in deletes}):
+        """A rollback may have brought rows back that the new files lack; of positions, ``carry`` looks at the rows."""
+        if gone := sorted(self._applied_equality - {delete.key for delete in deletes}):
             raise ValidationException(f"Cannot commit, applied delete files are not live any more: {gone[0]}")
 
     def _unneeded(self, deletes: Sequence[LiveFile], stay: Iterable[LiveFile]) -> list[LiveFile]:
-        candidates = [d for d in deletes if self._dangling or d.key in self._applied]
+        known = self._applied | self._carried.obsolete
+        candidates = [d for d in deletes if self._dangling or d.key in known]
         index = DeleteIndex(candidates, self._transaction.table_metadata.specs())
         if not index:
             return []
@@ -124,7 +140,7 @@ class ReplaceFiles(CallProducer["ReplaceFiles"]):
             self._transaction.table_metadata,
             self._parent_snapshot_id,
             Operation.REPLACE,
-            added=self._added,
+            added=[*self._added, *self._carried.added],
             removed=[file.file for file in (*self._replaced.values(), *self.removed_deletes)],
             properties=snapshot_properties,
         )

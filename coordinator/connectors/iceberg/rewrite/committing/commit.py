@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
@@ -12,9 +12,10 @@ from pyiceberg.table import Transaction
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
+from coordinator.connectors.iceberg.manifests.live_files import LiveFile
 from coordinator.connectors.iceberg.rewrite.committing.recovery import landed_snapshot
 from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite
-from coordinator.connectors.iceberg.snapshots.replace import ReplaceFiles
+from coordinator.connectors.iceberg.snapshots.replace import Carried, ReplaceFiles
 from shared.errors import ErrorCode, ProcessionError
 
 _ROUNDS = 3
@@ -31,8 +32,14 @@ class Committed:
     attempts: int
 
 
-def commit_rewrite(catalog: TableCatalog, rewrite: Rewrite, added: Sequence[DataFile], query_id: str) -> Committed:
-    """Replace the rewritten files by ``added`` in one snapshot.
+def commit_rewrite(
+    catalog: TableCatalog,
+    rewrite: Rewrite,
+    added: Sequence[DataFile],
+    carry: Callable[[Sequence[LiveFile]], Carried],
+    query_id: str,
+) -> Committed:
+    """Replace the rewritten files by ``added`` in one snapshot; ``carry`` as ``ReplaceFiles`` has it.
 
     Raises ProcessionError TRANSACTION_CONFLICT when a concurrent change makes the rewrite wrong, NOT_FOUND when the
     table is gone, CommitOutcomeUnknownError when nobody can tell; only then the files must stay.
@@ -45,7 +52,7 @@ def commit_rewrite(catalog: TableCatalog, rewrite: Rewrite, added: Sequence[Data
             if table.metadata.table_uuid != rewrite.table.metadata.table_uuid:
                 raise ProcessionError(ErrorCode.NOT_FOUND, f"Table {name} was dropped and made anew meanwhile")
             transaction = table.transaction()
-            producer = _stage(transaction, rewrite, added, query_id)
+            producer = _stage(transaction, rewrite, added, carry, query_id)
             try:
                 transaction.commit_transaction()
             except CommitFailedException:
@@ -61,7 +68,13 @@ def commit_rewrite(catalog: TableCatalog, rewrite: Rewrite, added: Sequence[Data
     raise AssertionError("the last round returns or raises")
 
 
-def _stage(transaction: Transaction, rewrite: Rewrite, added: Sequence[DataFile], query_id: str) -> ReplaceFiles:
+def _stage(
+    transaction: Transaction,
+    rewrite: Rewrite,
+    added: Sequence[DataFile],
+    carry: Callable[[Sequence[LiveFile]], Carried],
+    query_id: str,
+) -> ReplaceFiles:
     """Write the manifests of the new snapshot; what goes wrong here has certainly not been committed."""
     producer = ReplaceFiles(
         transaction,
@@ -71,6 +84,7 @@ def _stage(transaction: Transaction, rewrite: Rewrite, added: Sequence[DataFile]
         replaced=rewrite.replaced,
         added=added,
         applied=rewrite.applied,
+        carry=carry,
         dangling=rewrite.options.remove_dangling_deletes,
         properties={"engine-name": "procession", "procession.query-id": query_id},
     )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
+from coordinator.connectors.iceberg.rewrite.committing.carried_deletes import DeleteCarrier, moved_rows
 from coordinator.connectors.iceberg.rewrite.committing.commit import commit_rewrite
 from coordinator.connectors.iceberg.rewrite.committing.journaled_call import Stage
 from coordinator.connectors.iceberg.rewrite.committing.partial_progress import Row
@@ -37,7 +38,8 @@ def finish_rewrite(catalog: TableCatalog, rewrite: Rewrite, fragments: Sequence[
     journal = rewrite.call.journal
     journal.committing(rewrite.call_id, [file.file_path for file in added])
     try:
-        landed = commit_rewrite(catalog, rewrite, added, query_id)
+        carrier = DeleteCarrier(rewrite, moved_rows(rewrite, fragments, added))
+        landed = commit_rewrite(catalog, rewrite, added, carrier.carry, query_id)
     except CommitOutcomeUnknownError:
         rewrite.call.stage = Stage.UNKNOWN
         raise

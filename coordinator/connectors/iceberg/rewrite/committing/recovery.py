@@ -123,7 +123,8 @@ def _needed(entry: JournalEntry, table: Table | None, landed: Snapshot | None) -
         needed.add(normalize(snapshot.manifest_list))
         needed |= {normalize(manifest.manifest_path) for manifest in snapshot.manifests(table.io)}
         if landed is not None or entry.state == "COMMITTING":
-            needed |= {file.key for file in read_live(table, snapshot, statistics=False).data}
+            live = read_live(table, snapshot, statistics=False)
+            needed |= {normalize(file.path) for file in (*live.data, *live.deletes)}
     if landed is not None:
         needed |= {normalize(file) for file in entry.files}
         needed |= _later_manifests(table, entry.call_id, landed)

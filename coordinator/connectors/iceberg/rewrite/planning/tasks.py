@@ -156,7 +156,7 @@ def inputs_with_deletes(
     equality = _distinct(d for s in slices for d in s.candidate.deletes if not d.is_position_delete)
     return (
         [_input(s, table, positions, equality) for s in slices],
-        [_position_delete(d) for d in positions.values()],
+        [position_delete(d) for d in positions.values()],
         [_equality_delete(d, table) for d in equality.values()],
     )
 
@@ -165,7 +165,7 @@ def _distinct(files: Iterator[LiveFile]) -> dict[str, LiveFile]:
     return {file.key: file for file in files}
 
 
-def _position_delete(delete: LiveFile) -> DeleteFile:
+def position_delete(delete: LiveFile) -> DeleteFile:
     """A file, or with its place in one a deletion vector."""
     if delete.vector is None:
         return DeleteFile(delete.path, delete.size)
