@@ -21,6 +21,7 @@ SHARED = {
     "metastore": "spark",
     "quiet_service": "quiet",
     "secured": "secured",
+    "system_service": "system",
 }
 """What is costly to start, and the group of tests that share it: each group runs on one worker of xdist."""
 

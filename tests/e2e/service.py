@@ -32,6 +32,12 @@ class Service:
     data_dir: Path
     etc: Path
 
+    def succeeded_by(self, other: Service) -> None:
+        """From now on this is another process over the same data."""
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self.process, self.url = other.process, other.url
+
     def lake(self) -> SqlCatalog:
         """The embedded catalog as any other PyIceberg writer opens it."""
         home = self.data_dir / "iceberg"
