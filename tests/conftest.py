@@ -21,6 +21,7 @@ SHARED = {
     "metastore": "spark",
     "quiet_service": "quiet",
     "secured": "secured",
+    "system_service": "system",
 }
 """What is costly to start, and the group of tests that share it: each group runs on one worker of xdist."""
 
@@ -28,8 +29,12 @@ ProcessesOf = Callable[[Path], list[int]]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A server that lives for minutes loses more to Java's optimizing compiler than it gains."""
-    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+    """A server that lives for minutes loses more to Java's optimizing compiler than it gains.
+
+    Without that compiler Java keeps room for 48 MB of compiled code, which the shared Spark outgrows: it then sweeps
+    through that code all the time, for a sixth of its CPU time.
+    """
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
     # Its handlers run in a child before exec where one has to be forked, and crash there now and then.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     gc.disable()

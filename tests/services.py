@@ -35,7 +35,7 @@ def whole_service(home: Path, postgres: str, mariadb: str | None) -> Iterator[Se
     with (etc / "config.properties").open("a") as config:
         config.write("optimizer.inequality-join-pushdown-enabled=true\n")
     (etc / "maintenance.properties").write_text(MAINTENANCE)
-    service = start_service(etc, home / "data", home / "log")
+    service = start_service(etc, home / "data", home / "log", cold=True)
     try:
         yield service
     finally:
@@ -50,7 +50,7 @@ def quiet_service(home: Path) -> Iterator[Service]:
     """Catalogs ``iceberg`` and ``tpch``; Spark is never started."""
     etc = write_etc(home / "etc", spark=False, planners=2)
     (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
-    service = start_service(etc, home / "data", home / "log")
+    service = start_service(etc, home / "data", home / "log", cold=True)
     try:
         yield service
     finally:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.connectors.jdbc.dialects import DIALECTS
 from coordinator.engine.spark.engine import SparkEngine
-from coordinator.engine.spark.settings import DEFAULT_PACKAGES, SparkSettings
+from coordinator.engine.spark.settings import SparkSettings
 from tests.execution import FakeExecution
 from tests.mariadb import PASSWORD
+from tests.spark_packages import PACKAGES
 
 
 @contextmanager
@@ -21,8 +21,7 @@ def shared_engine(home: Path) -> Iterator[SparkEngine]:
     (home / "events").mkdir()
     shown = {"spark.eventLog.enabled": "true", "spark.eventLog.compress": "false"}
     conf = shown | {"spark.eventLog.dir": (home / "events").as_uri()}
-    packages = (*DEFAULT_PACKAGES, DIALECTS["mariadb"].driver_package)
-    engine = SparkEngine(SparkSettings(work_dir=home / "spark", driver_memory="1g", conf=conf, packages=packages), {})
+    engine = SparkEngine(SparkSettings(work_dir=home / "spark", driver_memory="1g", conf=conf, packages=PACKAGES), {})
     with pytest.MonkeyPatch.context() as patch:
         # A machine's zone must not be seen in what a driver reads.
         patch.setenv("TZ", "America/New_York")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from coordinator.checks.business_rules import BusinessRulesProvider
 from coordinator.checks.native import NativePlanCheckerProvider
+from shared.installed import installed
 from shared.properties import ConfigurationError, Property, read_properties
 from shared.spi.plan_checker import PlanChecker, PlanCheckerProvider
 
@@ -24,7 +24,7 @@ def plan_checker_providers() -> dict[str, PlanCheckerProvider]:
     """Every provider by name: ours, then those of installed packages, which may not take a name twice."""
     ours: tuple[PlanCheckerProvider, ...] = (NativePlanCheckerProvider(), BusinessRulesProvider())
     providers = {provider.name: provider for provider in ours}
-    for point in entry_points(group=ENTRY_POINTS):
+    for point in installed(ENTRY_POINTS):
         if point.name in providers:
             continue
         loaded = point.load()

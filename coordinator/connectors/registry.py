@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from coordinator.connectors.objects import CatalogObjects
@@ -16,6 +15,7 @@ from coordinator.security.access_control.visible import visible_columns, visible
 from coordinator.security.current_session import current_session, may_use_catalog
 from coordinator.vocabulary.looked_up import once
 from shared.errors import ErrorCode, ProcessionError
+from shared.installed import installed
 from shared.plan.nodes import LookUpNode, TableScanNode
 from shared.properties import ConfigurationError, Property, read_properties
 from shared.spi.access_control import AccessDeniedError, Identity, SystemAccessControl, identity_of_session
@@ -69,7 +69,7 @@ def read_catalog(file: Path) -> CatalogConfig:
 
 def connector_factories() -> dict[str, ConnectorFactory]:
     """Every installed factory by connector name, from the entry point group ``procession.connectors``."""
-    return {point.name: point.load() for point in entry_points(group=ENTRY_POINTS)}
+    return {point.name: point.load() for point in installed(ENTRY_POINTS)}
 
 
 class Catalogs(CatalogObjects):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests import warm
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,6 +25,12 @@ def run_procession(*arguments: str, **options: object) -> subprocess.CompletedPr
         check=False,
         **options,
     )
+
+
+@pytest.fixture
+def warm_procession(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The same without the two seconds of imports, for commands that read no standard input."""
+    return lambda *arguments: warm.run(arguments, tmp_path)
 
 
 @pytest.fixture(scope="session")
@@ -49,16 +56,10 @@ def write_etc(directory: Path) -> Path:
 class Running:
     """A child that printed its address."""
 
-    def __init__(self, *arguments: str, log: Path) -> None:
+    def __init__(self, *arguments: str, log: Path, cold: bool = False) -> None:
+        self.process: subprocess.Popen[str] | warm.WarmProcess
         with log.open("w") as errors:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "coordinator", *arguments],
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                cwd=ROOT,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"},
-            )
+            self.process = warm.start_cold(arguments, errors) if cold else warm.start(arguments, errors.fileno())
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert "listening on " in line, f"{line!r} {log.read_text()}"

@@ -14,17 +14,17 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("command", ["up", "coordinator"])
-def test_a_data_directory_that_is_a_file(procession: Any, etc: Path, tmp_path: Path, command: str) -> None:
+def test_a_data_directory_that_is_a_file(warm_procession: Any, etc: Path, tmp_path: Path, command: str) -> None:
     (tmp_path / "data").write_text("")
-    done = procession(command, "--etc", str(etc), "--data-dir", str(tmp_path / "data"))
+    done = warm_procession(command, "--etc", str(etc), "--data-dir", str(tmp_path / "data"))
     assert done.returncode == 2
     assert done.stderr == f"procession: cannot write to the data directory {tmp_path / 'data'}: it is a file\n"
     assert done.stdout == ""
 
 
 @pytest.mark.parametrize("command", ["up", "coordinator"])
-def test_a_data_directory_that_cannot_be_made(procession: Any, etc: Path, command: str) -> None:
-    done = procession(command, "--etc", str(etc), "--data-dir", "/proc/nothing/here")
+def test_a_data_directory_that_cannot_be_made(warm_procession: Any, etc: Path, command: str) -> None:
+    done = warm_procession(command, "--etc", str(etc), "--data-dir", "/proc/nothing/here")
     assert done.returncode == 2
     assert done.stderr == (
         "procession: cannot write to the data directory /proc/nothing/here: No such file or directory\n"

@@ -16,11 +16,11 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("command", ["up", "coordinator"])
-def test_a_busy_port_is_one_line(procession: Any, etc: Path, tmp_path: Path, command: str) -> None:
+def test_a_busy_port_is_one_line(warm_procession: Any, etc: Path, tmp_path: Path, command: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         data = tmp_path / "data"
-        done = procession(command, "--etc", str(etc), "--port", str(port), "--data-dir", str(data))
+        done = warm_procession(command, "--etc", str(etc), "--port", str(port), "--data-dir", str(data))
     assert done.returncode == 2
     assert done.stderr == f"procession: cannot listen on 127.0.0.1:{port}: the port is in use\n"
     assert done.stdout == ""
@@ -38,11 +38,11 @@ def test_a_busy_port_is_one_line(procession: Any, etc: Path, tmp_path: Path, com
     ],
 )
 def test_a_wrong_file_is_one_line_with_its_place(
-    procession: Any, etc: Path, tmp_path: Path, file: str, text: str, message: str
+    warm_procession: Any, etc: Path, tmp_path: Path, file: str, text: str, message: str
 ) -> None:
     (etc / file).parent.mkdir(exist_ok=True)
     (etc / file).write_text(text)
-    done = procession("coordinator", "--etc", str(etc), "--data-dir", str(tmp_path / "data"))
+    done = warm_procession("coordinator", "--etc", str(etc), "--data-dir", str(tmp_path / "data"))
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
@@ -66,7 +66,7 @@ def test_a_signal_ends_everything(
     (etc / "plan-checker-providers").mkdir()
     (etc / "plan-checker-providers" / "native.properties").write_text("plan-checker-provider.name=native\n")
     log = tmp_path / "log"
-    child = running("up", "--etc", str(etc), "--data-dir", str(tmp_path / "data"), log=log)
+    child = running("up", "--etc", str(etc), "--data-dir", str(tmp_path / "data"), log=log, cold=True)
     assert httpx.get(f"{child.url}/v1/info").json()["coordinator"] is True
     assert processes_of(tmp_path)
     family = descendants(child.process.pid)

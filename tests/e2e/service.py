@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,10 @@ import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-ROOT = Path(__file__).parents[2]
+from tests import warm
+from tests.spark_packages import PACKAGES
+from tests.warm import ROOT as ROOT
+
 START_SECONDS = 120
 
 
@@ -26,10 +27,16 @@ START_SECONDS = 120
 class Service:
     """A running ``procession up``."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | warm.WarmProcess
     url: str
     data_dir: Path
     etc: Path
+
+    def succeeded_by(self, other: Service) -> None:
+        """From now on this is another process over the same data."""
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self.process, self.url = other.process, other.url
 
     def lake(self, catalog: str = "iceberg") -> SqlCatalog:
         """The embedded catalog as any other PyIceberg writer opens it."""
@@ -83,6 +90,7 @@ def write_etc(directory: Path, *, spark: bool = True, remote: str = "", planners
     (directory / "config.properties").write_text(f"spark.warm-up={warm_up}\nspark.driver-memory=1g\n")
     with (directory / "config.properties").open("a") as config:
         config.write(f"eager-plan-validation-thread-pool-size={planners}\n")
+        config.write(f"spark.packages={','.join(PACKAGES)}\n")
     if remote:
         with (directory / "config.properties").open("a") as config:
             config.write(f"spark.remote={remote}\n")
@@ -91,17 +99,11 @@ def write_etc(directory: Path, *, spark: bool = True, remote: str = "", planners
     return directory
 
 
-def start_service(etc: Path, data_dir: Path, log: Path) -> Service:
-    """``procession up`` on a free port, once it takes connections."""
+def start_service(etc: Path, data_dir: Path, log: Path, *, cold: bool = False) -> Service:
+    """``procession up`` on a free port, once it takes connections; ``cold`` by a new interpreter, as users start it."""
+    arguments = ["up", "--etc", str(etc), "--data-dir", str(data_dir), "--port", "0"]
     with log.open("a") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "coordinator", "up", "--etc", str(etc), "--data-dir", str(data_dir), "--port", "0"],
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            cwd=ROOT,
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
-        )
+        process = warm.start_cold(arguments, errors) if cold else warm.start(arguments, errors.fileno())
     assert process.stdout is not None
     line = process.stdout.readline()
     if "listening on " not in line:

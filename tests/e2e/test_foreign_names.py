@@ -55,21 +55,23 @@ def test_a_query_is_killed(quiet_service: Service) -> None:
         quiet_service.execute("CALL system.runtime.kill_query('nobody')")
 
 
-def test_orders_and_names_of_others(quiet_service: Service) -> None:
+@pytest.mark.spark
+def test_orders_and_names_of_others(whole_service: Service) -> None:
+    """With the service that has a Spark: two of these run on it."""
     parts = [pa.table({"a": pa.array([i], pa.int64())}) for i in range(2)]
-    table = quiet_service.create("foreign_names", parts)
+    table = whole_service.create("foreign_names", parts)
     call = "CALL iceberg.system.rewrite_manifests('db', 'foreign_names'"
-    assert quiet_service.execute(f"{call}, 0)") == [[2, 1]]
+    assert whole_service.execute(f"{call}, 0)") == [[2, 1]]
     with pytest.raises(Refused, match="Cannot find spec with id: 7"):
-        quiet_service.execute(f"{call}, 7)")
-    assert quiet_service.execute(f"{call}, true)") == [[0, 0]]
+        whole_service.execute(f"{call}, 7)")
+    assert whole_service.execute(f"{call}, true)") == [[0, 0]]
     first = table.refresh().history()[0].snapshot_id
     execute = "ALTER TABLE iceberg.db.foreign_names EXECUTE"
-    assert quiet_service.execute(f"{execute} rollback_to_snapshot({first})")[0][1] == first
+    assert whole_service.execute(f"{execute} rollback_to_snapshot({first})")[0][1] == first
     assert table.refresh().scan().to_arrow().to_pydict() == {"a": [0]}
-    quiet_service.execute("ANALYZE iceberg.db.foreign_names")
+    whole_service.execute("ANALYZE iceberg.db.foreign_names")
     assert table.refresh().metadata.statistics
-    assert quiet_service.execute(f"{execute} drop_extended_stats")[0][0] >= 1
+    assert whole_service.execute(f"{execute} drop_extended_stats")[0][0] >= 1
     assert table.refresh().metadata.statistics == []
 
 

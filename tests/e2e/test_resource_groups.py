@@ -155,10 +155,13 @@ def _group(service: Service, headers: dict[str, str]) -> list[str]:
 
 
 def test_every_procedure_that_executors_run_is_queued_as_distributed(tmp_path: Path) -> None:
-    """With its plan, which is checked, and by its name where statements are planned behind the queue."""
+    """With its plan, which is checked, and by its name where statements are planned behind the queue.
+
+    Its group lets nothing run: no Spark has to start to see where statements wait.
+    """
     limits = {"softMemoryLimit": "50%", "hardConcurrencyLimit": 5, "maxQueued": 9}
     document = {
-        "rootGroups": [{"name": "maintenance", **limits}, {"name": "others", **limits}],
+        "rootGroups": [{"name": "maintenance", **limits, "hardConcurrencyLimit": 0}, {"name": "others", **limits}],
         "selectors": [{"queryType": "CALL_DISTRIBUTED_PROCEDURE", "group": "maintenance"}, {"group": "others"}],
     }
     etc = write_etc(tmp_path / "etc", spark=False)
@@ -173,17 +176,23 @@ def test_every_procedure_that_executors_run_is_queued_as_distributed(tmp_path: P
             verdict = httpx.post(f"{service.url}/v1/validate", content=call, headers={"X-Presto-User": "ann"}).json()
             assert verdict["resourceGroupId"] == ["maintenance"], verdict
             assert verdict["nativeVerdict"] == "accepted", name
-            assert _ran_in(service, call, eager=False) == ["maintenance"]
-        assert _ran_in(service, "CALL iceberg.system.auto_maintain(table => 'db.gone')", eager=True) == ["maintenance"]
-        assert _ran_in(service, "CALL iceberg.system.show_snapshots(table => 'db.kept')", eager=False) == ["others"]
+            assert _waits_in(service, call, eager=False) == ["maintenance"]
+        gone = "CALL iceberg.system.auto_maintain(table => 'db.gone')"
+        assert _waits_in(service, gone, eager=True) == ["maintenance"]
+        assert _waits_in(service, "CALL iceberg.system.show_snapshots(table => 'db.kept')", eager=False) == ["others"]
         (plan,) = _finish(_poll(service, f"EXPLAIN {call}", until=("RUNNING", "FINISHED")))["data"]
         assert "CallDistributedProcedure" in plan[0]
     finally:
         assert service.stop() == 0, (tmp_path / "log").read_text()
 
 
-def _ran_in(service: Service, sql: str, *, eager: bool) -> list[str]:
+def _waits_in(service: Service, sql: str, *, eager: bool) -> list[str]:
+    """The group of a statement that waits, or has ended."""
     headers = {"X-Presto-User": "ann", "X-Presto-Session": f"eager_plan_validation_enabled={str(eager).lower()}"}
-    done = _finish(httpx.post(f"{service.url}/v1/statement", content=sql, headers=headers).json())
-    found: list[str] = service.get(f"/v1/query/{done['id']}")["resourceGroupId"]
+    page = httpx.post(f"{service.url}/v1/statement", content=sql, headers=headers).json()
+    while page["stats"]["state"] not in ("QUEUED", "FINISHED", "FAILED"):
+        page = httpx.get(page["nextUri"], timeout=30).json()
+    found: list[str] = service.get(f"/v1/query/{page['id']}")["resourceGroupId"]
+    if "nextUri" in page:
+        httpx.delete(page["nextUri"])
     return found

@@ -19,7 +19,7 @@ from tests.sql.test_recorded_statements import Procession
 pytestmark = pytest.mark.slow
 
 FULL = os.environ.get("PROCESSION_TEST_FULL") == "1"
-_PART = 4
+_PART = 12
 """One statement of so many is asked when not all are."""
 
 

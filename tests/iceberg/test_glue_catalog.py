@@ -17,7 +17,6 @@ from moto.core.exceptions import JsonRESTError
 from moto.glue.exceptions import GlueClientError
 from moto.glue.responses import GlueResponse
 from moto.s3.models import s3_backends
-from moto.server import ThreadedMotoServer
 from pyiceberg.catalog.glue import GlueCatalog
 from pyiceberg.expressions import LessThan
 
@@ -37,6 +36,7 @@ from shared.spi.connector import ViewColumn, ViewMetadata
 from tests.iceberg.catalog_walks import append_is_kept_and_delete_a_conflict, made_of_files_and_of_metadata
 from tests.iceberg.conftest import Lake, LocalWorkers
 from tests.iceberg.test_concurrency import ids, numbers
+from tests.moto_server import moto_server
 
 pytestmark = pytest.mark.slow
 KEYS = {"access-key-id": "testing", "secret-access-key": "testing"}
@@ -116,7 +116,7 @@ class AnswerLost(JsonRESTError):
 def glue_lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GlueLake]:
     patch = pytest.MonkeyPatch()
     patch.setattr(GlueResponse, "update_table", versioned_update)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server = moto_server()
     server.start()
     endpoint = f"http://127.0.0.1:{server._server.server_port}"
     boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", **boto3_keys()).create_bucket(Bucket="lake")

@@ -15,7 +15,8 @@ from typing import Any
 from urllib.parse import parse_qs, unquote
 
 import pyarrow.fs as pafs
-from moto.server import ThreadedMotoServer
+
+from tests.moto_server import moto_server
 
 _SIGNED = re.compile(r"AWS4-HMAC-SHA256 Credential=([^/]+)/")
 ROOT = {"s3.access-key-id": "rootrootroot", "s3.secret-access-key": "rootsecretroot", "s3.session-token": "roottoken"}
@@ -142,7 +143,7 @@ def _drain(environ: dict[str, Any]) -> None:
 def vending_store(bucket: str = "lake", life: float = 30.0) -> Iterator[VendingStore]:
     """The store with an empty bucket."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # which prints a line a request
-    server = ThreadedMotoServer("127.0.0.1", 0)
+    server = moto_server()
     server.start()
     inner: Any = server._server
     store = VendingStore(inner.app, "{}:{}".format(*inner.server_address[:2]), life)

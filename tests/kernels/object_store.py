@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow.fs as pafs
 import pytest
-from moto.server import ThreadedMotoServer
+
+from tests.moto_server import moto_server
 
 
 class Requests:
@@ -40,7 +41,7 @@ class Requests:
 def s3_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Requests]:
     # A proxy of the environment would be asked for the loopback address.
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    server = ThreadedMotoServer("127.0.0.1", 0)
+    server = moto_server()
     server.start()
     inner: Any = server._server
     inner.app = requests = Requests(inner)

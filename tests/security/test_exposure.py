@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from coordinator.engine.spark.settings import SparkSettings
 from coordinator.exposure import check_exposure
 from coordinator.security.child_environment import child_environment
 from shared.properties import ConfigurationError
+from tests import warm
 from tests.e2e.service import start_service, write_etc
 
 
@@ -38,8 +37,7 @@ def test_the_command_refuses_in_one_line(tmp_path: Path) -> None:
     with (etc / "config.properties").open("a") as config:
         config.write("http-server.http.host=0.0.0.0\n")
     for command in ("up", "coordinator"):
-        asked = [sys.executable, "-m", "coordinator", command, "--etc", str(etc), "--data-dir", str(tmp_path / "d")]
-        done = subprocess.run([*asked, "--port", "0"], capture_output=True, text=True, timeout=60, check=False)
+        done = warm.run([command, "--etc", str(etc), "--data-dir", str(tmp_path / "d"), "--port", "0"], tmp_path)
         assert done.returncode == 2
         assert done.stderr.count("\n") == 1, done.stderr
         assert "does not authenticate" in done.stderr

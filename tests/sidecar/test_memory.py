@@ -20,7 +20,7 @@ import pytest
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 FULL = os.environ.get("PROCESSION_TEST_FULL") == "1"
-WARM, CONVERSIONS = (1_000, 10_000) if FULL else (1_000, 2_000)
+WARM, CONVERSIONS = (1_000, 10_000) if FULL else (500, 1_100)
 ALLOWED_GROWTH = 1.05
 """Five per cent: allocators keep what the largest fragments needed; a leak of 1 KB a conversion is 9 MB of 150."""
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.settings import SparkSettings
+from tests.spark_packages import PACKAGES
 
 if __name__ == "__main__":
-    engine = SparkEngine(SparkSettings(work_dir=Path(sys.argv[1]), driver_memory="512m", warm_up=True), {})
+    settings = SparkSettings(work_dir=Path(sys.argv[1]), driver_memory="512m", warm_up=True, packages=PACKAGES)
+    engine = SparkEngine(settings, {})
     connection = engine.connect()
     connection.session.sql("SELECT 1").toArrow()
     engine._warm_up(connection)

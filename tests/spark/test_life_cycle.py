@@ -19,6 +19,7 @@ from pyspark.sql.connect.session import SparkSession
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.settings import SparkSettings
 from shared.errors import ErrorCode, ProcessionError
+from tests.spark_packages import PACKAGES
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
@@ -27,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def own_engine(tmp_path: Path) -> Iterator[SparkEngine]:
     """A second engine, which a test may harm."""
-    engine = SparkEngine(SparkSettings(work_dir=tmp_path / "spark", driver_memory="512m"), {})
+    engine = SparkEngine(SparkSettings(work_dir=tmp_path / "spark", driver_memory="512m", packages=PACKAGES), {})
     yield engine
     engine.stop()
 
@@ -65,7 +66,7 @@ def test_a_killed_server_is_a_retriable_error_and_comes_back(
 def test_stop_leaves_no_process_and_refuses_what_comes_later(
     tmp_path: Path, executions: Any, gone_within: Callable[[Path, float], list[int]]
 ) -> None:
-    engine = SparkEngine(SparkSettings(work_dir=tmp_path, driver_memory="512m"), {})
+    engine = SparkEngine(SparkSettings(work_dir=tmp_path, driver_memory="512m", packages=PACKAGES), {})
     assert next(engine.workers(executions()).run_tasks("cache:clear", [b""])) == b'{"entries": 0, "bytes": 0}'
     engine.stop()
     assert gone_within(tmp_path, 0) == []

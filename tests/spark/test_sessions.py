@@ -19,6 +19,7 @@ from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.sessions import ask, drop_session, open_session
 from coordinator.engine.spark.settings import SparkSettings
 from shared.errors import ErrorCode, ProcessionError
+from tests.spark_packages import PACKAGES
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -27,7 +28,11 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 def own_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkEngine]:
     """An engine that these tests may harm, watched closely."""
     settings = SparkSettings(
-        work_dir=tmp_path_factory.mktemp("spark"), driver_memory="512m", watchdog_interval=0.5, watchdog_timeout=8
+        work_dir=tmp_path_factory.mktemp("spark"),
+        driver_memory="512m",
+        packages=PACKAGES,
+        watchdog_interval=0.5,
+        watchdog_timeout=8,
     )
     engine = SparkEngine(settings, {})
     yield engine

@@ -21,6 +21,8 @@ def write_etc(directory: Path) -> Path:
     (directory / "catalog").mkdir(parents=True)
     (directory / "plan-checker-providers").mkdir()
     (directory / "config.properties").write_text("spark.warm-up=false\nnested-data-serialization-enabled=true\n")
+    with (directory / "config.properties").open("a") as config:
+        config.write("eager-plan-validation-thread-pool-size=1\n")
     (directory / "catalog" / "iceberg.properties").write_text("connector.name=iceberg\n")
     (directory / "catalog" / "tpch.properties").write_text("connector.name=tpch\ntpch.column-naming=STANDARD\n")
     return directory
@@ -34,7 +36,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(system_service: Service) -> Service:
+    """One for all of this folder, whose tests stay on one worker (tests/conftest.py)."""
+    return system_service
+
+
+@pytest.fixture(scope="session")
+def system_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     home = tmp_path_factory.mktemp("system")
     running = start_service(write_etc(home / "etc"), home / "data", home / "log")
     yield running

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from coordinator.security.access_control.built_in import AllowAll, OwnQueries, ReadOnly
@@ -19,6 +18,7 @@ from coordinator.security.access_control.settings import AccessControlFiles, Acc
 from coordinator.security.authentication.groups import load_group_provider
 from coordinator.security.refreshed_file import RefreshedFile, RefreshedFiles
 from coordinator.values.settings_files import check_known, find_file, parse_settings
+from shared.installed import installed
 from shared.properties import ConfigurationError, read_properties
 from shared.spi.access_control import AccessControlFactory, SystemAccessControl
 
@@ -67,7 +67,7 @@ def _of_file(etc: Path, file: Path, files: RefreshedFiles) -> SystemAccessContro
     name = entries.get(_NAME)
     if name is None:
         raise ConfigurationError(f"{file}: property '{_NAME}' is missing")
-    plugin = next((point for point in entry_points(group=ENTRY_POINTS) if point.name == name.value), None)
+    plugin = next((point for point in installed(ENTRY_POINTS) if point.name == name.value), None)
     match name.value:
         case "allow-all" | "read-only" | "file":
             check_known((AccessControlSettings,), entries)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
-from importlib.metadata import entry_points
 from pkgutil import iter_modules
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
@@ -19,6 +18,7 @@ from coordinator.connectors.iceberg.procedures.invalidate_caches import invalida
 from coordinator.connectors.iceberg.procedures.rewrite_data_files import RewriteDataFiles
 from coordinator.connectors.iceberg.procedures.table_procedure import TableProcedure, arguments_of
 from coordinator.connectors.iceberg.rewrite.committing.journal import Journal
+from shared.installed import installed
 from shared.spi.procedure import Procedure
 
 ENTRY_POINTS = "procession.procedures"
@@ -32,7 +32,7 @@ def iceberg_procedures(catalog: TableCatalog, journal: Journal) -> tuple[Procedu
         RewriteDataFiles(catalog, journal),
         *sorted([*_in_coordinator(catalog), *invalidating_procedures(catalog)], key=lambda p: p.declaration.name),
     )
-    factories: list[ProcedureFactory] = [point.load() for point in entry_points(group=ENTRY_POINTS)]
+    factories: list[ProcedureFactory] = [point.load() for point in installed(ENTRY_POINTS)]
     return own + tuple(procedure for factory in factories for procedure in factory(catalog, journal))
 
 
