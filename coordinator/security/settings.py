@@ -52,15 +52,22 @@ class HttpsSettings(Settings):
     keystore_path: Path | None = Field(
         None,
         alias="http-server.https.keystore.path",
-        description="PEM file with the private key and the certificate chain; a relative path starts above `etc`.",
+        description="PEM file or PKCS#12 keystore with the private key and the certificate chain; a relative path"
+        " starts above `etc`.",
     )
     keystore_key: str | None = Field(
-        None, alias="http-server.https.keystore.key", description="Password of the private key, if it has one."
+        None,
+        alias="http-server.https.keystore.key",
+        description="Password of the keystore, or of the private key in a PEM file, if it has one.",
     )
     truststore_path: Path | None = Field(
         None,
         alias="http-server.https.truststore.path",
-        description="PEM file with the certificate authorities of client certificates; CERTIFICATE needs it.",
+        description="PEM file or PKCS#12 keystore with the certificate authorities of client certificates;"
+        " CERTIFICATE needs it.",
+    )
+    truststore_key: str | None = Field(
+        None, alias="http-server.https.truststore.key", description="Password of that keystore."
     )
     refresh_time: Seconds = Field(
         60.0,
@@ -156,4 +163,10 @@ class InternalCommunicationSettings(Settings):
         description="Secret that signs the coordinator's requests to the sidecar, which refuses all others. Both"
         " must have the same one (`--shared-secret-file` of the sidecar); `procession up` makes one for"
         " its own sidecar.",
+    )
+    trust_store: Path | None = Field(
+        None,
+        alias="internal-communication.https.trust-store-path",
+        description="PEM file with the authorities that sign the certificate of a sidecar at an `https` address;"
+        " without it those of the system count.",
     )
