@@ -9,9 +9,8 @@ from pydantic import BeforeValidator, Field
 
 from coordinator.values.settings import Names, Seconds, Settings
 
-AuthenticationType = Literal["PASSWORD", "JWT", "OAUTH2", "CERTIFICATE", "HEADER"]
+AuthenticationType = Literal["PASSWORD", "JWT", "OAUTH2", "CERTIFICATE", "KERBEROS", "HEADER"]
 _NOT_OFFERED = {
-    "KERBEROS": "KERBEROS is not offered: put a proxy that speaks it in front, with HEADER",
     "CUSTOM": "CUSTOM is not offered",
 }
 
@@ -84,7 +83,7 @@ class AuthenticationSettings(Settings):
     types: Types = Field(
         (),
         alias="http-server.authentication.type",
-        description="A list of PASSWORD, JWT, OAUTH2, CERTIFICATE and HEADER, tried in this order"
+        description="A list of PASSWORD, JWT, OAUTH2, CERTIFICATE, KERBEROS and HEADER, tried in this order"
         " (docs/authentication.md). When it is not set, nobody is authenticated and clients say who"
         " they are.",
     )
@@ -144,6 +143,31 @@ class AuthenticationSettings(Settings):
     )
     header_mapping: Path | None = Field(
         None, alias="http-server.authentication.header.user-mapping.file", description=MAPPING_FILE
+    )
+    kerberos_keytab: Path | None = Field(
+        None,
+        alias="http-server.authentication.krb5.keytab",
+        description="Keytab of the service's principal, for KERBEROS, which needs the package gssapi.",
+    )
+    kerberos_service: str = Field(
+        "presto",
+        alias="http-server.authentication.krb5.service-name",
+        min_length=1,
+        description="First part of the service's principal, as clients are told it.",
+    )
+    kerberos_hostname: str | None = Field(
+        None,
+        alias="http-server.authentication.krb5.principal-hostname",
+        description="Second part of that principal; without it the name of this machine.",
+    )
+    kerberos_config: Path | None = Field(
+        None, alias="http.authentication.krb5.config", description="A krb5.conf other than the system's."
+    )
+    kerberos_pattern: str | None = Field(
+        None, alias="http-server.authentication.krb5.user-mapping.pattern", description=MAPPING_PATTERN
+    )
+    kerberos_mapping: Path | None = Field(
+        None, alias="http-server.authentication.krb5.user-mapping.file", description=MAPPING_FILE
     )
     trusted_proxies: Names = Field(
         ("127.0.0.0/8", "::1"),

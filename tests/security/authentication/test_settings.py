@@ -33,7 +33,12 @@ def start(etc: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (f"{TYPE}=KERBEROS", "properties:1: .*KERBEROS is not offered"),
+        (f"{TYPE}=KERBEROS", r"type=KERBEROS needs http-server\.authentication\.krb5\.keytab"),
+        (
+            f"{TYPE}=KERBEROS\nhttp-server.authentication.krb5.keytab=text",
+            "needs the package gssapi|krb5.keytab: .*text",
+        ),
+        (f"{TYPE}=CUSTOM", "properties:1: .*CUSTOM is not offered"),
         (f"{TYPE}=OAUTH2", "type=OAUTH2 needs http-server.authentication.oauth2.issuer, client-id and client-secret"),
         (f"{TYPE}=JWT,jwt", "a type stands twice"),
         (f"{TYPE}=LDAP", "properties:1: invalid value 'LDAP'"),
