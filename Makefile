@@ -14,7 +14,7 @@ install = set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-ch
 	/^Installing collected/ {print "  unpacking all of them"; fflush()}' \
 	|| { echo "procession: setup failed: $$(awk -f tools/why_setup_failed.awk setup.log) (whole log: setup.log)"; exit 1; }
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-full check check-code check-tests bless rooms bench clean
+.PHONY: help setup demo up test test-full check check-code check-tests audit bless rooms bench clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,12 @@ test-full: $(STAMP) ## run the test suite with its slow cases at full size
 check: $(STAMP) ## run linters, type checker, import rules and the fast tests
 	@$(MAKE) --no-print-directory -j 2 check-code check-tests
 
+# pip-audit has an environment of its own: its packages are none of ours.
+audit: ## ask the package registry for known vulnerabilities of the packages in constraints.txt
+	@test -x $(VENV)-audit/bin/pip-audit || { $(PYTHON) -m venv $(VENV)-audit && \
+		$(VENV)-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1 || true; }
+	@$(PYTHON) -m tools.audit $(VENV)-audit/bin/pip-audit
+
 check-code: $(STAMP)
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
@@ -71,4 +77,4 @@ bench: $(STAMP) ## run one benchmark: make bench NAME=rewrite (benchmarks/README
 	$(BIN)/python -m benchmarks.$(NAME)
 
 clean: ## remove the environment, caches, and var with the tables of make up
-	rm -rf $(VENV) var build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-audit var build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

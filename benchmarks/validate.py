@@ -4,7 +4,8 @@ Every statement has literals of its own; queries are sent as EXPLAIN (TYPE DISTR
 itself and is what the peer, a Presto server, can be asked as well. Then bad statements over the statement
 protocol, while the queue is full and Spark is down. Prints JSON lines; the last one is the summary.
 The client is aiohttp's, on the same two cores: httpx alone takes 3 to 4 ms of CPU a request.
-``python benchmarks/validate.py [statements]``; the peer runs when PRESTO_URL names one.
+``python benchmarks/validate.py [statements]``; the peer runs when PRESTO_URL names one. With VALIDATE_RULES=200 the
+cases are none and so many rules of access control, of the system and of the catalog, over a catalog of 1,000 tables.
 """
 
 from __future__ import annotations
@@ -94,6 +95,41 @@ def configure(etc: Path, sidecar: str, cache_entries: str) -> None:
     groups = json.dumps({"rootGroups": [closed, checks], "selectors": selectors})
     (etc / "resource-groups.json").write_text(groups)
     (etc / "resource-groups.properties").write_text("resource-groups.config-file=etc/resource-groups.json\n")
+
+
+def make_tables(directory: Path, count: int) -> None:
+    """So many more, which no statement names."""
+    import pyarrow as pa
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    where = {"uri": f"sqlite:///{directory}/catalog.db", "warehouse": f"file://{directory}/warehouse"}
+    catalog = SqlCatalog("iceberg", **where)
+    catalog.create_namespace("others")
+    for number in range(count):
+        catalog.create_table(f"others.t{number}", schema=pa.schema([("id", pa.int64()), ("name", pa.string())]))
+
+
+def write_rules(etc: Path, count: int) -> None:
+    """So many rules of the system and as many of the catalog; those that let the benchmark in come last."""
+    privileges = ["SELECT", "INSERT", "DELETE", "UPDATE", "OWNERSHIP"]
+    others = [
+        {"user": f"user_{n}|group_{n}.*", "schema": "others", "table": f"t{n}.*", "privileges": ["SELECT"]}
+        for n in range(count - 1)
+    ]
+    tables = [*others, {"user": "bench", "schema": ".*", "table": ".*", "privileges": privileges}]
+    procedures = [{"user": "bench", "schema": ".*", "procedure": ".*", "privileges": ["EXECUTE"]}]
+    system = {
+        "catalogs": [{"user": "bench", "allow": "all"}],
+        "tables": [{"catalog": "iceberg", **rule} for rule in tables],
+        "procedures": [{"catalog": ".*", **rule} for rule in procedures],
+    }
+    (etc / "rules.json").write_text(json.dumps(system))
+    (etc / "lake.json").write_text(json.dumps({"tables": tables, "procedures": procedures}))
+    (etc / "access-control.properties").write_text(
+        "access-control.name=file\nsecurity.config-file=rules.json\nsecurity.refresh-period=5s\n"
+    )
+    with (etc / "catalog" / "iceberg.properties").open("a") as catalog:
+        catalog.write("iceberg.security=file\nsecurity.config-file=lake.json\nsecurity.refresh-period=5s\n")
 
 
 def tpch_queries() -> list[str]:
@@ -331,12 +367,19 @@ async def presto_explain(url: str, count: int) -> dict[str, Any]:
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    rules = int(os.environ.get("VALIDATE_RULES", "0"))
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as directory:
         etc = make_lake(Path(directory))
         sidecar, sidecar_url = start("-m", "sidecar", "--port", "0")
         try:
-            for case, entries in (("no_cache", "0"), ("cache", "10000")):
+            cases = [("no_cache", "0"), ("cache", "10000")]
+            if rules:
+                make_tables(Path(directory), 1000)
+                cases = [("no_rules", "0"), ("rules", "0")]
+            for case, entries in cases:
+                if case == "rules":
+                    write_rules(etc, rules)
                 configure(etc, sidecar_url, entries)
                 server, url = start("-m", "coordinator", "coordinator", "--etc", str(etc), "--port", "0")
                 try:
@@ -348,7 +391,7 @@ def main() -> None:
     summary: dict[str, Any] = {"bench": "validate", **results}
     if presto := os.environ.get("PRESTO_URL"):
         summary["presto"] = asyncio.run(presto_explain(presto, count))
-        ours = results["no_cache"].get("quarter", {}).get("p50_ms")
+        ours = next(iter(results.values())).get("quarter", {}).get("p50_ms")
         if ours:
             summary["ratio_wall"] = round(summary["presto"]["p50_ms"] / ours, 2)
     print(json.dumps(summary))

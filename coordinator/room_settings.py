@@ -9,6 +9,7 @@ from coordinator.config import CoordinatorConfig, CoordinatorSettings
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.server.request_limits import RequestLimits
+from coordinator.values.settings_files import find_file
 from shared.spi.connector import SparkDrivers
 
 
@@ -36,6 +37,10 @@ def checker_defaults(config: CoordinatorConfig) -> dict[str, dict[str, str]]:
     elif config.sidecar_secret is not None and url is not None:
         defaults["internal-communication.shared-secret"] = config.sidecar_secret
         defaults["internal-communication.shared-secret-of"] = url
+    trusted = config.internal.trust_store
+    if trusted is not None:
+        named_in = config.etc / "config.properties"
+        defaults["internal-communication.https.trust-store-path"] = str(find_file(config.etc, trusted, named_in))
     native = {"native-execution-enabled": "true"} if config.coordinator.native_execution else {}
     return {"native": defaults | native} if defaults or native else {}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import socket
+import ssl
 import sys
 from pathlib import Path
 
@@ -64,6 +65,11 @@ def _service_options(parser: argparse.ArgumentParser, defaults: SidecarSettings)
         help=f"file with internal-communication.shared-secret of the coordinator, or {SECRET_VARIABLE} in the"
         " environment; without it everybody who reaches the port may ask",
     )
+    parser.add_argument(
+        "--https-keystore",
+        type=Path,
+        help="PEM file with a private key without password and its certificate chain; the port then speaks TLS",
+    )
     parser.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"))
 
 
@@ -118,8 +124,10 @@ def main(argv: list[str] | None = None) -> int:
     """0 after a clean stop, 2 for a wrong flag or a busy port."""
     options = vars(arguments().parse_args(argv))
     log_level, secret_file = options.pop("log_level"), options.pop("shared_secret_file")
+    keystore: Path | None = options.pop("https_keystore")
     try:
         settings = SidecarSettings(**options, shared_secret=_secret(secret_file))
+        tls = None if keystore is None else _tls(keystore)
         listener = socket.create_server((settings.host, settings.port), reuse_port=False)
     except (ValueError, OSError) as e:
         sys.stderr.write(
@@ -129,11 +137,28 @@ def main(argv: list[str] | None = None) -> int:
         )
         return 2
     host, port = listener.getsockname()[:2]
-    sys.stdout.write(f"sidecar listening on http://{host}:{port}\n")
+    sys.stdout.write(f"sidecar listening on {'http' if tls is None else 'https'}://{host}:{port}\n")
     sys.stdout.flush()
-    config = uvicorn.Config(create_app(settings), log_level=log_level, access_log=False, server_header=False)
+    config = uvicorn.Config(
+        create_app(settings),
+        log_level=log_level,
+        access_log=False,
+        server_header=False,
+        ssl_context_factory=None if tls is None else lambda *_: tls,
+    )
     uvicorn.Server(config).run(sockets=[listener])
     return 0
+
+
+def _tls(keystore: Path) -> ssl.SSLContext:
+    """Raises ValueError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(keystore, password="")  # else the library would ask for one on the terminal
+    except OSError as error:
+        raise ValueError(f"{keystore}: no private key with its certificates in PEM ({error.strerror})") from error
+    return context
 
 
 def _secret(file: Path | None) -> str | None:

@@ -207,7 +207,8 @@ def failure_response(http_status: int, code: ErrorCode, message: str) -> Respons
 
 
 async def _http_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+    if not isinstance(error, HTTPException):
+        raise error
     response = failure_response(error.status_code, ErrorCode.GENERIC_USER_ERROR, str(error.detail))
     response.headers.update(error.headers or {})
     return response

@@ -1,8 +1,8 @@
 """Statements, plans, requests and broken tables against one whole service without Spark, beside DuckDB.
 
-``python -m benchmarks.fuzz [--seed 1] [--first 0] [--statements 2000] [--plans 2000] [--requests 1000] [--tables 200]
-[--seconds 480]``. What is wrong is a JSON line each, with the seed and the number that make it again (``--first NUMBER
---statements 1``); the last line is the summary. The exit code is 1 when something was wrong.
+``python -m benchmarks.fuzz [--seed 1] [--first 0] [--statements 2000] [--plans 2000] [--requests 1000] [--paths 1000]
+[--tables 200] [--seconds 480]``. What is wrong is a JSON line each, with the seed and the number that make it again
+(``--first NUMBER --statements 1``); the last line is the summary. The exit code is 1 when something was wrong.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fuzz import catalog, plans, requests
+from benchmarks.fuzz import catalog, paths, plans, requests
 from benchmarks.fuzz.client import StatementClient
 from benchmarks.fuzz.statements import Statements, line
 from benchmarks.fuzz.tables import make_tables, oracle
 from benchmarks.validate import start, stop
+from sidecar.app import create_app
+from sidecar.settings import SidecarSettings
 from tests.e2e.service import Service, start_service, write_etc
 
 SCHEMA = "fuzz"
@@ -69,13 +71,18 @@ def fuzz(
     service.lake().create_namespace_if_not_exists("fuzz_made")
     client = StatementClient(service.url, SCHEMA, "engine=EMBEDDED")
     report = Report(time.monotonic() + options.seconds)
-    counts: dict[str, Counter[str]] = {name: Counter() for name in ("plans", "requests", "tables")}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in ("plans", "requests", "paths", "tables")}
     statements = Statements(client, oracle(), SCHEMA)
     broken = StatementClient(service.url, catalog.SCHEMA, "engine=EMBEDDED")
     url = service.url
+    asked = [
+        paths.Target(url, paths.operations(service.get("/openapi.json"))),
+        paths.Target(sidecar_url, paths.routes(create_app(SidecarSettings())), refused=(b"503",)),
+    ]
     parts: dict[str, Run] = {
         "tables": lambda s, n: catalog.run(service, broken, s, n, counts["tables"]),
         "requests": lambda s, n: requests.run(url, s, n, counts["requests"]),
+        "paths": lambda s, n: (found for target in asked for found in paths.run(target, s, n, counts["paths"])),
         "plans": lambda s, n: plans.run(sidecar_url, s, n, counts["plans"]),
         "statements": lambda s, n: statements.run(s, n, options.definitions),
     }
@@ -86,7 +93,14 @@ def fuzz(
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    for name, default in (("seed", 1), ("first", 0), ("statements", 2000), ("plans", 2000), ("requests", 1000)):
+    for name, default in (
+        ("seed", 1),
+        ("first", 0),
+        ("statements", 2000),
+        ("plans", 2000),
+        ("requests", 1000),
+        ("paths", 1000),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--tables", type=int, default=200)
     parser.add_argument("--definitions", type=int, default=20)
@@ -112,7 +126,7 @@ def main() -> int:
     figures = {
         "bench": "fuzz",
         "seed": options.seed,
-        **{name: report.done[name] for name in ("statements", "plans", "requests", "tables")},
+        **{name: report.done[name] for name in ("statements", "plans", "requests", "paths", "tables")},
         "compared": tally.counts["compared"] + tally.counts["wrong"],
         "answered": tally.counts["answered"],
         "user_errors": tally.counts["user_errors"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
@@ -142,14 +143,19 @@ def request(choices: Choices) -> bytes:
     return "\r\n".join([*lines, "Connection: close", "", ""]).encode("latin-1") + body
 
 
-def exchange(url: str, sent: bytes, seconds: float = 15) -> bytes:
-    """What comes back until the server closes; nothing after a silence of so many seconds."""
+def exchange(url: str, sent: bytes, seconds: float = 15, context: ssl.SSLContext | None = None) -> bytes:
+    """What comes back until the server closes; nothing after a silence of so many seconds. TLS with a ``context``."""
     address = urlsplit(url)
-    with socket.create_connection((address.hostname or "", address.port or 80), timeout=seconds) as client:
+    host = address.hostname or ""
+    with contextlib.ExitStack() as open_until:
+        client = open_until.enter_context(socket.create_connection((host, address.port or 80), timeout=seconds))
+        if context is not None:
+            client = open_until.enter_context(context.wrap_socket(client, server_hostname=host))
         answer = b""
         with contextlib.suppress(OSError):
             client.sendall(sent)
-            client.shutdown(socket.SHUT_WR)
+            if context is None:
+                client.shutdown(socket.SHUT_WR)
             while read := client.recv(65536):
                 answer += read
         return answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -38,6 +39,7 @@ class NativeSettings(ProviderSettings):
     native_workers: bool = Field(False, alias="native-execution-enabled")
     shared_secret: str | None = Field(None, alias="internal-communication.shared-secret", min_length=1)
     secret_of: str | None = Field(None, alias="internal-communication.shared-secret-of")
+    trust_store: Path | None = Field(None, alias="internal-communication.https.trust-store-path")
     cache_ttl: Seconds = Field(600.0, alias="native-plan-checker.verdict-cache.ttl", gt=0)
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import ssl
 from dataclasses import dataclass
 
 import aiohttp
@@ -113,8 +114,11 @@ class SidecarClient:
 
     def _new_client(self) -> aiohttp.ClientSession:
         settings = self._settings
+        tls = ssl.create_default_context(cafile=settings.trust_store) if self._url.startswith("https:") else True
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=settings.max_connections, keepalive_timeout=_KEEP_ALIVE_SECONDS),
+            connector=aiohttp.TCPConnector(
+                limit=settings.max_connections, keepalive_timeout=_KEEP_ALIVE_SECONDS, ssl=tls
+            ),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=settings.connect_timeout),
             skip_auto_headers=("Accept",),
         )
@@ -127,6 +131,8 @@ class SidecarClient:
                 return f"no connection within {self._settings.connect_timeout:g} s"
             case TimeoutError():
                 return f"no answer within {self._settings.request_timeout:g} s"
+            case aiohttp.ClientConnectorCertificateError():
+                return "the certificate of the sidecar is not trusted"
             case aiohttp.ClientConnectorError():
                 return "the sidecar cannot be reached"
             case _:

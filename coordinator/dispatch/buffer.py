@@ -146,12 +146,12 @@ class PageBuffer:
         size = len(chunk.json)
         file = self._file
         if file is None or file.size >= _FILE_SIZE:
-            if not self._space.disk_has_room(_FILE_SIZE):
+            folder = self._space.folder
+            if folder is None or not self._space.disk_has_room(_FILE_SIZE):
                 self._space.free("files", size)
                 return False
-            assert self._space.folder is not None, "without a folder there is no room for files"
             self._files += 1
-            file = ResultFile(self._space.folder / f"{self._name}.{self._files}", self._space)
+            file = ResultFile(folder / f"{self._name}.{self._files}", self._space)
         try:
             offset = file.append(chunk.json)
         except OSError:

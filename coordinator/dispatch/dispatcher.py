@@ -14,6 +14,7 @@ import structlog
 from coordinator.dispatch.clock import Clock, SystemClock
 from coordinator.dispatch.delivery import Delivery, settle
 from coordinator.dispatch.execution import start_execution
+from coordinator.dispatch.explained import shown_plan
 from coordinator.dispatch.failures import internal_error, text_too_large
 from coordinator.dispatch.ports import PlanFreshness, StatementChecker, StatementExecutor, StatementPlanner
 from coordinator.dispatch.query import Query, RetryOrder
@@ -284,7 +285,7 @@ class Dispatcher:
         return self.settings.eager_validation if chosen is None else chosen.strip().lower() != "false"
 
     async def _plan(self, query: Query) -> PlannedStatement:
-        planned = await self._planner.plan(query.text, query.session)
+        planned = shown_plan(await self._planner.plan(query.text, query.session), query)
         query.timeline.record(planned.verb_seconds)
         query.planned = planned
         self._transactions.begun(planned.session_change)

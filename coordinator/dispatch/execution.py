@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 import structlog
 
+from coordinator.dispatch.explained import shown_rows
 from coordinator.dispatch.failures import canceled, internal_error, killed
 from coordinator.dispatch.pages import encode_batch
 from coordinator.dispatch.ports import StatementExecutor
@@ -149,7 +150,7 @@ def _deliver_batches(
     types = tuple(parse_type(column.type) for column in planned.columns)
     counts_rows = planned.update_type is not None and [t.base for t in types] == ["bigint"]
     as_text = settings.nested_data_serialization and query.session.protocol == "Presto"
-    batches = executor.execute(planned, execution)
+    batches = shown_rows(executor.execute(planned, execution), planned, query)
     try:
         for batch in batches:
             execution.check_cancelled()

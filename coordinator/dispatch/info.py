@@ -173,7 +173,9 @@ def error_code(query: Query) -> dict[str, Any] | None:
 
 
 def wire_warnings(query: Query) -> list[dict[str, Any]]:
-    return [{"warningCode": {"code": w.code, "name": w.name}, "message": w.message} for w in query.warnings]
+    return [
+        {"warningCode": {"code": w.code, "name": w.name}, "message": query.redact(w.message)} for w in query.warnings
+    ]
 
 
 def query_info(query: Query, base_uri: str) -> dict[str, Any]:
@@ -192,9 +194,9 @@ def query_info(query: Query, base_uri: str) -> dict[str, Any]:
                 "inputs": list(planned.inputs),
                 "setCatalog": change.set_catalog,
                 "setSchema": change.set_schema,
-                "setSessionProperties": dict(change.set_session),
+                "setSessionProperties": _shown(change.set_session, query.redact),
                 "resetSessionProperties": list(change.clear_session),
-                "addedPreparedStatements": dict(change.added_prepare),
+                "addedPreparedStatements": {name: query.redact(sql) for name, sql in change.added_prepare.items()},
                 "deallocatedPreparedStatements": list(change.deallocated_prepare),
                 "startedTransactionId": change.started_transaction_id,
                 "clearTransactionId": change.clear_transaction_id,

@@ -9,6 +9,7 @@ from coordinator.dispatch.failures import abandoned
 from coordinator.dispatch.limits import exceeded_limit
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
+from shared.errors import ErrorCode, ProcessionError
 
 KEPT_TEXT = 10_000
 """Characters of a statement that the history beyond ``max_history`` keeps."""
@@ -36,7 +37,8 @@ class QueryRegistry:
 
     def add(self, query: Query) -> None:
         """Remember ``query``; its id must be new."""
-        assert query.id not in self._queries, "query ids are unique"
+        if query.id in self._queries:
+            raise ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, f"Query id {query.id} is taken")
         self._queries[query.id] = query
 
     def active(self) -> list[Query]:

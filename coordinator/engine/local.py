@@ -19,6 +19,7 @@ from coordinator.engine.inputs import ArrowInput
 from coordinator.engine.local_errors import presto_error
 from coordinator.engine.local_functions import register_functions
 from coordinator.engine.local_macros import MACROS
+from coordinator.kernels.functions.patience import interruptible
 from coordinator.values.python_functions import PythonFunction
 
 _BATCH_ROWS = 8192
@@ -44,9 +45,9 @@ class LocalEngine:
         try:
             for made in inputs:
                 cursor.register(made.name, made.rows)
-            reader = cursor.sql(sql).to_arrow_reader(_BATCH_ROWS)
-            for batch in reader:
-                execution.check_cancelled()
+            with interruptible(execution.check_cancelled):
+                reader = cursor.sql(sql).to_arrow_reader(_BATCH_ROWS)
+            while (batch := _next(reader, execution)) is not None:
                 yield batch
         except duckdb.Error as error:
             execution.check_cancelled()
@@ -90,6 +91,13 @@ class LocalEngine:
         connection.execute("SET python_enable_replacements = false")
         connection.execute("SET lock_configuration = true")
         return connection
+
+
+def _next(reader: pa.RecordBatchReader, execution: Execution) -> pa.RecordBatch | None:
+    """DuckDB does not look at its interruption while a function of ours runs: that looks for itself."""
+    execution.check_cancelled()
+    with interruptible(execution.check_cancelled):
+        return next(reader, None)
 
 
 def _interrupt(cursor: duckdb.DuckDBPyConnection) -> None:

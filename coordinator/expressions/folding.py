@@ -45,12 +45,19 @@ def evaluate(expression: RowExpression, zone: tzinfo) -> object:
 
 
 def folded(expression: RowExpression, zone: tzinfo) -> RowExpression:
-    """The constant that the expression is; itself where it is none, fails when it runs, or is long."""
+    """The constant that the expression is; itself where it is none, fails when it runs, or is long.
+
+    Raises ProcessionError for what takes too long: it would hold an engine just as it holds the planner.
+    """
     if isinstance(expression, Constant):
         return expression
     try:
         made = constant(evaluate(expression, zone), typed(expression))
-    except (NotConstantError, ProcessionError, ValueError):
+    except (NotConstantError, ValueError):
+        return expression
+    except ProcessionError as error:
+        if error.code is ErrorCode.EXCEEDED_TIME_LIMIT:
+            raise
         return expression
     return expression if len(made.valueBlock) > _LONGEST else made
 

@@ -19,17 +19,23 @@ _NAME = re.compile(_NAMES, re.IGNORECASE)
 _PUBLIC = re.compile(r"access[-_.]?key[-_.]?id$|token[-_.]?(?:url|uri|type|refresh)|max[-_.]", re.IGNORECASE)
 _QUOTED = r"'(?:[^']|'')*+'?"
 _BESIDE = re.compile(
-    rf"({_NAMES}[\w.$-]{{0,100}}+['\"`]?\s{{0,20}}+(?:=>|[=:,])\s{{0,20}}+(?:value\s{{0,20}}+=>\s{{0,20}}+)?){_QUOTED}",
+    rf"({_NAMES}[\w.$-]{{0,100}}+['\"`]?\s{{0,20}}+(?:=>|<>|[!<>]?=|[<>:,]|(?:NOT\s{{1,20}}+)?LIKE\b)\s{{0,20}}+"
+    rf"(?:value\s{{0,20}}+=>\s{{0,20}}+)?)({_QUOTED})",
     re.IGNORECASE,
+)
+_IN_LIST = re.compile(
+    rf"({_NAMES}[\w.$-]{{0,100}}+[\"`]?\s{{1,20}}+(?:NOT\s{{1,20}}+)?IN\s{{0,20}}+\()([^()]*+)", re.IGNORECASE
 )
 _IN_MAP = re.compile(
     rf"(ARRAY\s{{0,20}}+\[(?:(?!{_NAMES})[^\][]){{0,500}}{_NAMES}[^\][]{{0,500}}\]\s{{0,20}},\s{{0,20}}ARRAY\s{{0,20}}\[)"
     r"([^\]]*+)",
     re.IGNORECASE,
 )
-_LOGIN = re.compile(r"(://[^\s/:@'\"]{0,200}+:)[^\s/@'\"]{1,500}+(?=@)")
-_URL_PARAMETER = re.compile(rf"([?&;]{_NAMES}[\w.-]{{0,100}}+=)[^&;\s'\"]+", re.IGNORECASE)
+_LOGIN = re.compile(r"(://[^\s/:@'\"]{0,200}+:)([^\s/@'\"]{1,500}+)(?=@)")
+_URL_PARAMETER = re.compile(rf"([?&;]{_NAMES}[\w.-]{{0,100}}+=)([^&;\s'\"]+)", re.IGNORECASE)
 _LEAST_LENGTH = 4
+_MOST_VALUES = 50
+"""Of one text: looking for each takes time."""
 
 
 def is_secret_name(name: str) -> bool:
@@ -45,14 +51,44 @@ def shown_value(name: str, value: str) -> str:
 def redacted(text: str) -> str:
     """The text without values that stand beside the name of a secret, and without passwords in addresses.
 
+    What is a secret in one place is one everywhere in the text.
+
     >>> redacted("WITH (s3_secret = 'a''b', size = '1')")
     "WITH (s3_secret = '***', size = '1')"
     """
+    values = secrets_in((text,))
     if _NAME.search(text) is not None:
         text = _BESIDE.sub(rf"\1'{HIDDEN}'", text)
-        text = _IN_MAP.sub(lambda found: found[1] + re.sub(_QUOTED, f"'{HIDDEN}'", found[2]), text)
+        for listed in (_IN_MAP, _IN_LIST):
+            text = listed.sub(lambda found: found[1] + re.sub(_QUOTED, f"'{HIDDEN}'", found[2]), text)
         text = _URL_PARAMETER.sub(rf"\1{HIDDEN}", text)
-    return _LOGIN.sub(rf"\1{HIDDEN}", text) if "://" in text else text
+    text = _LOGIN.sub(rf"\1{HIDDEN}", text) if "://" in text else text
+    return without(text, values)
+
+
+def without(text: str, values: Iterable[str]) -> str:
+    """The text with each of these values hidden."""
+    for value in sorted(values, key=len, reverse=True):
+        text = text.replace(value, HIDDEN)
+    return text
+
+
+def secrets_in(texts: Iterable[str]) -> frozenset[str]:
+    """The values that ``redacted`` takes out of statements: a plan may have them apart from the names."""
+    found: set[str] = set()
+    for text in texts:
+        if _NAME.search(text) is not None:
+            quoted = [each[2] for each in _BESIDE.finditer(text)]
+            quoted += [q for listed in (_IN_MAP, _IN_LIST) for each in listed.finditer(text) for q in _quoted(each[2])]
+            found.update(q.removeprefix("'").removesuffix("'").replace("''", "'") for q in quoted)
+            found.update(each[2] for each in _URL_PARAMETER.finditer(text))
+        if "://" in text:
+            found.update(each[2] for each in _LOGIN.finditer(text))
+    return frozenset(sorted((value for value in found if len(value) >= _LEAST_LENGTH), key=len)[-_MOST_VALUES:])
+
+
+def _quoted(text: str) -> list[str]:
+    return re.findall(_QUOTED, text)
 
 
 def secrets_of(properties: Iterable[tuple[str, str]]) -> frozenset[str]:
@@ -82,6 +118,7 @@ class Redactor:
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
 
     def __call__(self, text: str) -> str:
+        """The text as people may see it."""
         text = redacted(text)
         return text if self._known is None else self._known.sub(HIDDEN, text)
 

@@ -9,9 +9,8 @@ from pydantic import BeforeValidator, Field
 
 from coordinator.values.settings import Names, Seconds, Settings
 
-AuthenticationType = Literal["PASSWORD", "JWT", "OAUTH2", "CERTIFICATE", "HEADER"]
+AuthenticationType = Literal["PASSWORD", "JWT", "OAUTH2", "CERTIFICATE", "KERBEROS", "HEADER"]
 _NOT_OFFERED = {
-    "KERBEROS": "KERBEROS is not offered: put a proxy that speaks it in front, with HEADER",
     "CUSTOM": "CUSTOM is not offered",
 }
 
@@ -52,15 +51,22 @@ class HttpsSettings(Settings):
     keystore_path: Path | None = Field(
         None,
         alias="http-server.https.keystore.path",
-        description="PEM file with the private key and the certificate chain; a relative path starts above `etc`.",
+        description="PEM file or PKCS#12 keystore with the private key and the certificate chain; a relative path"
+        " starts above `etc`.",
     )
     keystore_key: str | None = Field(
-        None, alias="http-server.https.keystore.key", description="Password of the private key, if it has one."
+        None,
+        alias="http-server.https.keystore.key",
+        description="Password of the keystore, or of the private key in a PEM file, if it has one.",
     )
     truststore_path: Path | None = Field(
         None,
         alias="http-server.https.truststore.path",
-        description="PEM file with the certificate authorities of client certificates; CERTIFICATE needs it.",
+        description="PEM file or PKCS#12 keystore with the certificate authorities of client certificates;"
+        " CERTIFICATE needs it.",
+    )
+    truststore_key: str | None = Field(
+        None, alias="http-server.https.truststore.key", description="Password of that keystore."
     )
     refresh_time: Seconds = Field(
         60.0,
@@ -77,7 +83,7 @@ class AuthenticationSettings(Settings):
     types: Types = Field(
         (),
         alias="http-server.authentication.type",
-        description="A list of PASSWORD, JWT, OAUTH2, CERTIFICATE and HEADER, tried in this order"
+        description="A list of PASSWORD, JWT, OAUTH2, CERTIFICATE, KERBEROS and HEADER, tried in this order"
         " (docs/authentication.md). When it is not set, nobody is authenticated and clients say who"
         " they are.",
     )
@@ -138,6 +144,31 @@ class AuthenticationSettings(Settings):
     header_mapping: Path | None = Field(
         None, alias="http-server.authentication.header.user-mapping.file", description=MAPPING_FILE
     )
+    kerberos_keytab: Path | None = Field(
+        None,
+        alias="http-server.authentication.krb5.keytab",
+        description="Keytab of the service's principal, for KERBEROS, which needs the package gssapi.",
+    )
+    kerberos_service: str = Field(
+        "presto",
+        alias="http-server.authentication.krb5.service-name",
+        min_length=1,
+        description="First part of the service's principal, as clients are told it.",
+    )
+    kerberos_hostname: str | None = Field(
+        None,
+        alias="http-server.authentication.krb5.principal-hostname",
+        description="Second part of that principal; without it the name of this machine.",
+    )
+    kerberos_config: Path | None = Field(
+        None, alias="http.authentication.krb5.config", description="A krb5.conf other than the system's."
+    )
+    kerberos_pattern: str | None = Field(
+        None, alias="http-server.authentication.krb5.user-mapping.pattern", description=MAPPING_PATTERN
+    )
+    kerberos_mapping: Path | None = Field(
+        None, alias="http-server.authentication.krb5.user-mapping.file", description=MAPPING_FILE
+    )
     trusted_proxies: Names = Field(
         ("127.0.0.0/8", "::1"),
         alias="http-server.authentication.header.trusted-proxies",
@@ -156,4 +187,10 @@ class InternalCommunicationSettings(Settings):
         description="Secret that signs the coordinator's requests to the sidecar, which refuses all others. Both"
         " must have the same one (`--shared-secret-file` of the sidecar); `procession up` makes one for"
         " its own sidecar.",
+    )
+    trust_store: Path | None = Field(
+        None,
+        alias="internal-communication.https.trust-store-path",
+        description="PEM file with the authorities that sign the certificate of a sidecar at an `https` address;"
+        " without it those of the system count.",
     )

@@ -78,6 +78,7 @@ def create_server(
 
 
 async def _answer_invalid(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
+    if not isinstance(error, RequestValidationError):
+        raise error
     problems = (f"{'.'.join(map(str, e['loc'][1:]))}: {e['msg']}" for e in error.errors())
     return text_response(400, "Invalid request: " + "; ".join(problems))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import structlog
 from fastapi import Request
 from starlette.datastructures import Headers
@@ -10,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from coordinator.security.authentication.authentication import UNAUTHORIZED, Authentication, RequestRefusedError
 from coordinator.security.authentication.authenticator import Credentials
 from coordinator.security.authentication.oauth2.authenticator import PREFIX, OAuth2Authenticator
+from coordinator.server.browser_login import COOKIE, to_login
 from coordinator.server.problems import ProblemError, text_response
 from coordinator.server.session import RequestHeaders
 from coordinator.server.uris import uris_of
@@ -17,6 +20,7 @@ from shared.protocol.headers import USER
 from shared.spi.access_control import Identity
 
 _log = structlog.get_logger(__name__)
+UNAUTHENTICATED = 401
 _READING = frozenset({"GET", "HEAD"})
 _OPEN = frozenset({"/v1/info", "/v1/info/state", "/v1/info/coordinator", "/v1/info/stats", "/v1/status"})
 
@@ -31,16 +35,23 @@ class AuthenticationGuard:
         self._app = app
         self._authentication = authentication
         self._process_forwarded = process_forwarded
-        self._has_logins = any(isinstance(each, OAuth2Authenticator) for each in authentication.authenticators)
+        oauth2 = (each for each in authentication.authenticators if isinstance(each, OAuth2Authenticator))
+        self._logins = next((each.logins for each in oauth2), None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or self._is_open(scope):
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
+        secure = self._is_secure(scope, headers)
+        login = self._logins if secure and _is_page(scope) and "authorization" not in headers else None
+        cookie = None if login is None else Request(scope).cookies.get(COOKIE)
+        if login is not None and cookie is None and "text/html" in headers.get("accept", ""):
+            await (await to_login(Request(scope), login))(scope, receive, send)
+            return
         try:
             identity = await self._authentication.identify(
-                _credentials(scope, headers), _named_user(headers), secure=self._is_secure(scope, headers)
+                _credentials(scope, headers, cookie), _named_user(headers), secure=secure
             )
         except RequestRefusedError as error:
             if error.text != UNAUTHORIZED:  # who brings nothing is being asked, and has not failed
@@ -49,6 +60,8 @@ class AuthenticationGuard:
             response = text_response(error.status, error.text)
             # Clients read one challenge from each line.
             response.raw_headers.extend((b"www-authenticate", each.encode("latin-1")) for each in error.challenges)
+            if cookie is not None and error.status == UNAUTHENTICATED:
+                response.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
             await response(scope, receive, send)
             return
         scope.setdefault("state", {})["identity"] = identity
@@ -57,7 +70,7 @@ class AuthenticationGuard:
     def _is_open(self, scope: Scope) -> bool:
         if scope["path"] in _OPEN and scope["method"] in _READING:
             return True
-        is_login = self._has_logins and scope["path"].startswith(PREFIX)
+        is_login = self._logins is not None and scope["path"].startswith(PREFIX)
         return is_login and self._is_secure(scope, Headers(scope=scope))
 
     def _is_secure(self, scope: Scope, headers: Headers) -> bool:
@@ -71,14 +84,21 @@ def _named_user(headers: Headers) -> str | None:
     return RequestHeaders(headers).text(USER)
 
 
-def _credentials(scope: Scope, headers: Headers) -> Credentials:
+def _is_page(scope: Scope) -> bool:
+    """What a browser may open with its cookie: it reads, and nothing else."""
+    path: str = scope["path"]
+    return scope["method"] in _READING and (path in ("/", "/v1/query") or path.startswith(("/ui/", "/v1/query/")))
+
+
+def _credentials(scope: Scope, headers: Headers, cookie: str | None) -> Credentials:
     client = scope.get("client")
     tls = scope.get("extensions", {}).get("tls", {})
     try:
         base = uris_of(Request(scope)).base
     except ProblemError:  # which the route will tell
         base = ""
-    return Credentials(headers, None if client is None else client[0], tls.get("client_cert_name"), base)
+    brought: Mapping[str, str] = headers if cookie is None else {**headers, "authorization": f"Bearer {cookie}"}
+    return Credentials(brought, None if client is None else client[0], tls.get("client_cert_name"), base)
 
 
 def authenticated_identity(request: Request) -> Identity | None:

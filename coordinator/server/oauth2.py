@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from html import escape
 
 from fastapi import APIRouter, Request, Response
 
 from coordinator.security.authentication.oauth2.logins import LoginError, Logins
+from coordinator.server.browser_login import (
+    COOKIE,
+    NONCE,
+    SAFE_HEADERS,
+    callback_address,
+    logged_in,
+    text_page,
+)
 from coordinator.server.node import json_response
 from coordinator.server.problems import ProblemError
 from coordinator.server.uris import uris_of
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _LOGIN_ID = re.compile(r"[0-9a-f-]{36}")
-_SAFE = {
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class OAuth2Routes:
         router.add_api_route("/token/{login_id}", self.poll, methods=["GET"])
         router.add_api_route("/token/{login_id}", self.drop, methods=["DELETE"])
         router.add_api_route("/callback", self.callback, methods=["GET"])
+        router.add_api_route("/logout", self.logout, methods=["GET"])
         return router
 
     async def begin(self, request: Request, hashed: str) -> Response:
@@ -42,10 +44,10 @@ class OAuth2Routes:
         if not _HASH.fullmatch(hashed):
             raise ProblemError(404, "Login not found")
         try:
-            address = await self.logins.begin(hashed, _callback(request))
+            address = await self.logins.begin(hashed, callback_address(request))
         except LoginError as error:
-            return _page(400, str(error))
-        return Response(status_code=303, headers=_SAFE | {"Location": address})
+            return text_page(400, str(error))
+        return Response(status_code=303, headers=SAFE_HEADERS | {"Location": address})
 
     async def poll(self, request: Request, login_id: str) -> Response:
         """The token, why there is none, or that the client is to ask again."""
@@ -71,21 +73,21 @@ class OAuth2Routes:
     ) -> Response:
         """The provider has sent the browser back."""
         try:
-            await self.logins.finish(state, code, error, _callback(request))
+            nonce = request.cookies.get(NONCE)
+            token = await self.logins.finish(state, code, error, callback_address(request), nonce)
         except LoginError as problem:
-            return _page(400, str(problem))
-        return _page(200, "You are logged in. This page can be closed.")
+            return text_page(400, str(problem))
+        if token is None:
+            return text_page(200, "You are logged in. This page can be closed.")
+        return logged_in(token)
+
+    async def logout(self) -> Response:
+        """The browser forgets who it is; the provider does not."""
+        page = text_page(200, "You are logged out.")
+        page.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="lax")
+        return page
 
 
 def _check(login_id: str) -> None:
     if not _LOGIN_ID.fullmatch(login_id):
         raise ProblemError(404, "Login not found")
-
-
-def _callback(request: Request) -> str:
-    return f"{uris_of(request).base}/oauth2/callback"
-
-
-def _page(status: int, text: str) -> Response:
-    title = "<!doctype html><html lang='en'><meta charset='utf-8'><title>Procession</title>"
-    return Response(f"{title}<p>{escape(text)}</p></html>", status, media_type="text/html", headers=_SAFE)

@@ -34,7 +34,8 @@ def text_response(status: int, text: str, headers: Mapping[str, str] | None = No
 
 async def answer_problem(_: Request, error: Exception) -> Response:
     """Exception handler of ProblemError."""
-    assert isinstance(error, ProblemError)
+    if not isinstance(error, ProblemError):
+        raise error
     return text_response(error.status, error.text, error.headers)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from cryptography.x509 import load_der_x509_certificate
 
+from coordinator.security.keystores import load_authorities, load_key
 from coordinator.security.refreshed_file import RefreshedFile
 from coordinator.security.settings import HttpsSettings
 from coordinator.values.settings_files import find_file
@@ -22,13 +23,13 @@ class RefreshedContext(ssl.SSLContext):
     _current: RefreshedFile[ssl.SSLContext]
 
     @classmethod
-    def of(cls, keystore: Path, password: str | None, truststore: Path | None, seconds: float) -> RefreshedContext:
+    def of(cls, keystore: Path, truststore: Path | None, settings: HttpsSettings) -> RefreshedContext:
         """Raises ConfigurationError."""
         made = cls(ssl.PROTOCOL_TLS_SERVER)
         made._current = RefreshedFile(
             keystore,
-            lambda file: _context(file, password, truststore),
-            seconds,
+            lambda file: _context(file, truststore, settings),
+            settings.refresh_time,
             beside=() if truststore is None else (truststore,),
         )
         return made
@@ -49,26 +50,25 @@ def load_tls(etc: Path, settings: HttpsSettings) -> RefreshedContext | None:
     named_in = etc / "config.properties"
     keystore = find_file(etc, settings.keystore_path, named_in)
     truststore = None if settings.truststore_path is None else find_file(etc, settings.truststore_path, named_in)
-    return RefreshedContext.of(keystore, settings.keystore_key, truststore, settings.refresh_time)
+    return RefreshedContext.of(keystore, truststore, settings)
 
 
-def _context(keystore: Path, password: str | None, truststore: Path | None) -> ssl.SSLContext:
+def _context(keystore: Path, truststore: Path | None, settings: HttpsSettings) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     try:
-        # Without a password of ours the library would ask for one on the terminal.
-        context.load_cert_chain(keystore, password=password or "")
+        load_key(context, keystore, settings.keystore_key)
     except OSError as error:
         raise ConfigurationError(
-            f"{keystore}: no private key with its certificate chain in PEM, or a wrong password ({error.strerror});"
-            f" JKS and PKCS#12 are not read: openssl pkcs12 -in x.p12 -nodes -out x.pem"
+            f"{keystore}: no private key with its certificate chain in PEM or PKCS#12, or a wrong password"
+            f" ({error.strerror})"
         ) from error
     if truststore is not None:
         try:
-            context.load_verify_locations(truststore)
+            load_authorities(context, truststore, settings.truststore_key)
         except OSError as error:
-            raise ConfigurationError(f"{truststore}: no certificates in PEM ({error.strerror})") from error
+            raise ConfigurationError(f"{truststore}: no certificates in PEM or PKCS#12 ({error.strerror})") from error
         # Asked for, not demanded, so that other ways to authenticate still work.
         context.verify_mode = ssl.CERT_OPTIONAL
     return context

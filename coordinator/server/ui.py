@@ -34,7 +34,7 @@ def _document(title: str, body: str, status: int = 200, refresh: bool = False) -
     )
     headers = {
         "X-Content-Type-Options": "nosniff",
-        "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+        "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
     }
     return Response(page, status, media_type="text/html", headers=headers)
 
@@ -63,7 +63,7 @@ def _query_body(query: Query) -> str:
     parts = [f"<h1>{escape(query.id)}</h1>", _table([row for row in rows if row[1]])]
     if query.error is not None:
         parts.append(f"<h2>{escape(query.error.code.name)}</h2><pre>{escape(query.error.wire_message)}</pre>")
-    parts += [f"<p>{escape(w.name)}: {escape(w.message)}</p>" for w in query.warnings]
+    parts += [f"<p>{escape(w.name)}: {escape(query.redact(w.message))}</p>" for w in query.warnings]
     parts += [f"<h2>Statement</h2><pre>{escape(query.shown_text)}</pre>", "<h2>Timeline</h2>", _table(seconds)]
     parts.append(f'<p><a href="/v1/query/{escape(query.id)}">JSON</a> · <a href="/ui/">All queries</a></p>')
     return "".join(parts)

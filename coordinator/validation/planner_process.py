@@ -47,7 +47,7 @@ class PlannerProcess:
         ours, theirs = socket.socketpair()
         try:
             # From the loop's own thread: a child that dies with its parent dies with the thread that made it.
-            process = subprocess.Popen(
+            process = subprocess.Popen(  # noqa: S603 - our own interpreter and text
                 [sys.executable, "-c", _COMMAND, str(theirs.fileno()), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),

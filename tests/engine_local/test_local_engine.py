@@ -113,6 +113,20 @@ def test_cancelling_interrupts() -> None:
     timer.join()
 
 
+def test_cancelling_ends_functions_of_ours() -> None:
+    inner = "reduce(sequence(1, 9999), 0, (a, b) -> a + b, a -> a)"
+    slow = f"SELECT reduce(sequence(1, 9999), x, (s, y) -> s + {inner}, s -> s) FROM UNNEST(sequence(1, 999)) t(x)"
+    work = work_of(plan_query(parse_query(slow), Session(user="test"), Catalogs([])).root, catalog_table)
+    assert isinstance(work, RunLocally)
+    run = FakeExecution()
+    timer = threading.Timer(0.5, run.cancel)
+    timer.start()
+    with pytest.raises(ProcessionError) as caught:
+        list(LocalEngine().run(work.sql, run))
+    assert caught.value.code is ErrorCode.USER_CANCELED
+    timer.join()
+
+
 def test_inputs_are_read_under_their_names(tmp_path: Path) -> None:
     pq.write_table(pa.table({"k": [1, 2], "v": ["a", "b"]}), tmp_path / "part.parquet")
     parquet = ArrowInput("procession_a_0", ds.dataset(str(tmp_path), format="parquet"))

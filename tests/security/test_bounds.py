@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from coordinator.checks.plan_checkers import PlanCheckers
+from coordinator.connectors.registry import Catalogs
 from coordinator.kernels.errors import KernelError
+from coordinator.kernels.functions import patience
 from coordinator.kernels.functions.linear_regexp import BoundedPattern
 from coordinator.kernels.functions.operators import like_regex
+from coordinator.kernels.functions.program import Program
 from coordinator.kernels.functions.regexp import pattern_of
+from coordinator.planning.plan_statement import plan_statement
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.session import Session
 
 ROOT = Path(__file__).parents[2]
 MEMORY = 3 << 30
@@ -152,3 +161,45 @@ def test_like(value: str, pattern: str, expected: bool) -> None:
 def test_reduce_may_build_a_text_step_by_step() -> None:
     """What is thrown away does not count."""
     assert planned(["length(reduce(sequence(1, 9999), '', (s, x) -> s || '0123456789', s -> s))"]) == ["99990"]
+
+
+LOOPS = "reduce(sequence(1, 9999), 0, (s, x) -> s + reduce(sequence(1, 9999), 0, (a, b) -> a + b, a -> a), s -> s)"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT {LOOPS}",
+        f"SELECT TRY({LOOPS})",
+        f"SELECT * FROM (VALUES 1, 2) t(x) WHERE x < {LOOPS}",
+        f"SELECT cardinality(filter(sequence(1, 9999), x -> {LOOPS} > x))",
+        f"SET SESSION query_max_run_time = CAST({LOOPS} AS varchar)",
+    ],
+)
+def test_a_constant_does_not_hold_a_planner(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "CONSTANT_SECONDS", 0.05)
+    with pytest.raises(ProcessionError, match=r"takes longer than 0\.05s of CPU time to compute") as told:
+        plan_statement(sql, Session(user="test"), Catalogs([]), PlanCheckers())
+    assert told.value.code is ErrorCode.EXCEEDED_TIME_LIMIT
+
+
+def test_rows_are_not_constants_but_end_with_their_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "CONSTANT_SECONDS", -1.0)
+    row = ["call", "transform", "array(bigint)", ["array(bigint)", "function(bigint,bigint)"]]
+    program = json.dumps(
+        {
+            "zone": "UTC",
+            "columns": ["array(bigint)"],
+            "result": "array(bigint)",
+            "expression": [*row, [["column", 0], ["lambda", ["x"], ["parameter", "x"]]]],
+        }
+    )
+    values = pa.array([list(range(64))])
+    assert Program(program).run([values], 1).to_pylist() == values.to_pylist()
+
+    def ended() -> None:
+        raise ProcessionError(ErrorCode.USER_CANCELED, "ended")
+
+    with patience.interruptible(ended), pytest.raises(ProcessionError, match="ended"):
+        Program(program).run([values], 1)
+    assert Program(program).run([values], 1).to_pylist() == values.to_pylist()

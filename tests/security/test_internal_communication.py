@@ -24,6 +24,7 @@ from coordinator.room_settings import checker_defaults
 from shared.protocol.internal_authentication import BEARER_HEADER, SECRET_VARIABLE, signing_key
 from sidecar.app import create_app
 from sidecar.settings import SidecarSettings
+from tests.certificates import authority
 from tests.e2e.service import Service
 
 SECRET = "known to two"
@@ -168,3 +169,47 @@ def test_the_sidecar_of_up_answers_its_coordinator_alone(quiet_service: Service)
     kept = [file for file in quiet_service.data_dir.rglob("*") if file.is_file()]
     assert not any(secret.encode() in file.read_bytes() for file in kept)
     assert os.environ.get(SECRET_VARIABLE) is None
+
+
+@pytest.mark.anyio
+async def test_tls(tmp_path: Path) -> None:
+    signer = authority(tmp_path / "ca.pem")
+    signer.sign(tmp_path / "server.pem", "sidecar")
+    authority(tmp_path / "other.pem")
+    flags = ["--port", "0", "--workers", "1", "--https-keystore", str(tmp_path / "server.pem")]
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "sidecar", *flags, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        url = (await process.stdout.readline()).decode().split()[-1]
+        assert url.startswith("https://127.0.0.1:")
+        etc = tmp_path / "etc"
+        etc.mkdir()
+        for trusted, problem in (
+            ("ca.pem", "plan checker: "),
+            ("other.pem", "certificate of the sidecar is not trusted"),
+        ):
+            (etc / "config.properties").write_text(
+                f"sidecar.uri={url}\ninternal-communication.https.trust-store-path={tmp_path / trusted}\n"
+            )
+            defaults = checker_defaults(read_config(etc))["native"]
+            client = SidecarClient(NativeSettings.model_validate(defaults | {"native-plan-checker.max-retries": "0"}))
+            try:
+                answer = await client.post(b"{}")
+                told = f"plan checker: {answer.failure}"
+            except SidecarUnavailableError as error:
+                told = error.message
+            finally:
+                await client.aclose()
+            assert problem in told
+        with pytest.raises((httpx.RemoteProtocolError, httpx.ReadError)):
+            httpx.get(url.replace("https", "http") + "/v1/info")
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+def test_a_sidecar_without_its_certificate_does_not_start(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("text")
+    command = [sys.executable, "-m", "sidecar", "--port", "0", "--https-keystore", str(tmp_path / "text")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, "no private key with its certificates in PEM" in done.stderr) == (2, True)

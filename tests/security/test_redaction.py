@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from coordinator.security.redaction import Redactor, is_secret_name, redacted, secrets_of, shown_value
+from coordinator.security.redaction import Redactor, is_secret_name, redacted, secrets_in, secrets_of, shown_value
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,9 @@ from coordinator.security.redaction import Redactor, is_secret_name, redacted, s
         "SELECT 'jdbc:postgresql://me:hunter2@host/db'",
         "SELECT 'jdbc:mysql://host/db?user=x&password=hunter2&a=b'",
         "SELECT token = 'hunter2",
+        "SELECT * FROM (VALUES 'hunter2') AS t (password) WHERE password = 'hunter2'",
+        "SELECT * FROM t WHERE password <> 'hunter2' AND token NOT LIKE 'hunter2%' AND api_key >= 'hunter2'",
+        "SELECT * FROM t WHERE user_password IN ('a', 'hunter2', 'hunter2''s')",
         "SELECT secret = 'x' AND s = 'y' OR api_key:'hunter2'",
     ],
 )
@@ -37,6 +40,12 @@ def test_values_beside_names_of_secrets(text: str) -> None:
 )
 def test_other_texts_stay(text: str) -> None:
     assert redacted(text) == text
+
+
+def test_values_that_a_plan_may_have_elsewhere() -> None:
+    texts = ["SELECT 1 WHERE password = 'it''s' AND x = 'public'", "WITH (m = MAP(ARRAY['token'], ARRAY['of a map']))"]
+    texts += ["SELECT 'a://u:login@h'", "SELECT 'jdbc:x?password=of-a-url&a=b'", "token IN ('of a list', 'abc')"]
+    assert secrets_in(texts) == {"it's", "of a map", "login", "of-a-url", "of a list"}
 
 
 def test_names() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,49 @@ def test_no_text_that_others_see_holds_a_secret(service: Service, home: Path) ->
     for page in pages:
         assert OF_STATEMENT not in str(page)
         assert OF_CONFIGURATION not in str(page)
+
+
+EXPLAINED = f"""SELECT * FROM (VALUES ('{OF_STATEMENT}', 1), ('b', 2)) AS t (password, n)
+WHERE password <> '{OF_STATEMENT}' AND password NOT IN ('x', '{OF_STATEMENT}') AND random() < 2
+AND '{OF_CONFIGURATION}' <> password AND n + random() < 9 AND '{ADDRESS}' <> password"""
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(
+            "",
+            "(TYPE LOGICAL)",
+            "(TYPE LOGICAL, FORMAT JSON)",
+            "VERBOSE",
+            "(FORMAT GRAPHVIZ)",
+            "ANALYZE",
+        ),
+        *("(TYPE DISTRIBUTED, FORMAT JSON)", "(TYPE NATIVE)", "(TYPE NATIVE, FORMAT JSON)", "ANALYZE (FORMAT JSON)"),
+    ],
+)
+def test_what_explain_says(service: Service, kind: str) -> None:
+    asked = f"EXPLAIN {kind} {EXPLAINED}"
+    ((text,),) = service.execute(asked)
+    assert OF_STATEMENT not in text
+    assert OF_CONFIGURATION not in text
+    assert "***" in text
+    if "JSON" in kind:
+        json.loads(text)
+
+
+def test_what_others_see_of_statements_that_change_the_session(service: Service) -> None:
+    service.execute(f"PREPARE p FROM SELECT 1 WHERE 'a' <> '{ADDRESS}' AND 'password' = '{OF_STATEMENT}'")
+    failed(service, f"SET SESSION iceberg.token = '{OF_STATEMENT}'")
+    failed(service, f"SET SESSION query_max_run_time = '{OF_CONFIGURATION}'")
+    pages = [service.get(f"/v1/query/{query['queryId']}") for query in service.get("/v1/query")]
+    pages += [
+        service.get("/v1/queryState"),
+        service.get("/v1/resourceGroupState/global"),
+        httpx.get(f"{service.url}/metrics").text,
+    ]
+    assert OF_STATEMENT not in str(pages)
+    assert OF_CONFIGURATION not in str(pages)
 
 
 def test_properties_of_others_are_shown_without_their_secrets(service: Service) -> None:

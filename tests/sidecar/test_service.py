@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,8 +22,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.fuzz import paths
+from sidecar.app import create_app
 from sidecar.messages import CrashRequest, Format, PlanRequest
 from sidecar.pool import BusyError, CrashedError, DeadlineError, Pool
+from sidecar.settings import SidecarSettings
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
@@ -297,6 +301,13 @@ def test_no_child_outlives_the_service() -> None:
     assert process.stdout is not None
     process.stdout.close()
     wait_until(lambda: all(gone(c) for c in children), 5)
+
+
+def test_odd_paths_and_headers(client: httpx.Client) -> None:
+    asked = paths.routes(create_app(SidecarSettings()))
+    target = paths.Target(str(client.base_url), asked)
+    assert list(paths.run(target, 20261123, range(120), Counter())) == []
+    assert client.get("/v1/info").status_code == 200
 
 
 @pytest.fixture

@@ -139,7 +139,7 @@ def _generator() -> str:
 
 
 def _run(command: list[str], log: Path, check_cancelled: Callable[[], None]) -> None:
-    with log.open("wb") as errors, subprocess.Popen(command, stdout=errors, stderr=errors) as process:
+    with log.open("wb") as errors, subprocess.Popen(command, stdout=errors, stderr=errors) as process:  # noqa: S603 - of our own words
         try:
             while process.poll() is None:
                 check_cancelled()

@@ -39,7 +39,7 @@ class EngineProcess:
         ended, alive = os.pipe()
         try:
             # It ends when the pipe does, whichever thread of ours made it.
-            process = subprocess.Popen(
+            process = subprocess.Popen(  # noqa: S603 - our own interpreter and text
                 [sys.executable, "-c", _COMMAND, str(theirs.fileno()), str(ended)],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(), ended),

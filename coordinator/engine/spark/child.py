@@ -24,7 +24,7 @@ class GuardedChild:
         with log_file.open("ab") as log:
             self._log_start = log.tell()
             # An own session keeps Ctrl-C at a terminal from reaching the child before its parent stops it in order.
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603 - Java, with arguments of the configuration alone
                 [sys.executable, "-I", "-S", str(_GUARD), *command],
                 stdin=subprocess.PIPE,
                 stdout=log,

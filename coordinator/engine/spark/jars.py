@@ -72,7 +72,8 @@ def _fetch(coordinate: Coordinate, cache: Path, java: Java, ivy: Path) -> None:
     command = [str(java.executable), "-jar", str(ivy), "-notransitive", "-types", "jar", "-warn"]
     command += ["-cache", str(cache / "ivy"), "-retrieve", pattern]
     command += ["-dependency", coordinate.group, coordinate.artifact, coordinate.version]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    # Coordinates are the configuration's, each in an argument of its own.
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)  # noqa: S603
     fetched = incoming / coordinate.file_name
     if not fetched.is_file():
         last = (done.stdout + done.stderr).strip().splitlines()[-3:]

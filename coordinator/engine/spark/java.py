@@ -52,7 +52,9 @@ def find_java(environ: Mapping[str, str]) -> Java:
 def java_version(executable: Path) -> int | None:
     """The feature release that ``executable -version`` reports, or None when it does not run."""
     try:
-        done = subprocess.run([str(executable), "-version"], capture_output=True, text=True, timeout=30, check=False)
+        asked = [str(executable), "-version"]
+        # The executable is the configuration's, or on the PATH of whoever starts us.
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=30, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return None
     match = _VERSION.search(done.stderr + done.stdout)

@@ -35,11 +35,14 @@ from .column_folds import ColumnFold, of_groups
 from .compare import equal
 from .failures import TRIED
 from .library import LIBRARY
+from .patience import deadline, look
 from .table import Function, Signature
 from .zones import zone_of
 
 Frame = list[Any]
 Step = Callable[[Frame], Any]
+_TURNS_BETWEEN_LOOKS = 16
+_ROWS_BETWEEN_LOOKS = 64
 
 
 def evaluate(*columns: pa.Array) -> pa.Array:
@@ -68,6 +71,7 @@ class Program:
         compiler = _Compiler(len(self._readers), zone_of(source["zone"]))
         self._step = compiler.step(source["expression"])
         self._width = compiler.width
+        self._clock = compiler.clock
         self._fold = _column_fold(source["expression"])
 
     def run(self, columns: Iterable[pa.Array], count: int) -> pa.Array:
@@ -82,12 +86,15 @@ class Program:
         frame: Frame = [None] * self._width
         results: list[Any] = []
         if not values and not self._volatile:
+            frame[self._clock] = deadline()
             results = [self._row(frame)] * count
         elif not values:
             results = [self._row(frame) for _ in range(count)]
         else:
             width = len(values)
-            for row in zip(*values, strict=True):
+            for number, row in enumerate(zip(*values, strict=True)):
+                if not number % _ROWS_BETWEEN_LOOKS:
+                    look(None)
                 frame[:width] = row
                 results.append(self._row(frame))
         return self._array(results)
@@ -101,7 +108,10 @@ class Program:
     def value(self, row: Iterable[Any]) -> Any:
         """The result of one row of Python forms."""
         values = list(row)
-        return self._step([*values, *[None] * (self._width - len(values))])
+        frame = [*values, *[None] * (self._width - len(values))]
+        if not values:
+            frame[self._clock] = deadline()
+        return self._step(frame)
 
     def _row(self, frame: Frame) -> Any:
         value = self._step(frame)
@@ -120,7 +130,9 @@ def evaluated(expression: list[Any], zone: tzinfo) -> object:
     """The value, in its Python form, of an expression that reads no column. Raises KernelError."""
     compiler = _Compiler(0, zone)
     step = compiler.step(expression)
-    return step([None] * compiler.width)
+    frame: Frame = [None] * compiler.width
+    frame[compiler.clock] = deadline()
+    return step(frame)
 
 
 @lru_cache(maxsize=256)
@@ -131,7 +143,8 @@ def compiled(text: str) -> Program:
 
 class _Compiler:
     def __init__(self, width: int, zone: tzinfo) -> None:
-        self.width = width
+        self.clock = width
+        self.width = width + 1
         self._zone = zone
         self._slots: dict[str, int] = {}
 
@@ -164,10 +177,16 @@ class _Compiler:
         self._slots.update(zip(names, slots, strict=True))
         inner = self.step(body)
         self._slots = outer
-        first, width = slots.start, len(names)
+        first, width, clock = slots.start, len(names), self.clock
 
         def make(frame: Frame) -> Callable[..., object]:
+            turns = 0
+
             def function(*values: Any) -> Any:
+                nonlocal turns
+                turns += 1
+                if not turns % _TURNS_BETWEEN_LOOKS:
+                    look(frame[clock])
                 frame[first : first + len(values)] = values
                 return inner(frame)
 

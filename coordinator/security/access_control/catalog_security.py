@@ -46,9 +46,8 @@ def catalog_access_control(
                 raise properties[name].error(f"'{name}' is set, but '{SECURITY}' is not '{meant}'")
     if kind == "sql-standard":
         return SqlStandard(catalog, partial(store, catalog), restrict_calls=_restricts(properties.get(RESTRICT_CALLS)))
-    if kind != "file":
+    if entry is None or kind != "file":
         return ReadOnly() if kind == "read-only" else None
-    assert entry is not None
     if CONFIG_FILE not in properties:
         raise entry.error(f"property '{CONFIG_FILE}' is missing")
     file = find_file(etc, Path(properties[CONFIG_FILE].value), properties[CONFIG_FILE].file)

@@ -96,10 +96,11 @@ class OpaAccessControl:
     def filter_columns(self, identity: Identity, table: TableName, columns: Collection[str]) -> frozenset[str]:
         """In a batch it is one table with the columns, whose numbers are the answer."""
         known = list(columns)
-        if self._settings.batched_uri is None or not known:
+        batched = self._settings.batched_uri
+        if batched is None or not known:
             return frozenset(self._filtered(identity, "FilterColumns", known, lambda name: _table(table, (name,))))
         asked = action("FilterColumns", filterResources=[_table(table, tuple(known))])
-        return frozenset(self._kept(identity, asked, known))
+        return frozenset(self._kept(batched, identity, asked, known))
 
     def row_filters(self, identity: Identity, table: TableName) -> Sequence[ViewExpression]:
         uri = self._settings.row_filters_uri
@@ -147,13 +148,14 @@ class OpaAccessControl:
     ) -> Sequence[T]:
         if not known:
             return ()
-        if self._settings.batched_uri is None:
+        batched = self._settings.batched_uri
+        if batched is None:
             return [each for each in known if self._allows(identity, action(operation, resource(each)))]
-        return self._kept(identity, action(operation, filterResources=[resource(each) for each in known]), known)
+        asked = action(operation, filterResources=[resource(each) for each in known])
+        return self._kept(batched, identity, asked, known)
 
-    def _kept(self, identity: Identity, asked: Action, known: Sequence[T]) -> Sequence[T]:
-        assert self._settings.batched_uri is not None
-        numbers = self._ask(self._settings.batched_uri, identity, asked)
+    def _kept(self, uri: str, identity: Identity, asked: Action, known: Sequence[T]) -> Sequence[T]:
+        numbers = self._ask(uri, identity, asked)
         if numbers is not None and not isinstance(numbers, list):
             raise _unreadable()
         return [_at(known, number) for number in numbers or ()]

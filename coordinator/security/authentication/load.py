@@ -16,6 +16,7 @@ from coordinator.security.authentication.groups import load_group_provider
 from coordinator.security.authentication.header_authenticator import HeaderAuthenticator
 from coordinator.security.authentication.jwt_authenticator import JwtAuthenticator
 from coordinator.security.authentication.jwt_keys import verification_keys
+from coordinator.security.authentication.kerberos_authenticator import KerberosAuthenticator
 from coordinator.security.authentication.ldap_directory import LdapDirectory
 from coordinator.security.authentication.oauth2.authenticator import OAuth2Authenticator
 from coordinator.security.authentication.oauth2.logins import Logins
@@ -70,6 +71,8 @@ def _authenticator(
         case "CERTIFICATE":
             mapping = mapped("certificate", settings.certificate_pattern, settings.certificate_mapping)
             return CertificateAuthenticator(mapping)
+        case "KERBEROS":
+            return _kerberos(etc, settings, mapped("krb5", settings.kerberos_pattern, settings.kerberos_mapping))
         case "HEADER":
             if principal_header is None:
                 raise ConfigurationError(f"{_PREFIX}.type=HEADER needs {_PREFIX}.principal-header")
@@ -77,6 +80,22 @@ def _authenticator(
             return HeaderAuthenticator(principal_header, settings.trusted_proxies, mapping)
         case _:
             assert_never(kind)
+
+
+def _kerberos(etc: Path, settings: AuthenticationSettings, mapping: UserMapping) -> KerberosAuthenticator:
+    if settings.kerberos_keytab is None:
+        raise ConfigurationError(f"{_PREFIX}.type=KERBEROS needs {_PREFIX}.krb5.keytab")
+    named_in = etc / "config.properties"
+    keytab = find_file(etc, settings.kerberos_keytab, named_in)
+    config = None if settings.kerberos_config is None else find_file(etc, settings.kerberos_config, named_in)
+    try:
+        return KerberosAuthenticator(keytab, settings.kerberos_service, settings.kerberos_hostname, mapping, config)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"{_PREFIX}.type=KERBEROS needs the package gssapi, or a proxy that speaks it in front, with HEADER"
+        ) from error
+    except ValueError as error:
+        raise ConfigurationError(f"{_PREFIX}.krb5.keytab: {error}") from error
 
 
 def _mapping(etc: Path, kind: str, pattern: str | None, file: Path | None) -> UserMapping:

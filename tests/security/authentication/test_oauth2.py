@@ -143,3 +143,42 @@ def test_what_strangers_may_send(secured: Secured) -> None:
             assert client.get(f"{secured.url}/oauth2/{path}").status_code == 404
     plain = httpx.get(start.replace(secured.url, secured.plain))
     assert (plain.status_code, plain.text) == (403, "Authentication over HTTP is not enabled")
+
+
+PAGE = {"Accept": "text/html,*/*;q=0.8"}
+
+
+def test_a_browser_that_opens_a_page_logs_in_and_out(secured: Secured) -> None:
+    with browser(secured) as client:
+        client.headers.update(PAGE)
+        page = client.get(f"{secured.url}/ui/")
+        assert (page.status_code, page.url.path) == (200, "/ui/")
+        assert "<h1>Queries</h1>" in page.text
+        [cookie] = [c for c in client.cookies.jar if c.name == "__Host-Procession-OAuth2-Token"]
+        assert (cookie.secure, cookie.path, cookie.has_nonstandard_attr("HttpOnly")) == (True, "/", True)
+        assert 0 < (cookie.expires or 0) - time.time() <= 60
+        assert client.get(f"{secured.url}/v1/query").status_code == 200
+        # It opens pages and does nothing else.
+        for method, path in (("POST", "/v1/statement"), ("DELETE", "/v1/query/x"), ("PUT", "/v1/info/state")):
+            assert client.request(method, secured.url + path, content="SELECT 1").status_code == 401
+        assert client.get(f"{secured.url}/v1/statement/queued/x/1?slug=y").status_code == 401
+        assert "logged out" in client.get(f"{secured.url}/oauth2/logout").text
+        assert client.get(f"{secured.url}/ui/", follow_redirects=False).status_code == 303
+
+
+def test_cookies_that_are_not_good(secured: Secured) -> None:
+    provider = secured.provider
+    stranger = provider.token(aud=["another"])
+    for token in (stranger, provider.token(exp=time.time() - 61), "x"):
+        answer = secured.get("/ui/", headers=PAGE | {"Cookie": f"__Host-Procession-OAuth2-Token={token}"})
+        assert answer.status_code == 401
+        assert 'Procession-OAuth2-Token=""' in answer.headers["set-cookie"], "the next try logs in"
+    assert secured.get("/ui/").status_code == 401, "who is no browser gets challenges"
+    with browser(secured) as client:
+        sent = client.get(f"{secured.url}/ui/", headers=PAGE, follow_redirects=False)
+        back = client.get(sent.headers["location"], follow_redirects=False).headers["location"]
+    with browser(secured) as other:
+        refused = other.get(back)
+        assert (refused.status_code, "belongs to another browser" in refused.text) == (400, True)
+        assert not other.cookies
+    assert httpx.get(f"{secured.plain}/ui/", headers=PAGE).status_code == 403

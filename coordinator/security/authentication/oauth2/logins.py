@@ -8,6 +8,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
+from hmac import compare_digest
 from secrets import token_urlsafe
 
 import jwt
@@ -57,13 +58,17 @@ class Logins:
         self._key = sha256(state_key.encode()).digest()
         self._logins: dict[str, _Login] = {}
 
-    async def begin(self, hashed: str, redirect_uri: str) -> str:
-        """Where the browser goes on to. Raises LoginError."""
+    async def begin(self, hashed: str, redirect_uri: str, nonce: str | None = None) -> str:
+        """Where the browser goes on to; with a ``nonce`` no client waits, and this browser must come back with it.
+
+        Raises LoginError.
+        """
         self._forget_old()
         login = self._opened(hashed)
-        state = jwt.encode(
-            {"aud": _AUDIENCE, "exp": int(time.time() + self._timeout), "login": hashed}, self._key, _ALGORITHM
-        )
+        told: dict[str, object] = {"aud": _AUDIENCE, "exp": int(time.time() + self._timeout), "login": hashed}
+        if nonce is not None:
+            told["nonce"] = hash_of(nonce)
+        state = jwt.encode(told, self._key, _ALGORITHM)
         challenge = urlsafe_b64encode(sha256(login.verifier.encode()).digest()).rstrip(b"=").decode()
         try:
             return await self._provider.login_address(redirect_uri, state, challenge)
@@ -71,18 +76,28 @@ class Logins:
             self._end(login, error=str(error))
             raise LoginError(str(error)) from error
 
-    async def finish(self, state: str, code: str | None, refusal: str | None, redirect_uri: str) -> None:
-        """The browser is back. Raises LoginError."""
-        login = self._of_state(state)
+    async def finish(
+        self, state: str, code: str | None, refusal: str | None, redirect_uri: str, nonce: str | None = None
+    ) -> str | None:
+        """The browser is back: with its own token if it began with a nonce, else a client has it. Raises LoginError."""
+        hashed, bound = self._told(state)
+        login = self._open(hashed)
+        if bound is not None and not compare_digest(bound, hash_of(nonce or "")):
+            raise LoginError("This login belongs to another browser")
         if refusal is not None or not code:
             problem = _REFUSALS.get(refusal or "", f"OAuth2 unknown error code: {(refusal or '')[:100]}")
             self._end(login, error=problem)
             raise LoginError(problem)
         try:
-            self._end(login, token=await self._provider.access_token(code, redirect_uri, login.verifier))
+            token = await self._provider.access_token(code, redirect_uri, login.verifier)
         except ProviderError as error:
             self._end(login, error=str(error))
             raise LoginError(str(error)) from error
+        if bound is None:
+            self._end(login, token=token)
+            return None
+        self._logins.pop(hashed, None)
+        return token
 
     async def outcome(self, login_id: str) -> Outcome:
         """Of the login of this id; waits some seconds for it."""
@@ -112,14 +127,18 @@ class Logins:
         made = self._logins[hashed] = _Login(token_urlsafe(48), self._monotonic())
         return made
 
-    def _of_state(self, state: str) -> _Login:
+    def _told(self, state: str) -> tuple[str, str | None]:
+        """The login and the hash of its nonce."""
         try:
             told = jwt.decode(
                 state, self._key, algorithms=[_ALGORITHM], audience=_AUDIENCE, options={"require": ["exp"]}
             )
         except jwt.PyJWTError as error:
             raise LoginError("This login is unknown or took too long") from error
-        login = self._logins.get(str(told.get("login")))
+        return str(told.get("login")), told.get("nonce")
+
+    def _open(self, hashed: str) -> _Login:
+        login = self._logins.get(hashed)
         if login is None or login.ended.is_set():
             raise LoginError("This login is unknown or has ended")
         return login

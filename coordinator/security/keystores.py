@@ -1,0 +1,64 @@
+"""Java's keystores as PEM: PKCS#12, which ``keytool`` has written since Java 9 whatever the file is called."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates, load_pkcs12
+
+from shared.properties import ConfigurationError
+
+_JKS = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
+_DER = b"\x30"
+_PEM = serialization.Encoding.PEM
+
+
+def load_key(context: ssl.SSLContext, keystore: Path, password: str | None) -> None:
+    """The private key and its chain into the context, from PEM or PKCS#12. Raises ConfigurationError, OSError."""
+    store = _read(keystore, password)
+    if store is None:
+        # Without a password of ours the library would ask for one on the terminal.
+        context.load_cert_chain(keystore, password=password or "")
+        return
+    if store.key is None or store.cert is None:
+        raise ConfigurationError(f"{keystore}: no private key with its certificate is in it")
+    form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    chain = [store.cert, *store.additional_certs]
+    pem = store.key.private_bytes(_PEM, *form) + b"".join(each.certificate.public_bytes(_PEM) for each in chain)
+    # The library takes files alone.
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "key.pem"
+        file.touch(0o600)
+        file.write_bytes(pem)
+        context.load_cert_chain(file)
+
+
+def load_authorities(context: ssl.SSLContext, truststore: Path, password: str | None) -> None:
+    """The certificates that sign others, from PEM or PKCS#12. Raises ConfigurationError, OSError."""
+    store = _read(truststore, password)
+    if store is None:
+        context.load_verify_locations(truststore)
+        return
+    found = [each.certificate.public_bytes(_PEM).decode() for each in store.additional_certs]
+    if not found:
+        raise ConfigurationError(f"{truststore}: no certificate is in it")
+    context.load_verify_locations(cadata="".join(found))
+
+
+def _read(file: Path, password: str | None) -> PKCS12KeyAndCertificates | None:
+    """None for what is no Java keystore."""
+    content = file.read_bytes()
+    if content.startswith(_JKS):
+        raise ConfigurationError(
+            f"{file}: JKS and JCEKS are not read: keytool -importkeystore -srckeystore {file.name} -destkeystore x.p12"
+            " -deststoretype pkcs12"
+        )
+    if not content.startswith(_DER):
+        return None
+    try:
+        return load_pkcs12(content, (password or "").encode())
+    except ValueError as error:
+        raise ConfigurationError(f"{file}: no PKCS#12 keystore, or a wrong password") from error

@@ -1,0 +1,64 @@
+"""A browser's login for the pages of the UI: to the provider and back with a cookie, which opens pages alone."""
+
+from __future__ import annotations
+
+import time
+from html import escape
+from secrets import token_urlsafe
+
+import jwt
+from fastapi import Request, Response
+
+from coordinator.security.authentication.oauth2.logins import LoginError, Logins, hash_of
+from coordinator.server.uris import uris_of
+
+# Browsers take names with this prefix only over TLS, for the whole of this host, and for no other.
+COOKIE = "__Host-Procession-OAuth2-Token"
+NONCE = "__Host-Procession-OAuth2-Nonce"
+_LONGEST_COOKIE = 3800
+
+SAFE_HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+
+
+async def to_login(request: Request, logins: Logins) -> Response:
+    """A browser that opens a page of the UI, on its way to the provider."""
+    nonce = token_urlsafe(32)
+    try:
+        address = await logins.begin(hash_of(token_urlsafe(32)), callback_address(request), nonce)
+    except LoginError as error:
+        return text_page(400, str(error))
+    response = Response(status_code=303, headers=SAFE_HEADERS | {"Location": address})
+    response.set_cookie(NONCE, nonce, path="/", secure=True, httponly=True, samesite="lax", max_age=3600)
+    return response
+
+
+def logged_in(token: str) -> Response:
+    """Back to the UI with the provider's token."""
+    if len(token) > _LONGEST_COOKIE:
+        return text_page(400, "The provider's token is too long for a cookie")
+    try:
+        # Who it is from is verified whenever it comes back.
+        expires = float(jwt.decode(token, options={"verify_signature": False}).get("exp", 0))
+    except (jwt.PyJWTError, TypeError, ValueError):
+        return text_page(400, "The provider's token is no JSON Web Token")
+    response = Response(status_code=303, headers=SAFE_HEADERS | {"Location": "/ui/"})
+    lasting = max(int(expires - time.time()), 0)
+    response.set_cookie(COOKIE, token, path="/", secure=True, httponly=True, samesite="lax", max_age=lasting)
+    response.delete_cookie(NONCE, path="/", secure=True, httponly=True, samesite="lax")
+    return response
+
+
+def callback_address(request: Request) -> str:
+    """Where the provider sends browsers back to."""
+    return f"{uris_of(request).base}/oauth2/callback"
+
+
+def text_page(status: int, text: str) -> Response:
+    """A line for the user."""
+    title = "<!doctype html><html lang='en'><meta charset='utf-8'><title>Procession</title>"
+    return Response(f"{title}<p>{escape(text)}</p></html>", status, media_type="text/html", headers=SAFE_HEADERS)
