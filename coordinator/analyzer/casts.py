@@ -40,7 +40,7 @@ _CASTS: dict[str, tuple[str, ...]] = {
     "hyperloglog": ("varbinary", "p4hyperloglog"),
     "p4hyperloglog": ("hyperloglog",),
     "tdigest": ("varbinary",),
-    "qdigest": ("varbinary",),
+    **dict.fromkeys(("qdigest", "setdigest", "khyperloglog"), ("varbinary",)),
 }
 _DOUBLES = Type("tdigest", (DOUBLE,))
 

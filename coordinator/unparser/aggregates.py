@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 from sqlglot import exp
 
 from coordinator.expressions.builders import NAMESPACE, value_of
+from coordinator.unparser.approximations import estimated_by_spark
 from coordinator.unparser.collected import COLLECTED, collected_call
 from coordinator.unparser.expressions import expression
 from coordinator.unparser.frames import constant_offset, row_offset
@@ -14,6 +16,7 @@ from coordinator.unparser.functions import AGGREGATES, WINDOWS, apply, needs_cas
 from coordinator.unparser.kernel_aggregates import in_kernels, kernel_aggregate
 from coordinator.unparser.ordering import ordered
 from coordinator.unparser.refusals import place_refusal, unsupported
+from coordinator.unparser.spark_estimates import Wrap, distinct_bits, distinct_estimate
 from coordinator.unparser.trees import call, cast, column, number, text
 from shared.errors import ProcessionError
 from shared.plan.expressions import Call, Constant, RowExpression, StaticFunctionHandle, Variable
@@ -43,6 +46,9 @@ def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[e
     order = aggregation.orderBy.orderBy if aggregation.orderBy is not None else ()
     condition = column(aggregation.mask.name) if aggregation.mask is not None else None
     unsorted = dialect == "duckdb" or not order or function in (*_ORDER_FREE, *COLLECTED)
+    bounded = _bounded_estimate(function, aggregation.call, dialect, partial(_filtered, condition=condition))
+    if bounded is not None:
+        return bounded, key.partition("<")[0]
     if in_kernels(function, aggregation.call, dialect, sorted_rows=not unsorted):
         # Equal values change no count of different ones, and are dropped before they are sent anywhere.
         once = aggregation.distinct is True or (function == "approx_distinct" and dialect == "spark")
@@ -63,11 +69,18 @@ def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[e
         if dialect == "duckdb":
             arguments[-1] = exp.Order(this=arguments[-1], expressions=[ordered(o.variable, o.sortOrder) for o in order])
     tree = _applied(function, arguments, dialect)
-    if condition is not None:
-        tree = _filtered(tree, condition)
+    tree = _filtered(tree, condition)
     kind = parse_type(aggregation.call.returnType)
     tree = cast(tree, kind, dialect) if needs_cast(function, kind, dialect) else tree
     return tree, key.partition("<")[0]
+
+
+def _bounded_estimate(function: str, node: Call, dialect: str, wrap: Wrap) -> exp.Expr | None:
+    """Presto's ``approx_distinct`` out of what Spark aggregates; None for other aggregates."""
+    if function != "approx_distinct" or dialect != "spark" or estimated_by_spark(function):
+        return None
+    bits = distinct_bits(node)
+    return None if bits is None else distinct_estimate(expression(node.arguments[0], dialect), node, bits, wrap)
 
 
 def _distinct(arguments: list[exp.Expr], dialect: str) -> list[exp.Expr]:
@@ -92,13 +105,15 @@ def _applied(function: str, arguments: list[exp.Expr], dialect: str) -> exp.Expr
         raise unsupported(f"Aggregate function {function} with {len(arguments)} arguments", dialect) from error
 
 
-def _filtered(tree: exp.Expr, condition: exp.Expr) -> exp.Expr:
+def _filtered(tree: exp.Expr, condition: exp.Expr | None) -> exp.Expr:
     """FILTER belongs to the engine's aggregates, which may stand inside scalar functions."""
+    if condition is None:
+        return tree
     if isinstance(tree, exp.Anonymous) and str(tree.this) in _WRAPPERS:
         return call(str(tree.this), *(_filtered(e, condition.copy()) for e in tree.expressions))
     if _surrounds(tree):
         return call(str(tree.this), _filtered(tree.expressions[0], condition), *tree.expressions[1:])
-    return exp.Filter(this=tree, expression=exp.Where(this=condition))
+    return exp.Filter(this=tree, expression=exp.Where(this=condition.copy()))
 
 
 _WRAPPERS = ("exp", "map")
@@ -122,6 +137,9 @@ def window_call(
     def over(tree: exp.Expr) -> exp.Expr:
         return _window(tree, function, spec, presto, dialect, known)
 
+    bounded = _bounded_estimate(presto, function.functionCall, dialect, over)
+    if bounded is not None:
+        return bounded, key.partition("<")[0]
     if in_kernels(presto, function.functionCall, dialect, window=True):
         return kernel_aggregate(presto, function.functionCall, dialect, over=over), key.partition("<")[0]
     arguments = [expression(a, dialect) for a in function.functionCall.arguments]

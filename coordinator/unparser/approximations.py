@@ -1,4 +1,4 @@
-"""Whose estimates Spark gives while a statement is unparsed: its own sketches, or Presto's over collected values."""
+"""Whose estimates Spark gives while a statement is unparsed: Presto's, or those of its own sketches (docs/adr/0011)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,26 @@ from contextvars import ContextVar
 from coordinator.vocabulary.session_properties import session_value
 from shared.spi.session import Session
 
-ESTIMATES = frozenset({"approx_distinct", "approx_percentile"})
-"""Aggregates that Spark has with sketches of its own (docs/adr/0011)."""
-_PRESTOS = ContextVar("prestos_estimates", default=False)
+_CHOSEN = ContextVar("approximate_functions", default="BOUNDED")
 
 
-def prestos_estimates() -> bool:
-    """Whether a statement asks for Presto's; False outside a statement."""
-    return _PRESTOS.get()
+def estimated_by_spark(function: str) -> bool:
+    """Whether Spark's own sketch answers this aggregate in the statement at hand."""
+    return function in _BY_SPARK[_CHOSEN.get()]
 
 
 @contextmanager
 def estimating_for(session: Session) -> Iterator[None]:
     """Unparse as the session's ``spark_approximate_functions`` says."""
-    token = _PRESTOS.set(session_value(session, "spark_approximate_functions").upper() == "PRESTO")
+    token = _CHOSEN.set(session_value(session, "spark_approximate_functions").upper())
     try:
         yield
     finally:
-        _PRESTOS.reset(token)
+        _CHOSEN.reset(token)
+
+
+_BY_SPARK: dict[str, tuple[str, ...]] = {
+    "SPARK": ("approx_distinct", "approx_percentile"),
+    "BOUNDED": ("approx_percentile",),
+    "PRESTO": (),
+}

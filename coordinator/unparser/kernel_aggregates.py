@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from coordinator.expressions.builders import typed
 from coordinator.kernels.functions.aggregates import PREFIX
-from coordinator.unparser.approximations import ESTIMATES, prestos_estimates
+from coordinator.unparser.approximations import estimated_by_spark
 from coordinator.unparser.collected import collect
 from coordinator.unparser.constants import row
 from coordinator.unparser.expressions import expression
@@ -30,7 +30,7 @@ def in_kernels(function: str, node: Call, dialect: str, *, window: bool = False,
         return False
     if function not in AGGREGATES[dialect] or sorted_rows:
         return True
-    if dialect == "spark" and function in ESTIMATES and prestos_estimates():
+    if dialect == "spark" and function in ("approx_distinct", "approx_percentile") and not estimated_by_spark(function):
         return True
     count = len(node.arguments)
     if function in ("max", "min", "max_by", "min_by"):

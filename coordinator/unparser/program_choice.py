@@ -34,7 +34,7 @@ def wholly_in_python(node: Call, function: str, dialect: str) -> bool:
     if function not in _BUILT and _kernels_alone(function, dialect):
         return True
     first = typed(node.arguments[0]).base if node.arguments and not isinstance(node.arguments[0], Lambda) else ""
-    if runs_in_python(function) and any(carries_zone(a) for a in node.arguments):
+    if runs_in_python(function) and any(carries_zone(a) or _clock_on_spark(a, dialect) for a in node.arguments):
         return True
     if first in _BY_KERNELS.get(function, ()) or (dialect == "spark" and first in _NO_CLOCKS):
         return True
@@ -50,6 +50,11 @@ def _of_elements_in_python(function: str, array: Type) -> bool:
     if function == "array_join":
         return element.base not in ("varchar", "boolean", *INTEGERS)
     return function in _COMPARING and element.base in ("array", "row", "map")
+
+
+def _clock_on_spark(node: RowExpression, dialect: str) -> bool:
+    """A time of day is text there, which Spark's functions of dates take for a timestamp."""
+    return dialect == "spark" and not isinstance(node, Lambda) and typed(node).base in ("time", "time with time zone")
 
 
 def carries_zone(node: RowExpression) -> bool:

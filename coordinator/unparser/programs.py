@@ -109,6 +109,21 @@ def aggregate_program(
     return call(python_function(result, volatile=False), text(json.dumps(program, separators=(",", ":"))), collected)
 
 
+def kernel_call(
+    function: str, kinds: tuple[Type, ...], result: Type, arguments: Sequence[exp.Expr], dialect: str
+) -> exp.Expr:
+    """A call of one function of the kernels over an engine's trees."""
+    columns = [["column", i] for i in range(len(kinds))]
+    program = {
+        "zone": session_zone(),
+        "columns": [_passed(kind, dialect) for kind in kinds],
+        "result": _passed(result, dialect),
+        "expression": ["call", function, str(result), [_passed(kind, dialect) for kind in kinds], columns],
+    }
+    name = python_function(result, volatile=False)
+    return call(name, text(json.dumps(program, separators=(",", ":"))), *arguments)
+
+
 def lambda_program(node: Lambda, dialect: str) -> list[object]:
     """A lambda that reads nothing but its own parameters."""
     build = _builder(dialect)

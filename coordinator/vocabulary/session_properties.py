@@ -149,10 +149,10 @@ DECLARED: tuple[SessionProperty, ...] = (
     SessionProperty(
         "spark_approximate_functions",
         "varchar",
-        "SPARK",
-        "What approx_distinct and approx_percentile estimate on Spark with: its own sketches, of bounded memory, or "
-        "PRESTO's, over the values of a group",
-        ("SPARK", "PRESTO"),
+        "BOUNDED",
+        "Whose estimates approx_distinct and approx_percentile are on Spark: Presto's where bounded memory is enough "
+        "(BOUNDED: approx_distinct), SPARK's own, or PRESTO's, for approx_percentile over all values of a group",
+        ("BOUNDED", "SPARK", "PRESTO"),
     ),
     SessionProperty(
         "spark_settings",

@@ -36,6 +36,7 @@ from .compare import equal
 from .failures import TRIED
 from .library import LIBRARY
 from .patience import deadline, look
+from .sketches.hyperloglog_functions import xx_hash_column
 from .table import Function, Signature
 from .zones import zone_of
 
@@ -73,9 +74,13 @@ class Program:
         self._width = compiler.width
         self._clock = compiler.clock
         self._fold = _column_fold(source["expression"])
+        self._hashed = _hashed_column(source["expression"])
 
     def run(self, columns: Iterable[pa.Array], count: int) -> pa.Array:
         """The result of each row."""
+        if self._hashed is not None:
+            (values,) = columns
+            return xx_hash_column(self._hashed, values)
         if self._fold is not None:
             (groups,) = columns
             return self._array([None if v is None else self._write(v) for v in of_groups(*self._fold, groups)])
@@ -123,6 +128,14 @@ def _column_fold(expression: list[Any]) -> tuple[ColumnFold, tuple[Type, ...]] |
     match expression:
         case ["call", str(name), _, [kind], [["column", 0]]] if name in COLUMN_FOLDS:
             return COLUMN_FOLDS[name], parse_type(kind).arguments[0].arguments
+    return None
+
+
+def _hashed_column(expression: list[Any]) -> Type | None:
+    """Of the only column, whose hashes are made of the whole of it."""
+    match expression:
+        case ["call", "$xx_hash_64", _, [str(kind)], [["column", 0]]]:
+            return parse_type(kind)
     return None
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection
 
 from ..column_folds import ColumnFold, of_rows
-from ..table import Signature, Table
+from ..table import Signature, Table, plain, typed
+from . import khyperloglog, set_digest
+from .hyperloglog import from_bytes
 from .hyperloglog_functions import HYPERLOGLOG, HYPERLOGLOG_FOLDS, merge_hyperloglogs
-from .own import OWN, OWN_AGGREGATES, merge_own
+from .own import OWN, OWN_AGGREGATES
 from .qdigest_functions import QDIGEST_FOLDS, QDIGESTS, merge_qdigests
 from .tdigest_functions import TDIGEST_FOLDS, TDIGESTS, merge_tdigests
 
@@ -16,15 +17,52 @@ _MERGES: dict[str, ColumnFold] = {
     "hyperloglog": merge_hyperloglogs,
     "qdigest": merge_qdigests,
     "tdigest": merge_tdigests,
+    "setdigest": set_digest.merge_set_digests,
+    "khyperloglog": khyperloglog.merge_khyperloglogs,
 }
 
 
-def _merge(signature: Signature, rows: Any) -> bytes | None:
-    fold = _MERGES.get(signature.result.base)
-    made: bytes | None = merge_own(signature, rows) if fold is None else of_rows(fold)(signature, rows)
-    return made
+def _merge(signature: Signature, rows: object) -> object:
+    return of_rows(_MERGES[signature.result.base])(signature, rows)
 
 
-SKETCH_FOLDS: dict[str, ColumnFold] = {**HYPERLOGLOG_FOLDS, **QDIGEST_FOLDS, **TDIGEST_FOLDS}
-SKETCH_AGGREGATES: dict[str, Callable[..., Any]] = {**OWN_AGGREGATES, "merge": _merge}
-SKETCHES: Table = {**HYPERLOGLOG, **QDIGESTS, **TDIGESTS, **OWN}
+def _cardinality(signature: Signature, value: bytes | Collection[object]) -> int:
+    if not isinstance(value, bytes):
+        return len(value)
+    match signature.arguments[0].base:
+        case "khyperloglog":
+            return khyperloglog.cardinality(value)
+        case "setdigest":
+            return set_digest.cardinality(value)
+        case _:
+            return from_bytes(value).cardinality()
+
+
+def _jaccard_index(signature: Signature, a: bytes, b: bytes) -> float:
+    of_keys = signature.arguments[0].base == "khyperloglog"
+    return khyperloglog.jaccard_index(a, b) if of_keys else set_digest.jaccard_index(a, b)
+
+
+def _intersection_cardinality(signature: Signature, a: bytes, b: bytes) -> int:
+    of_keys = signature.arguments[0].base == "khyperloglog"
+    return khyperloglog.intersection_cardinality(a, b) if of_keys else set_digest.intersection_cardinality(a, b)
+
+
+SKETCH_FOLDS: dict[str, ColumnFold] = {
+    **HYPERLOGLOG_FOLDS,
+    **QDIGEST_FOLDS,
+    **TDIGEST_FOLDS,
+    **set_digest.SET_DIGEST_FOLDS,
+    **khyperloglog.KHYPERLOGLOG_FOLDS,
+}
+SKETCH_AGGREGATES: dict[str, Callable[..., object]] = {**OWN_AGGREGATES, "merge": _merge}
+_OF_SETS: Table = {
+    **typed(cardinality=_cardinality, jaccard_index=_jaccard_index, intersection_cardinality=_intersection_cardinality),
+    **plain(
+        hash_counts=set_digest.hash_counts,
+        merge_khll=khyperloglog.merge_khll,
+        uniqueness_distribution=khyperloglog.uniqueness_distribution,
+        reidentification_potential=khyperloglog.reidentification_potential,
+    ),
+}
+SKETCHES: Table = {**HYPERLOGLOG, **QDIGESTS, **TDIGESTS, **OWN, **_OF_SETS}

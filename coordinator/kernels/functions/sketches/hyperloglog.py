@@ -88,6 +88,21 @@ def of_hashes(hashes: npt.NDArray[np.uint64], bits: int) -> HyperLogLog:
     return HyperLogLog(bits, ranks=ranks)
 
 
+def of_ranks(pairs: npt.NDArray[np.int64], bits: int) -> HyperLogLog:
+    """The dense sketch of numbers that hold a bucket and, in the last six bits, a rank that was met in it."""
+    ranks = np.zeros(1 << bits, np.uint8)
+    np.maximum.at(ranks, pairs >> _VALUE_BITS, (pairs & 63).astype(np.uint8))
+    return HyperLogLog(bits, ranks=ranks)
+
+
+def most_sparse(bits: int) -> int:
+    """The most different prefixes of a sketch that grew to be sparse."""
+    most = 1
+    while not _grown_past(most + 1, bits):
+        most += 1
+    return most
+
+
 def merged(first: HyperLogLog, other: HyperLogLog, mismatch: str = "INVALID_FUNCTION_ARGUMENT") -> HyperLogLog:
     """Both together; ``mismatch`` is the error when their numbers of buckets differ."""
     if first.entries is not None and other.entries is not None:

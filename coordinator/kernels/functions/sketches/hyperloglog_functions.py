@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import KernelError
 from ...types import Type
+from ..arrow_forms import arrow_type, writer
 from ..column_folds import ColumnFold, known_rows
-from ..table import Table, plain
+from ..table import Function, Signature, Table, plain
 from .hyperloglog import (
     APPROX_DISTINCT_ERROR,
     APPROX_SET_ERROR,
@@ -20,6 +22,7 @@ from .hyperloglog import (
     from_bytes,
     merged,
     of_hashes,
+    of_ranks,
 )
 from .value_hashes import Hashes, murmur_hashes, murmur_of_longs, xx_hashes
 
@@ -41,14 +44,19 @@ def _approx_set(kinds: tuple[Type, ...], columns: list[Any]) -> bytes | None:
     return _sketch(columns, kinds[0], murmur_hashes, APPROX_SET_ERROR).to_bytes() if len(columns[0]) else None
 
 
-def _approx_distinct(kinds: tuple[Type, ...], columns: list[Any]) -> int:
-    kind = kinds[0]
+def check_xx_hashed(kind: Type) -> None:
+    """Raise what Presto says of a type without the hash of ``approx_distinct``."""
     if kind.base in _NO_OPERATOR:
         raise KernelError("OPERATOR_NOT_FOUND", f"'XX HASH 64' cannot be applied to {kind}")
     if kind.base in _NESTED:
         bound = f"BoundVariables{{typeVariables={{T={kind}}}, longVariables={{}}}}"
-        told = f"Unsupported type parameters ({bound}) for presto.default.approx_distinct<T>(T):bigint"
-        raise KernelError("FUNCTION_IMPLEMENTATION_MISSING", told)
+        message = f"Unsupported type parameters ({bound}) for presto.default.approx_distinct<T>(T):bigint"
+        raise KernelError("FUNCTION_IMPLEMENTATION_MISSING", message)
+
+
+def _approx_distinct(kinds: tuple[Type, ...], columns: list[Any]) -> int:
+    kind = kinds[0]
+    check_xx_hashed(kind)
     columns = known_rows(columns)
     if not len(columns[0]):
         return 0
@@ -82,5 +90,28 @@ def _create(value: object, error: float = APPROX_SET_ERROR) -> bytes:
     return of_hashes(murmur_of_longs([value]), bits_of(error)).to_bytes()
 
 
+def _estimate_of_ranks(pairs: tuple[int, ...], bits: int) -> int:
+    return of_ranks(np.array(pairs, np.int64), bits).cardinality()
+
+
+def xx_hash_column(kind: Type, values: pa.Array) -> pa.Array:
+    """The hashes of a column as ``bigint``, NULL where it is NULL."""
+    known = values.drop_null()
+    hashes = np.zeros(len(values), np.int64)
+    hashes[values.is_valid().to_numpy(zero_copy_only=False)] = xx_hashes(known, kind).view(np.int64)
+    return pa.array(hashes, mask=values.is_null().to_numpy(zero_copy_only=False))
+
+
+def _xx_hash(signature: Signature, value: object) -> int:
+    (kind,) = signature.arguments
+    (found,) = xx_hash_column(kind, pa.array([writer(kind)(value)], arrow_type(kind))).to_pylist()
+    return int(found)
+
+
 HYPERLOGLOG_FOLDS: dict[str, ColumnFold] = {"approx_set": _approx_set, "approx_distinct": _approx_distinct}
-HYPERLOGLOG: Table = plain(create_hll=_create, empty_approx_set=_empty, merge_hll=_merge_hll)
+HYPERLOGLOG: Table = {
+    **plain(create_hll=_create, empty_approx_set=_empty, merge_hll=_merge_hll),
+    "$xx_hash_64": Function(_xx_hash, typed=True),
+    "$estimate_of_ranks": Function(_estimate_of_ranks),
+}
+"""Those with a dollar begin and end an ``approx_distinct`` whose ranks an engine collects."""

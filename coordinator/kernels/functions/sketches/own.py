@@ -1,4 +1,4 @@
-"""Sketches: small summaries of many values. Their bytes are this project's own, and not those of Presto's libraries.
+"""Theta and KLL sketches. Their bytes are this project's own, and not those of Presto's library.
 
 Distinct values: the smallest 4096 of the values' 64-bit hashes (Bar-Yossef et al., k minimum values), a standard
 error of 1.6 %, as Presto's HyperLogLog has; exact below 4096 values. Quantiles: up to 4096 weighted values in
@@ -17,8 +17,7 @@ from typing import Any
 
 from ..failures import check, invalid
 from ..hashes import murmur3_x64_128
-from ..table import Signature, Table, plain, typed
-from .hyperloglog import from_bytes
+from ..table import Signature, Table, plain
 
 _MOST = 4096
 _SPACE = 1 << 64
@@ -89,77 +88,6 @@ def _joined(parts: Iterable[bytes | None]) -> bytes | None:
     return _set_bytes(made) if found else None
 
 
-def _both(a: bytes, b: bytes) -> tuple[set[int], set[int]]:
-    """The shares of both that the smaller threshold leaves comparable."""
-    first, second = set(_counts(a)), set(_counts(b))
-    limits = [max(s) for s in (first, second) if len(s) >= _MOST]
-    limit = min(limits, default=_SPACE)
-    return {h for h in first if h <= limit}, {h for h in second if h <= limit}
-
-
-def _jaccard(a: bytes, b: bytes) -> float:
-    first, second = _both(a, b)
-    return len(first & second) / len(first | second) if first | second else 0.0
-
-
-def _intersection(a: bytes, b: bytes) -> int:
-    first, second = set(_counts(a)), set(_counts(b))
-    if len(first) < _MOST and len(second) < _MOST:
-        return len(first & second)
-    union = _estimate(sorted(first | second)[:_MOST])
-    return round(_jaccard(a, b) * union)
-
-
-def _hash_counts(data: bytes) -> dict[int, int]:
-    return {code - (1 << 64) if code >> 63 else code: count for code, count in _counts(data).items()}
-
-
-# Two levels: {hash of the key: hashes of its values}.
-
-
-def _khll(data: bytes) -> dict[int, set[int]]:
-    return {int(k): set(v) for k, v in _unpack(data)["keys"].items()}
-
-
-def _khll_bytes(made: dict[int, set[int]]) -> bytes:
-    return _pack({"keys": {str(k): sorted(v)[:256] for k, v in sorted(made.items())[:_MOST]}})
-
-
-def _khll_agg(_: Signature, rows: Any) -> bytes | None:
-    made: dict[int, set[int]] = {}
-    for row in rows:
-        if None not in row:
-            made.setdefault(hashed(row[0]), set()).add(hashed(row[1]))
-    return _khll_bytes(made) if made else None
-
-
-def _khll_joined(parts: Iterable[bytes | None]) -> bytes | None:
-    made: dict[int, set[int]] = {}
-    known = [p for p in parts if p is not None]
-    for data in known:
-        for code, values in _khll(data).items():
-            made.setdefault(code, set()).update(values)
-    return _khll_bytes(made) if known else None
-
-
-def _as_set(data: bytes) -> bytes:
-    return _set_bytes(dict.fromkeys(_khll(data), 1))
-
-
-def _uniqueness(data: bytes, size: int = 256) -> dict[int, float]:
-    check(size > 0, "histogram size must be positive")
-    keys = _khll(data)
-    made = dict.fromkeys(range(1, size + 1), 0.0)
-    for values in keys.values():
-        made[min(len(values), size)] += 1 / len(keys)
-    return made
-
-
-def _reidentification(data: bytes, threshold: int) -> float:
-    keys = _khll(data)
-    return sum(len(v) <= threshold for v in keys.values()) / len(keys) if keys else 0.0
-
-
 # Quantiles: [[value, weight], …] in order.
 
 
@@ -179,15 +107,12 @@ def _compressed(pairs: Pairs) -> Pairs:
     return made
 
 
-def _quantiles(rows: Any, *, weighted: bool) -> bytes | None:
+def _quantiles(rows: Any) -> bytes | None:
     pairs: Pairs = []
     for row in rows:
-        if row[0] is None:
-            continue
-        weight = row[1] if weighted and len(row) > 1 else 1
-        check(weight > 0, "weight must be > 0")
-        check(row[0] == row[0], "Cannot add NaN to a sketch")
-        pairs.append([row[0], weight])
+        if row[0] is not None:
+            check(row[0] == row[0], "Cannot add NaN to a sketch")
+            pairs.append([row[0], 1])
     return _pack({"pairs": _compressed(pairs)}) if pairs else None
 
 
@@ -222,52 +147,14 @@ def _theta_summary(data: bytes) -> tuple[float, float, float, float, int]:
     return estimate, theta, estimate + spread, max(estimate - spread, float(len(known))), len(known)
 
 
-def _cardinality(signature: Signature, value: Any) -> int:
-    match signature.arguments[0].base:
-        case "khyperloglog":
-            return round(_estimate(_khll(value)))
-        case "setdigest":
-            return round(_estimate(_counts(value)))
-        case "hyperloglog" | "p4hyperloglog":
-            return from_bytes(value).cardinality()
-        case _:
-            return len(value)
-
-
-def _of_kind(for_khll: Callable[..., object], otherwise: Callable[..., object]) -> Callable[..., Any]:
-    def call(signature: Signature, a: bytes, b: bytes) -> Any:
-        if signature.arguments[0].base == "khyperloglog":
-            return for_khll(_as_set(a), _as_set(b))
-        return otherwise(a, b)
-
-    return call
-
-
-def merge_own(signature: Signature, rows: Any) -> bytes | None:
-    parts = [row[0] for row in rows]
-    match signature.result.base:
-        case "khyperloglog":
-            return _khll_joined(parts)
-        case _:
-            return _joined(parts)
-
-
-OWN_AGGREGATES: dict[str, Callable[..., Any]] = {
-    "make_set_digest": _digest, "sketch_theta": _digest, "khyperloglog_agg": _khll_agg,
-    "merge_set_digest": merge_own,
-    "sketch_kll": lambda _, rows: _quantiles(rows, weighted=False),
-    "sketch_kll_with_k": lambda _, rows: _quantiles(rows, weighted=False),
-}  # fmt: skip
-OWN: Table = {
-    **plain(
-        hash_counts=_hash_counts,
-        merge_khll=_khll_joined, uniqueness_distribution=_uniqueness, reidentification_potential=_reidentification,
-        sketch_kll_quantile=_kll_quantile,
-        sketch_kll_rank=_kll_rank, sketch_theta_estimate=lambda data: _theta_summary(data)[0],
-        sketch_theta_summary=_theta_summary,
-    ),
-    **typed(
-        cardinality=_cardinality, intersection_cardinality=_of_kind(_intersection, _intersection),
-        jaccard_index=_of_kind(_jaccard, _jaccard),
-    ),
-}  # fmt: skip
+OWN_AGGREGATES: dict[str, Callable[..., object]] = {
+    "sketch_theta": _digest,
+    "sketch_kll": lambda _, rows: _quantiles(rows),
+    "sketch_kll_with_k": lambda _, rows: _quantiles(rows),
+}
+OWN: Table = plain(
+    sketch_kll_quantile=_kll_quantile,
+    sketch_kll_rank=_kll_rank,
+    sketch_theta_estimate=lambda data: _theta_summary(data)[0],
+    sketch_theta_summary=_theta_summary,
+)
