@@ -13,6 +13,7 @@ import structlog
 
 from coordinator.dispatch.clock import Clock, SystemClock
 from coordinator.dispatch.delivery import Delivery, settle
+from coordinator.dispatch.events import QueryEvents
 from coordinator.dispatch.execution import start_execution
 from coordinator.dispatch.failures import internal_error, text_too_large
 from coordinator.dispatch.ports import PlanFreshness, StatementChecker, StatementExecutor, StatementPlanner
@@ -86,6 +87,7 @@ class Dispatcher:
         redact: Callable[[str], str] = redacted,
         distributed_procedures: Collection[str] = (),
         results_folder: Path | None = None,
+        events: QueryEvents | None = None,
     ) -> None:
         """``results_folder`` takes rows for which memory has no room; it belongs to this dispatcher alone."""
         self.settings = settings if settings is not None else DispatchSettings()
@@ -101,6 +103,7 @@ class Dispatcher:
         self._redact = redact
         self._distributed = distributed_procedures
         self._executor = executor
+        self._events = events or QueryEvents()
         self.results = ResultSpace(
             self.settings.buffered_bytes(), self.settings.max_stored, results_folder, self.settings.keep_free
         )
@@ -206,6 +209,7 @@ class Dispatcher:
         self.registry.add(query)
         self._deliveries[query_id] = Delivery(query, self.results)
         query.on_done(self._ended)
+        self._events.created(query)
         error = self.refusal or submission.error or too_large or self._transactions.refusal(query.session)
         if error is not None:
             query.fail(error)
@@ -213,6 +217,7 @@ class Dispatcher:
 
     def _ended(self, query: Query) -> None:
         self.totals.add(query)
+        self._events.ended(query)
         if query.planned is not None and query.error is None:
             self._transactions.ended(query.session, query.planned.session_change)
         _log.info(
@@ -284,6 +289,7 @@ class Dispatcher:
         query.warnings = planned.warnings
         with query.timeline.measure("check"):
             query.warnings += await self._checker.check(planned, query.session)
+        self._events.planned(query, planned)
         return planned
 
     async def _stale(self, query: Query, planned: PlannedStatement) -> bool:

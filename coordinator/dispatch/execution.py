@@ -47,6 +47,9 @@ class QueryExecution:
     def set_update_count(self, count: int) -> None:
         self._query.update_count = count
 
+    def ran_on(self, engine: str, why: str) -> None:
+        self._query.ran_on = (engine, why)
+
     def check_cancelled(self) -> None:
         if self._query.state.done:
             raise self._query.error or canceled()
@@ -134,6 +137,7 @@ def _deliver(
             lost = error.code in _LOST and error.retriable and isinstance(planned.work, RunOnSpark | FetchRows)
             if not lost or query.output_bytes or query.state.done:
                 raise
+            query.runs_again += 1
             _log.warning("statement runs again", query_id=query.id, reason=error.message)
     return _deliver_batches(query, planned, executor, settings, first_rows)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from coordinator.connectors.system.history import History, history_tables
 from coordinator.connectors.system.jdbc import jdbc_tables
 from coordinator.connectors.system.listing import ListedCatalogs
 from coordinator.connectors.system.metadata import metadata_tables
@@ -18,14 +19,15 @@ from shared.spi.relation import ArrowStream, JdbcRelation, RowsRelation
 
 
 class SystemConnector:
-    """``system.jdbc``, ``system.metadata`` and ``system.runtime``; its procedures are found elsewhere."""
+    """``system.jdbc``, ``.metadata``, ``.runtime`` and ``.history``; its procedures are found elsewhere."""
 
-    def __init__(self, catalogs: ListedCatalogs, runtime: Runtime) -> None:
+    def __init__(self, catalogs: ListedCatalogs, runtime: Runtime, history: History = lambda: None) -> None:
         self.catalog = SYSTEM_CATALOG
         tables = (
             *jdbc_tables(catalogs, lambda: all_procedures(catalogs)),
             *metadata_tables(catalogs),
             *runtime_tables(runtime),
+            *history_tables(history),
         )
         self._tables: dict[str, dict[str, VirtualTable]] = {}
         for table in tables:
