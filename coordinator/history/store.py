@@ -68,8 +68,9 @@ class HistoryStore:
 
     def forget(self, before: datetime, max_size: int) -> int:
         """Remove statements that began before a moment, and the oldest while all are larger than ``max_size``."""
-        removed = 0
-        while some := self._oldest(micros(before), max_size):
+        removed, excess = 0, self.size() - max_size
+        while some := self._oldest(micros(before), excess):
+            excess -= sum(some.values())
             with self._lock, self.engine.begin() as connection:
                 for table in (QUERIES, TABLES, PROCEDURES):
                     connection.execute(delete(table).where(table.c.query_id.in_(some)))
@@ -87,18 +88,18 @@ class HistoryStore:
     def close(self) -> None:
         self.engine.dispose()
 
-    def _oldest(self, before: int | None, max_size: int) -> list[str]:
-        """Some of those to remove; ended ones only."""
+    def _oldest(self, before: int | None, excess: int) -> dict[str, int]:
+        """Some of those to remove, with their sizes; ended ones only."""
         oldest = select(QUERIES.c.query_id, QUERIES.c.created, QUERIES.c.size).where(QUERIES.c.ended.is_not(None))
         oldest = oldest.order_by(QUERIES.c.created, QUERIES.c.query_id).limit(_FORGOTTEN_AT_ONCE)
         with self.engine.connect() as connection:
             found = connection.execute(oldest).all()
-        excess, chosen = self.size() - max_size, []
+        chosen: dict[str, int] = {}
         for query_id, created, size in found:
             if excess <= 0 and (before is None or created >= before):
                 break
             excess -= size
-            chosen.append(query_id)
+            chosen[query_id] = size
         return chosen
 
     def _replacing(self, table: Table) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from shared.plan.expressions import Call, Lambda, RowExpression, SpecialForm, Variable
+from shared.plan.expressions import Call, Lambda, RowExpression, SpecialForm, Variable, type_of
 from shared.plan.nodes import (
     AggregationNode,
     ExchangeNode,
@@ -50,6 +50,8 @@ class Lineage:
 
     def of(self, expression: RowExpression) -> Origins:
         """What the value of an expression is made of."""
+        while isinstance(expression, Call) and _keeps_value(expression):
+            expression = expression.arguments[0]
         if isinstance(expression, Variable):
             return self._origins.get(expression.name, NOTHING)
         return _as(self._within(expression), "DIRECT", "TRANSFORMATION")
@@ -164,6 +166,13 @@ class Lineage:
                 return found
             case _:
                 return NOTHING
+
+
+def _keeps_value(call: Call) -> bool:
+    """Texts of other lengths are other types and the same values."""
+    if call.displayName != "CAST" or not call.returnType.startswith("varchar"):
+        return False
+    return type_of(call.arguments[0]).startswith("varchar")
 
 
 def in_order(origins: Origins) -> tuple[SourceColumn, ...]:

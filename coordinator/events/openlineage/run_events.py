@@ -36,7 +36,7 @@ _FACETS = {
     "lifecycleStateChange": "1-0-1/LifecycleStateChangeDatasetFacet",
     "outputStatistics": "1-0-2/OutputStatisticsOutputDatasetFacet",
     "sql": "1-1-0/SQLJobFacet",
-    "jobType": "2-0-3/JobTypeJobFacet",
+    "jobType": "2-0-4/JobTypeJobFacet",
     "processing_engine": "1-1-1/ProcessingEngineRunFacet",
     "errorMessage": "1-0-1/ErrorMessageRunFacet",
     "externalQuery": "1-0-2/ExternalQueryRunFacet",
