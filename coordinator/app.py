@@ -191,7 +191,7 @@ def create_app(
         redact=redact,
         distributed_procedures=catalogs.distributed_procedures(),
         results_folder=(config.node.data_dir / "results").resolve(),
-        events=QueryEvents(told.bus.publish, service),
+        events=QueryEvents(told.bus.publish, service, hide=redact.known, each_creation=told.each_creation),
     )
     catalogs.history = None if told.history is None else HistoryView(told.history, control)
     catalogs.runtime = DispatcherState(

@@ -18,6 +18,7 @@ from coordinator.engine.embedded.settings import EmbeddedSettings
 from coordinator.engine.spark.passed_settings import is_passed, passed_settings
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.events.settings import EventSettings, ListenerConfig, read_listeners
+from coordinator.events.tracing import TracingSettings
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.history.settings import HistorySettings
 from coordinator.security.access_control.settings import AccessControlFiles
@@ -239,6 +240,7 @@ CONFIG_MODELS: tuple[type[Settings], ...] = (
     EmbeddedSettings,
     HistorySettings,
     EventSettings,
+    TracingSettings,
     SparkSettings,
 )
 """The models of etc/config.properties; each property is of one of them."""
@@ -261,6 +263,7 @@ class CoordinatorConfig(Settings):
     embedded: EmbeddedSettings
     history: HistorySettings = HistorySettings.model_validate({})
     events: EventSettings = EventSettings.model_validate({})
+    tracing: TracingSettings = TracingSettings.model_validate({})
     spark: SparkSettings
     log: LogSettings
     catalogs: tuple[CatalogConfig, ...]
@@ -298,6 +301,7 @@ def read_config(etc: Path) -> CoordinatorConfig:
         embedded=parse_settings(EmbeddedSettings, properties),
         history=parse_settings(HistorySettings, properties),
         events=events,
+        tracing=parse_settings(TracingSettings, properties),
         spark=parse_settings(SparkSettings, properties).model_copy(update={"conf": passed}),
         log=read_settings(LogSettings, etc / "log.properties"),
         catalogs=read_catalogs(etc / "catalog"),

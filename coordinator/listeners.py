@@ -17,6 +17,7 @@ from coordinator.config import CoordinatorConfig
 from coordinator.connectors.system.history import Exact, Record
 from coordinator.events.bus import EventBus, NamedListener
 from coordinator.events.load import load_listeners
+from coordinator.events.tracing import tracing_listener
 from coordinator.history.reader import HistoryFilter, HistoryReader
 from coordinator.history.recorder import LINGER, HistoryRecorder
 from coordinator.history.store import HistoryStore, sqlite_address
@@ -37,6 +38,8 @@ class Told:
     service: ListenerContext
     history: HistoryReader | None
     anyone: bool
+    each_creation: bool
+    """Whether somebody beside the history hears of statements that begin."""
 
     def job(self, job: Job) -> None:
         """A procedure call begins, goes on or has ended."""
@@ -46,6 +49,10 @@ class Told:
 def load_told(config: CoordinatorConfig, service: ListenerContext) -> Told:
     """Opens the history, makes the listeners; nothing is delivered before the bus starts. Raises ConfigurationError."""
     listeners = list(load_listeners(config.event_listeners, service, config.events.max_queued))
+    if config.tracing.enabled:
+        listeners.append(
+            NamedListener("tracing", tracing_listener(config.tracing, service), 1.0, config.events.max_queued)
+        )
     reader = None
     if config.history.enabled:
         file = service.data_dir / "history.db"
@@ -55,7 +62,8 @@ def load_told(config: CoordinatorConfig, service: ListenerContext) -> Told:
         recorder = HistoryRecorder(store, config.history, service.node_id)
         listeners.insert(0, NamedListener("history", recorder, LINGER, config.history.max_queued))
     inlet = max(config.events.max_queued, config.history.max_queued)
-    return Told(EventBus(listeners, inlet), service, reader, bool(listeners))
+    others = bool(config.event_listeners)
+    return Told(EventBus(listeners, inlet), service, reader, bool(listeners), others)
 
 
 def _set_aside_if_damaged(file: Path) -> None:

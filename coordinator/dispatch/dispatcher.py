@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -23,12 +22,14 @@ from coordinator.dispatch.result_space import ResultSpace, return_memory
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState
 from coordinator.dispatch.stats import elapsed_seconds, queued_seconds
+from coordinator.dispatch.totals import Totals
 from coordinator.dispatch.transactions import Transactions
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.query_type import query_type_of
 from coordinator.resource_groups.selection import criteria_of
 from coordinator.security.redaction import redacted
 from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
+from coordinator.vocabulary.trace_context import begin_tracing, trace_of
 from shared.errors import ProcessionError
 from shared.ids import QueryIdGenerator, new_slug
 from shared.spi.session import Session
@@ -59,19 +60,6 @@ class Submission:
     received_at: float | None = None
 
 
-class Totals:
-    """Since the start: how queries ended (error name, or FINISHED), and the seconds of each verb."""
-
-    def __init__(self) -> None:
-        self.ended: Counter[str] = Counter()
-        self.verb_seconds: dict[str, float] = {}
-
-    def add(self, query: Query) -> None:
-        self.ended["FINISHED" if query.error is None else query.error.code.name] += 1
-        for verb, seconds in query.timeline.seconds().items():
-            self.verb_seconds[verb] = self.verb_seconds.get(verb, 0.0) + seconds
-
-
 class Dispatcher:
     """Belongs to the event loop that runs it."""
 
@@ -94,7 +82,7 @@ class Dispatcher:
         self.clock = clock if clock is not None else SystemClock()
         self.groups = groups
         self.registry = QueryRegistry(self.settings, self.clock)
-        self.totals = Totals()
+        self.totals = Totals(self.clock)
         self._transactions = Transactions(self.clock)
         self.refusal: ProcessionError | None = None
         self._planner = planner
@@ -210,6 +198,7 @@ class Dispatcher:
         self._deliveries[query_id] = Delivery(query, self.results)
         query.on_done(self._ended)
         self._events.created(query)
+        self.totals.submitted()
         error = self.refusal or submission.error or too_large or self._transactions.refusal(query.session)
         if error is not None:
             query.fail(error)
@@ -223,6 +212,7 @@ class Dispatcher:
         _log.info(
             "query ended",
             query_id=query.id,
+            trace_id=trace_of(query.id, query.session.traceparent).trace_id,
             user=query.session.user,
             source=query.session.source,
             state=query.state.value,
@@ -235,6 +225,7 @@ class Dispatcher:
         """Begin planning; starting again, or after the end, changes nothing."""
         if query.id in self._tasks or query.state is not QueryState.WAITING_FOR_PREREQUISITES:
             return
+        self.totals.started()
         task = asyncio.create_task(self._run(query), name=f"query-{query.id}")
         self._tasks[query.id] = task
         task.add_done_callback(lambda _: self._tasks.pop(query.id, None))
@@ -262,6 +253,7 @@ class Dispatcher:
 
     async def _run(self, query: Query) -> None:
         """Until the engine's thread has begun; whatever goes wrong becomes the query's error."""
+        begin_tracing(query.id, query.session.traceparent)
         try:
             planned = await self._plan(query) if self._eager(query) else None
             await self._queue(query, planned)

@@ -61,12 +61,24 @@ _NOWHERE = ListenerContext("", "", "", "", Path())
 class QueryEvents:
     """Tells of queries of one coordinator."""
 
-    def __init__(self, publish: Publish = publish_nothing, service: ListenerContext = _NOWHERE) -> None:
+    def __init__(
+        self,
+        publish: Publish = publish_nothing,
+        service: ListenerContext = _NOWHERE,
+        *,
+        hide: Callable[[str], str] = str,
+        each_creation: bool = True,
+    ) -> None:
+        """``hide`` takes secrets of the configuration out of plans.
+
+        Without ``each_creation`` a statement that has ended by then is not told as created: the history needs one row.
+        """
         self._publish, self._service = publish, service
+        self._hide, self._each_creation = hide, each_creation
 
     def created(self, query: Query) -> None:
         """The statement was received; nothing has been done for it."""
-        self._publish(partial(_created, query, self._service))
+        self._publish(partial(_created if self._each_creation else _still_running, query, self._service))
 
     def planned(self, query: Query, planned: PlannedStatement) -> None:
         """It has been planned and checked; told of those that write."""
@@ -76,7 +88,7 @@ class QueryEvents:
     def ended(self, query: Query) -> None:
         """It has ended in any way."""
         # What the query forgets later is held here.
-        self._publish(partial(_completed, query, query.planned, self._service))
+        self._publish(partial(_completed, query, query.planned, self._service, self._hide))
         if query.error is not None and query.error.code is ErrorCode.PERMISSION_DENIED:
             who = Identity(query.session.user, query.session.principal)
             self._publish(partial(access_denied, query.error, who, query.id, query.redact))
@@ -107,6 +119,10 @@ def _created(query: Query, service: ListenerContext) -> Event:
     )
 
 
+def _still_running(query: Query, service: ListenerContext) -> Event | None:
+    return None if query.state.done else _created(query, service)
+
+
 def _updated(query: Query, planned: PlannedStatement, service: ListenerContext) -> Event:
     return QueryUpdatedEvent(
         create_time=query.created,
@@ -116,7 +132,9 @@ def _updated(query: Query, planned: PlannedStatement, service: ListenerContext) 
     )
 
 
-def _completed(query: Query, planned: PlannedStatement | None, service: ListenerContext) -> Event:
+def _completed(
+    query: Query, planned: PlannedStatement | None, service: ListenerContext, hide: Callable[[str], str]
+) -> Event:
     started = None
     if query.entered(QueryState.DISPATCHING):
         waited = query.seconds_between(QueryState.WAITING_FOR_PREREQUISITES, (QueryState.DISPATCHING,))
@@ -126,7 +144,7 @@ def _completed(query: Query, planned: PlannedStatement | None, service: Listener
         execution_start_time=started,
         end_time=query.ended or datetime.now(UTC),
         context=_context(query, planned, service),
-        metadata=_metadata(query, planned, service, query.state),
+        metadata=_metadata(query, planned, service, query.state, hide),
         statistics=_statistics(query, planned),
         io_metadata=_io(planned),
         failure_info=_failure(query),
@@ -174,9 +192,14 @@ def _properties(query: Query) -> Mapping[str, str]:
 
 
 def _metadata(
-    query: Query, planned: PlannedStatement | None, service: ListenerContext, state: QueryState
+    query: Query,
+    planned: PlannedStatement | None,
+    service: ListenerContext,
+    state: QueryState,
+    hide: Callable[[str], str] | None = None,
 ) -> QueryMetadata:
-    facts = None if planned is None else planned.facts
+    """``hide`` is given where the plan is told."""
+    facts = None if planned is None or hide is None else planned.facts
     prepared = None if planned is None or planned.prepared_sql is None else query.redact(planned.prepared_sql)
     # A plan spells literals in ways of its own, which the patterns for texts do not know.
     hides = HIDDEN in query.shown_text
@@ -190,8 +213,8 @@ def _metadata(
         prepared_query=prepared,
         update_type=None if planned is None else planned.update_type,
         uri=f"{service.server_address}/v1/query/{query.id}",
-        plan=None if text is None else query.redact(text),
-        json_plan=None if json is None else query.redact(json),
+        plan=None if text is None or hide is None else hide(text),
+        json_plan=None if json is None or hide is None else hide(json),
     )
 
 

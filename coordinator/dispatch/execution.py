@@ -16,6 +16,7 @@ from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.execution import QueryProgress
 from coordinator.security.current_session import acting_for
 from coordinator.vocabulary.planned_statement import FetchRows, PlannedStatement, ReturnRows, RunOnSpark, Work
+from coordinator.vocabulary.trace_context import begin_tracing
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Type, parse_type
 from shared.spi.session import Session
@@ -82,6 +83,7 @@ def start_execution(
 
     def run() -> None:
         error: ProcessionError | None = None
+        begin_tracing(query.id, query.session.traceparent)
         try:
             with acting_for(query.session):
                 _deliver(query, planned, executor, settings, _once(lambda: query.call_on_loop(first_rows)))

@@ -55,6 +55,7 @@ class EventBus:
     """Begins with ``start`` and ends with ``close``, which waits for what is queued as long as it is told."""
 
     def __init__(self, listeners: Sequence[NamedListener] = (), max_queued: int = QUEUED) -> None:
+        """``max_queued``: events that are not made yet; making waits no longer than the most eager listener does."""
         self._outlets = tuple(_Outlet(named) for named in listeners)
         self._inlet = _Inlet(self._outlets, max_queued) if listeners else None
 
@@ -140,11 +141,10 @@ class _Worker(Generic[T]):
 class _Inlet(_Worker[Make]):
     """Makes the events, so that neither the event loop nor several listeners do."""
 
-    linger = 0.02
-
     def __init__(self, outlets: Sequence[_Outlet], max_queued: int) -> None:
         super().__init__("events", max_queued)
         self._outlets = outlets
+        self.linger = min(outlet.linger for outlet in outlets) / 2
 
     def handle(self, items: list[Make]) -> None:
         for make in items:

@@ -11,7 +11,14 @@ from coordinator.explain.json_format import logical_tree
 from coordinator.explain.text import logical_text
 from coordinator.planner.row_changes import RowChange
 from coordinator.planning.lineage import Lineage, in_order
-from coordinator.vocabulary.planned_statement import AnalyzeTable, CallProcedure, ExplainAnalyze, Work, WriteRows
+from coordinator.vocabulary.planned_statement import (
+    AnalyzeTable,
+    CallProcedure,
+    ExplainAnalyze,
+    ReturnRows,
+    Work,
+    WriteRows,
+)
 from coordinator.vocabulary.statement_facts import PlanTexts, StatementFacts
 from shared.plan.nodes import PlanNode, TableScanNode, TableWriterNode
 from shared.plan.traversal import sources, variable_of_key
@@ -36,9 +43,9 @@ class Planned:
 
 
 def statement_facts(work: Work, planned: Planned | None, asked: Sequence[AskedAccess]) -> StatementFacts:
-    """Of any statement; the plan of one that has none is empty."""
+    """Of any statement. The plan is left out where there is none, and of a query over constants alone."""
     output = _written(work)
-    if planned is None:
+    if planned is None or (isinstance(work, ReturnRows) and not planned.tables):
         return StatementFacts(QueryIOMetadata(inputs=_same(output), output=output))
     inputs = _inputs(planned.tables, asked)
     if output is not None and not isinstance(work, CallProcedure):

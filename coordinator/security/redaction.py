@@ -82,7 +82,10 @@ class Redactor:
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
 
     def __call__(self, text: str) -> str:
-        text = redacted(text)
+        return self.known(redacted(text))
+
+    def known(self, text: str) -> str:
+        """The text without the values that are known from configuration, in less time."""
         return text if self._known is None else self._known.sub(HIDDEN, text)
 
     def mapping(self, properties: Mapping[str, str]) -> dict[str, str]:

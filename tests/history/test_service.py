@@ -14,7 +14,6 @@ import pytest
 
 from tests.e2e.service import Service
 
-
 _PLACE = re.compile(r" \(\d+:\d+\)")
 
 
