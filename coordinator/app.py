@@ -22,7 +22,6 @@ from pathlib import Path
 
 import structlog
 from fastapi import FastAPI
-from prometheus_client import CollectorRegistry
 
 from coordinator.checks.native_converter import native_converter
 from coordinator.checks.plan_checkers import PlanCheckers
@@ -32,6 +31,7 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.runtime import NodeState
 from coordinator.dispatch.access import AuthorizedPlanner, admitted, check_kill, may_view
 from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.dispatch.events import QueryEvents, access_denied
 from coordinator.dispatch.runtime_state import DispatcherState
 from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.executor import Executor
@@ -39,11 +39,13 @@ from coordinator.engine.guarded_jobs import GuardedJobLog
 from coordinator.engine.local import LocalEngine
 from coordinator.engine.native import NativeExplainer
 from coordinator.engine.spark.engine import SparkEngine
+from coordinator.events.bus import EventBus
 from coordinator.exposure import check_exposure
 from coordinator.gateway.precheck import create_precheck_router
 from coordinator.gateway.requests import session_from_headers
 from coordinator.gateway.validator import StatementValidator
 from coordinator.http_server import HttpServer
+from coordinator.listeners import HistoryView, Told, load_told
 from coordinator.logs import configure_logging
 from coordinator.maintenance.create import create_maintenance
 from coordinator.planner_factory import PlannerFactory
@@ -54,34 +56,31 @@ from coordinator.resource_groups.specification import ManagerSpec, global_group
 from coordinator.room_settings import (
     checker_defaults,
     gateway_settings,
+    secrets_in,
     session_defaults,
     spark_settings,
 )
+from coordinator.security.access_control.audit import audit
 from coordinator.security.access_control.load import load_access_policy
 from coordinator.security.authentication.load import load_authentication
 from coordinator.security.private_files import keep_files_private
-from coordinator.security.redaction import Redactor, secrets_of
+from coordinator.security.redaction import Redactor
 from coordinator.security.refreshed_file import RefreshedFiles
 from coordinator.security.session_property_manager import load_session_properties
 from coordinator.server.app import create_server
 from coordinator.server.browser_guard import is_loopback
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.sql.parse_statement import parse_statement
-from coordinator.telemetry.collectors import (
-    EmbeddedEngineCollector,
-    MaintenanceCollector,
-    NativeCheckerCollector,
-    PlannerPoolCollector,
-    RuleFileCollector,
-    SparkCollector,
-)
+from coordinator.telemetry.collectors import MaintenanceCollector
+from coordinator.telemetry.registry import metrics_of
 from coordinator.validation.kept_plans import KeptPlans
 from coordinator.validation.metadata_versions import MetadataVersions
 from coordinator.validation.pool import ValidationPool
 from coordinator.vocabulary.nesting import RECURSION_LIMIT
-from shared.errors import ProcessionError
+from shared.errors import ErrorCode, ProcessionError
 from shared.properties import ConfigurationError
-from shared.spi.access_control import SystemAccessControl
+from shared.spi.access_control import Identity, SystemAccessControl
+from shared.spi.event_listener import ListenerContext
 from shared.spi.session import Session
 
 _log = structlog.get_logger("coordinator")
@@ -106,7 +105,7 @@ def serve(etc: Path, overrides: Overrides = Overrides(), ready: Callable[[str], 
     try:
         config = _overridden(read_config(etc), overrides)
         check_writable(config.node.data_dir)
-        configure_logging(config.log, Redactor(_secrets(config)))
+        configure_logging(config.log, Redactor(secrets_in(config)))
         check_exposure(config.coordinator, config.https, config.authentication)
         keep_files_private(config.node.data_dir)
         server = HttpServer(config, partial(create_app, config), ready)
@@ -150,6 +149,10 @@ def create_app(
     checkers = PlanCheckers(load_plan_checkers(config.etc / "plan-checker-providers", defaults))
     properties = session_defaults(settings) | config.embedded.session_defaults()
     authenticated = bool(config.authentication.types)
+    info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
+    where = address or f"http://{settings.http_host}:{settings.http_port}"
+    service = ListenerContext(where, info.version, info.environment, info.node_id, config.node.data_dir)
+    told = load_told(config, service)
     factory = PlannerFactory(
         config.catalogs,
         config.etc / "plan-checker-providers",
@@ -157,6 +160,7 @@ def create_app(
         properties,
         etc=config.etc,
         authenticated=authenticated,
+        facts=told.anyone,
     )
     rules = RefreshedFiles()
     catalogs.access = load_access_policy(config.etc, catalogs, authenticated=authenticated, files=rules)
@@ -172,8 +176,8 @@ def create_app(
     )
     spark = SparkEngine(spark_settings(config, catalogs.spark_drivers()), catalogs.spark_conf())
     explainer = NativeExplainer(native_converter(checkers.providers, defaults.get("native", {})))
-    redact = Redactor(_secrets(config))
-    jobs = GuardedJobLog(config.node.data_dir / "jobs.db", control, redact)
+    redact = Redactor(secrets_in(config))
+    jobs = GuardedJobLog(config.node.data_dir / "jobs.db", control, redact, told.job)
     scratch = (config.node.data_dir / "embedded").resolve()
     embedded = EmbeddedEngine(config.embedded.of_process(scratch), config.embedded.processes)
     executor = Executor(catalogs, LocalEngine(), spark, explainer, jobs, embedded if embedded.processes else None)
@@ -189,23 +193,23 @@ def create_app(
         redact=redact,
         distributed_procedures=catalogs.distributed_procedures(),
         results_folder=(config.node.data_dir / "results").resolve(),
+        events=QueryEvents(told.bus.publish, service, hide=redact.known, each_creation=told.each_creation),
     )
     maintenance = None
     if config.maintenance.enabled:
         maintenance = create_maintenance(config.maintenance, catalogs, dispatcher, admit, config.node.data_dir, rules)
         dispatcher.on_ended(maintenance.query_ended)
         catalogs.maintenance = maintenance.view
-    metrics = _metrics(pool, checkers, spark, embedded, rules)
+    metrics = metrics_of(pool, checkers, spark, embedded, rules, told.bus)
     if maintenance is not None:
         metrics.register(MaintenanceCollector(maintenance.service))
-    info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
-    where = address or f"http://{settings.http_host}:{settings.http_port}"
+    catalogs.history = None if told.history is None else HistoryView(told.history, control)
     catalogs.runtime = DispatcherState(
         dispatcher, partial(_node, info, where, dispatcher), partial(may_view, control), partial(check_kill, control)
     )
     app = create_server(
         dispatcher,
-        _server_settings(config, control, admit),
+        _server_settings(config, control, admit, told, redact),
         info,
         parse_statement=parse_statement,
         stop=stop,
@@ -215,6 +219,7 @@ def create_app(
             _running(
                 *(catalogs, pool, checkers, spark, embedded, explainer, partial(_follow, groups_file, groups), jobs),
                 nullcontext if maintenance is None else maintenance.running,
+                told.bus,
             ),
             start_failed,
         ),
@@ -237,9 +242,19 @@ def create_app(
 
 
 def _server_settings(
-    config: CoordinatorConfig, control: SystemAccessControl, admit: Callable[[Session], Session]
+    config: CoordinatorConfig,
+    control: SystemAccessControl,
+    admit: Callable[[Session], Session],
+    told: Told,
+    redact: Redactor,
 ) -> ServerSettings:
     settings = config.coordinator
+
+    def denied(error: ProcessionError, identity: Identity | None) -> None:
+        audit(error, identity)
+        if error.code is ErrorCode.PERMISSION_DENIED:
+            told.bus.publish(partial(access_denied, error, identity, None, redact))
+
     return ServerSettings(
         compression_enabled=settings.compression,
         shutdown_grace_period=settings.shutdown_grace_period,
@@ -252,6 +267,8 @@ def _server_settings(
         access_control=control,
         admit=admit,
         admit_blocks=control.rules_version is None,
+        denied=denied,
+        history=told.history,
     )
 
 
@@ -263,19 +280,6 @@ def _spark_state(spark: SparkEngine) -> dict[str, object]:
         "givenUp": status.given_up,
         "problem": status.problem,
     }
-
-
-def _secrets(config: CoordinatorConfig) -> frozenset[str]:
-    entries = [entry for catalog in config.catalogs for entry in catalog.properties.values()]
-    own = (
-        config.internal.shared_secret,
-        config.sidecar_secret,
-        config.https.keystore_key,
-        config.oauth2.client_secret,
-        config.oauth2.state_key,
-    )
-    named = [("secret", secret) for secret in own if secret is not None]
-    return secrets_of([*((entry.name, entry.value) for entry in entries), *named, *config.spark.conf.items()])
 
 
 def _allowed_hosts(settings: CoordinatorSettings) -> tuple[str, ...] | None:
@@ -315,18 +319,6 @@ def _follow(file: SpecificationFile | None, groups: ResourceGroups) -> AbstractA
     return nullcontext() if file is None else file.following(groups)
 
 
-def _metrics(
-    pool: ValidationPool, checkers: PlanCheckers, spark: SparkEngine, embedded: EmbeddedEngine, rules: RefreshedFiles
-) -> CollectorRegistry:
-    registry = CollectorRegistry()
-    registry.register(PlannerPoolCollector(pool.stats))
-    registry.register(EmbeddedEngineCollector(embedded.stats))
-    registry.register(NativeCheckerCollector(checkers.providers))
-    registry.register(SparkCollector(lambda: spark.status))
-    registry.register(RuleFileCollector(rules.wrong))
-    return registry
-
-
 @asynccontextmanager
 async def _telling(
     running: AbstractAsyncContextManager[None], start_failed: Callable[[Exception], None]
@@ -353,9 +345,13 @@ async def _running(
     following: Callable[[], AbstractAsyncContextManager[None]],
     jobs: GuardedJobLog,
     maintaining: Callable[[], AbstractAsyncContextManager[None]],
+    bus: EventBus,
 ) -> AsyncIterator[None]:
     """Everything with a life cycle, started in order and stopped in reverse."""
     async with AsyncExitStack() as stack:
+        # First of all, so that it is the last to stop: what ends while the service stops is told of too.
+        bus.start()
+        stack.push_async_callback(asyncio.to_thread, bus.close)
         stack.callback(jobs.close)
         explainer.bind(asyncio.get_running_loop())
         stack.push_async_callback(explainer.aclose)

@@ -17,7 +17,10 @@ from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.embedded.settings import EmbeddedSettings
 from coordinator.engine.spark.passed_settings import is_passed, passed_settings
 from coordinator.engine.spark.settings import SparkSettings
+from coordinator.events.settings import EventSettings, ListenerConfig, read_listeners
+from coordinator.events.tracing import TracingSettings
 from coordinator.gateway.settings import GatewaySettings
+from coordinator.history.settings import HistorySettings
 from coordinator.maintenance.settings import MaintenanceSettings
 from coordinator.security.access_control.settings import AccessControlFiles
 from coordinator.security.authentication.oauth2.settings import OAuth2Settings
@@ -236,6 +239,9 @@ CONFIG_MODELS: tuple[type[Settings], ...] = (
     DispatchSettings,
     GatewaySettings,
     EmbeddedSettings,
+    HistorySettings,
+    EventSettings,
+    TracingSettings,
     SparkSettings,
 )
 """The models of etc/config.properties; each property is of one of them."""
@@ -256,11 +262,15 @@ class CoordinatorConfig(Settings):
     dispatch: DispatchSettings
     gateway: GatewaySettings
     embedded: EmbeddedSettings
+    history: HistorySettings = HistorySettings.model_validate({})
+    events: EventSettings = EventSettings.model_validate({})
+    tracing: TracingSettings = TracingSettings.model_validate({})
     spark: SparkSettings
     log: LogSettings
     catalogs: tuple[CatalogConfig, ...]
     resource_groups: ResourceGroupSettings | None = None
     maintenance: MaintenanceSettings = MaintenanceSettings.model_validate({})
+    event_listeners: tuple[ListenerConfig, ...] = ()
     sidecar_secret: str | None = None
     """Made by `procession up`, for the sidecar at ``sidecar_url`` alone."""
 
@@ -279,6 +289,7 @@ def read_config(etc: Path) -> CoordinatorConfig:
     https = parse_settings(HttpsSettings, properties)
     if "CERTIFICATE" in authentication.types and https.truststore_path is None:
         raise ConfigurationError("http-server.authentication.type=CERTIFICATE needs http-server.https.truststore.path")
+    events = parse_settings(EventSettings, properties)
     return CoordinatorConfig(
         etc=etc,
         node=read_settings(NodeSettings, etc / "node.properties"),
@@ -290,11 +301,15 @@ def read_config(etc: Path) -> CoordinatorConfig:
         dispatch=parse_settings(DispatchSettings, properties),
         gateway=parse_settings(GatewaySettings, properties),
         embedded=parse_settings(EmbeddedSettings, properties),
+        history=parse_settings(HistorySettings, properties),
+        events=events,
+        tracing=parse_settings(TracingSettings, properties),
         spark=parse_settings(SparkSettings, properties).model_copy(update={"conf": passed}),
         log=read_settings(LogSettings, etc / "log.properties"),
         catalogs=read_catalogs(etc / "catalog"),
         resource_groups=_resource_groups(etc),
         maintenance=_maintenance(etc),
+        event_listeners=read_listeners(etc, events, etc / "config.properties"),
     )
 
 

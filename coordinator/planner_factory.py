@@ -32,6 +32,8 @@ class PlannerFactory:
     """Where the rules are that say who may do what; None allows everything."""
     authenticated: bool = False
     """Whether users have to say who they are."""
+    facts: bool = False
+    """Whether listeners or the history are told of statements."""
 
     def __call__(self) -> Callable[[str, Session], PlannedStatement]:
         catalogs = Catalogs(self.catalogs)
@@ -44,7 +46,7 @@ class PlannerFactory:
         def plan(text: str, session: Session) -> PlannedStatement:
             session = replace(session, property_defaults=self.session_defaults)
             with acting_for(session):
-                planned = plan_statement(text, session, catalogs, checkers)
+                planned = plan_statement(text, session, catalogs, checkers, facts=self.facts)
             if planned.subplan is None:
                 return planned
             # Here and not on the coordinator's event loop, where they would hold up everybody.

@@ -8,6 +8,7 @@ from pathlib import Path
 from coordinator.config import CoordinatorConfig, CoordinatorSettings
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.gateway.settings import GatewaySettings
+from coordinator.security.redaction import secrets_of
 from coordinator.server.request_limits import RequestLimits
 from coordinator.values.settings_files import find_file
 from shared.spi.connector import SparkDrivers
@@ -63,3 +64,19 @@ def gateway_settings(config: CoordinatorConfig) -> GatewaySettings:
     return given.model_copy(
         update={"max_statement_length": config.dispatch.max_query_length, "burst": max(1, math.ceil(2 * given.rate))}
     )
+
+
+def secrets_in(config: CoordinatorConfig) -> frozenset[str]:
+    """Values of the configuration that must be seen nowhere."""
+    files = [catalog.properties for catalog in config.catalogs]
+    files += [listener.properties for listener in config.event_listeners]
+    entries = [entry for file in files for entry in file.values()]
+    own = (
+        config.internal.shared_secret,
+        config.sidecar_secret,
+        config.https.keystore_key,
+        config.oauth2.client_secret,
+        config.oauth2.state_key,
+    )
+    named = [("secret", secret) for secret in own if secret is not None]
+    return secrets_of([*((entry.name, entry.value) for entry in entries), *named, *config.spark.conf.items()])

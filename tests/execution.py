@@ -26,6 +26,7 @@ class FakeExecution:
     progress: list[QueryProgress] = field(default_factory=list)
     update_count: int | None = None
     error: ProcessionError | None = None
+    engine: tuple[str, str] | None = None
     _callbacks: list[Callable[[], None]] = field(default_factory=list)
     _threads: list[threading.Thread] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -40,6 +41,9 @@ class FakeExecution:
 
     def set_update_count(self, count: int) -> None:
         self.update_count = count
+
+    def ran_on(self, engine: str, why: str) -> None:
+        self.engine = (engine, why)
 
     def check_cancelled(self) -> None:
         if self.error is not None:

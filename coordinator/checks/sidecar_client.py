@@ -16,6 +16,7 @@ import aiohttp
 from coordinator.checks.circuit_breaker import BreakerState, CircuitBreaker
 from coordinator.checks.internal_bearer import InternalBearer
 from coordinator.checks.native_settings import NativeSettings
+from coordinator.vocabulary.trace_context import outgoing_headers
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError, WireErrorCode
 from shared.protocol.internal_authentication import BEARER_HEADER
 from shared.protocol.sidecar import PLAN_PATH, Failure, decode_response
@@ -99,6 +100,7 @@ class SidecarClient:
             headers[BEARER_HEADER] = self._bearer.token()
         if accept is not None:
             headers["Accept"] = accept
+        headers |= outgoing_headers()
         attempt = 0
         while True:
             try:

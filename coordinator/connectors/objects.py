@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from coordinator.connectors.system.history import HistoryTables
 from coordinator.connectors.system.information_schema import InformationSchema
 from coordinator.connectors.system.listing import INFORMATION_SCHEMA, shown_columns
 from coordinator.connectors.system.maintenance import MaintenanceView
@@ -23,6 +24,8 @@ class CatalogObjects(ABC):
     """What users may see and do; whoever makes the catalogs sets it."""
     runtime: RuntimeState | None = None
     """What ``system.runtime`` shows; only the process that runs queries sets it."""
+    history: HistoryTables | None = None
+    """What ``system.history`` shows, likewise."""
 
     maintenance: MaintenanceView | None = None
     """The maintenance service, in the process that runs it."""

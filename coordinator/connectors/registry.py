@@ -80,7 +80,7 @@ class Catalogs(CatalogObjects):
         self._factories = connector_factories()
         self._connectors: dict[str, Connector] = {}
         self._lock = threading.Lock()
-        self._system = SystemConnector(self, lambda: self.runtime, lambda: self.maintenance)
+        self._system = SystemConnector(self, lambda: self.runtime, lambda: self.maintenance, lambda: self.history)
 
     def names(self) -> tuple[str, ...]:
         """Catalog names, sorted; the built-in ``system`` is one of them. Those that the statement at work may name."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ import structlog
 
 from coordinator.dispatch.clock import Clock, SystemClock
 from coordinator.dispatch.delivery import Delivery, settle
+from coordinator.dispatch.events import QueryEvents
 from coordinator.dispatch.execution import start_execution
 from coordinator.dispatch.explained import shown_plan
 from coordinator.dispatch.failures import internal_error, text_too_large
@@ -23,12 +23,14 @@ from coordinator.dispatch.result_space import ResultSpace, return_memory
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.dispatch.states import QueryState
 from coordinator.dispatch.stats import elapsed_seconds, queued_seconds
+from coordinator.dispatch.totals import Totals
 from coordinator.dispatch.transactions import Transactions
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.query_type import query_type_of
 from coordinator.resource_groups.selection import criteria_of
 from coordinator.security.redaction import redacted
 from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
+from coordinator.vocabulary.trace_context import begin_tracing, trace_of
 from shared.errors import ProcessionError
 from shared.ids import QueryIdGenerator, new_slug
 from shared.spi.session import Session
@@ -59,19 +61,6 @@ class Submission:
     received_at: float | None = None
 
 
-class Totals:
-    """Since the start: how queries ended (error name, or FINISHED), and the seconds of each verb."""
-
-    def __init__(self) -> None:
-        self.ended: Counter[str] = Counter()
-        self.verb_seconds: dict[str, float] = {}
-
-    def add(self, query: Query) -> None:
-        self.ended["FINISHED" if query.error is None else query.error.code.name] += 1
-        for verb, seconds in query.timeline.seconds().items():
-            self.verb_seconds[verb] = self.verb_seconds.get(verb, 0.0) + seconds
-
-
 class Dispatcher:
     """Belongs to the event loop that runs it."""
 
@@ -87,13 +76,14 @@ class Dispatcher:
         redact: Callable[[str], str] = redacted,
         distributed_procedures: Collection[str] = (),
         results_folder: Path | None = None,
+        events: QueryEvents | None = None,
     ) -> None:
         """``results_folder`` takes rows for which memory has no room; it belongs to this dispatcher alone."""
         self.settings = settings if settings is not None else DispatchSettings()
         self.clock = clock if clock is not None else SystemClock()
         self.groups = groups
         self.registry = QueryRegistry(self.settings, self.clock)
-        self.totals = Totals()
+        self.totals = Totals(self.clock)
         self._transactions = Transactions(self.clock)
         self.refusal: ProcessionError | None = None
         self._planner = planner
@@ -103,6 +93,7 @@ class Dispatcher:
         self._redact = redact
         self._distributed = distributed_procedures
         self._executor = executor
+        self._events = events or QueryEvents()
         self.results = ResultSpace(
             self.settings.buffered_bytes(), self.settings.max_stored, results_folder, self.settings.keep_free
         )
@@ -208,6 +199,8 @@ class Dispatcher:
         self.registry.add(query)
         self._deliveries[query_id] = Delivery(query, self.results)
         query.on_done(self._ended)
+        self._events.created(query)
+        self.totals.submitted()
         error = self.refusal or submission.error or too_large or self._transactions.refusal(query.session)
         if error is not None:
             query.fail(error)
@@ -217,11 +210,13 @@ class Dispatcher:
         self.totals.add(query)
         for listener in self._listeners:
             listener(query)
+        self._events.ended(query)
         if query.planned is not None and query.error is None:
             self._transactions.ended(query.session, query.planned.session_change)
         _log.info(
             "query ended",
             query_id=query.id,
+            trace_id=trace_of(query.id, query.session.traceparent).trace_id,
             user=query.session.user,
             source=query.session.source,
             state=query.state.value,
@@ -238,6 +233,7 @@ class Dispatcher:
         """Begin planning; starting again, or after the end, changes nothing."""
         if query.id in self._tasks or query.state is not QueryState.WAITING_FOR_PREREQUISITES:
             return
+        self.totals.started()
         task = asyncio.create_task(self._run(query), name=f"query-{query.id}")
         self._tasks[query.id] = task
         task.add_done_callback(lambda _: self._tasks.pop(query.id, None))
@@ -265,6 +261,7 @@ class Dispatcher:
 
     async def _run(self, query: Query) -> None:
         """Until the engine's thread has begun; whatever goes wrong becomes the query's error."""
+        begin_tracing(query.id, query.session.traceparent)
         try:
             planned = await self._plan(query) if self._eager(query) else None
             await self._queue(query, planned)
@@ -292,6 +289,7 @@ class Dispatcher:
         query.warnings = planned.warnings
         with query.timeline.measure("check"):
             query.warnings += await self._checker.check(planned, query.session)
+        self._events.planned(query, planned)
         return planned
 
     async def _stale(self, query: Query, planned: PlannedStatement) -> bool:

@@ -17,6 +17,7 @@ from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.execution import QueryProgress
 from coordinator.security.current_session import acting_for
 from coordinator.vocabulary.planned_statement import FetchRows, PlannedStatement, ReturnRows, RunOnSpark, Work
+from coordinator.vocabulary.trace_context import begin_tracing
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.types import Type, parse_type
 from shared.spi.session import Session
@@ -47,6 +48,9 @@ class QueryExecution:
 
     def set_update_count(self, count: int) -> None:
         self._query.update_count = count
+
+    def ran_on(self, engine: str, why: str) -> None:
+        self._query.ran_on = (engine, why)
 
     def check_cancelled(self) -> None:
         if self._query.state.done:
@@ -80,6 +84,7 @@ def start_execution(
 
     def run() -> None:
         error: ProcessionError | None = None
+        begin_tracing(query.id, query.session.traceparent)
         try:
             with acting_for(query.session):
                 _deliver(query, planned, executor, settings, _once(lambda: query.call_on_loop(first_rows)))
@@ -135,6 +140,7 @@ def _deliver(
             lost = error.code in _LOST and error.retriable and isinstance(planned.work, RunOnSpark | FetchRows)
             if not lost or query.output_bytes or query.state.done:
                 raise
+            query.runs_again += 1
             _log.warning("statement runs again", query_id=query.id, reason=error.message)
     return _deliver_batches(query, planned, executor, settings, first_rows)
 

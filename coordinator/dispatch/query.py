@@ -22,6 +22,7 @@ from coordinator.resource_groups.specification import NO_LIMITS
 from coordinator.security.redaction import redacted
 from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from shared.errors import ProcessionError
+from shared.spi.event_listener import FragmentVerdictInfo
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session
 
@@ -84,6 +85,10 @@ class Query:
         self.progress = QueryProgress(nodes=0)
         self.update_count: int | None = None
         self.output_rows = self.output_bytes = 0
+        self.runs_again = 0
+        self.ran_on: tuple[str, str] | None = None
+        """The engine and why, where it is not the one that was planned."""
+        self.verdicts: tuple[FragmentVerdictInfo, ...] = ()
         self.resource_group: tuple[str, ...] = ()
         self.limits = NO_LIMITS
         self.results_dropped = self.results_delivered = False

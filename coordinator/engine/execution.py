@@ -41,6 +41,10 @@ class Execution(Protocol):
         """The protocol's updateCount."""
         ...
 
+    def ran_on(self, engine: str, why: str) -> None:
+        """Another engine than the planned one runs it."""
+        ...
+
     def check_cancelled(self) -> None:
         """Raise the error that ended the query (USER_CANCELED, ABANDONED_QUERY, …), if one did."""
         ...

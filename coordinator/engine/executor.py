@@ -140,6 +140,7 @@ class Executor:
                 raise
             execution.check_cancelled()
             _LOG.info("%s: the embedded engine gave up, Spark runs it: %s", execution.query_id, error)
+            execution.ran_on("spark", f"the embedded engine gave up: {error.message}")
         yield from self._on_spark(work.otherwise, execution)
 
     def _run_locally(self, work: RunLocally, execution: Execution) -> Iterator[pa.RecordBatch]:

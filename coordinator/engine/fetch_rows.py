@@ -292,6 +292,7 @@ class _Progress:
         self.session = execution.session
         self.set_update_count = execution.set_update_count
         self.check_cancelled = execution.check_cancelled
+        self.ran_on = execution.ran_on
         self.on_cancel = execution.on_cancel
         self.kill = execution.kill
 

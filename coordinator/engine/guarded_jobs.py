@@ -16,8 +16,14 @@ from shared.spi.jobs import Job
 class GuardedJobLog(JobLog):
     """A JobLog of which each user sees what the access control lets them see."""
 
-    def __init__(self, file: Path | None, control: SystemAccessControl, redact: Callable[[str], str]) -> None:
-        super().__init__(file, redact)
+    def __init__(
+        self,
+        file: Path | None,
+        control: SystemAccessControl,
+        redact: Callable[[str], str],
+        tell: Callable[[Job], None] = lambda _job: None,
+    ) -> None:
+        super().__init__(file, redact, tell)
         self._control = control
 
     def jobs(self, limit: int, state: str | None = None) -> Sequence[Job]:

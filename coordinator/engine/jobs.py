@@ -39,8 +39,14 @@ class JobLog:
 
     most = _KEPT
 
-    def __init__(self, file: Path | None = None, redact: Callable[[str], str] = redacted) -> None:
-        """``redact`` takes secrets out of errors."""
+    def __init__(
+        self,
+        file: Path | None = None,
+        redact: Callable[[str], str] = redacted,
+        tell: Callable[[Job], None] = lambda _job: None,
+    ) -> None:
+        """``redact`` takes secrets out of errors; ``tell`` hears of each job whenever it is written down."""
+        self._tell = tell
         self._file, self._redact = file, redact
         self._lock = threading.Lock()
         self._running: dict[str, _Running] = {}
@@ -111,6 +117,7 @@ class JobLog:
             self._save(job)
 
     def _save(self, job: Job) -> None:
+        self._tell(job)
         connection = self._connection()
         if connection is None:
             return

@@ -13,7 +13,12 @@ from shared.plan.nodes import PlanNode
 
 def logical_json(plan: PlanNode) -> str:
     """The tree of ``{id, name, identifier, details, children, remoteSources, estimates}``."""
-    return pretty(_node(plan, distributed=False))
+    return pretty(logical_tree(plan))
+
+
+def logical_tree(plan: PlanNode) -> dict[str, Any]:
+    """The same as an object."""
+    return _node(plan, distributed=False)
 
 
 def distributed_json(subplan: SubPlan) -> str:

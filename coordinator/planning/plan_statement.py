@@ -32,6 +32,7 @@ from coordinator.planner.writes import ROWS
 from coordinator.planning.catalog_statements import CatalogStatement, WriteStatement, plan_of_catalog, plan_of_write
 from coordinator.planning.query_work import explain_work, query_work
 from coordinator.planning.session_statements import PROPERTIES, plan_of_session, plan_of_show
+from coordinator.planning.statement_facts import Planned, statement_facts
 from coordinator.planning.steps import PlanPhaseCheckers, Steps
 from coordinator.sql import statements as sql
 from coordinator.sql.ddl_statements import ExecuteTableProcedure
@@ -64,8 +65,12 @@ from shared.spi.session import Session
 from shared.spi.table_writes import TableWrite
 
 
-def plan_statement(text: str, session: Session, catalogs: Catalogs, checkers: PlanPhaseCheckers) -> PlannedStatement:
+def plan_statement(
+    text: str, session: Session, catalogs: Catalogs, checkers: PlanPhaseCheckers, *, facts: bool = False
+) -> PlannedStatement:
     """The planned statement, with the seconds of each verb; fragments are not yet checked.
+
+    ``facts``: somebody is told of it later, so that it carries what is told.
 
     Raises ProcessionError, located in ``text`` where that is possible.
     """
@@ -92,6 +97,7 @@ def plan_statement(text: str, session: Session, catalogs: Catalogs, checkers: Pl
         table_versions=tuple(dict.fromkeys(seen)),
         accesses=steps.guard.asked,
         rules_version=steps.guard.rules_version,
+        facts=statement_facts(planned.work, steps.planned, steps.guard.asked) if facts else None,
         repeatable=not clock and _reads_system_tables(planned.work, seen),
     )
 
@@ -134,6 +140,7 @@ def _query(steps: Steps, query: Query, text: str) -> PlannedStatement:
     steps.warn_of(planned.tables)
     logical, subplan = steps.finish(planned.root, planned.table_rows, planned.distinct_values)
     assert isinstance(logical, OutputNode)
+    steps.planned = None if steps.explaining else Planned(planned.root, logical, planned.tables)
     return PlannedStatement(
         query_type="SELECT",
         columns=planned.columns,
@@ -154,6 +161,7 @@ def _write(steps: Steps, statement: WriteStatement, text: str) -> PlannedStateme
     steps.warn_of(planned.tables)
     logical, subplan = steps.finish(planned.root)
     assert isinstance(logical, OutputNode)
+    steps.planned = None if steps.explaining else Planned(planned.root, logical, planned.tables, planned.change)
     made = PlannedStatement(
         query_type=planned.write.kind,
         columns=ROWS,
@@ -176,6 +184,8 @@ def _call(steps: Steps, call: sql.Call, text: str) -> PlannedStatement:
     with steps.verb("plan"):
         planned = plan_call(bound, steps.session, steps.catalogs)
     logical, subplan = (None, None) if planned.plan is None else steps.finish(planned.plan)
+    if planned.plan is not None and logical is not None and not steps.explaining:
+        steps.planned = Planned(planned.plan, logical)
     return PlannedStatement(
         query_type="CALL_DISTRIBUTED_PROCEDURE" if bound.declaration.is_distributed else "DATA_DEFINITION",
         columns=planned.columns,

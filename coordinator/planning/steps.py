@@ -12,6 +12,7 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.fragmenter.fragment import fragment
 from coordinator.optimizer.optimize import FiredRule, optimize
 from coordinator.planner.guard import guard_of
+from coordinator.planning.statement_facts import Planned
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.fragment import SubPlan
 from shared.plan.nodes import OutputNode, PlanNode
@@ -48,6 +49,8 @@ class Steps:
         self.notes: list[str] = []
         """Of late materialization, for EXPLAIN."""
         self.engine_note: str | None = None
+        self.planned: Planned | None = None
+        """The plans, for what is told of the statement later."""
         self._initial: PlanNode | None = None
 
     @contextmanager

@@ -13,6 +13,7 @@ from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.security.authentication.oauth2.authenticator import OAuth2Authenticator
 from coordinator.server.authentication import AuthenticationGuard
 from coordinator.server.browser_guard import BrowserGuard
+from coordinator.server.history import HistoryRoutes
 from coordinator.server.lifecycle import NodeLifecycle
 from coordinator.server.metrics import metrics_router
 from coordinator.server.node import NodeRoutes
@@ -55,9 +56,11 @@ def create_server(
     app = FastAPI(title="Procession", version=node.version, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.add_exception_handler(ProblemError, answer_problem)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
-    access = QueryAccess(settings.access_control)
+    access = QueryAccess(settings.access_control, settings.denied)
     app.include_router(StatementRoutes(dispatcher, settings, parse_statement).router())
     app.include_router(QueryRoutes(dispatcher, access).router())
+    if settings.history is not None:
+        app.include_router(HistoryRoutes(settings.history, access).router())
     app.include_router(ResourceGroupRoutes(dispatcher, access).router())
     app.include_router(NodeRoutes(dispatcher, node, lifecycle, access, engines).router())
     app.include_router(metrics_router(dispatcher, metrics if metrics is not None else CollectorRegistry(), access))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import get_args
+from typing import Annotated, get_args
 
-from fastapi import APIRouter, Request, Response
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from fastapi import APIRouter, Query, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -15,6 +15,7 @@ from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.result_space import Place
 from coordinator.dispatch.states import QueryState
 from coordinator.server.query_access import QueryAccess
+from coordinator.server.query_manager import QueryManagerCollector
 
 
 class QueryCollector(Collector):
@@ -50,14 +51,33 @@ class QueryCollector(Collector):
         yield verbs
 
 
+class _Asked(Collector):
+    """The samples of some names; a registry finds only those of collectors that say their names beforehand."""
+
+    def __init__(self, registry: CollectorRegistry, names: frozenset[str]) -> None:
+        self._registry, self._names = registry, names
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in self._registry.collect():
+            samples = [sample for sample in metric.samples if sample.name in self._names]
+            if samples:
+                metric.samples = samples
+                yield metric
+
+
 def metrics_router(dispatcher: Dispatcher, registry: CollectorRegistry, access: QueryAccess) -> APIRouter:
-    """``GET /metrics``; other rooms may register more in ``registry``."""
+    """``GET /metrics``; other rooms may register more in ``registry``. ``name[]`` asks for some, as gateways do."""
     registry.register(QueryCollector(dispatcher))
+    registry.register(QueryManagerCollector(dispatcher))
+    ProcessCollector(registry=registry)
     router = APIRouter(default_response_class=Response)
 
-    async def metrics(request: Request) -> Response:
+    async def metrics(
+        request: Request, names: Annotated[list[str] | None, Query(alias="name[]", max_length=100)] = None
+    ) -> Response:
         await access.check_read_information(request)
-        return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        found = generate_latest(_Asked(registry, frozenset(names)) if names else registry)
+        return Response(found, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     router.add_api_route("/metrics", metrics, methods=["GET"])
     return router

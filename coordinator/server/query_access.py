@@ -21,6 +21,8 @@ class QueryAccess:
     """Checks raise ProblemError (403)."""
 
     control: SystemAccessControl
+    denied: Callable[[ProcessionError, Identity | None], None] = audit
+    """Told of each refusal."""
 
     async def check_view(self, request: Request, query: Query) -> None:
         await self._check(request, lambda asks: self.control.check_can_view_query_owned_by(asks, owner_of(query)))
@@ -44,7 +46,7 @@ class QueryAccess:
         try:
             await asked(self.control, lambda: check(identity))
         except ProcessionError as error:
-            audit(error, identity)
+            self.denied(error, identity)
             raise ProblemError(403, error.message) from error
 
     def _is_visible(self, identity: Identity, query: Query) -> bool:

@@ -85,6 +85,7 @@ def session_of(
         principal=principal if identity is None else identity.principal,
         groups=() if identity is None else identity.groups,
         user_agent=headers.get("user-agent"),
+        traceparent=_traceparent(headers.get("traceparent")),
         start=start,
     )
 
@@ -171,11 +172,17 @@ def _remote_address(headers: Headers, client: str | None) -> str | None:
     return forwarded or client
 
 
+def _traceparent(given: str | None) -> str | None:
+    """W3C Trace Context: what is no such header is left out, as the standard says."""
+    return given if given is not None and _TRACEPARENT.fullmatch(given) else None
+
+
 def is_placeholder(headers: Headers) -> bool:
     """A gateway registers the statement for the retry endpoint only (``Retry-Query: true``)."""
     return (RequestHeaders(headers).text(names.RETRY_QUERY) or "").lower() == "true"
 
 
+_TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.{0,200})?")
 _OFFSET = re.compile(r"[+-]\d{2}:\d{2}")
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from coordinator.history.reader import HistoryReader
+from coordinator.security.access_control.audit import audit
 from coordinator.security.access_control.built_in import AllowAll
 from coordinator.security.authentication.authentication import Authentication
-from shared.spi.access_control import SystemAccessControl
+from shared.errors import ProcessionError
+from shared.spi.access_control import Identity, SystemAccessControl
 from shared.spi.session import Session
 
 
@@ -43,6 +46,9 @@ class ServerSettings:
     authentication: Authentication | None = None
     access_control: SystemAccessControl = field(default_factory=AllowAll)
     admit: Callable[[Session], Session] = _as_it_is
+    denied: Callable[[ProcessionError, Identity | None], None] = audit
+    """Told of each refusal to see or end a query, or to ask about the node."""
+    history: HistoryReader | None = None
     admit_blocks: bool = False
     """Whether it asks another service, so that it is called on a thread."""
 

@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from coordinator.checks.circuit_breaker import BreakerState
 from coordinator.checks.native import NativePlanChecker
 from coordinator.engine.embedded.engine import EngineStats
+from coordinator.events.bus import ListenerStats
 from coordinator.maintenance.service import MaintenanceService
 from coordinator.validation.pool import PoolStats
 from shared.spi.plan_checker import PlanChecker
@@ -143,3 +144,20 @@ class MaintenanceCollector(Collector):
             ("working_tables", "Tables that are worked on", len(self._service.working)),
         ):
             yield GaugeMetricFamily(f"procession_maintenance_{name}", text, value)
+
+
+class EventCollector(Collector):
+    """``procession_events_total{listener,outcome}`` and ``procession_events_waiting{listener}``."""
+
+    def __init__(self, stats: Callable[[], Sequence[ListenerStats]]) -> None:
+        self._stats = stats
+
+    def collect(self) -> Iterator[Metric]:
+        events = CounterMetricFamily("procession_events", "Events by outcome", labels=("listener", "outcome"))
+        waiting = GaugeMetricFamily("procession_events_waiting", "Events not handed over yet", labels=("listener",))
+        for each in self._stats():
+            for outcome in ("delivered", "dropped", "failed"):
+                events.add_metric((each.name, outcome), getattr(each, outcome))
+            waiting.add_metric((each.name,), each.waiting)
+        yield events
+        yield waiting

@@ -48,14 +48,14 @@ def work_of(
         if limits.engine == "embedded":
             message = f"The embedded engine cannot run this query: {choice.why}"
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
-        return RunOnSpark(*_unparse(root, "spark", relation_of))
+        return RunOnSpark(*_unparse(root, "spark", relation_of), why=choice.why)
     try:
-        local = RunLocally(*_unparse(root, "duckdb", relation_of))
+        local = RunLocally(*_unparse(root, "duckdb", relation_of), why=choice.why)
     except ProcessionError as refused:
         if limits.engine == "embedded":
             raise
         try:
-            return RunOnSpark(*_unparse(root, "spark", relation_of))
+            return RunOnSpark(*_unparse(root, "spark", relation_of), why=f"only Spark can: {refused.message}")
         except ProcessionError:
             raise refused from None
     return local if choice.only or not choice.rows else _with_spark(local, root, relation_of, choice, limits)
@@ -70,7 +70,7 @@ def _with_spark(
     except ProcessionError:
         return local
     if limits.engine == "auto" and choice.rows > limits.program_rows and runs_programs(local.sql):
-        return spark
+        return replace(spark, why=f"programs would run for {choice.rows} rows")
     return replace(local, otherwise=spark)
 
 

@@ -19,7 +19,7 @@ from shared.spi.session import Session
 _MAX_PLANS = 500
 _MAX_TEXT = 10_000
 _BUILT_IN = AllowAll().rules_version
-_UNREAD = frozenset(["query_id", "start", "trace_token", "extra_credentials"])
+_UNREAD = frozenset(["query_id", "start", "trace_token", "traceparent", "extra_credentials"])
 _READ = tuple(field.name for field in fields(Session) if field.name not in _UNREAD)
 
 

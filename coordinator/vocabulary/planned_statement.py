@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from coordinator.vocabulary.statement_facts import StatementFacts
 from coordinator.vocabulary.table_versions import TableVersion
 from shared.errors import ErrorLocation
 from shared.plan.fragment import SubPlan
@@ -110,6 +111,8 @@ class RunOnSpark:
 
     sql: str
     inputs: tuple[Input, ...] = ()
+    why: str = field(default="", compare=False)
+    """Why this engine, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,7 @@ class RunLocally:
     sql: str
     inputs: tuple[Input, ...] = ()
     otherwise: RunOnSpark | None = None
+    why: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,3 +274,5 @@ class PlannedStatement:
     """What was asked of the access control, and allowed."""
     rules_version: str | None = None
     """Of the access control that was asked."""
+    facts: StatementFacts | None = field(default=None, compare=False)
+    """What is told of it to listeners and the history; None when nobody listens."""

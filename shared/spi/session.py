@@ -21,6 +21,8 @@ class Session:
     time_zone: str = "UTC"
     language: str = "en-US"
     trace_token: str | None = None
+    traceparent: str | None = None
+    """W3C trace context of the request."""
     client_info: str | None = None
     client_tags: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)

@@ -23,6 +23,7 @@ import pytest
 import uvicorn
 
 from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.dispatch.events import QueryEvents
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.execution import Execution, QueryProgress
@@ -307,6 +308,7 @@ def running_server(
     server_settings: ServerSettings | None = None,
     group: ManagerSpec | None = None,
     results_folder: Path | None = None,
+    events: QueryEvents | None = None,
 ) -> Iterator[Server]:
     known = ANSWERS | {"SELECT vetoed": ANSWERS["SELECT 1"]} | (answers or {})
     planner, clock, stopped = FakePlanner(known), MovableClock(), threading.Event()
@@ -319,6 +321,7 @@ def running_server(
         settings or DispatchSettings(sweep_interval=0.05),
         clock,
         results_folder=results_folder,
+        events=events,
     )
     app = create_server(
         dispatcher,

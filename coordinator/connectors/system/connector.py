@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from coordinator.connectors.system.history import History, history_tables
 from coordinator.connectors.system.jdbc import jdbc_tables
 from coordinator.connectors.system.listing import ListedCatalogs
 from coordinator.connectors.system.maintenance import Maintenance, maintenance_tables
@@ -19,15 +20,22 @@ from shared.spi.relation import ArrowStream, JdbcRelation, RowsRelation
 
 
 class SystemConnector:
-    """``system.jdbc``, ``maintenance``, ``metadata`` and ``runtime``; its procedures are found elsewhere."""
+    """``system.jdbc``, ``maintenance``, ``metadata``, ``runtime`` and ``history``; procedures are found elsewhere."""
 
-    def __init__(self, catalogs: ListedCatalogs, runtime: Runtime, maintenance: Maintenance = lambda: None) -> None:
+    def __init__(
+        self,
+        catalogs: ListedCatalogs,
+        runtime: Runtime,
+        maintenance: Maintenance = lambda: None,
+        history: History = lambda: None,
+    ) -> None:
         self.catalog = SYSTEM_CATALOG
         tables = (
             *jdbc_tables(catalogs, lambda: all_procedures(catalogs)),
             *metadata_tables(catalogs),
             *runtime_tables(runtime),
             *maintenance_tables(maintenance),
+            *history_tables(history),
         )
         self._tables: dict[str, dict[str, VirtualTable]] = {}
         for table in tables:

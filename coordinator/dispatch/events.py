@@ -1,0 +1,297 @@
+"""Queries as events: what listeners and the history are told of their lives.
+
+The records are made on the thread of events, from what the query remembers; the event loop only says that there is
+something to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import assert_never
+
+from coordinator.dispatch.query import Query
+from coordinator.dispatch.states import QueryState
+from coordinator.dispatch.stats import elapsed_seconds, execution_seconds, queued_seconds
+from coordinator.events.bus import Publish, publish_nothing
+from coordinator.security.redaction import HIDDEN, is_secret_name
+from coordinator.vocabulary.planned_statement import (
+    AnalyzeTable,
+    CallProcedure,
+    ChangeCatalog,
+    ExplainAnalyze,
+    ExplainNative,
+    FetchRows,
+    PlannedStatement,
+    ReturnRows,
+    RunLocally,
+    RunOnSpark,
+    SelectRows,
+    Work,
+    WriteRows,
+)
+from coordinator.vocabulary.statement_facts import restored
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.access_control import AccessDeniedError, Identity
+from shared.spi.event_listener import (
+    AccessDeniedEvent,
+    ErrorCodeInfo,
+    Event,
+    EventWarning,
+    ExecutionInfo,
+    ListenerContext,
+    QueryCompletedEvent,
+    QueryContext,
+    QueryCreatedEvent,
+    QueryFailureInfo,
+    QueryIOMetadata,
+    QueryMetadata,
+    QueryStatistics,
+    QueryUpdatedEvent,
+)
+from shared.spi.procedure import ProcedureKind
+
+TEXT_LIMIT = 1 << 20
+"""Characters of a statement that are told."""
+_NOWHERE = ListenerContext("", "", "", "", Path())
+
+
+class QueryEvents:
+    """Tells of queries of one coordinator."""
+
+    def __init__(
+        self,
+        publish: Publish = publish_nothing,
+        service: ListenerContext = _NOWHERE,
+        *,
+        hide: Callable[[str], str] = str,
+        each_creation: bool = True,
+    ) -> None:
+        """``hide`` takes secrets of the configuration out of plans.
+
+        Without ``each_creation`` a statement that has ended by then is not told as created: the history needs one row.
+        """
+        self._publish, self._service = publish, service
+        self._hide, self._each_creation = hide, each_creation
+
+    def created(self, query: Query) -> None:
+        """The statement was received; nothing has been done for it."""
+        self._publish(partial(_created if self._each_creation else _still_running, query, self._service))
+
+    def planned(self, query: Query, planned: PlannedStatement) -> None:
+        """It has been planned and checked; told of those that write."""
+        if planned.facts is not None and planned.facts.io.output is not None:
+            self._publish(partial(_updated, query, planned, self._service))
+
+    def ended(self, query: Query) -> None:
+        """It has ended in any way."""
+        # What the query forgets later is held here.
+        self._publish(partial(_completed, query, query.planned, self._service, self._hide))
+        if query.error is not None and query.error.code is ErrorCode.PERMISSION_DENIED:
+            who = Identity(query.session.user, query.session.principal)
+            self._publish(partial(access_denied, query.error, who, query.id, query.redact))
+
+
+def access_denied(
+    error: ProcessionError, identity: Identity | None, query_id: str | None, redact: Callable[[str], str]
+) -> AccessDeniedEvent:
+    """A refusal of the access control."""
+    denied = error if isinstance(error, AccessDeniedError) else None
+    return AccessDeniedEvent(
+        time=datetime.now(UTC),
+        query_id=query_id,
+        user=None if identity is None else identity.user,
+        principal=None if identity is None else identity.principal,
+        access=None if denied is None else denied.access,
+        object=None if denied is None else denied.subject,
+        rule=None if denied is None else denied.rule,
+        problem=redact(error.message.removeprefix("Access Denied: ")),
+    )
+
+
+def _created(query: Query, service: ListenerContext) -> Event:
+    return QueryCreatedEvent(
+        create_time=query.created,
+        context=_context(query, None, service),
+        metadata=_metadata(query, None, service, QueryState.QUEUED),
+    )
+
+
+def _still_running(query: Query, service: ListenerContext) -> Event | None:
+    return None if query.state.done else _created(query, service)
+
+
+def _updated(query: Query, planned: PlannedStatement, service: ListenerContext) -> Event:
+    return QueryUpdatedEvent(
+        create_time=query.created,
+        context=_context(query, planned, service),
+        metadata=_metadata(query, planned, service, QueryState.QUEUED),
+        io_metadata=_io(planned),
+    )
+
+
+def _completed(
+    query: Query, planned: PlannedStatement | None, service: ListenerContext, hide: Callable[[str], str]
+) -> Event:
+    started = None
+    if query.entered(QueryState.DISPATCHING):
+        waited = query.seconds_between(QueryState.WAITING_FOR_PREREQUISITES, (QueryState.DISPATCHING,))
+        started = query.created + timedelta(seconds=waited)
+    return QueryCompletedEvent(
+        create_time=query.created,
+        execution_start_time=started,
+        end_time=query.ended or datetime.now(UTC),
+        context=_context(query, planned, service),
+        metadata=_metadata(query, planned, service, query.state, hide),
+        statistics=_statistics(query, planned),
+        io_metadata=_io(planned),
+        failure_info=_failure(query),
+        warnings=tuple(EventWarning(code=w.code, name=w.name, message=query.redact(w.message)) for w in query.warnings),
+        execution=_execution(query, planned),
+    )
+
+
+def _context(query: Query, planned: PlannedStatement | None, service: ListenerContext) -> QueryContext:
+    session = query.session
+    return QueryContext(
+        user=session.user,
+        principal=session.principal,
+        groups=session.groups,
+        enabled_roles=tuple(f"{catalog}={role}" for catalog, role in sorted(session.roles.items())),
+        remote_client_address=session.remote_address,
+        user_agent=session.user_agent,
+        client_info=session.client_info,
+        client_tags=session.client_tags,
+        source=session.source,
+        timezone=session.time_zone,
+        catalog=session.catalog,
+        schema=session.schema,
+        resource_group_id=query.resource_group or None,
+        session_properties=_properties(query),
+        resource_estimates=dict(session.resource_estimates),
+        trace_token=session.trace_token,
+        traceparent=session.traceparent,
+        server_address=service.server_address,
+        server_version=service.server_version,
+        environment=service.environment,
+        node_id=service.node_id,
+        query_type=None if planned is None else planned.query_type,
+    )
+
+
+def _properties(query: Query) -> Mapping[str, str]:
+    own = query.session.properties
+    catalogs = query.session.catalog_properties
+    named = {
+        **own,
+        **{f"{c}.{name}": value for c, properties in catalogs.items() for name, value in properties.items()},
+    }
+    return {name: HIDDEN if is_secret_name(name) else query.redact(value) for name, value in named.items()}
+
+
+def _metadata(
+    query: Query,
+    planned: PlannedStatement | None,
+    service: ListenerContext,
+    state: QueryState,
+    hide: Callable[[str], str] | None = None,
+) -> QueryMetadata:
+    """``hide`` is given where the plan is told."""
+    facts = None if planned is None or hide is None else planned.facts
+    prepared = None if planned is None or planned.prepared_sql is None else query.redact(planned.prepared_sql)
+    # A plan spells literals in ways of its own, which the patterns for texts do not know.
+    hides = HIDDEN in query.shown_text
+    text, json = (None, None) if facts is None or hides else (restored(facts.plan.text), restored(facts.plan.json))
+    return QueryMetadata(
+        query_id=query.id,
+        query=query.shown_text[:TEXT_LIMIT],
+        query_state=state.value,
+        query_truncated=len(query.shown_text) > TEXT_LIMIT,
+        transaction_id=query.session.transaction_id,
+        prepared_query=prepared,
+        update_type=None if planned is None else planned.update_type,
+        uri=f"{service.server_address}/v1/query/{query.id}",
+        plan=None if text is None or hide is None else hide(text),
+        json_plan=None if json is None or hide is None else hide(json),
+    )
+
+
+def _io(planned: PlannedStatement | None) -> QueryIOMetadata:
+    return QueryIOMetadata() if planned is None or planned.facts is None else planned.facts.io
+
+
+def _statistics(query: Query, planned: PlannedStatement | None) -> QueryStatistics:
+    verbs, progress = query.timeline.seconds(), query.progress
+    analysis = sum(verbs.get(verb, 0.0) for verb in ("parse", "analyze"))
+    writes = planned is not None and isinstance(planned.work, WriteRows)
+    return QueryStatistics(
+        cpu_time=round(query.cpu_seconds, 6),
+        wall_time=round(elapsed_seconds(query), 6),
+        queued_time=round(queued_seconds(query), 6),
+        analysis_time=round(analysis, 6),
+        planning_time=round(analysis + sum(verbs.get(v, 0.0) for v in ("plan", "optimize", "fragment", "check")), 6),
+        execution_time=round(execution_seconds(query), 6),
+        peak_user_memory_bytes=progress.peak_memory_bytes,
+        processed_input_bytes=progress.processed_bytes,
+        processed_input_rows=progress.processed_rows,
+        output_bytes=query.output_bytes,
+        output_rows=query.output_rows,
+        written_rows=(query.update_count or 0) if writes else 0,
+        completed_splits=progress.completed_splits,
+        verbs={verb: round(seconds, 6) for verb, seconds in verbs.items()},
+    )
+
+
+def _failure(query: Query) -> QueryFailureInfo | None:
+    error = query.error
+    if error is None:
+        return None
+    code, place = error.code, error.location
+    return QueryFailureInfo(
+        error_code=ErrorCodeInfo(code=code.code, name=code.name, type=code.type, retriable=error.retriable),
+        failure_message=error.message,
+        line=None if place is None else place.line,
+        column=None if place is None else place.column,
+    )
+
+
+def _execution(query: Query, planned: PlannedStatement | None) -> ExecutionInfo:
+    engine, reason = (None, None) if planned is None else _engine_of(planned.work)
+    if query.ran_on is not None:
+        engine, reason = query.ran_on
+    return ExecutionInfo(
+        engine=engine,
+        reason=None if reason is None else query.redact(reason),
+        attempt=query.attempt,
+        runs_again=query.runs_again,
+        verdicts=query.verdicts,
+    )
+
+
+def _engine_of(work: Work) -> tuple[str, str | None]:
+    """The engine that planning chose, and why."""
+    match work:
+        case ReturnRows():
+            return "coordinator", "its rows were known when it had been planned"
+        case SelectRows():
+            return "coordinator", "a connector makes its rows"
+        case ExplainNative():
+            return "coordinator", None
+        case ChangeCatalog() | AnalyzeTable():
+            return "coordinator", None
+        case RunLocally():
+            return ("coordinator" if work.otherwise is None else "embedded"), work.why or None
+        case RunOnSpark():
+            return "spark", work.why or None
+        case FetchRows():
+            return "spark", work.otherwise.why or "late materialization"
+        case WriteRows():
+            return "spark", "it writes rows"
+        case CallProcedure():
+            return ("coordinator" if work.kind is ProcedureKind.COORDINATOR else "spark"), None
+        case ExplainAnalyze():
+            return _engine_of(work.work)
+        case _:
+            assert_never(work)

@@ -1,0 +1,1 @@
+"""Events of statements, procedures and accesses, on their way to whoever listens."""

@@ -1,0 +1,65 @@
+"""The event listener that writes the history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from coordinator.history.rows import Row, completed_row, created_row, procedure_row, table_rows
+from coordinator.history.settings import HistorySettings
+from coordinator.history.store import HistoryStore
+from shared.spi.event_listener import Event, ProcedureProgressEvent, QueryCompletedEvent, QueryCreatedEvent
+
+_log = structlog.get_logger(__name__)
+_FORGETS_EVERY = 600.0
+LINGER = 0.5
+"""Seconds that events gather: most statements have ended by then and cost one row."""
+
+
+class HistoryRecorder:
+    """Writes batches, each in one transaction; tries a failed one once more."""
+
+    def __init__(self, store: HistoryStore, settings: HistorySettings, node_id: str) -> None:
+        self._store, self._settings, self._node_id = store, settings, node_id
+        self._forgets_at = monotonic() + LINGER
+        lost = store.settle(node_id)
+        if lost:
+            _log.warning("statements ran when the coordinator ended", lost=lost)
+
+    def receive(self, events: Sequence[Event]) -> None:
+        """Raises SQLAlchemyError."""
+        queries, tables, procedures = self._rows(events)
+        try:
+            self._store.write(queries, tables, procedures)
+        except SQLAlchemyError:
+            self._store.write(queries, tables, procedures)
+        if monotonic() >= self._forgets_at:
+            self._forgets_at = monotonic() + _FORGETS_EVERY
+            self._store.forget(datetime.now(UTC) - timedelta(seconds=self._settings.max_age), self._settings.max_size)
+
+    def close(self) -> None:
+        self._store.close()
+
+    def _rows(self, events: Sequence[Event]) -> tuple[list[Row], list[Row], list[Row]]:
+        """The last word of each statement and call."""
+        limit = self._settings.max_text
+        queries: dict[str, Row] = {}
+        procedures: dict[str, Row] = {}
+        tables: list[Row] = []
+        ended = {event.metadata.query_id for event in events if isinstance(event, QueryCompletedEvent)}
+        for event in events:
+            match event:
+                case QueryCreatedEvent() if event.metadata.query_id not in ended:
+                    queries[event.metadata.query_id] = created_row(event, limit)
+                case QueryCompletedEvent():
+                    queries[event.metadata.query_id] = completed_row(event, limit)
+                    tables += table_rows(event)
+                case ProcedureProgressEvent():
+                    procedures[event.query_id] = procedure_row(event, self._node_id)
+                case _:
+                    pass
+        return list(queries.values()), tables, list(procedures.values())

@@ -1,0 +1,162 @@
+"""Who is told of events in this service: the history, and the listeners of the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from sqlite3 import DatabaseError, OperationalError, connect
+from typing import Any
+
+import structlog
+
+from coordinator.config import CoordinatorConfig
+from coordinator.connectors.system.history import Exact, Record
+from coordinator.events.bus import EventBus, NamedListener
+from coordinator.events.load import load_listeners
+from coordinator.events.tracing import tracing_listener
+from coordinator.history.reader import HistoryFilter, HistoryReader
+from coordinator.history.recorder import LINGER, HistoryRecorder
+from coordinator.history.store import HistoryStore, sqlite_address
+from coordinator.security.current_session import current_session
+from shared.errors import ProcessionError
+from shared.spi.access_control import Identity, SystemAccessControl, identity_of_session
+from shared.spi.event_listener import Event, ListenerContext, ProcedureProgressEvent
+from shared.spi.jobs import Job
+
+_log = structlog.get_logger("coordinator")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """``history`` is None where none is kept."""
+
+    bus: EventBus
+    service: ListenerContext
+    history: HistoryReader | None
+    anyone: bool
+    each_creation: bool
+    """Whether somebody beside the history hears of statements that begin."""
+
+    def job(self, job: Job) -> None:
+        """A procedure call begins, goes on or has ended."""
+        self.bus.publish(partial(_progress, job))
+
+
+def load_told(config: CoordinatorConfig, service: ListenerContext) -> Told:
+    """Opens the history, makes the listeners; nothing is delivered before the bus starts. Raises ConfigurationError."""
+    listeners = list(load_listeners(config.event_listeners, service, config.events.max_queued))
+    if config.tracing.enabled:
+        listeners.append(
+            NamedListener("tracing", tracing_listener(config.tracing, service), 1.0, config.events.max_queued)
+        )
+    reader = None
+    if config.history.enabled:
+        file = service.data_dir / "history.db"
+        _set_aside_if_damaged(file)
+        store = HistoryStore(sqlite_address(file))
+        reader = HistoryReader(store.engine)
+        recorder = HistoryRecorder(store, config.history, service.node_id)
+        listeners.insert(0, NamedListener("history", recorder, LINGER, config.history.max_queued))
+    inlet = max(config.events.max_queued, config.history.max_queued)
+    others = bool(config.event_listeners)
+    return Told(EventBus(listeners, inlet), service, reader, bool(listeners), others)
+
+
+def _set_aside_if_damaged(file: Path) -> None:
+    """A history that cannot be read keeps no service from starting."""
+    if not file.exists():
+        return
+    try:
+        connection = connect(f"file:{file}?mode=ro", uri=True)
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        finally:
+            connection.close()
+    except OperationalError:
+        return  # busy, or a write-ahead log that only a writer may read
+    except DatabaseError as error:
+        aside = file.with_name(f"{file.name}.damaged-{datetime.now(UTC):%Y%m%d%H%M%S}")
+        file.replace(aside)
+        for end in ("-wal", "-shm"):
+            with suppress(OSError):
+                file.with_name(file.name + end).unlink()
+        _log.error("the history was damaged; a new one is begun", kept_as=str(aside), problem=str(error))
+
+
+def _progress(job: Job) -> Event:
+    return ProcedureProgressEvent(
+        time=datetime.now(UTC),
+        query_id=job.job_id,
+        user=job.user,
+        procedure=job.procedure,
+        table=job.table,
+        state=job.state,
+        started=job.started,
+        ended=job.ended,
+        phase=job.phase,
+        completed=job.completed,
+        total=job.total,
+        error=job.error,
+    )
+
+
+class HistoryView:
+    """Implements ``HistoryTables``: what the statement at work may see."""
+
+    def __init__(self, reader: HistoryReader, control: SystemAccessControl) -> None:
+        self._reader, self._control = reader, control
+
+    def queries(self, exact: Exact) -> Iterable[Record]:
+        return self._reader.records(_filter(exact), self._visible())
+
+    def tables(self, exact: Exact) -> Iterable[Record]:
+        table = _only(exact, "table")
+        named = None if table is None or "." in table else table
+        wanted = HistoryFilter(user=_only(exact, "user"), query_ids=exact.get("query_id"), table=named)
+        return self._reader.tables(wanted, self._visible())
+
+    def plans(self, exact: Exact) -> Iterator[dict[str, Any]]:
+        visible = self._visible()
+        for record in self._reader.records(HistoryFilter(query_ids=exact.get("query_id")), visible):
+            whole = self._reader.one(record["query_id"], visible)
+            if whole is not None and whole["plan"] is not None:
+                yield whole
+
+    def procedures(self) -> Iterable[Record]:
+        return self._reader.procedures(self._visible())
+
+    def _visible(self) -> Callable[[Identity], bool]:
+        session = current_session()
+        if session is None:
+            return lambda _owner: True
+        return partial(_may_view, self._control, identity_of_session(session))
+
+
+def _may_view(control: SystemAccessControl, identity: Identity, owner: Identity) -> bool:
+    try:
+        control.check_can_view_query_owned_by(identity, owner)
+    except ProcessionError:
+        return False
+    return True
+
+
+def _filter(exact: Exact) -> HistoryFilter:
+    return HistoryFilter(
+        state=_only(exact, "state"),
+        user=_only(exact, "user"),
+        source=_only(exact, "source"),
+        engine=_only(exact, "engine"),
+        query_type=_only(exact, "query_type"),
+        error=_only(exact, "error_name"),
+        trace_id=_only(exact, "trace_id"),
+        query_ids=exact.get("query_id"),
+    )
+
+
+def _only(exact: Exact, column: str) -> str | None:
+    values = exact.get(column)
+    return str(next(iter(values))) if values is not None and len(values) == 1 else None

@@ -1,0 +1,103 @@
+"""The history of a whole service: what statements did is found again through HTTP and SQL."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from typing import Any
+
+import httpx
+import prestodb
+import pyarrow as pa
+import pytest
+
+from tests.e2e.service import Service
+
+_PLACE = re.compile(r" \(\d+:\d+\)")
+
+
+def settled(service: Service, path: str, count: int) -> list[Any]:
+    """What ``path`` lists once it has so many; the history is written half a second later."""
+    limit = time.monotonic() + 20
+    while len(found := service.get(path)["queries"]) < count:
+        assert time.monotonic() < limit, found
+        time.sleep(0.1)
+    return list(found)
+
+
+def test_statements_are_told_with_tables_plan_and_error(quiet_service: Service) -> None:
+    source = f"test-{uuid.uuid4().hex}"
+    ask = quiet_service.cursor(source=source, catalog="tpch", schema="tiny")
+    ask.execute("SELECT r.name, count(*) FROM nation n JOIN region r ON n.regionkey = r.regionkey GROUP BY r.name")
+    assert len(ask.fetchall()) == 5
+    with pytest.raises(prestodb.exceptions.PrestoUserError):
+        quiet_service.execute("SELECT\n nope FROM tpch.tiny.nation", source=source)
+    failed, finished = settled(quiet_service, f"/v1/history?source={source}", 2)
+    assert (failed["state"], failed["errorCode"]["name"]) == ("FAILED", "SYNTAX_ERROR")
+    assert (failed["errorLine"], failed["errorColumn"]) == (2, 2)
+    assert (finished["state"], finished["outputRows"], finished["engine"]) == ("FINISHED", 5, "coordinator")
+    assert list(finished["timeline"]) == sorted(finished["timeline"], key=_order)
+    whole = quiet_service.get(f"/v1/history/{finished['queryId']}")
+    read = {table["table"]: (table["access"], table["columns"]) for table in whole["tables"]}
+    assert read == {"nation": ("READ", ["regionkey"]), "region": ("READ", ["regionkey", "name"])}
+    explained = quiet_service.execute(f"EXPLAIN (TYPE LOGICAL) {whole['query']}", catalog="tpch", schema="tiny")[0][0]
+    # The places of names in the text are others behind EXPLAIN.
+    assert _PLACE.sub("", explained).startswith(_PLACE.sub("", whole["plan"]))
+    assert whole["jsonPlan"]["name"] == "Output"
+    for wanted in ("state=failed", "error=SYNTAX_ERROR", "text=NOPE", f"table=nation&from={finished['endTime']}"):
+        listed = quiet_service.get(f"/v1/history?source={source}&{wanted}")["queries"]
+        assert [query["queryId"] for query in listed] in ([failed["queryId"]], []), wanted
+    assert quiet_service.get(f"/v1/history?source={source}&table=tiny.region")["queries"][0]["state"] == "FINISHED"
+
+
+def _order(verb: str) -> int:
+    verbs = ["receive", "parse", "analyze", "plan", "optimize", "fragment", "check", "queue", "dispatch", "deliver"]
+    return verbs.index(verb)
+
+
+def test_system_history_is_sql_over_the_same(quiet_service: Service) -> None:
+    name, source = f"history_{uuid.uuid4().hex}", f"test-{uuid.uuid4().hex}"
+    table = quiet_service.create(name, [pa.table({"id": pa.array([1, 2], pa.int64())})])
+    quiet_service.execute(f"SELECT id FROM iceberg.db.{name}", source=source)
+    quiet_service.execute(f"CALL iceberg.system.expire_snapshots('db', '{name}')", source=source)
+    call, read = settled(quiet_service, f"/v1/history?source={source}", 2)
+    rows = quiet_service.execute(
+        'SELECT q.query_id, q.state, q.engine, t."table", t.columns, t.snapshot_id FROM system.history.queries q '
+        f"JOIN system.history.tables_read t ON q.query_id = t.query_id WHERE q.source = '{source}' "
+        f"AND t.\"table\" = '{name}' ORDER BY q.created"
+    )
+    snapshot = table.metadata.current_snapshot_id
+    assert rows[0] == [read["queryId"], "FINISHED", "embedded", name, ["id"], snapshot]
+    assert rows[1][:1] == [call["queryId"]]
+    written = quiet_service.execute(
+        f"SELECT query_id, operation FROM system.history.tables_written WHERE \"table\" = '{name}'"
+    )
+    assert written == [[call["queryId"], "CALL expire_snapshots"]]
+    calls = quiet_service.execute(
+        f"SELECT procedure, state, \"table\" FROM system.history.procedures WHERE query_id = '{call['queryId']}'"
+    )
+    assert calls == [["expire_snapshots", "FINISHED", f"iceberg.db.{name}"]]
+    plans = quiet_service.execute(f"SELECT plan FROM system.history.plans WHERE query_id = '{read['queryId']}'")
+    assert "TableScan" in plans[0][0]
+
+
+def test_wrong_questions_are_refused(quiet_service: Service) -> None:
+    for query, problem in (
+        ("limit=0", "limit"),
+        ("limit=100000", "limit"),
+        ("page=nonsense", "Invalid page"),
+        ("from=yesterday", "ISO 8601"),
+    ):
+        answer = httpx.get(f"{quiet_service.url}/v1/history?{query}")
+        assert (answer.status_code, problem in answer.text) == (400, True), answer.text
+    assert httpx.get(f"{quiet_service.url}/v1/history/nobody").status_code == 404
+    assert httpx.get(f"{quiet_service.url}/v1/history?user=%27%20OR%201%3D1%20--&table=%00").json() == {"queries": []}
+
+
+def test_delivery_is_counted(quiet_service: Service) -> None:
+    lines = httpx.get(f"{quiet_service.url}/metrics").text.splitlines()
+    dropped = [
+        line for line in lines if line.startswith('procession_events_total{listener="history",outcome="dropped"}')
+    ]
+    assert dropped == ['procession_events_total{listener="history",outcome="dropped"} 0.0']

@@ -1,0 +1,247 @@
+"""The history's database, SQLite and a real PostgreSQL: what is written is found again, by filters and page by page."""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from coordinator.history.reader import HistoryFilter, HistoryReader, WrongPageError
+from coordinator.history.recorder import HistoryRecorder
+from coordinator.history.schema import MIGRATIONS
+from coordinator.history.settings import HistorySettings
+from coordinator.history.store import LOST, HistoryStore, sqlite_address
+from shared.properties import ConfigurationError
+from shared.spi.access_control import Identity
+from tests.event_samples import CREATED, DAY, FAILURE, IO, PRICE, completed, created, progress
+
+SETTINGS = HistorySettings.model_validate({})
+
+
+def everybody(_owner: Identity) -> bool:
+    return True
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return sqlite_address(tmp_path / "history.db")
+    url = request.getfixturevalue("postgres").replace("postgresql:", "postgresql+psycopg2:", 1)
+    name = f"history_{uuid.uuid4().hex}"
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    engine.dispose()
+    return str(url.rpartition("/")[0]) + f"/{name}"
+
+
+@pytest.fixture
+def store(address: str) -> Iterator[HistoryStore]:
+    opened = HistoryStore(address)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def recorder(store: HistoryStore) -> HistoryRecorder:
+    return HistoryRecorder(store, SETTINGS, "node-1")
+
+
+@pytest.fixture
+def reader(store: HistoryStore) -> HistoryReader:
+    return HistoryReader(store.engine)
+
+
+def ids(reader: HistoryReader, **wanted: Any) -> list[str]:
+    return [record["query_id"] for record in reader.records(HistoryFilter(**wanted), everybody)]
+
+
+def test_a_statement_is_found_again_whole(recorder: HistoryRecorder, reader: HistoryReader) -> None:
+    recorder.receive([created()])
+    assert [record["state"] for record in reader.records(HistoryFilter(), everybody)] == ["QUEUED"]
+    recorder.receive([completed(failure_info=FAILURE)])
+    found = reader.one("q1", everybody)
+    assert found is not None
+    expected = {
+        "state": "FAILED",
+        "user_name": "ann",
+        "groups": '["dev","ops"]',
+        "resource_group": "global.ann",
+        "elapsed_ms": 3000,
+        "verbs": '{"plan":0.5}',
+        "engine": "spark",
+        "error_name": "DIVISION_BY_ZERO",
+        "error_column": 8,
+        "written_rows": 7,
+        "plan": "- Output",
+        "json_plan": '{"id":"1"}',
+        "created": int(CREATED.timestamp()) * 1_000_000 + 123_456,
+    }
+    assert {name: found[name] for name in expected} == expected
+    read, written = found["tables"]
+    assert (read["access"], read["table_name"], read["columns"]) == ("READ", "orders", '["price","day"]')
+    assert read["snapshot_id"] == IO.inputs[0].snapshot_id
+    assert (written["access"], written["operation"], written["table_name"]) == ("WRITE", "INSERT", "totals")
+    assert reader.one("other", everybody) is None
+    assert (PRICE.table, DAY.table) == ("orders", "orders")
+
+
+def test_a_statement_that_ended_at_once_is_one_row(recorder: HistoryRecorder, reader: HistoryReader) -> None:
+    recorder.receive([created(), completed()])
+    recorder.receive([completed()])  # told twice
+    assert ids(reader) == ["q1"]
+
+
+def test_filters(recorder: HistoryRecorder, reader: HistoryReader) -> None:
+    recorder.receive(
+        [
+            completed("a", text="SELECT '100%_sure' FROM t"),
+            completed("b", "SELECT", after=60, context={"user": "bob", "source": "cli"}, failure_info=FAILURE),
+            completed("c", after=120, context={"resource_group_id": ("global", "annex")}),
+        ]
+    )
+    assert ids(reader) == ["c", "b", "a"]
+    assert ids(reader, state="failed") == ["b"]
+    assert ids(reader, user="bob") == ids(reader, source="cli") == ids(reader, query_type="select") == ["b"]
+    assert ids(reader, error="division_by_zero") == ["b"]
+    assert ids(reader, group="global.ann") == ["b", "a"]
+    assert ids(reader, group="global") == ["c", "b", "a"]
+    assert ids(reader, engine="SPARK", user="ann") == ["c", "a"]
+    assert ids(reader, text="100%_SURE") == ["a"]
+    assert ids(reader, text="%sure") == []
+    assert ids(reader, table="orders") == ids(reader, table="lake.db.totals") == ["c", "b", "a"]
+    assert ids(reader, table="other.orders") == ids(reader, table="x' OR 1=1 --") == []
+    later = CREATED + timedelta(seconds=60)
+    assert ids(reader, created_from=later) == ["c", "b"]
+    assert ids(reader, created_before=later) == ["a"]
+    assert ids(reader, query_ids=frozenset({"a", "c", "z"})) == ["c", "a"]
+
+
+def test_others_statements_are_seen_as_the_rules_say(recorder: HistoryRecorder, reader: HistoryReader) -> None:
+    recorder.receive(
+        [completed("a"), completed("b", context={"user": "bob"}), progress("a"), progress("x", user="bob")]
+    )
+
+    def own(owner: Identity) -> bool:
+        asked.append(owner)
+        return owner.user == "ann"
+
+    asked: list[Identity] = []
+    assert [record["query_id"] for record in reader.records(HistoryFilter(), own)] == ["a"]
+    assert Identity("ann", "ann@example.com", ("dev", "ops")) in asked
+    assert reader.one("b", own) is None
+    assert {record["query_id"] for record in reader.tables(HistoryFilter(), own)} == {"a"}
+    assert [record["query_id"] for record in reader.procedures(own)] == ["a"]
+
+
+def test_pages_meet_at_the_same_moment(recorder: HistoryRecorder, reader: HistoryReader) -> None:
+    recorder.receive([completed(f"q{number:03}", after=number // 7) for number in range(50)])
+    seen: list[str] = []
+    after: str | None = None
+    while True:
+        page = reader.page(HistoryFilter(), everybody, 4, after)
+        seen += [record["query_id"] for record in page.records]
+        after = page.next
+        if after is None:
+            break
+        # What comes meanwhile changes no page.
+        recorder.receive([completed(f"new{len(seen)}", after=1000)])
+    assert seen == [f"q{number:03}" for number in reversed(range(50))]
+    for wrong in ("%%%", "AAAA", "é", ""):
+        with pytest.raises(WrongPageError):
+            reader.page(HistoryFilter(), everybody, 4, wrong)
+
+
+def test_pages_of_who_sees_little(recorder: HistoryRecorder, reader: HistoryReader) -> None:
+    recorder.receive([completed(f"o{number:04}", context={"user": "other"}, after=number) for number in range(1200)])
+    recorder.receive([completed("mine", after=-5)])
+    page = reader.page(HistoryFilter(), lambda owner: owner.user == "ann", 10)
+    assert [record["query_id"] for record in page.records] == ["mine"]
+    assert page.next is None
+
+
+def test_what_a_crash_left_open_is_told_as_failed(store: HistoryStore, reader: HistoryReader) -> None:
+    first = HistoryRecorder(store, SETTINGS, "node-1")
+    first.receive([created("running"), created("ended"), completed("ended"), progress("running")])
+    HistoryRecorder(store, SETTINGS, "node-2")  # another node's start settles nothing of this one's
+    assert [record["state"] for record in reader.records(HistoryFilter(), everybody)] == ["QUEUED", "FINISHED"]
+    HistoryRecorder(store, SETTINGS, "node-1")
+    lost = reader.one("running", everybody)
+    assert lost is not None
+    assert (lost["state"], lost["error_message"], lost["ended"] is not None) == ("FAILED", LOST, True)
+    assert [record["state"] for record in reader.procedures(everybody)] == ["LOST"]
+    assert reader.one("ended", everybody)["state"] == "FINISHED"  # type: ignore[index]
+
+
+def test_the_old_is_forgotten_by_age_and_size(
+    store: HistoryStore, recorder: HistoryRecorder, reader: HistoryReader
+) -> None:
+    recorder.receive([created("running"), progress("q0")])
+    recorder.receive([completed(f"q{number}", after=number, text="x" * 1000) for number in range(10)])
+    assert store.forget(CREATED + timedelta(seconds=3), 1 << 30) == 3
+    assert ids(reader)[-2:] == ["q3", "running"]  # what runs is not forgotten
+    assert list(reader.procedures(everybody)) == []
+    size = store.size()
+    assert store.forget(CREATED, size * 2 // 3) > 0
+    assert size // 3 < store.size() <= size * 2 // 3
+    assert ids(reader)[0] == "q9"
+    assert {record["query_id"] for record in reader.tables(HistoryFilter(), everybody)} == set(ids(reader)) - {
+        "running"
+    }
+
+
+def test_odd_and_long_texts(store: HistoryStore, reader: HistoryReader) -> None:
+    recorder = HistoryRecorder(store, SETTINGS.model_copy(update={"max_text": 1024}), "node-1")
+    recorder.receive([completed("nul", text="SELECT 'a\0b'; \U0001f600 '' \\ --"), completed("long", text="é" * 5000)])
+    odd, long = reader.one("nul", everybody), reader.one("long", everybody)
+    assert odd is not None
+    assert long is not None
+    assert odd["query"] == "SELECT 'a\N{SYMBOL FOR NULL}b'; \U0001f600 '' \\ --"
+    assert (len(long["query"]), long["query_truncated"]) == (1024 + len("… (cut off)"), True)
+
+
+def test_migrations_run_once_and_a_newer_database_is_refused(address: str) -> None:
+    for _ in range(2):
+        HistoryStore(address).close()
+    engine = sa.create_engine(address)
+    with engine.begin() as connection:
+        numbers = connection.exec_driver_sql("SELECT number FROM history_migrations").scalars().all()
+        assert numbers == list(range(1, len(MIGRATIONS) + 1))
+        connection.exec_driver_sql("INSERT INTO history_migrations VALUES (999, 0)")
+    engine.dispose()
+    with pytest.raises(ConfigurationError, match="schema 999, of a newer version"):
+        HistoryStore(address)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from("ab")), max_size=12), st.integers(1, 5))
+def test_pages_are_the_sorted_list(tmp_path: Path, drawn: list[tuple[int, str]], limit: int) -> None:
+    file = tmp_path / f"{uuid.uuid4().hex}.db"
+    store = HistoryStore(sqlite_address(file))
+    reader = HistoryReader(store.engine)
+    events = [completed(f"q{at}", after=after, context={"user": user}) for at, (after, user) in enumerate(drawn)]
+    if events:
+        HistoryRecorder(store, SETTINGS, "n").receive(events)
+    seen, after = [], None
+    while True:
+        page = reader.page(HistoryFilter(user="a"), everybody, limit, after)
+        assert len(page.records) <= limit
+        seen += [record["query_id"] for record in page.records]
+        after = page.next
+        if after is None:
+            break
+    oracle = sqlite3.connect(file)
+    expected = oracle.execute(
+        "SELECT query_id FROM history_queries WHERE user_name = 'a' ORDER BY created DESC, query_id DESC"
+    ).fetchall()
+    oracle.close()
+    store.close()
+    assert seen == [row[0] for row in expected]
