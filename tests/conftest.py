@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from hypothesis import settings
 
 SHARED = {
     "whole_service": "spark",
@@ -37,6 +38,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
     # Its handlers run in a child before exec where one has to be forked, and crash there now and then.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+    # A time limit for an example tells how busy the machine is.
+    settings.register_profile("patient", deadline=None)
+    settings.load_profile("patient")
     gc.disable()
 
 

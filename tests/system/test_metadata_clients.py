@@ -41,7 +41,7 @@ def test_jdbc_database_metadata(lake: Service, jdbc_jar: Path, tmp_path: Path) -
     assert run.returncode == 0, run.stderr
     answers = {name: rows.split(";") for name, _, rows in (line.partition("|") for line in run.stdout.splitlines())}
     assert answers["catalogs"] == ["iceberg", "system", "tpch"]
-    assert len(answers["schemas"]) == 10 + 5 + 2
+    assert len(answers["schemas"]) == 10 + 6 + 2
     assert answers["schemas like"] == ["tiny,tpch"]
     assert [row.split(",")[2] for row in answers["tables"]] == sorted(
         ["customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"]

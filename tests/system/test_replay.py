@@ -41,6 +41,7 @@ EXCEPTIONS = {
     "err_set_session_value": "Presto answers GENERIC_INTERNAL_ERROR with a Java class",
     "system_catalogs": "the recorded server had catalogs of other connectors",
     "show_session": ENGINE,
+    "show_schemas_from": "system has schemas history and maintenance here",
     "table_properties": ENGINE,
     "set_session_catalog": ENGINE,
     "jdbc_types": "the recording holds 40 of its 47 rows; test_system_tables compares those",
