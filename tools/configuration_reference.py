@@ -9,6 +9,10 @@ from pathlib import Path
 from pydantic import BeforeValidator
 
 from coordinator.config import CONFIG_MODELS, LogSettings, NodeSettings, ResourceGroupSettings
+from coordinator.events.http import HttpSettings
+from coordinator.events.json_lines import JsonLinesSettings
+from coordinator.events.kafka import KafkaSettings
+from coordinator.events.openlineage.settings import OpenLineageSettings
 from coordinator.maintenance.settings import MaintenanceSettings
 from coordinator.security.access_control.opa_settings import OpaSettings
 from coordinator.security.access_control.settings import AccessControlSettings
@@ -28,6 +32,7 @@ _FILES: dict[str, tuple[type[Settings], ...]] = {
     "log": (LogSettings,),
     "resource-groups": (ResourceGroupSettings,),
     "maintenance": (MaintenanceSettings,),
+    "event-listener": (JsonLinesSettings, HttpSettings, KafkaSettings, OpenLineageSettings),
 }
 
 _INTRODUCTION = (

@@ -134,7 +134,7 @@ class StatementClient:
         self.session = session
         self._login = login
         self._http = httpx.Client(
-            timeout=_TIMEOUT_SECONDS, verify=_trusted(login.truststore), headers=login.headers(session.user)
+            timeout=_TIMEOUT_SECONDS, verify=trusted(login.truststore), headers=login.headers(session.user)
         )
         self._next: str | None = None
 
@@ -208,7 +208,8 @@ class StatementClient:
         return response
 
 
-def _trusted(truststore: Path | None) -> ssl.SSLContext:
+def trusted(truststore: Path | None) -> ssl.SSLContext:
+    """Whom a client trusts. Raises ServerUnreachableError for a file that cannot be read."""
     context = ssl.create_default_context()
     if truststore is not None:
         try:

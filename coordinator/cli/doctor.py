@@ -10,7 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -49,7 +49,11 @@ class Finding:
 
 def doctor(etc: Path, port: int | None = None, data_dir: Path | None = None, *, fix: bool = False) -> int:
     """Print one line a finding; 0 when nothing is missing, 1 otherwise. ``fix`` fetches missing jars."""
-    findings = list(examine(etc, port, data_dir, fix=fix))
+    return tell(list(examine(etc, port, data_dir, fix=fix)))
+
+
+def tell(findings: Sequence[Finding]) -> int:
+    """Print one line a finding; 0 when nothing is wrong, 1 otherwise."""
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
         mark = "ok     " if finding.fix is None else "PROBLEM"

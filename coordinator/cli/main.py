@@ -21,7 +21,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Etc = Annotated[Path, typer.Option("--etc", help="Configuration directory, laid out like Presto's.")]
+Etc = Annotated[
+    Path | None,
+    typer.Option("--etc", help="Configuration directory, laid out like Presto's; by default etc, or the sample one."),
+]
 Port = Annotated[
     int | None,
     typer.Option("--port", help="HTTP port instead of http-server.http.port; 0 takes a free one.", min=0, max=65535),
@@ -30,6 +33,40 @@ DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Data directory
 SidecarUrl = Annotated[
     str | None, typer.Option("--sidecar", help="Address of a sidecar that runs already, such as http://host:7778.")
 ]
+
+
+User = Annotated[str | None, typer.Option("--user", help="User of the session; by default your login name.")]
+Password = Annotated[
+    bool, typer.Option("--password", help="Log in with a password: PROCESSION_PASSWORD, or the one you type.")
+]
+AccessToken = Annotated[
+    str | None, typer.Option("--access-token", envvar="PROCESSION_ACCESS_TOKEN", help="Log in with a JSON web token.")
+]
+Truststore = Annotated[
+    Path | None, typer.Option("--truststore-path", help="PEM file with further certificate authorities to trust.")
+]
+
+
+def _login_name() -> str:
+    import getpass
+
+    return getpass.getuser()
+
+
+def _password(wanted: bool) -> str | None:
+    import getpass
+    import os
+
+    return (os.environ.get("PROCESSION_PASSWORD") or getpass.getpass()) if wanted else None
+
+
+def _default_etc() -> Path:
+    """``etc`` here; where there is none, the sample that an installed package brings."""
+    here, brought = Path("etc"), Path(__file__).parents[1] / "default_etc"
+    if here.is_dir() or not brought.is_dir():
+        return here
+    typer.echo(f"procession: there is no directory etc here, so the sample in {brought} counts", err=True)
+    return brought
 
 
 @contextmanager
@@ -44,24 +81,22 @@ def _importing() -> Iterator[None]:
 
 
 @app.command()
-def up(etc: Etc = Path("etc"), port: Port = None, data_dir: DataDir = None, sidecar: SidecarUrl = None) -> None:
+def up(etc: Etc = None, port: Port = None, data_dir: DataDir = None, sidecar: SidecarUrl = None) -> None:
     """Serve everything on this machine (sidecar, coordinator and embedded Spark) until Ctrl-C."""
     with _importing():
         from coordinator.app import Overrides
         from coordinator.cli.up import up as run
 
-    _leave(run(etc, Overrides(port, sidecar, data_dir), _tell))
+    _leave(run(etc or _default_etc(), Overrides(port, sidecar, data_dir), _tell))
 
 
 @app.command()
-def coordinator(
-    etc: Etc = Path("etc"), port: Port = None, data_dir: DataDir = None, sidecar: SidecarUrl = None
-) -> None:
+def coordinator(etc: Etc = None, port: Port = None, data_dir: DataDir = None, sidecar: SidecarUrl = None) -> None:
     """Serve the coordinator without a sidecar. It starts Spark as a child unless spark.remote is set."""
     with _importing():
         from coordinator.app import Overrides, serve
 
-    _leave(serve(etc, Overrides(port, sidecar, data_dir), _tell))
+    _leave(serve(etc or _default_etc(), Overrides(port, sidecar, data_dir), _tell))
 
 
 @app.command()
@@ -80,15 +115,29 @@ def demo(
 
 @app.command()
 def doctor(
-    etc: Etc = Path("etc"),
+    etc: Etc = None,
     port: Port = None,
     data_dir: DataDir = None,
     fix: Annotated[bool, typer.Option("--fix", help="Download the jars that are missing.")] = False,
+    server: Annotated[
+        str | None, typer.Option("--server", help="Look at the service that runs at this address instead.")
+    ] = None,
+    user: User = None,
+    password: Password = False,
+    access_token: AccessToken = None,
+    truststore: Truststore = None,
 ) -> None:
-    """Check this machine and the configuration, and print how to mend what is missing or wrong."""
+    """Check this machine and the configuration, or a service that runs, and print how to mend what is wrong."""
     from coordinator.cli.doctor import doctor as run
+    from coordinator.cli.doctor import tell
 
-    raise typer.Exit(run(etc, port, data_dir, fix=fix))
+    if server is None:
+        raise typer.Exit(run(etc or _default_etc(), port, data_dir, fix=fix))
+    from coordinator.cli.client import Login
+    from coordinator.cli.doctor_server import examine_server
+
+    login = Login(_password(password), access_token, truststore)
+    raise typer.Exit(tell(list(examine_server(server, user or _login_name(), login))))
 
 
 @app.command()
@@ -97,31 +146,21 @@ def sql(
     server: Annotated[str, typer.Option("--server", help="Address of the coordinator.")] = "http://127.0.0.1:8080",
     catalog: Annotated[str | None, typer.Option("--catalog", help="Catalog for table names without one.")] = None,
     schema: Annotated[str | None, typer.Option("--schema", help="Schema for table names without one.")] = None,
-    user: Annotated[str | None, typer.Option("--user", help="User of the session; by default your login name.")] = None,
+    user: User = None,
     output_format: Annotated[
         OutputFormat, typer.Option("--output-format", help="Form of the rows.")
     ] = OutputFormat.TABLE,
-    password: Annotated[
-        bool, typer.Option("--password", help="Log in with a password: PROCESSION_PASSWORD, or the one you type.")
-    ] = False,
-    access_token: Annotated[
-        str | None,
-        typer.Option("--access-token", envvar="PROCESSION_ACCESS_TOKEN", help="Log in with a JSON web token."),
-    ] = None,
-    truststore: Annotated[
-        Path | None, typer.Option("--truststore-path", help="PEM file with further certificate authorities to trust.")
-    ] = None,
+    password: Password = False,
+    access_token: AccessToken = None,
+    truststore: Truststore = None,
 ) -> None:
     """Run statements from --execute or standard input, or open a prompt."""
-    import getpass
-    import os
-
     from coordinator.cli.client import ClientSession, Login
     from coordinator.cli.sql import sql as run
 
-    session = ClientSession(user or getpass.getuser(), catalog, schema)
-    word = (os.environ.get("PROCESSION_PASSWORD") or getpass.getpass()) if password else None
-    raise typer.Exit(run(server, session, execute, output_format, Login(word, access_token, truststore)))
+    session = ClientSession(user or _login_name(), catalog, schema)
+    login = Login(_password(password), access_token, truststore)
+    raise typer.Exit(run(server, session, execute, output_format, login))
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})

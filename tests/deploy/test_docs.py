@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "benchmarks" / "README.md", *(ROOT / "docs").rglob("*.md")]
 )
-TOP = ("benchmarks", "coordinator", "docker", "docs", "shared", "sidecar", "tests", "tools")
+TOP = ("benchmarks", "coordinator", "deploy", "docker", "docs", "shared", "sidecar", "tests", "tools")
 CODE = re.compile(r"`([^`\n]+)`")
 SETTING = re.compile(
     r"`((?:http-server|query|precheck|embedded-engine|native-plan-checker|eager-plan-validation)[.-][\w.-]*\w)"
