@@ -6,6 +6,7 @@ exit code. What a fork does is what ``python -m coordinator`` does, but for the 
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import os
@@ -19,6 +20,7 @@ from importlib import import_module
 from typing import Any
 
 REQUEST_BYTES = 1 << 20
+_PR_SET_PDEATHSIG = 1
 IMPORTED = (
     "coordinator.cli.up",
     "coordinator.connectors.iceberg.connector",
@@ -74,6 +76,8 @@ def _tell_ends(codes: dict[int, int]) -> None:
 def _become(request: Mapping[str, Any], descriptors: Sequence[int], main: Callable[[], None]) -> None:
     """Never returns."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    # A test that fails may leave it behind: it ends with this run.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     for number, given in enumerate(descriptors, start=1):
         os.dup2(given, number)
         os.close(given)

@@ -143,7 +143,7 @@ def oracle() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @settings(
-    max_examples=40 if FULL else 5,
+    max_examples=40 if FULL else 3,
     deadline=None,
     derandomize=not FULL,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # every step of shrinking would make a table

@@ -48,6 +48,16 @@ def test_the_virtual_machine_takes_it(java: Java, tmp_path: Path) -> None:
     assert archive.directory.stat().st_mode & 0o077 == 0
 
 
+def test_jars_with_most_classes_come_first(tmp_path: Path) -> None:
+    """Java asks one after the other; what was given by name keeps its place."""
+    sizes = {"aws.jar": 9, "zstd.jar": 20, "netty.jar": 3, "spark-core.jar": 5, "scala-library.jar": 7, "b.jar": 9}
+    for name, size in sizes.items():
+        (tmp_path / name).write_bytes(b"x" * size)
+    given = tmp_path / "given" / "a.jar"
+    found = [jar.name for jar in jars_of([given, tmp_path / "*"])]
+    assert found == ["a.jar", "scala-library.jar", "spark-core.jar", "netty.jar", "zstd.jar", "aws.jar", "b.jar"]
+
+
 def test_other_jars_are_another_archive(java: Java, tmp_path: Path) -> None:
     archive = archive_of(java, tmp_path)
     before = archive.file
