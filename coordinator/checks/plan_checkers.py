@@ -32,10 +32,12 @@ from coordinator.vocabulary.session_properties import session_flag
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.fragment import SimplePlanFragment, SubPlan
 from shared.plan.nodes import PlanNode
+from shared.spi.event_listener import FragmentVerdictInfo
 from shared.spi.plan_checker import NativeJudge, NativeVerdict, PlanChecker, PrestoWarning, WarningCollector
 from shared.spi.session import Session
 
 BuiltIn = tuple[str, Callable[[PlanNode], None]]
+NoteVerdict = Callable[[FragmentVerdictInfo], None]
 Observer = Callable[[str, str, float], None]
 """Called with phase, checker's name and seconds after each check, failed ones included; for metrics and spans."""
 
@@ -88,6 +90,10 @@ def _observe_nothing(_phase: str, _name: str, _seconds: float) -> None:
     return
 
 
+def _note_nothing(_verdict: FragmentVerdictInfo) -> None:
+    return
+
+
 @dataclass(frozen=True, slots=True)
 class FragmentVerdict:
     """What the providers' checkers made of one fragment; ``error`` is None for an accepted one.
@@ -137,7 +143,13 @@ class PlanCheckers:
             self._run("FRAGMENT", name, partial(check_subplan, subplan))
 
     async def validate_fragments(
-        self, subplan: SubPlan, session: Session, warn: WarningCollector, *, verified: bool = False
+        self,
+        subplan: SubPlan,
+        session: Session,
+        warn: WarningCollector,
+        *,
+        verified: bool = False,
+        note: NoteVerdict = _note_nothing,
     ) -> None:
         """All fragments at the same time; warnings and the error come in the order of the fragments, equal ones once.
 
@@ -146,6 +158,7 @@ class PlanCheckers:
         told: set[PrestoWarning] = set()
         async with aclosing(self.fragment_verdicts(subplan, session, verified=verified)) as verdicts:
             async for verdict in verdicts:
+                note(_told(verdict))
                 for warning in verdict.warnings:
                     if warning not in told:
                         told.add(warning)
@@ -173,13 +186,18 @@ class PlanCheckers:
                 check.cancel()
             await asyncio.gather(*checks, return_exceptions=True)
 
-    async def check(self, planned: PlannedStatement, session: Session) -> tuple[PrestoWarning, ...]:
-        """The fragment phase of a planned statement: the warnings; raises ProcessionError when a checker vetoes."""
+    async def check(
+        self, planned: PlannedStatement, session: Session, note: NoteVerdict = _note_nothing
+    ) -> tuple[PrestoWarning, ...]:
+        """The fragment phase of a planned statement: the warnings; raises ProcessionError when a checker vetoes.
+
+        ``note`` is told of each verdict, for the history.
+        """
         if planned.subplan is None:
             return ()
         warnings: list[PrestoWarning] = []
         verified = planned.fragments_verified
-        await self.validate_fragments(planned.subplan, session, warnings.append, verified=verified)
+        await self.validate_fragments(planned.subplan, session, warnings.append, verified=verified, note=note)
         return tuple(warnings)
 
     async def aclose(self) -> None:
@@ -222,6 +240,16 @@ class PlanCheckers:
             raise _checker_failed(name, error) from error
         finally:
             self._observe(phase, name, perf_counter() - start)
+
+
+def _told(verdict: FragmentVerdict) -> FragmentVerdictInfo:
+    error = verdict.error or (None if verdict.native is None else verdict.native.error)
+    word = "accepted" if verdict.error is None else "refused"
+    return FragmentVerdictInfo(
+        fragment_id=verdict.fragment.id,
+        verdict=word if verdict.native is None else verdict.native.verdict,
+        reason=None if error is None else error.message,
+    )
 
 
 def _checker_failed(name: str, error: Exception) -> ProcessionError:

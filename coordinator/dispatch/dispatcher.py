@@ -285,10 +285,11 @@ class Dispatcher:
         planned = shown_plan(await self._planner.plan(query.text, query.session), query)
         query.timeline.record(planned.verb_seconds)
         query.planned = planned
+        query.verdicts.clear()
         self._transactions.begun(planned.session_change)
         query.warnings = planned.warnings
         with query.timeline.measure("check"):
-            query.warnings += await self._checker.check(planned, query.session)
+            query.warnings += await self._checker.check(planned, query.session, query.verdicts.append)
         self._events.planned(query, planned)
         return planned
 

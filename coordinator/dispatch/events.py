@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.states import QueryState
 from coordinator.dispatch.stats import elapsed_seconds, execution_seconds, queued_seconds
@@ -266,7 +268,7 @@ def _execution(query: Query, planned: PlannedStatement | None) -> ExecutionInfo:
         reason=None if reason is None else query.redact(reason),
         attempt=query.attempt,
         runs_again=query.runs_again,
-        verdicts=query.verdicts,
+        verdicts=tuple(replace(v, reason=None if v.reason is None else query.redact(v.reason)) for v in query.verdicts),
     )
 
 

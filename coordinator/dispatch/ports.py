@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import pyarrow as pa
 
 from coordinator.engine.execution import Execution
 from coordinator.vocabulary.planned_statement import PlannedStatement
+from shared.spi.event_listener import FragmentVerdictInfo
 from shared.spi.plan_checker import PrestoWarning
 from shared.spi.session import Session
 
@@ -26,8 +27,10 @@ class PlanFreshness(Protocol):
 
 
 class StatementChecker(Protocol):
-    async def check(self, planned: PlannedStatement, session: Session) -> tuple[PrestoWarning, ...]:
-        """Warnings of the checkers; a veto is a ProcessionError."""
+    async def check(
+        self, planned: PlannedStatement, session: Session, note: Callable[[FragmentVerdictInfo], None]
+    ) -> tuple[PrestoWarning, ...]:
+        """Warnings of the checkers; a veto is a ProcessionError. ``note`` is told of the verdict on each fragment."""
         ...
 
 

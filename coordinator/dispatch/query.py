@@ -88,7 +88,7 @@ class Query:
         self.runs_again = 0
         self.ran_on: tuple[str, str] | None = None
         """The engine and why, where it is not the one that was planned."""
-        self.verdicts: tuple[FragmentVerdictInfo, ...] = ()
+        self.verdicts: list[FragmentVerdictInfo] = []
         self.resource_group: tuple[str, ...] = ()
         self.limits = NO_LIMITS
         self.results_dropped = self.results_delivered = False

@@ -220,7 +220,7 @@ class FakePlanner:
 class FakeChecker:
     """Warns about everything; vetoes nothing but ``SELECT vetoed``."""
 
-    async def check(self, planned: PlannedStatement, session: Session) -> tuple[PrestoWarning, ...]:
+    async def check(self, planned: PlannedStatement, session: Session, note: Any) -> tuple[PrestoWarning, ...]:
         assert isinstance(planned.work, RunLocally)
         if planned.work.sql == "SELECT vetoed":
             raise ProcessionError(ErrorCode.NOT_SUPPORTED, "Error from native plan checker: no")
