@@ -55,9 +55,7 @@ def center(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Center]:
             keytab = home / f"{principal.partition('/')[0]}.keytab"
             for asked in (f"addprinc -randkey {principal}", f"ktadd -k {keytab} {principal}"):
                 subprocess.run(["kadmin.local", "-q", asked], check=True, capture_output=True)
-        with subprocess.Popen(
-            ["krb5kdc", "-n"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as kdc:
+        with subprocess.Popen(["krb5kdc", "-n"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as kdc:
             time.sleep(0.5)
             try:
                 yield Center(home, gssapi)
