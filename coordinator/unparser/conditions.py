@@ -10,27 +10,10 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from coordinator.expressions.builders import NAMESPACE, typed
-from coordinator.expressions.types import INTEGERS
+from coordinator.expressions.failing import may_fail
 from coordinator.unparser.trees import binary, case
-from shared.plan.expressions import (
-    Call,
-    Constant,
-    Lambda,
-    RowExpression,
-    SpecialForm,
-    StaticFunctionHandle,
-    Variable,
-)
+from shared.plan.expressions import RowExpression, SpecialForm
 
-_NEVER_FAIL = frozenset(
-    {
-        "not", "equal", "not_equal", "less_than", "less_than_or_equal", "greater_than", "greater_than_or_equal",
-        "between", "is_distinct_from", "like", "lower", "upper", "length", "trim", "ltrim", "rtrim", "strpos",
-        "starts_with", "year", "month", "day", "is_nan",
-    }
-)  # fmt: skip
-"""Functions and operators that have a value for all arguments."""
 Render = Callable[[RowExpression], exp.Expr]
 
 
@@ -48,31 +31,7 @@ def in_order(form: SpecialForm, dialect: str, render: Render) -> exp.Expr:
     return exp.Paren(this=case([(test, exp.Boolean(this=kind is exp.Or)) for test in decided], every))
 
 
-def may_fail(node: RowExpression) -> bool:
-    """Whether computing the expression for some row could be an error; for what is not known here, it could."""
-    match node:
-        case Variable() | Constant():
-            return False
-        case Lambda():
-            return True
-        case SpecialForm():
-            return any(may_fail(argument) for argument in node.arguments)
-        case Call():
-            return not _always_has_a_value(node) or any(may_fail(argument) for argument in node.arguments)
-
-
 def _terms(node: RowExpression, form: str) -> list[RowExpression]:
     if isinstance(node, SpecialForm) and node.form == form:
         return [term for argument in node.arguments for term in _terms(argument, form)]
     return [node]
-
-
-def _always_has_a_value(call: Call) -> bool:
-    handle = call.functionHandle
-    if not isinstance(handle, StaticFunctionHandle):
-        return False
-    name = handle.signature.name.removeprefix(NAMESPACE).removeprefix("$operator$")
-    if name == "cast":
-        source, target = typed(call.arguments[0]).base, typed(call).base
-        return source in INTEGERS and target in ("bigint", "double", "varchar")
-    return name in _NEVER_FAIL

@@ -71,6 +71,9 @@ def test_sessions_change_what_is_allowed() -> None:
         "spark.sql.ansi.enabled=false",
         "spark.sql.catalog.iceberg.uri=jdbc:x",
         "spark.sql.warehouse.dir=/tmp",
+        "spark.sql.adaptive.customCostEvaluatorClass=org.example.Any",
+        "spark.gluten.sql.columnar.libpath=x.so",
+        "spark.gluten.saveDir=/tmp",
         "spark.sql.adaptive.enabled=true,spark.hadoop.fs.s3a.secret.key=x",
     ],
 )

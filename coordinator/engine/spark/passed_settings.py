@@ -56,6 +56,8 @@ SESSION_SAFE = (
     "spark.gluten.*",
 )
 """What changes how a statement runs and neither what it means nor what it may reach."""
+_REACHES = re.compile(r"class|path|lib|jar|dir|file|url|uri|host|address|command|plugin|secret|token", re.IGNORECASE)
+"""Of names that a pattern lets in: what names code, or a place (spark.sql.adaptive.customCostEvaluatorClass)."""
 _EXTENSIONS = "spark.sql.extensions"
 _NAME = re.compile(r"spark\.[A-Za-z][\w.\-]*")
 
@@ -101,7 +103,8 @@ def of_session(text: str, allowed: tuple[str, ...]) -> Mapping[str, str]:
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals:
             raise _invalid(f"expected name=value, found: {part}")
-        if not any(fnmatchcase(name, pattern) for pattern in allowed):
+        matched = any(fnmatchcase(name, pattern) for pattern in allowed)
+        if not matched or (name not in allowed and _REACHES.search(name)):
             raise _invalid(f"{name} is not among those that spark.session-settings allows")
         if name in SESSION_CONF or name in _OURS:
             raise _invalid(f"{name} is the same for all statements")

@@ -27,6 +27,7 @@ class _Ids:
     """What pushes filters down asks for ids in its own words."""
 
     ids: PlanNodeIds
+    guards: tuple[str, ...] = ()
 
     def node(self) -> str:
         return self.ids.next()

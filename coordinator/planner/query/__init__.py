@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.query.planner import QueryPlanner
+from coordinator.planner.query.pushdown import unguarded
 from coordinator.sql.tree.queries import Query
 from coordinator.vocabulary.nesting import too_deep
 from coordinator.vocabulary.planned_statement import Column
@@ -41,7 +42,12 @@ def plan_query(tree: Query, session: Session, catalogs: Catalogs, parameters: tu
         raise too_deep() from error
     names = tuple(f.name or f"_col{i}" for i, f in enumerate(plan.visible))
     variables = tuple(f.variable for f in plan.visible)
-    output = OutputNode(id=planner.ids.node(), source=plan.node, columnNames=names, outputVariables=variables)
+    output = OutputNode(
+        id=planner.ids.node(),
+        source=unguarded(plan.node, planner.ids.guards),
+        columnNames=names,
+        outputVariables=variables,
+    )
     root = inherit_locations(output)
     assert isinstance(root, OutputNode)
     columns = tuple(Column(n, v.type) for n, v in zip(names, variables, strict=True))

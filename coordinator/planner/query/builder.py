@@ -35,6 +35,8 @@ class Ids:
 
     next_node: int = 0
     names: Names = field(default_factory=Names)
+    guards: set[str] = field(default_factory=set)
+    """Projections above row filters, which hide the values of the rows that the filter hides."""
 
     def node(self) -> str:
         """A new node id."""

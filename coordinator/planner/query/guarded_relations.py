@@ -13,13 +13,14 @@ from dataclasses import replace
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.expressions import analyze_expression
 from coordinator.analyzer.scope import Scope, ScopeField
-from coordinator.expressions.builders import coerce, typed
+from coordinator.expressions.builders import coerce, conjunction, constant, special, typed
 from coordinator.expressions.types import BOOLEAN, can_coerce, read_type, type_text
 from coordinator.planner.guard import Guard, Reader, TableRead, columns_of
 from coordinator.planner.query.builder import Builder, RelationPlan
 from coordinator.planner.query.collector import Collector
 from coordinator.planner.query.no_aggregates import NoAggregates
 from coordinator.planner.query.planning import Planning
+from coordinator.planner.query.pushdown import deterministic
 from coordinator.planner.query.subqueries import apply_subqueries
 from coordinator.security.access_control.denials import denied
 from coordinator.sql.parser import parse_expression
@@ -76,7 +77,8 @@ def guarded(planner: Planning, name: TableName, plan: RelationPlan, node: Table,
     if not filters and not masks:
         return plan
     guarding = _Guarding(planner, name, plan, node, context)
-    return guarding.masked(guarding.filtered(filters), masks)
+    builder, kept = guarding.filtered(filters)
+    return guarding.masked(builder, masks, kept)
 
 
 def _recursive(planner: Planning, name: TableName, plan: RelationPlan, context: Context, node: Table) -> RelationPlan:
@@ -102,9 +104,10 @@ class _Guarding:
         self._planner, self._name, self._plan, self._node, self._context = planner, name, plan, node, context
         self._scope = Scope(tuple(replace(f, hidden=False) for f in plan.fields))
 
-    def filtered(self, filters: Sequence[ViewExpression]) -> Builder:
-        """The rows for which every filter is true."""
+    def filtered(self, filters: Sequence[ViewExpression]) -> tuple[Builder, RowExpression | None]:
+        """The rows for which every filter is true, and what is true for them alone, if it always is the same."""
         builder = Builder(self._planner.ids, self._plan.node)
+        predicates: list[RowExpression] = []
         for each in filters:
             what = f"row filter for '{self._name}'"
             predicate = self._analyzed(each, builder, what)
@@ -112,16 +115,26 @@ class _Guarding:
             if kind != BOOLEAN and kind.base != "unknown":
                 message = f"Expected row filter for '{self._name}' to be of type BOOLEAN, but was {type_text(kind)}"
                 raise self._context.error(self._node, message)
-            builder.filter(coerce(predicate, BOOLEAN))
-        return builder
+            predicates.append(coerce(predicate, BOOLEAN))
+            builder.filter(predicates[-1])
+        kept = conjunction(predicates) if predicates else None
+        return builder, kept if kept is not None and deterministic(kept) else None
 
-    def masked(self, builder: Builder, masks: Mapping[str, ViewExpression]) -> RelationPlan:
-        """Masked columns have variables of their own, so that nothing above can mean the values below."""
+    def masked(self, builder: Builder, masks: Mapping[str, ViewExpression], kept: RowExpression | None) -> RelationPlan:
+        """Masked columns have variables of their own, so that nothing above can mean the values below.
+
+        So have all columns above a row filter. Engines compute what stands above it for rows that it hides, too, as
+        they like; for these the columns are NULL, so that nothing fails on a value of theirs.
+        """
         replaced: dict[Variable, RowExpression] = {}
         for column, mask in masks.items():
             for field in self._plan.fields:
                 if field.name is not None and field.name.lower() == column:
                     replaced[field.variable] = self._mask(builder, column, mask, field.variable)
+        if kept is not None:
+            for field in self._plan.fields:
+                seen = replaced.get(field.variable, field.variable)
+                replaced[field.variable] = special("IF", typed(seen), kept, seen, constant(None, typed(seen)))
         ids = self._planner.ids
         fields: list[ScopeField] = []
         assignments: dict[str, RowExpression] = {}
@@ -130,11 +143,15 @@ class _Guarding:
             variable = field.variable
             if value is not None:
                 variable = ids.variable(field.name or "mask", field.variable.type, field.variable.sourceLocation)
-                self._planner.distinct_values.pop(field.variable.name, None)
+                known = self._planner.distinct_values.pop(field.variable.name, None)
+                if known is not None and field.name is not None and field.name.lower() not in masks:
+                    self._planner.distinct_values[variable.name] = known
             assignments[variable.key] = field.variable if value is None else value
             fields.append(replace(field, variable=variable))
         if replaced or tuple(output_variables(builder.node)) != tuple(f.variable for f in fields):
             builder.project(assignments)
+            if kept is not None:
+                ids.guards.add(builder.node.id)
         if replaced:
             self._note(fields)
         return RelationPlan(builder.node, tuple(fields))

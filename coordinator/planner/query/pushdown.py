@@ -7,12 +7,14 @@ A term that may give another value each time it is computed stays where it is.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Protocol, assert_never
 
 from msgspec.structs import replace
 
 from coordinator.analyzer.registry import registry
 from coordinator.expressions.builders import NAMESPACE, conjunction, conjuncts, disjunction
+from coordinator.expressions.failing import may_fail
 from coordinator.planner.query.builder import free_variables
 from coordinator.planner.query.builder import replace as in_terms_of
 from shared.plan.expressions import Call, Constant, Lambda, RowExpression, SpecialForm, StaticFunctionHandle, Variable
@@ -29,11 +31,15 @@ from shared.plan.nodes import (
     UnnestNode,
     WindowNode,
 )
-from shared.plan.traversal import output_variables
+from shared.plan.traversal import expressions, output_variables, rewrite_bottom_up, variable_of_key, walk
 
 
 class NodeIds(Protocol):
-    """Gives out ids of plan nodes."""
+    """Gives out ids of plan nodes; knows the projections above row filters."""
+
+    @property
+    def guards(self) -> Collection[str]:
+        """Their ids."""
 
     def node(self) -> str: ...
 
@@ -81,6 +87,8 @@ def _push(node: PlanNode, terms: list[RowExpression], ids: NodeIds) -> PlanNode:
         case JoinNode() if node.type == "RIGHT":
             below, rest = _covered(terms, set(output_variables(node.right)))
             return _filtered(replace(node, right=_push(node.right, below, ids)), rest, ids)
+        case ProjectNode() if node.id in ids.guards:
+            return _through_guard(node, terms, ids)
         case SemiJoinNode() | ProjectNode() | AggregationNode() | WindowNode() | UnnestNode() | AssignUniqueId():
             below, rest = _covered(terms, _passed(node))
             return _filtered(replace(node, source=_push(node.source, below, ids)), rest, ids)
@@ -92,6 +100,36 @@ def _push(node: PlanNode, terms: list[RowExpression], ids: NodeIds) -> PlanNode:
             return replace(node, source=_push(node.source, terms, ids))
         case _:
             return _filtered(node, terms, ids)
+
+
+def _through_guard(node: ProjectNode, terms: list[RowExpression], ids: NodeIds) -> PlanNode:
+    """Only what has a value for every row goes beside the row filter: an error would tell of a row that it hides."""
+    columns: dict[RowExpression, RowExpression] = {
+        variable_of_key(key): guarded.arguments[1]
+        for key, guarded in node.assignments.assignments.items()
+        if isinstance(guarded, SpecialForm) and isinstance(guarded.arguments[1], Variable)
+    }
+    below, rest = _covered(terms, {v for v in columns if isinstance(v, Variable)})
+    rest += [term for term in below if may_fail(term)]
+    below = [in_terms_of(term, columns) for term in below if not may_fail(term)]
+    return _filtered(replace(node, source=_push(node.source, below, ids)), rest, ids)
+
+
+def unguarded(root: PlanNode, guards: Collection[str]) -> PlanNode:
+    """The plan, without guards where it has nothing that may fail for a row that a filter hides."""
+    if not guards or any(may_fail(e) for node in walk(root) if node.id not in guards for e in expressions(node)):
+        return root
+
+    def plain(node: PlanNode) -> PlanNode:
+        if not isinstance(node, ProjectNode) or node.id not in guards:
+            return node
+        columns = {
+            key: guarded.arguments[1] if isinstance(guarded, SpecialForm) else guarded
+            for key, guarded in node.assignments.assignments.items()
+        }
+        return replace(node, assignments=replace(node.assignments, assignments=columns))
+
+    return rewrite_bottom_up(root, plain)
 
 
 def _passed(
