@@ -24,7 +24,7 @@ from coordinator.engine.spark.java import find_java
 JARS = Path(pyspark.__file__).parent / "jars"
 # A small heap, and no second compiler: it lives for a minute.
 JVM = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dderby.system.durability=test"]
-START_SECONDS = 60
+START_SECONDS = 200  # half a minute on an idle machine
 # DataNucleus makes the tables of the metastore itself; those of locks come from Hive's schema scripts, of which these
 # are the tables that version 2.3 asks for.
 LOCKS = """

@@ -61,7 +61,7 @@ def mariadb_server() -> Iterator[str]:
 
 
 def _wait_for(path: Path, server: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 180
     while time.monotonic() < deadline and server.poll() is None:
         if not path.exists():  # it is made once connections are taken
             time.sleep(0.2)

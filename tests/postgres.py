@@ -81,7 +81,7 @@ def _debian(home: Path, programs: Path) -> Iterator[str]:
 
 
 def _wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while time.monotonic() < deadline and server.poll() is None:
         try:
             psycopg2.connect(host="127.0.0.1", port=port, user="postgres", dbname="postgres").close()
