@@ -217,7 +217,8 @@ def plan_rename_table(statement: sql.RenameTable, session: Session, catalogs: Ca
             return nothing_to_do("RENAME TABLE")
         raise missing_table(name, statement.location)
     parts = statement.new_name
-    target = object_name((name.catalog, name.schema, *parts)[-3:], statement.location, session)
+    whole = (*(name.catalog, name.schema)[: 3 - len(parts)], *parts)
+    target = object_name(whole, statement.location, session)
     if target.catalog != name.catalog:
         message = "Table rename across catalogs is not supported"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)

@@ -95,7 +95,7 @@ def _of_view(statement: _OfView, session: Session) -> of.Access:
 
 
 def _renamed(old: of.TableName, new_name: tuple[str, ...], location: ErrorLocation, session: Session) -> of.TableName:
-    return _table((old.catalog, old.schema, *new_name)[-3:], location, session)
+    return _table((*(old.catalog, old.schema)[: 3 - len(new_name)], *new_name), location, session)
 
 
 def _of_table(statement: _OfTable, session: Session) -> tuple[of.Access, ...]:

@@ -89,7 +89,9 @@ def plan_rename_view(statement: RenameView, session: Session, catalogs: Catalogs
         if statement.if_exists:
             return nothing_to_do("RENAME VIEW")
         raise _missing(name, statement.location)
-    target = object_name((name.catalog, name.schema, *statement.new_name)[-3:], statement.location, session)
+    parts = statement.new_name
+    whole = (*(name.catalog, name.schema)[: 3 - len(parts)], *parts)
+    target = object_name(whole, statement.location, session)
     if target.catalog != name.catalog:
         message = "View rename across catalogs is not supported"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)

@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_each_threat_names_its_test() -> None:
     page = (ROOT / "docs" / "security.md").read_text()
+    page = page[page.index("## Threats") : page.index("## What is left")]
     rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| threat |")]
     assert len(rows) >= 15
     for row in rows:

@@ -181,3 +181,15 @@ def test_capitals_are_no_way_around(lake: Ruled) -> None:
         'SELECT "Salary" FROM people',
     ):
         assert lake.refused("bob", sql).startswith(f"{PREFIX}Cannot select from columns ["), sql
+
+
+def test_a_new_name_with_a_schema_is_of_the_tables_own_catalog(ruled: Ruled) -> None:
+    """As which it is asked for: a rule of that schema decides."""
+    mine = [{"catalog": "lab", "schema": "hidden", "table": ".*", "privileges": []}, {"privileges": ["OWNERSHIP"]}]
+    ruled.rules(tables=mine)
+    told = "Access Denied: Cannot rename table from lab.db.people to lab.hidden.mine"
+    for name in ("hidden.mine", "lab.hidden.mine"):
+        assert ruled.refused("bob", f"ALTER TABLE people RENAME TO {name}") == told
+    ruled.rules()
+    assert ruled.refused("bob", "ALTER TABLE people RENAME TO hidden.mine") == ""
+    assert ruled.refused("bob", "ALTER TABLE people RENAME TO nowhere.mine").startswith("Target schema 'lab.nowhere'")
