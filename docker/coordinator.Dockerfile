@@ -2,11 +2,12 @@
 FROM python:3.11-slim
 RUN useradd --create-home --uid 10001 procession
 WORKDIR /opt/procession
-COPY constraints.txt pyproject.toml README.md ./
+COPY constraints.txt pyproject.toml README.md LICENSE ./
 COPY shared shared
 COPY coordinator coordinator
 COPY sidecar sidecar
-RUN pip install --no-cache-dir -c constraints.txt '.[hive,glue]' && mkdir -p /var/lib/procession \
+COPY etc etc
+RUN pip install --no-cache-dir -c constraints.txt '.[hive,glue]' && rm -r etc && mkdir -p /var/lib/procession \
     && chown procession /var/lib/procession
 COPY docker/etc etc
 USER procession

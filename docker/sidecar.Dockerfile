@@ -2,10 +2,11 @@
 FROM --platform=linux/amd64 python:3.11-slim
 RUN useradd --create-home --uid 10001 procession
 WORKDIR /opt/procession
-COPY constraints.txt pyproject.toml README.md ./
+COPY constraints.txt pyproject.toml README.md LICENSE ./
 COPY shared shared
 COPY coordinator coordinator
 COPY sidecar sidecar
+COPY etc etc
 RUN pip install --no-cache-dir -c constraints.txt .
 USER procession
 EXPOSE 7778

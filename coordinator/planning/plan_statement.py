@@ -5,6 +5,7 @@ Runs in the planner processes; everything that goes in and comes out is picklabl
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
@@ -57,12 +58,15 @@ from coordinator.vocabulary.planned_statement import (
     WriteRows,
 )
 from coordinator.vocabulary.session_properties import check_session
+from coordinator.vocabulary.statement_facts import StatementFacts
 from coordinator.vocabulary.table_versions import TableVersion, recording
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.plan.nodes import OutputNode
 from shared.spi.connector import TableMetadata
 from shared.spi.session import Session
 from shared.spi.table_writes import TableWrite
+
+_LOG = logging.getLogger(__name__)
 
 
 def plan_statement(
@@ -97,9 +101,18 @@ def plan_statement(
         table_versions=tuple(dict.fromkeys(seen)),
         accesses=steps.guard.asked,
         rules_version=steps.guard.rules_version,
-        facts=statement_facts(planned.work, steps.planned, steps.guard.asked) if facts else None,
+        facts=_facts(steps, planned.work) if facts else None,
         repeatable=not clock and _reads_system_tables(planned.work, seen),
     )
+
+
+def _facts(steps: Steps, work: Work) -> StatementFacts | None:
+    try:
+        return statement_facts(work, steps.planned, steps.guard.asked)
+    except Exception:
+        # A statement runs all the same if nothing can be told of it.
+        _LOG.exception("nothing can be told of %s", steps.session.query_id)
+        return None
 
 
 def _plan(steps: Steps, statement: sql.Statement, text: str) -> PlannedStatement:

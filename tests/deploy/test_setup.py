@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "tools" / "why_setup_failed.awk"
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "tools" / "why_setup_failed.awk"
 RETRY = "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by "
 
 
@@ -45,3 +47,14 @@ def test_a_failure_is_one_line(log: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "setup.log").write_text(log)
     command = ["awk", "-f", str(SCRIPT), str(tmp_path / "setup.log")]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"{said}\n"
+
+
+def test_images_have_what_a_wheel_is_made_of() -> None:
+    """Nobody builds the images here; a file that the build names and that is not copied would stop it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {*wheel["packages"], *wheel["force-include"], *project["project"]["license-files"], "README.md"}
+    for name in ("coordinator", "sidecar"):
+        before = (ROOT / "docker" / f"{name}.Dockerfile").read_text().rpartition("RUN pip install")[0]
+        copied = {word for line in before.splitlines() if line.startswith("COPY ") for word in line.split()[1:-1]}
+        assert needed <= copied, name

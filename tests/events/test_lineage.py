@@ -169,6 +169,18 @@ def test_plans_are_told_and_those_of_explain_are_not(facts: Facts) -> None:
     assert restored(facts("EXPLAIN SELECT name FROM nation").plan.text) is None
 
 
+def test_a_statement_runs_of_which_nothing_can_be_told(
+    facts: Facts, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> StatementFacts:
+        raise ValueError("a defect")
+
+    monkeypatch.setattr("coordinator.planning.plan_statement.statement_facts", broken)
+    with pytest.raises(AssertionError):
+        facts("SELECT 1")  # planned, and nothing told
+    assert "nothing can be told of q" in caplog.text
+
+
 def test_a_plan_deeper_than_the_stack(facts: Facts) -> None:
     many = " UNION ALL ".join(["SELECT nationkey FROM nation"] * 60)
     found = facts(f"INSERT INTO iceberg.db.target (k) SELECT * FROM ({many})").io

@@ -37,8 +37,9 @@ def test_statements_are_told_with_tables_plan_and_error(quiet_service: Service) 
     assert (failed["state"], failed["errorCode"]["name"]) == ("FAILED", "SYNTAX_ERROR")
     assert (failed["errorLine"], failed["errorColumn"]) == (2, 2)
     assert (finished["state"], finished["outputRows"], finished["engine"]) == ("FINISHED", 5, "coordinator")
-    (verdict,) = {each["verdict"] for each in finished["verdicts"]}
-    assert verdict == "accepted"
+    verdicts = {each["verdict"] for each in finished["verdicts"]}
+    assert "accepted" in verdicts
+    assert verdicts <= {"accepted", "not_checked"}  # what the coordinator runs itself goes to no worker
     assert list(finished["timeline"]) == sorted(finished["timeline"], key=_order)
     whole = quiet_service.get(f"/v1/history/{finished['queryId']}")
     read = {table["table"]: (table["access"], table["columns"]) for table in whole["tables"]}
