@@ -259,7 +259,7 @@ def _on_executors(task: LookUpTask, runs: Sequence[RowList], workers: WorkerRunt
     tables: list[Any] = [None] * len(tasks)
     for answer in LOOK_UP.run(workers, tasks, "fetch columns by position"):
         table = pa.ipc.open_stream(answer).read_all()
-        told = table.schema.metadata
+        told = table.schema.metadata or {}
         traffic.add(int(told[b"requests"]), int(told[b"bytes"]))
         tables[int(told[b"number"])] = table.replace_schema_metadata(None)
     return [

@@ -80,7 +80,7 @@ def _search(values: Any, array: Any) -> Words:
     if len(values) == 0:
         return np.zeros(len(array), np.uint64)
     found = pc.search_sorted(values, pc.fill_null(array, b""))
-    return found.to_numpy(zero_copy_only=False).astype(np.uint64)  # type: ignore[no-any-return]
+    return found.to_numpy(zero_copy_only=False).astype(np.uint64)
 
 
 def interleaved(axes: Sequence[Words], bits: int) -> Words:

@@ -150,6 +150,7 @@ class FileReader:
         start = sum(group.num_rows for group in groups[:first])
         columns = [schema.field(i).name for i in plan.indices]
         batch_bytes = max(_BATCH_BYTES, min(_WIDE_BYTES, _COLUMN_BYTES * len(columns)))
+        source: Iterable[pa.RecordBatch]
         for numbers, batch_rows in _steps(groups, first, batch_bytes):
             if batch_rows is None:
                 source = self._file.read_row_groups(numbers, columns=columns, use_threads=False).to_batches()

@@ -27,7 +27,6 @@ class Delete:
     name: Name
     where: Expression | None
     location: ErrorLocation
-    name_location: ErrorLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,6 @@ class Update:
     assignments: tuple[ColumnValue, ...]
     where: Expression | None
     location: ErrorLocation
-    name_location: ErrorLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,6 @@ class Merge:
     on: Expression
     cases: tuple[MergeCase, ...]
     location: ErrorLocation
-    name_location: ErrorLocation
 
 
 DmlStatement = Insert | Delete | Update | Merge

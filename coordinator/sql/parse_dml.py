@@ -49,22 +49,20 @@ def parse_delete(cursor: Cursor) -> Delete:
     location = cursor.location
     cursor.require("DELETE")
     cursor.require("FROM")
-    place = cursor.location
     name = _target(cursor)
     where = cursor.read_expression() if cursor.optional("WHERE") else None
-    return Delete(name, where, location, place)
+    return Delete(name, where, location)
 
 
 def parse_update(cursor: Cursor) -> Update:
     """``UPDATE name SET column = expression, … [WHERE predicate]``."""
     location = cursor.location
     cursor.require("UPDATE")
-    place = cursor.location
     name = _target(cursor)
     cursor.require("SET")
     assignments = _assignments(cursor)
     where = cursor.read_expression() if cursor.optional("WHERE") else None
-    return Update(name, None, assignments, where, location, place)
+    return Update(name, None, assignments, where, location)
 
 
 def _assignments(cursor: Cursor) -> tuple[ColumnValue, ...]:
@@ -86,7 +84,6 @@ def parse_merge(cursor: Cursor) -> Merge:
     location = cursor.location
     cursor.require("MERGE")
     cursor.require("INTO")
-    place = cursor.location
     name = _target(cursor)
     alias = None
     if cursor.optional("AS") or cursor.word != "USING":
@@ -98,7 +95,7 @@ def parse_merge(cursor: Cursor) -> Merge:
     cases = [_case(cursor)]
     while not cursor.at_end:
         cases.append(_case(cursor))
-    return Merge(name, alias, source, on, tuple(cases), location, place)
+    return Merge(name, alias, source, on, tuple(cases), location)
 
 
 def _source(cursor: Cursor) -> Relation:

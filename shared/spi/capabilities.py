@@ -14,7 +14,7 @@ from shared.spi.pushdown import Pushdown
 from shared.spi.relation import FileSource, RemoteSource, RowSource
 from shared.spi.row_position import RowPositions
 from shared.spi.table_statistics import AnalyzableCatalog, ColumnBounds, StatisticsSource
-from shared.spi.table_writes import RowChanges, WritableCatalog
+from shared.spi.table_writes import WritableCatalog
 
 T = TypeVar("T")
 
@@ -27,8 +27,7 @@ class Capabilities:
     changes: EditableCatalog | None = None
     """CREATE, ALTER, DROP, COMMENT, TRUNCATE."""
     writes: WritableCatalog | None = None
-    """INSERT and CREATE TABLE AS, and with ``row_changes`` DELETE, UPDATE and MERGE."""
-    row_changes: RowChanges | None = None
+    """INSERT, CREATE TABLE AS, DELETE, UPDATE and MERGE."""
     analyze: AnalyzableCatalog | None = None
     statistics: StatisticsSource | None = None
     column_bounds: ColumnBounds | None = None

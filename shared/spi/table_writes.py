@@ -13,7 +13,6 @@ from typing import Any, Literal, Protocol
 
 from shared.plan.expressions import RowExpression
 from shared.spi.catalog_changes import TableCreation
-from shared.spi.connector import ColumnMetadata
 from shared.spi.procedure import ProcedureContext
 
 WriteKind = Literal["INSERT", "DELETE", "UPDATE", "MERGE"]
@@ -61,14 +60,6 @@ class WriteContext:
     @property
     def query_id(self) -> str:
         return self.procedure.session.query_id
-
-
-class RowChanges(Protocol):
-    """A connector whose rows DELETE, UPDATE and MERGE change."""
-
-    def row_id_columns(self) -> Sequence[ColumnMetadata]:
-        """The hidden columns that together say which row it is; a scan for a change reads them with the others."""
-        ...
 
 
 class WritableCatalog(Protocol):

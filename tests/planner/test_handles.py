@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from coordinator.connectors.iceberg.row_position import ROW_ID_COLUMNS
 from coordinator.connectors.registry import Catalogs
 from shared.plan.nodes import TableHandle
 from shared.spi.capabilities import Capabilities, capabilities_of
@@ -35,20 +34,6 @@ def test_a_column_says_its_name_and_number(handle: dict[str, Any], name: str, nu
 def test_a_table_says_its_name(handle: dict[str, Any]) -> None:
     table = TableHandle(connectorId="c", connectorHandle=handle)
     assert (schema_name(table), table_name(table)) == ("s", "t")
-
-
-def test_row_ids_are_icebergs_metadata_columns_as_presto_names_them() -> None:
-    identities = [(2147483646, "_file", "varchar"), (2147483645, "_pos", "bigint")]
-    assert [column.handle for column in ROW_ID_COLUMNS] == [
-        {
-            "@type": "iceberg",
-            "columnIdentity": {"id": number, "name": name, "typeCategory": "PRIMITIVE", "children": []},
-            "type": kind,
-            "columnType": "REGULAR",
-            "requiredSubfields": [],
-        }
-        for number, name, kind in identities
-    ]
 
 
 def test_capabilities_are_declared() -> None:

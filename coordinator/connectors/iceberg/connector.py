@@ -20,7 +20,7 @@ from coordinator.connectors.iceberg.properties import read_settings, spark_packa
 from coordinator.connectors.iceberg.relations import catalog_table, read_here
 from coordinator.connectors.iceberg.rewrite.committing.journal import Journal
 from coordinator.connectors.iceberg.rewrite.committing.recovery import Recovered, recover
-from coordinator.connectors.iceberg.row_position import ROW_ID_COLUMNS, look_up_template, row_position
+from coordinator.connectors.iceberg.row_position import look_up_template, row_position
 from coordinator.connectors.iceberg.scans.rows import file_scan
 from coordinator.connectors.iceberg.scans.scan import scan_of
 from coordinator.connectors.iceberg.scans.snapshot_files import SnapshotFiles
@@ -42,7 +42,7 @@ from shared.plan.nodes import TableHandle, TableScanNode
 from shared.properties import Property
 from shared.spi.capabilities import Capabilities
 from shared.spi.catalog_changes import CatalogChange, PropertyDeclaration, TableDefinition
-from shared.spi.connector import ColumnMetadata, SparkDrivers, TableMetadata, ViewMetadata
+from shared.spi.connector import SparkDrivers, TableMetadata, ViewMetadata
 from shared.spi.maintenance import SnapshotRetention, TableState
 from shared.spi.procedure import Procedure, ProcedureContext
 from shared.spi.relation import ArrowStream, JdbcRelation, Relation, RowsRelation
@@ -76,7 +76,6 @@ class IcebergConnector:
             views=self,
             changes=self,
             writes=self,
-            row_changes=self,
             analyze=self,
             statistics=self,
             column_bounds=self,
@@ -241,9 +240,6 @@ class IcebergConnector:
         if self._grants is not None and write.creation is not None:
             self._grants.follow(write.creation, context.procedure.session.user)
         return rows
-
-    def row_id_columns(self) -> Sequence[ColumnMetadata]:
-        return ROW_ID_COLUMNS
 
     def row_position(self, scan: TableScanNode) -> RowPositionDescriptor | str:
         with mapped(scan.table.connectorId):

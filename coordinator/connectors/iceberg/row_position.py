@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import xxhash
@@ -59,10 +58,6 @@ FILE = metadata_column("_file", 2147483646, "varchar")
 FILE_ID = metadata_column("$file_id", 2147483646, "bigint")
 """A number for ``_file``, which joins and sorts carry along instead of a long path: its 64-bit xxHash."""
 POSITION = metadata_column("_pos", 2147483645, "bigint")
-ROW_ID_COLUMNS = tuple(
-    replace(column, handle={**column.handle, "columnType": "REGULAR"}) for column in (FILE, POSITION)
-)
-"""As Presto's Iceberg connector names them in plans of DELETE, UPDATE and MERGE."""
 _LINEAGE = (
     metadata_column("_row_id", 2147483540, "bigint"),
     metadata_column("_last_updated_sequence_number", 2147483539, "bigint"),

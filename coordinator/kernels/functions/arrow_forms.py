@@ -48,7 +48,8 @@ def arrow_type(kind: Type, plain: Mapping[str, pa.DataType] = _IN_KERNELS) -> pa
         case "array":
             return pa.list_(arrow_type(kind.arguments[0], plain))
         case "map":
-            return pa.map_(*(arrow_type(argument, plain) for argument in kind.arguments))
+            key, value = (arrow_type(argument, plain) for argument in kind.arguments)
+            return pa.map_(key, value)
         case "row":
             return pa.struct([(field_name(kind, i), arrow_type(a, plain)) for i, a in enumerate(kind.arguments)])
         case base:

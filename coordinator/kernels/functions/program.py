@@ -46,10 +46,9 @@ _TURNS_BETWEEN_LOOKS = 16
 _ROWS_BETWEEN_LOOKS = 64
 
 
-def evaluate(*columns: pa.Array) -> pa.Array:
+def evaluate(*given: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The program in the first column's text, over the others; as many rows as they have. Raises KernelError."""
-    if isinstance(columns[0], pa.ChunkedArray):
-        columns = tuple(c.combine_chunks() for c in columns)
+    columns = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in given]
     program = compiled(columns[0][0].as_py())
     try:
         return program.run(columns[1:], len(columns[0]))
@@ -79,8 +78,8 @@ class Program:
     def run(self, columns: Iterable[pa.Array], count: int) -> pa.Array:
         """The result of each row."""
         if self._hashed is not None:
-            (values,) = columns
-            return xx_hash_column(self._hashed, values)
+            (column,) = columns
+            return xx_hash_column(self._hashed, column)
         if self._fold is not None:
             (groups,) = columns
             return self._array([None if v is None else self._write(v) for v in of_groups(*self._fold, groups)])

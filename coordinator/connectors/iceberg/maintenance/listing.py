@@ -87,7 +87,7 @@ def _listed(io: FileIO, location: str, waiting: list[str]) -> Iterator[tuple[str
         filesystem, root = _filesystem(io, location)  # each time: keys may be renewed meanwhile
         selector = pafs.FileSelector(f"{root.rstrip('/')}{inside}", allow_not_found=True)
         found = filesystem.get_file_info(selector)
-        return [(i.base_name, (i.size, i.mtime) if i.is_file else None) for i in found if i.type in _TREE]
+        return [(i.base_name, (i.size or 0, i.mtime) if i.is_file else None) for i in found if i.type in _TREE]
 
     running: deque[tuple[str, Future[_Listing]]] = deque()
     with ThreadPoolExecutor(_THREADS) as pool:

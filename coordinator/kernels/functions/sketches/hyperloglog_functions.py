@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,16 +29,18 @@ _NO_OPERATOR = ("interval day to second", "interval year to month", "json")
 _NESTED = ("array", "map", "row")
 
 
-def _bits(columns: list[Any], standard: float) -> int:
+def _bits(columns: list[pa.Array], standard: float) -> int:
     """Of the first row's error; later ones are ignored."""
     return bits_of(columns[1][0].as_py() if len(columns) > 1 else standard)
 
 
-def _sketch(columns: list[Any], kind: Type, hashes: Callable[[object, Type], Hashes], standard: float) -> HyperLogLog:
+def _sketch(
+    columns: list[pa.Array], kind: Type, hashes: Callable[[pa.Array, Type], Hashes], standard: float
+) -> HyperLogLog:
     return of_hashes(hashes(columns[0], kind), _bits(columns, standard))
 
 
-def _approx_set(kinds: tuple[Type, ...], columns: list[Any]) -> bytes | None:
+def _approx_set(kinds: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
     columns = known_rows(columns)
     return _sketch(columns, kinds[0], murmur_hashes, APPROX_SET_ERROR).to_bytes() if len(columns[0]) else None
 
@@ -54,7 +55,7 @@ def check_xx_hashed(kind: Type) -> None:
         raise KernelError("FUNCTION_IMPLEMENTATION_MISSING", message)
 
 
-def _approx_distinct(kinds: tuple[Type, ...], columns: list[Any]) -> int:
+def _approx_distinct(kinds: tuple[Type, ...], columns: list[pa.Array]) -> int:
     kind = kinds[0]
     check_xx_hashed(kind)
     columns = known_rows(columns)
@@ -65,7 +66,7 @@ def _approx_distinct(kinds: tuple[Type, ...], columns: list[Any]) -> int:
     return _sketch(columns, kind, xx_hashes, APPROX_DISTINCT_ERROR).cardinality()
 
 
-def merge_hyperloglogs(_: tuple[Type, ...], columns: list[Any]) -> bytes | None:
+def merge_hyperloglogs(_: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
     """The aggregate ``merge`` of HyperLogLog."""
     return _merged((data for data in columns[0].to_pylist() if data is not None), "INVALID_FUNCTION_ARGUMENT")
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from ipaddress import ip_address
-from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -21,17 +20,17 @@ from ..date_texts import clock_instant
 from .xxhash import xxhash64_rows
 
 Hashes = npt.NDArray[np.uint64]
-HashRows = Callable[[Any], Hashes]
+HashRows = Callable[[npt.NDArray[np.uint8]], Hashes]
 _SHORT_DECIMAL = 18
 _SIGN = np.uint64(1 << 63)
 
 
-def murmur_hashes(values: object, kind: Type) -> Hashes:
+def murmur_hashes(values: pa.Array, kind: Type) -> Hashes:
     """The first word of Murmur3 x64 128 of each value of an Arrow array without nulls."""
     return _hashed(values, kind, lambda rows: murmur3(rows, seed=0))
 
 
-def xx_hashes(values: object, kind: Type) -> Hashes:
+def xx_hashes(values: pa.Array, kind: Type) -> Hashes:
     """Presto's XX_HASH_64 of each value of an Arrow array without nulls."""
     return _hashed(values, kind, xxhash64_rows)
 
@@ -41,7 +40,7 @@ def murmur_of_longs(values: object) -> Hashes:
     return _longs(np.asarray(values).astype(np.int64), lambda rows: murmur3(rows, seed=0))
 
 
-def _hashed(values: object, kind: Type, rows: HashRows) -> Hashes:
+def _hashed(values: pa.Array, kind: Type, rows: HashRows) -> Hashes:
     match kind.base:
         case "varchar" | "varbinary":
             return _bytes(values, rows)
@@ -57,7 +56,7 @@ def _hashed(values: object, kind: Type, rows: HashRows) -> Hashes:
             return _longs(long_values(values, kind), rows)
 
 
-def long_values(values: Any, kind: Type) -> Any:
+def long_values(values: pa.Array, kind: Type) -> npt.NDArray[np.int64]:
     """The long that Presto keeps each value as."""
     match kind.base:
         case "double":
@@ -82,22 +81,22 @@ def _with_zone(text: str) -> str:
     return text if "+" in text or "-" in text or text[-1:].isalpha() or " " in text else f"{text} UTC"
 
 
-def _plain(values: Any, kind: Any) -> Any:
+def _plain(values: pa.Array, kind: pa.DataType) -> npt.NDArray[np.int64]:
     return values.cast(kind).to_numpy(zero_copy_only=False)
 
 
-def _bits(values: Any, number: Any, integer: Any) -> Any:
+def _bits(values: pa.Array, number: type[np.floating], integer: type[np.integer]) -> npt.NDArray[np.int64]:
     found = values.to_numpy(zero_copy_only=False).astype(number)
     # Java knows one NaN.
     return np.where(np.isnan(found), number(np.nan), found).view(integer).astype(np.int64)
 
 
-def _words(values: Any) -> npt.NDArray[np.uint64]:
-    data = np.frombuffer(values.buffers()[1] or b"", "<u8")
+def _words(values: pa.Array) -> npt.NDArray[np.uint64]:
+    data = np.frombuffer(memoryview(values.buffers()[1] or b""), "<u8")
     return data[values.offset * 2 : (values.offset + len(values)) * 2].reshape(-1, 2)
 
 
-def _magnitudes(values: object) -> Any:
+def _magnitudes(values: pa.Array) -> npt.NDArray[np.uint8]:
     words = _words(values).copy()
     negative = words[:, 1] >= _SIGN
     low, high = ~words[negative, 0] + np.uint64(1), ~words[negative, 1]
@@ -111,30 +110,30 @@ def _address(text: str) -> bytes:
     return address.packed if address.version == 6 else b"\0" * 10 + b"\xff\xff" + address.packed
 
 
-def _converted(values: Any, convert: Callable[[str], bytes]) -> Any:
+def _converted(values: pa.Array, convert: Callable[[str], bytes]) -> pa.Array:
     return pa.array([convert(v) for v in values.to_pylist()], pa.binary())
 
 
-def _longs(values: Any, rows: HashRows) -> Hashes:
+def _longs(values: npt.NDArray[np.int64], rows: HashRows) -> Hashes:
     return rows(np.ascontiguousarray(values.astype("<i8")).view(np.uint8).reshape(-1, 8))
 
 
-def _bytes(values: Any, rows: HashRows) -> Hashes:
+def _bytes(values: pa.Array, rows: HashRows) -> Hashes:
     found = np.empty(len(values), np.uint64)
     for places, data in _by_length(values):
         found[places] = rows(data)
     return found
 
 
-def _by_length(values: Any) -> Iterator[tuple[Any, Any]]:
+def _by_length(values: pa.Array) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]]:
     """Where the values of each length stand, and their bytes as a matrix."""
     if len(values) == 0:
         return
     large = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
     _, offset_buffer, data_buffer = values.buffers()
-    whole = np.frombuffer(offset_buffer, "<i8" if large else "<i4")
+    whole = np.frombuffer(memoryview(offset_buffer or b""), "<i8" if large else "<i4")
     offsets = whole[values.offset : values.offset + len(values) + 1].astype(np.int64)
-    data = np.frombuffer(data_buffer or b"", np.uint8)
+    data = np.frombuffer(memoryview(data_buffer or b""), np.uint8)
     lengths = np.diff(offsets)
     order = np.argsort(lengths, kind="stable")
     for same in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1):

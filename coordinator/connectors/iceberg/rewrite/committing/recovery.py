@@ -33,7 +33,6 @@ class Recovered:
     schema: str
     table: str
     outcome: Literal["COMMITTED", "ABORTED", "POSTPONED"]
-    deleted_files: int
     problem: str = ""
 
 
@@ -52,8 +51,8 @@ def _remove(catalog: TableCatalog, entry: UnfinishedTable) -> Recovered:
                 return _never_made_or_named(catalog, entry)
             removed = remove_unfinished(catalog, entry.schema, entry.name)
     except ProcessionError as error:
-        return Recovered(entry.name, entry.schema, entry.shown, "POSTPONED", 0, error.message)
-    return Recovered(entry.name, entry.schema, entry.shown, "ABORTED" if removed else "POSTPONED", 0)
+        return Recovered(entry.name, entry.schema, entry.shown, "POSTPONED", error.message)
+    return Recovered(entry.name, entry.schema, entry.shown, "ABORTED" if removed else "POSTPONED")
 
 
 def _never_made_or_named(catalog: TableCatalog, entry: UnfinishedTable) -> Recovered:
@@ -62,10 +61,10 @@ def _never_made_or_named(catalog: TableCatalog, entry: UnfinishedTable) -> Recov
     if not named and entry.location is not None and is_own_folder(entry.location):
         io = catalog.file_io(entry.location)
         if _is_nobodys(io, entry.location):
-            removed = catalog.late_files.remove(io, entry.schema, entry.name, entry.location)
-            return Recovered(entry.name, entry.schema, entry.shown, "ABORTED", removed)
+            catalog.late_files.remove(io, entry.schema, entry.name, entry.location)
+            return Recovered(entry.name, entry.schema, entry.shown, "ABORTED")
     catalog.unfinished.close(entry.schema, entry.name)
-    return Recovered(entry.name, entry.schema, entry.shown, "COMMITTED" if named else "ABORTED", 0)
+    return Recovered(entry.name, entry.schema, entry.shown, "COMMITTED" if named else "ABORTED")
 
 
 def _is_nobodys(io: FileIO, location: str) -> bool:
@@ -81,12 +80,12 @@ def _recover(catalog: TableCatalog, journal: Journal, entry: JournalEntry) -> Re
             table = catalog.load(entry.schema, entry.table)
             landed = None if table is None else landed_snapshot(table, entry.call_id)
             io = load_file_io(pyiceberg_properties(catalog.settings)) if table is None else table.io
-            deleted = sweep(io, entry, table, landed)
+            sweep(io, entry, table, landed)
     except ProcessionError as error:
-        return Recovered(entry.call_id, entry.schema, entry.table, "POSTPONED", 0, error.message)
+        return Recovered(entry.call_id, entry.schema, entry.table, "POSTPONED", error.message)
     outcome: Literal["COMMITTED", "ABORTED"] = "ABORTED" if landed is None else "COMMITTED"
     journal.close(entry.call_id, outcome)
-    return Recovered(entry.call_id, entry.schema, entry.table, outcome, deleted)
+    return Recovered(entry.call_id, entry.schema, entry.table, outcome)
 
 
 def landed_snapshot(table: Table, call_id: str) -> Snapshot | None:
