@@ -128,13 +128,13 @@ class MaintenanceService:
 
     async def _look_forever(self) -> None:
         while True:
+            self._due.clear()  # before the look, so that what is asked for meanwhile is not forgotten
             try:
                 await self.round()
             except (ProcessionError, SQLAlchemyError, OSError) as error:
                 _LOG.error("maintenance cannot look at its tables: %s", error)
             except Exception:
                 _LOG.exception("maintenance failed to look at its tables")
-            self._due.clear()
             await _set_within(self._due, self._settings.scan_interval)
 
     async def round(self) -> None:
