@@ -102,8 +102,7 @@ def make_tables(directory: Path, count: int) -> None:
     import pyarrow as pa
     from pyiceberg.catalog.sql import SqlCatalog
 
-    where = {"uri": f"sqlite:///{directory}/catalog.db", "warehouse": f"file://{directory}/warehouse"}
-    catalog = SqlCatalog("iceberg", **where)
+    catalog = SqlCatalog("iceberg", uri=f"sqlite:///{directory}/catalog.db", warehouse=f"file://{directory}/warehouse")
     catalog.create_namespace("others")
     for number in range(count):
         catalog.create_table(f"others.t{number}", schema=pa.schema([("id", pa.int64()), ("name", pa.string())]))
@@ -117,7 +116,7 @@ def write_rules(etc: Path, count: int) -> None:
         for n in range(count - 1)
     ]
     tables = [*others, {"user": "bench", "schema": ".*", "table": ".*", "privileges": privileges}]
-    procedures = [{"user": "bench", "schema": ".*", "procedure": ".*", "privileges": ["EXECUTE"]}]
+    procedures = [{"user": "bench", "privileges": ["EXECUTE"]}]
     system = {
         "catalogs": [{"user": "bench", "allow": "all"}],
         "tables": [{"catalog": "iceberg", **rule} for rule in tables],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
 
@@ -182,10 +183,11 @@ def test_one_text_of_two_users(ruled: Ruled) -> None:
 
 
 @pytest.fixture(scope="module")
-def two(ruled: Ruled) -> str:
+def two(ruled: Ruled) -> Iterator[str]:
     """A table of the first two people."""
     ruled.lake.create("two", [PEOPLE.slice(0, 2)])
-    return "two"
+    yield "two"
+    ruled.lake.other.drop_table("db.two")
 
 
 FAILING = [
