@@ -137,7 +137,7 @@ def _delete_file(written: PositionFile, data: LiveFile, *, vectors: bool) -> Dat
     return found
 
 
-def rows_of_dry_run(conversion: Conversion) -> Sequence[Sequence[Any]]:
+def rows_of_dry_run(conversion: Conversion) -> Sequence[Sequence[object]]:
     """One row an equality delete file."""
     rows = []
     for delete in conversion.equality:
