@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, MutableMapping
-from typing import Any
 
 import structlog
 
@@ -37,7 +36,7 @@ def configure_logging(settings: LogSettings, redact: Callable[[str], str] = reda
     if as_json:
         final.append(structlog.processors.format_exc_info)
 
-    def hiding(logger: Any, name: str, event: MutableMapping[str, Any]) -> str:
+    def hiding(logger: object, name: str, event: MutableMapping[str, object]) -> str:
         return redact(str(renderer(logger, name, event)))
 
     handler = logging.StreamHandler(sys.stderr)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from sidecar.settings import SidecarSettings
 
@@ -28,7 +27,7 @@ class NodeState:
         return f"{seconds:.2f}s"
 
 
-def info(node: NodeState, *, starting: bool) -> dict[str, Any]:
+def info(node: NodeState, *, starting: bool) -> dict[str, object]:
     """ServerInfo; ``starting`` until the first converter process has booted."""
     return {
         "nodeId": node.settings.node_id,
@@ -41,7 +40,7 @@ def info(node: NodeState, *, starting: bool) -> dict[str, Any]:
     }
 
 
-def load(node: NodeState) -> dict[str, Any]:
+def load(node: NodeState) -> dict[str, object]:
     """NodeStats."""
     one_minute = os.getloadavg()[0]
     cores = os.cpu_count() or 1
@@ -57,7 +56,7 @@ def load(node: NodeState) -> dict[str, Any]:
     }
 
 
-def status(node: NodeState) -> dict[str, Any]:
+def status(node: NodeState) -> dict[str, object]:
     """NodeStatus."""
     cores = os.cpu_count() or 1
     resident = _resident_bytes()

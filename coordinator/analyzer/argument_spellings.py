@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from coordinator.kernels.functions.compare import instant
 from coordinator.kernels.functions.date_texts import parse_timestamp
@@ -37,7 +37,7 @@ ALIASES: Mapping[str, str] = {
 _ENTRY = re.compile(r"""(?:[^,("']|"[^"]*"|'[^']*'|\([^)]*\))+""")
 _TEXT_MAP = "map(varchar,varchar)"
 
-Evaluate = Callable[[Expression, str], Any]
+Evaluate = Callable[[Expression, str], object]
 """The value of an expression, coerced to a type."""
 
 

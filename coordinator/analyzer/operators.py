@@ -165,7 +165,7 @@ def negate(node: Node, value: RowExpression, context: Context) -> RowExpression:
     return function_call("$operator$negation", (value,), kind, display="NEGATION")
 
 
-def negated_number(number: Any) -> Any:
+def negated_number(number: Any) -> object:
     """``-number`` with all its digits; a decimal zero has no sign."""
     if isinstance(number, Decimal):
         return number.copy_negate() if number else number

@@ -70,7 +70,7 @@ class _Canonical:
             return [self.form(item) for item in value]
         return value
 
-    def _object(self, value: dict[str, Any]) -> dict[str, Any]:
+    def _object(self, value: dict[str, Any]) -> dict[str, object]:
         tag = value.get("@type")
         if tag == "variable":
             return {"name": value["name"], "type": value["type"]}
@@ -90,7 +90,7 @@ class _Canonical:
             kept["sourceFragmentIds"] = len(value["sourceFragmentIds"])
         return kept
 
-    def _call(self, value: dict[str, Any]) -> dict[str, Any]:
+    def _call(self, value: dict[str, Any]) -> dict[str, object]:
         # Names, types and the function's handle hold nothing that could be left out.
         kept = {key: inner for key, inner in value.items() if key != "sourceLocation"}
         arguments = value["arguments"]
@@ -104,7 +104,7 @@ class _Canonical:
             kept["arguments"] = self.form(arguments)
         return kept
 
-    def _literal(self, constant: dict[str, Any]) -> dict[str, Any]:
+    def _literal(self, constant: dict[str, Any]) -> dict[str, object]:
         type_text, block = constant["type"], constant["valueBlock"]
         if _is_null(block, type_text):
             return {"@type": "constant", "type": type_text, "valueBlock": block}

@@ -116,7 +116,7 @@ class Page:
     query_id: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
-    stats: Mapping[str, Any]
+    stats: Mapping[str, object]
     warnings: tuple[str, ...]
     update_type: str | None = None
     update_count: int | None = None

@@ -104,7 +104,7 @@ def _statements(url: str, console: Console) -> _Outcome:
     return _Outcome(tuple(column[0] for column in cursor.description), tuple(rows[0]), info["timeline"])
 
 
-def _execute(url: str, sql: str, watch: Callable[[dict[str, Any]], None] | None = None) -> Any:
+def _execute(url: str, sql: str, watch: Callable[[dict[str, object]], None] | None = None) -> Any:
     """A finished cursor. The client drains every page inside ``execute``, so that watching needs a second thread."""
     import prestodb
 

@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, TextIO, assert_never
+from typing import TextIO, assert_never
 
 _TABLE_ROWS = 1000
 
@@ -27,7 +27,7 @@ class RowPrinter:
         self._output = output
         self._form = form
         self._columns: Sequence[str] = ()
-        self._waiting: list[Sequence[Any]] = []
+        self._waiting: list[Sequence[object]] = []
         self._headed = False
         self.count = 0
 

@@ -29,7 +29,7 @@ def encode_page(batch: pa.RecordBatch, types: tuple[Type, ...]) -> bytes:
     return b'"' + base64.b64encode(page) + b'"'
 
 
-def _constant(value: Any, presto_type: Type) -> Any:
+def _constant(value: Any, presto_type: Type) -> object:
     """What Arrow gives for a cell as ``shared.plan.blocks`` takes it."""
     if value is None:
         return None

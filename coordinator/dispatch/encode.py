@@ -262,11 +262,11 @@ def _with_nulls(array: pa.Array, rows: Cells) -> Cells:
     return [row if valid else None for row, valid in zip(rows, array.is_valid().to_pylist(), strict=True)]
 
 
-def _array_text(cells: list[Any] | tuple[Any, ...]) -> str:
+def _array_text(cells: list[object] | tuple[object, ...]) -> str:
     return f"[ {', '.join(_scalar_text(cell) for cell in cells)} ]" if cells else "[ ]"
 
 
-def _map_text(entries: dict[str, Any]) -> str:
+def _map_text(entries: dict[str, object]) -> str:
     if not entries:
         return "{ }"
     lines = (f"  {_json_text(key)} : {_scalar_text(value)}" for key, value in entries.items())

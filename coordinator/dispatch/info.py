@@ -35,11 +35,11 @@ def instant(moment: datetime | None) -> str | None:
     return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
 
 
-def _present(members: dict[str, Any]) -> dict[str, Any]:
+def _present(members: dict[str, Any]) -> dict[str, object]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def session_info(session: Session, redact: Callable[[str], str] = redacted) -> dict[str, Any]:
+def session_info(session: Session, redact: Callable[[str], str] = redacted) -> dict[str, object]:
     """Presto's SessionRepresentation; credentials stay out."""
     by_catalog = {c: _shown(p, redact) for c, p in session.catalog_properties.items()}
     return _present(
@@ -73,7 +73,7 @@ def _shown(properties: Mapping[str, str], redact: Callable[[str], str]) -> dict[
     return {name: HIDDEN if is_secret_name(name) else redact(value) for name, value in properties.items()}
 
 
-def _query_stats(query: Query) -> dict[str, Any]:
+def _query_stats(query: Query) -> dict[str, object]:
     stats = statement_stats(query)
     memory = format_data_size(stats.peakMemoryBytes)
     return _present(
@@ -97,7 +97,7 @@ def _query_stats(query: Query) -> dict[str, Any]:
     )
 
 
-def _times(query: Query) -> dict[str, Any]:
+def _times(query: Query) -> dict[str, object]:
     timeline = query.timeline.seconds()
     analysis = sum(timeline.get(verb, 0.0) for verb in ("parse", "analyze"))
     planning = analysis + sum(timeline.get(verb, 0.0) for verb in ("plan", "optimize", "fragment", "check"))
@@ -114,7 +114,7 @@ def _times(query: Query) -> dict[str, Any]:
     }
 
 
-def _counts(query: Query, stats: Stats) -> dict[str, Any]:
+def _counts(query: Query, stats: Stats) -> dict[str, object]:
     return {
         "runningTasks": stats.runningSplits,
         "totalTasks": stats.totalSplits,
@@ -136,7 +136,7 @@ def _counts(query: Query, stats: Stats) -> dict[str, Any]:
     }
 
 
-def basic_query_info(query: Query, base_uri: str) -> dict[str, Any]:
+def basic_query_info(query: Query, base_uri: str) -> dict[str, object]:
     """One entry of ``GET /v1/query``."""
     failure = wire_failure(query.error) if query.error is not None else None
     return _present(
@@ -164,7 +164,7 @@ def _prepared(query: Query) -> str | None:
     return None if sql is None else query.redact(sql)
 
 
-def error_code(query: Query) -> dict[str, Any] | None:
+def error_code(query: Query) -> dict[str, object] | None:
     """Presto's ErrorCode object of a failed query."""
     if query.error is None:
         return None
@@ -172,13 +172,13 @@ def error_code(query: Query) -> dict[str, Any] | None:
     return {"code": error.code.code, "name": error.code.name, "type": error.code.type, "retriable": error.retriable}
 
 
-def wire_warnings(query: Query) -> list[dict[str, Any]]:
+def wire_warnings(query: Query) -> list[dict[str, object]]:
     return [
         {"warningCode": {"code": w.code, "name": w.name}, "message": query.redact(w.message)} for w in query.warnings
     ]
 
 
-def query_info(query: Query, base_uri: str) -> dict[str, Any]:
+def query_info(query: Query, base_uri: str) -> dict[str, object]:
     """``GET /v1/query/{id}``."""
     planned, info = query.planned, basic_query_info(query, base_uri)
     info["timeline"] = {verb: round(seconds, 6) for verb, seconds in query.timeline.seconds().items()}
@@ -207,7 +207,7 @@ def query_info(query: Query, base_uri: str) -> dict[str, Any]:
     return info
 
 
-def query_state_info(query: Query) -> dict[str, Any]:
+def query_state_info(query: Query) -> dict[str, object]:
     """One entry of ``GET /v1/queryState`` and of a resource group's ``runningQueries``."""
     stats, session = statement_stats(query), query.session
     text = query.shown_text[:STATE_TEXT_LENGTH]

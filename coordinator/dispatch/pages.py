@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -50,11 +49,11 @@ def describe_columns(columns: Sequence[Column], family: Family) -> bytes:
     return msgspec.json.encode([describe(column.name, parse_type(column.type)) for column in columns])
 
 
-def _presto_column(name: str, column_type: Type) -> dict[str, Any]:
+def _presto_column(name: str, column_type: Type) -> dict[str, object]:
     return {"name": name, "type": str(column_type), "typeSignature": presto_signature(column_type)}
 
 
-def presto_signature(column_type: Type) -> dict[str, Any]:
+def presto_signature(column_type: Type) -> dict[str, object]:
     """Presto's typeSignature, its two deprecated members included: old clients read those."""
     is_row = column_type.base == "row"
     return {
@@ -65,14 +64,14 @@ def presto_signature(column_type: Type) -> dict[str, Any]:
     }
 
 
-def _presto_argument(parameter: int | Type | Field) -> dict[str, Any]:
+def _presto_argument(parameter: int | Type | Field) -> dict[str, object]:
     match parameter:
         case int():
             return {"kind": "LONG_LITERAL", "value": parameter}
         case Type():
             return {"kind": "TYPE_SIGNATURE", "value": presto_signature(parameter)}
         case Field():
-            value: dict[str, Any] = {}
+            value: dict[str, object] = {}
             if parameter.name is not None:
                 value["fieldName"] = {"name": parameter.name, "delimited": parameter.delimited}
             value["typeSignature"] = str(parameter.type)
@@ -82,7 +81,7 @@ def _presto_argument(parameter: int | Type | Field) -> dict[str, Any]:
 _WITH_PRECISION = {"time", "timestamp", "time with time zone", "timestamp with time zone"}
 
 
-def _trino_column(name: str, column_type: Type) -> dict[str, Any]:
+def _trino_column(name: str, column_type: Type) -> dict[str, object]:
     return {"name": name, "type": trino_type_text(column_type), "typeSignature": trino_signature(column_type)}
 
 
@@ -111,7 +110,7 @@ def _trino_parameter_text(parameter: int | Type | Field) -> str:
             return f"{name} {trino_type_text(parameter.type)}"
 
 
-def trino_signature(column_type: Type) -> dict[str, Any]:
+def trino_signature(column_type: Type) -> dict[str, object]:
     """Trino's typeSignature: shorter kind names, and full signatures inside rows."""
     parameters: tuple[int | Type | Field, ...] = _parameters(column_type)
     if column_type.base in _WITH_PRECISION and not parameters:
@@ -119,14 +118,14 @@ def trino_signature(column_type: Type) -> dict[str, Any]:
     return {"rawType": column_type.base, "arguments": [_trino_argument(parameter) for parameter in parameters]}
 
 
-def _trino_argument(parameter: int | Type | Field) -> dict[str, Any]:
+def _trino_argument(parameter: int | Type | Field) -> dict[str, object]:
     match parameter:
         case int():
             return {"kind": "LONG", "value": parameter}
         case Type():
             return {"kind": "TYPE", "value": trino_signature(parameter)}
         case Field():
-            value: dict[str, Any] = {}
+            value: dict[str, object] = {}
             if parameter.name is not None:
                 value["fieldName"] = {"name": parameter.name}
             value["typeSignature"] = trino_signature(parameter.type)

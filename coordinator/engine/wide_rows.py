@@ -110,6 +110,8 @@ def _write(
     file: Any, task: LookUpTask, work: Sequence[Any], traffic: Traffic, check_cancelled: Callable[[], None]
 ) -> list[int]:
     counts, writer = [], None
+    table: pa.Table | None
+    batch: pa.RecordBatch | None
     for files in work:
         check_cancelled()
         with _READING:

@@ -105,11 +105,11 @@ def typed_text(value: Any, kind: Type) -> str:
             return f"{base.upper()}'{plain_text(value)}'"
 
 
-def _inner(value: Any, kind: Type) -> str:
+def _inner(value: object, kind: Type) -> str:
     return "null" if value is None else typed_text(value, kind)
 
 
-def plain_text(value: Any) -> str:
+def plain_text(value: object) -> str:
     """A scalar as Presto casts it to varchar."""
     match value:
         case bool():

@@ -18,7 +18,7 @@ def io_json(plan: PlanNode | None) -> str:
     return pretty({"inputTableColumnInfos": [_table(scan) for scan in scans]})
 
 
-def _table(scan: TableScanNode) -> dict[str, Any]:
+def _table(scan: TableScanNode) -> dict[str, object]:
     schema, table = table_name(scan)
     return {
         "table": {"catalog": scan.table.connectorId, "schemaTable": {"schema": schema, "table": table}},

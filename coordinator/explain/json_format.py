@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from coordinator.explain.describe import describe
 from shared.plan.fragment import SubPlan
@@ -16,7 +15,7 @@ def logical_json(plan: PlanNode) -> str:
     return pretty(logical_tree(plan))
 
 
-def logical_tree(plan: PlanNode) -> dict[str, Any]:
+def logical_tree(plan: PlanNode) -> dict[str, object]:
     """The same as an object."""
     return _node(plan, distributed=False)
 
@@ -27,7 +26,7 @@ def distributed_json(subplan: SubPlan) -> str:
     return pretty({fragment.id: {"plan": _node(fragment.root, distributed=True)} for fragment in fragments})
 
 
-def _node(node: PlanNode, *, distributed: bool) -> dict[str, Any]:
+def _node(node: PlanNode, *, distributed: bool) -> dict[str, object]:
     described = describe(node, distributed=distributed)
     return {
         "id": described.ids[-1],

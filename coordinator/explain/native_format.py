@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, assert_never
+from typing import assert_never
 
 from coordinator.explain.table import handle_text
 from shared.plan.fragment import SimplePlanFragment
@@ -56,7 +56,7 @@ def _reason(plan: ConvertedPlan) -> str:
     return f"FAILED: {plan.failure}" if plan.failure is not None else f"Not run by workers: {plan.skipped}"
 
 
-def _json(plan: ConvertedPlan) -> dict[str, Any]:
+def _json(plan: ConvertedPlan) -> dict[str, object]:
     if plan.text is not None:
         return {"plan": json.loads(plan.text)}
     return {"failure": plan.failure} if plan.failure is not None else {"notRun": plan.skipped}

@@ -101,7 +101,7 @@ def _column_text(scan: TableScanNode, handle: Mapping[str, object], key: str | N
     return f"{scan.table.connectorId}:{name}"
 
 
-def column_domains(table: TableHandle) -> dict[str, Mapping[str, Any]]:
+def column_domains(table: TableHandle) -> dict[str, Mapping[str, object]]:
     """The domains that a layout carries, by column name."""
     layout = table.connectorTableLayout or {}
     predicate = layout.get("domainPredicate") or layout.get("predicate") or {}
@@ -129,7 +129,7 @@ def _domain_lines(domain: Mapping[str, object] | None) -> list[str]:
 
 def domain_ranges(domain: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """The ranges of a sortable value set."""
-    ranges: Sequence[Mapping[str, Any]] = domain["values"].get("ranges", ())
+    ranges: Sequence[Mapping[str, object]] = domain["values"].get("ranges", ())
     return ranges
 
 

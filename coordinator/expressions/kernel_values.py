@@ -24,7 +24,7 @@ _SAME = frozenset(
 )  # fmt: skip
 
 
-def to_kernel(value: Any, kind: Type) -> Any:
+def to_kernel(value: Any, kind: Type) -> object:
     """The kernels' form of a value of ``shared.spi.procedure.Arguments``."""
     if value is None or kind.base in _SAME:
         return value
@@ -46,7 +46,7 @@ def to_kernel(value: Any, kind: Type) -> Any:
             return value
 
 
-def from_kernel(value: Any, kind: Type) -> Any:
+def from_kernel(value: Any, kind: Type) -> object:
     """The inverse of ``to_kernel``; raises ValueError or OverflowError for what Python cannot hold."""
     if value is None or kind.base in _SAME:
         return value

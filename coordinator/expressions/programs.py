@@ -48,12 +48,12 @@ class ProgramBuilder:
             case Call():
                 return self._call(node, parameters)
 
-    def _column(self, node: RowExpression) -> list[Any]:
+    def _column(self, node: RowExpression) -> list[object]:
         if node not in self.columns:
             self.columns.append(node)
         return ["column", self.columns.index(node)]
 
-    def _form(self, node: SpecialForm, parameters: frozenset[str]) -> list[Any]:
+    def _form(self, node: SpecialForm, parameters: frozenset[str]) -> list[object]:
         if node.form == "DEREFERENCE":
             index = node.arguments[1]
             assert isinstance(index, Constant)
@@ -112,7 +112,7 @@ def encoded(value: object, kind: Type) -> object:
     return _encoded(to_kernel(value, kind), kind)
 
 
-def _encoded(value: Any, kind: Type) -> Any:
+def _encoded(value: Any, kind: Type) -> object:
     if value is None:
         return None
     match kind.base:

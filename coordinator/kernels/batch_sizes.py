@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
 
@@ -14,7 +12,7 @@ class BatchSizes:
         self.total = 0
         self._dictionaries: set[tuple[int | None, ...]] = set()
 
-    def add(self, batch: Any) -> int:
+    def add(self, batch: pa.RecordBatch) -> int:
         """The bytes that a batch adds; it must be kept as long as this object is asked."""
         size = 0
         for column in batch.columns:
@@ -23,7 +21,7 @@ class BatchSizes:
                 continue
             size += column.indices.nbytes
             # Those who read keep one dictionary for a row group, and the buffers live as long as the batches.
-            key = tuple(buffer and buffer.address for buffer in column.dictionary.buffers())
+            key = tuple(None if buffer is None else buffer.address for buffer in column.dictionary.buffers())
             if key not in self._dictionaries:
                 self._dictionaries.add(key)
                 size += column.dictionary.nbytes

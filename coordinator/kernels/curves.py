@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .keys import Words, fixed_words, is_bytes, key_array, ordered
+from .keys import Values, Words, fixed_words, is_bytes, key_array, ordered
 from .sort_tasks import KeyColumn
 
 _MOST_BITS = 16
@@ -23,14 +23,14 @@ class Curve:
     """The place of rows on a curve through the ranks of ``columns``."""
 
     def __init__(
-        self, kind: str, sample: Sequence[Any], columns: Sequence[KeyColumn], most_bits: int | None = None
+        self, kind: str, sample: Sequence[Values], columns: Sequence[KeyColumn], most_bits: int | None = None
     ) -> None:
         self._kind = kind
         self._ranks = [_Rank(array, column) for array, column in zip(sample, columns, strict=True)]
         total = 64 if most_bits is None else max(len(columns), min(64, most_bits))
         self._bits = max(1, min(_MOST_BITS, total // len(columns)))
 
-    def keys(self, arrays: Sequence[Any]) -> Words:
+    def keys(self, arrays: Sequence[Values]) -> Words:
         """One number a row."""
         axes = [rank.of(array, self._bits) for rank, array in zip(self._ranks, arrays, strict=True)]
         if self._kind == "hilbert" and len(axes) > 1:
@@ -41,13 +41,13 @@ class Curve:
 class _Rank:
     """Ranks of values among those of a sample, equal values sharing one."""
 
-    def __init__(self, sample: Any, column: KeyColumn) -> None:
+    def __init__(self, sample: Values, column: KeyColumn) -> None:
         self._column = column
         values = key_array(sample, column).drop_null()
         self._bytes = is_bytes(values.type)
         self._sorted: Any = _sorted_bytes(values) if self._bytes else _sorted_words(values)
 
-    def of(self, array: Any, bits: int) -> Words:
+    def of(self, array: Values, bits: int) -> Words:
         plain = key_array(array, self._column)
         count = len(self._sorted)
         if self._bytes:
@@ -61,22 +61,22 @@ class _Rank:
         return limited
 
 
-def _one_word(array: Any) -> Words:
+def _one_word(array: pa.Array) -> Words:
     # Of a wide decimal the first word would say little: as a double, ranks are close enough.
     if pa.types.is_decimal(array.type) and array.type.precision > 18:
         return fixed_words(array.cast(pa.float64()))[0]
     return fixed_words(array)[0]
 
 
-def _sorted_words(values: Any) -> Words:
+def _sorted_words(values: pa.Array) -> Words:
     return np.sort(_one_word(values))
 
 
-def _sorted_bytes(values: Any) -> Any:
+def _sorted_bytes(values: pa.Array) -> pa.Array:
     return values.take(pc.sort_indices(values))
 
 
-def _search(values: Any, array: Any) -> Words:
+def _search(values: pa.Array, array: pa.Array) -> Words:
     if len(values) == 0:
         return np.zeros(len(array), np.uint64)
     found = pc.search_sorted(values, pc.fill_null(array, b""))

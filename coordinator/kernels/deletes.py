@@ -46,7 +46,7 @@ def _positions_of(file: DeleteFile, wanted: set[str], storage: Mapping[str, str]
     return {path: np.sort(np.concatenate(parts)) for path, parts in found.items()}
 
 
-def _collect(batch: Any, wanted: set[str], found: dict[str, list[Positions]]) -> None:
+def _collect(batch: pa.RecordBatch, wanted: set[str], found: dict[str, list[Positions]]) -> None:
     paths = batch.column(0)
     codes = paths.indices.to_numpy(zero_copy_only=False)
     positions = batch.column(1).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
@@ -90,7 +90,7 @@ class EqualityDeletes:
             self._levels = np.zeros(int(codes.max()) + 1, np.int64)
             self._levels[codes[order]] = levels[order]
 
-    def keep_mask(self, columns: Sequence[Any], level: int = 0) -> Mask | None:
+    def keep_mask(self, columns: Sequence[pa.Array], level: int = 0) -> Mask | None:
         """Which rows of ``columns`` (arrays in the order of ``ids``) are kept by keys up to ``level``; None: all."""
         codes = self._codes(0, columns[0])
         for i, fold in enumerate(self._folds, start=1):
@@ -103,11 +103,11 @@ class EqualityDeletes:
             keep |= self._levels[np.maximum(codes, 0)] > level
         return None if bool(keep.all()) else keep
 
-    def _codes(self, column: int, array: Any) -> npt.NDArray[np.int64]:
+    def _codes(self, column: int, array: pa.Array) -> npt.NDArray[np.int64]:
         return self._values[column].codes(_plain(array))
 
 
-def _plain(array: Any) -> Any:
+def _plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     if isinstance(whole, pa.ChunkedArray):
         whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)
@@ -144,7 +144,7 @@ def key_batches(file: DeleteFile, storage: Mapping[str, str], most: int) -> Iter
                 yield _keys(pa.Table.from_batches([batch]), file)
 
 
-def _keys(table: Any, file: DeleteFile) -> Any:
+def _keys(table: pa.Table, file: DeleteFile) -> pa.Table:
     by_id = {field_id(field): i for i, field in enumerate(table.schema)}
     arrays = []
     for field in file.fields:

@@ -45,7 +45,7 @@ class Applied:
     def ids(self) -> tuple[int, ...]:
         return self.deletes.ids
 
-    def keep_mask(self, columns: Sequence[Any]) -> Mask | None:
+    def keep_mask(self, columns: Sequence[pa.Array]) -> Mask | None:
         """Which rows of ``columns`` (arrays in the order of ``ids``) are kept; None when all are."""
         return self.deletes.keep_mask(columns, self.level)
 

@@ -25,7 +25,7 @@ class FileScan:
     """
 
     task: WriteTask
-    schema: Any
+    schema: pa.Schema
     rows: int
     size: int = 0
     """Bytes of the columns, as stored."""
@@ -56,7 +56,7 @@ def _counted(rows: int) -> Iterator[Any]:
         rows -= _COUNTED_ROWS
 
 
-def _fitted(array: Any, wanted: Any) -> Any:
+def _fitted(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if isinstance(array.type, pa.UuidType):
         values = array.storage.to_pylist()
         return pa.array([None if value is None else str(UUID(bytes=value)) for value in values], wanted)

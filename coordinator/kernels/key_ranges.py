@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from .curves import Curve
-from .keys import Composite, Words
+from .keys import Composite, Values, Words
 from .sort_tasks import KeyColumn, RowOrder
 
 
@@ -43,7 +42,7 @@ def cut(sampled: Words, ranges: int) -> Cuts:
 class Ranges:
     """Assigns rows to ranges by their key columns, and gives the key itself when that is a place on a curve."""
 
-    def __init__(self, order: RowOrder, sample: Sequence[Any], ranges: int) -> None:
+    def __init__(self, order: RowOrder, sample: Sequence[Values], ranges: int) -> None:
         self.columns: list[KeyColumn] = order.columns
         self.curve: Curve | None = None
         if order.curve:
@@ -54,14 +53,14 @@ class Ranges:
             sampled = self._composite.sampled
         self.cuts = cut(sampled, ranges)
 
-    def of(self, arrays: Sequence[Any]) -> tuple[npt.NDArray[np.int64], Words | None]:
+    def of(self, arrays: Sequence[Values]) -> tuple[npt.NDArray[np.int64], Words | None]:
         """The range of each row, and its place on the curve if there is one."""
         keys = self.curve.keys(arrays) if self.curve is not None else self._composite.codes(arrays)
         found = np.searchsorted(self.cuts.starts, keys, "right")
         return found, keys if self.curve is not None else None
 
 
-def packed(table: Any) -> str:
+def packed(table: pa.Table) -> str:
     """A small table as text."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -69,7 +68,7 @@ def packed(table: Any) -> str:
     return base64.b64encode(sink.getvalue()).decode()
 
 
-def unpacked(texts: Sequence[str]) -> list[Any]:
+def unpacked(texts: Sequence[str]) -> list[pa.ChunkedArray]:
     """The columns of several packed tables of one schema, one below the other."""
     tables = [pa.ipc.open_stream(base64.b64decode(text)).read_all() for text in texts]
     whole = pa.concat_tables(tables).combine_chunks()

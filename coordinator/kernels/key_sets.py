@@ -18,16 +18,16 @@ class KeySet(Protocol):
 
     def __len__(self) -> int: ...
 
-    def codes(self, array: Any) -> Codes:
+    def codes(self, array: pa.Array) -> Codes:
         """The number of each value of ``array``, below the length; -1 for those that are not among them."""
 
 
-def key_set(values: Any) -> KeySet:
+def key_set(values: pa.Array) -> KeySet:
     """The set of distinct ``values``, an array."""
     return _Numbers(values) if _number_type(values.type) is not None else _Others(values)
 
 
-def _number_type(kind: Any) -> Any:
+def _number_type(kind: pa.DataType) -> Any:
     """The integer type that has the same bits; None for types whose values are not integers of up to 64 bits."""
     t = pa.types
     if t.is_integer(kind):
@@ -37,7 +37,7 @@ def _number_type(kind: Any) -> Any:
     return pa.int64() if t.is_time64(kind) or t.is_timestamp(kind) else None
 
 
-def _numbers(array: Any) -> npt.NDArray[Any]:
+def _numbers(array: pa.Array) -> npt.NDArray[Any]:
     found: npt.NDArray[Any] = array.view(_number_type(array.type)).to_numpy(zero_copy_only=False)
     return found
 
@@ -45,14 +45,14 @@ def _numbers(array: Any) -> npt.NDArray[Any]:
 class _Numbers:
     """Sorted once, then searched: files often have such keys in order, which makes that fast."""
 
-    def __init__(self, values: Any) -> None:
+    def __init__(self, values: pa.Array) -> None:
         self._sorted: npt.NDArray[Any] = np.sort(_numbers(values.drop_null()))
         self._has_null: bool = values.null_count > 0
 
     def __len__(self) -> int:
         return len(self._sorted) + self._has_null
 
-    def codes(self, array: Any) -> Codes:
+    def codes(self, array: pa.Array) -> Codes:
         nulls = pc.is_null(array).to_numpy(zero_copy_only=False) if array.null_count else None
         numbers = _numbers(array if nulls is None else pc.fill_null(array, pa.scalar(0, pa.int64()).cast(array.type)))
         if len(self._sorted):
@@ -68,14 +68,14 @@ class _Numbers:
 class _Others:
     """Arrow makes its hash table anew for each look-up: arrays had better be long."""
 
-    def __init__(self, values: Any) -> None:
+    def __init__(self, values: pa.Array) -> None:
         self._values = values
 
     def __len__(self) -> int:
         found: int = len(self._values)
         return found
 
-    def codes(self, array: Any) -> Codes:
+    def codes(self, array: pa.Array) -> Codes:
         found = pc.fill_null(pc.index_in(array, value_set=self._values, skip_nulls=False), _NOT_THERE)
         codes: Codes = found.to_numpy(zero_copy_only=False).astype(np.int64)
         return codes

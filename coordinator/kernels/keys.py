@@ -7,7 +7,6 @@ Source: Iceberg specification, "Sorting" and "Partition transforms".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +17,12 @@ from .sort_tasks import KeyColumn
 from .transforms import transformed
 
 Words = npt.NDArray[np.uint64]
+Values = pa.Array | pa.ChunkedArray
 _SIGN = np.uint64(1 << 63)
 _MOST_DIGITS_OF_A_WORD = 18
 
 
-def plain_array(array: Any) -> Any:
+def plain_array(array: Values) -> pa.Array:
     """One Arrow array, dictionaries and extension types undone."""
     whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     if isinstance(whole, pa.ChunkedArray):
@@ -32,7 +32,7 @@ def plain_array(array: Any) -> Any:
     return whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
 
 
-def key_array(array: Any, column: KeyColumn) -> Any:
+def key_array(array: Values, column: KeyColumn) -> pa.Array:
     """The plain Arrow array that ``column`` compares."""
     whole = plain_array(array)
     found = whole if column.transform == "identity" else transformed(whole, column.transform)
@@ -41,18 +41,18 @@ def key_array(array: Any, column: KeyColumn) -> Any:
     return found.cast(pa.binary()) if is_bytes(found.type) else found
 
 
-def is_bytes(kind: Any) -> bool:
+def is_bytes(kind: pa.DataType) -> bool:
     """Whether values are compared as bytes of any length."""
     checks = (pa.types.is_string, pa.types.is_binary, pa.types.is_fixed_size_binary, pa.types.is_large_string)
     return any(check(kind) for check in (*checks, pa.types.is_large_binary))
 
 
-def _nulls(array: Any) -> npt.NDArray[np.bool_]:
+def _nulls(array: pa.Array) -> npt.NDArray[np.bool_]:
     found: npt.NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
     return found
 
 
-def fixed_words(array: Any) -> list[Words]:
+def fixed_words(array: pa.Array) -> list[Words]:
     """Values of a fixed width as unsigned words, the first one deciding; nulls are 0."""
     kind = array.type
     if pa.types.is_decimal(kind):
@@ -77,20 +77,22 @@ def _float_words(values: npt.NDArray[np.float64]) -> Words:
     return words
 
 
-def _decimal_words(array: Any) -> list[Words]:
+def _decimal_words(array: pa.Array) -> list[Words]:
     wide = array.cast(pa.decimal128(38, array.type.scale)) if not pa.types.is_decimal128(array.type) else array
     filled = (
         pc.fill_null(wide, pa.scalar(0, pa.int64()).cast(pa.decimal128(38, 0)).cast(wide.type))
         if (wide.null_count)
         else wide
     )
-    raw = np.frombuffer(filled.buffers()[1], np.uint64).reshape(-1, 2)[filled.offset : filled.offset + len(filled)]
+    raw = np.frombuffer(memoryview(filled.buffers()[1] or b""), np.uint64).reshape(-1, 2)[
+        filled.offset : filled.offset + len(filled)
+    ]
     if array.type.precision <= _MOST_DIGITS_OF_A_WORD:
         return [raw[:, 0] ^ _SIGN]
     return [raw[:, 1] ^ _SIGN, raw[:, 0].copy()]
 
 
-def ordered(codes: Words, array: Any, column: KeyColumn, most: int) -> Words:
+def ordered(codes: Words, array: pa.Array, column: KeyColumn, most: int) -> Words:
     """Codes up to ``most`` turned by direction, with nulls first as 0 or last as the greatest."""
     turned = np.uint64(most) - codes if column.descending else codes
     if column.nulls_first:
@@ -100,7 +102,7 @@ def ordered(codes: Words, array: Any, column: KeyColumn, most: int) -> Words:
     return turned
 
 
-def sort_order(arrays: Sequence[Any], columns: Sequence[KeyColumn]) -> npt.NDArray[np.int64]:
+def sort_order(arrays: Sequence[Values], columns: Sequence[KeyColumn]) -> npt.NDArray[np.int64]:
     """The rows' order by all columns, equal rows in the order that they have."""
     keys: list[Words] = []
     for array, column in zip(arrays, columns, strict=True):
@@ -110,7 +112,7 @@ def sort_order(arrays: Sequence[Any], columns: Sequence[KeyColumn]) -> npt.NDArr
     return np.lexsort(keys[::-1])
 
 
-def _sort_words(array: Any, column: KeyColumn) -> list[Words]:
+def _sort_words(array: pa.Array, column: KeyColumn) -> list[Words]:
     words = [byte_ranks(array)] if is_bytes(array.type) else fixed_words(array)
     if column.descending:
         words = [~word for word in words]
@@ -120,7 +122,7 @@ def _sort_words(array: Any, column: KeyColumn) -> list[Words]:
     return [(~flags if column.nulls_first else flags).astype(np.uint64), *words]
 
 
-def byte_ranks(array: Any) -> Words:
+def byte_ranks(array: pa.Array) -> Words:
     """The place of each value among the distinct ones; nulls are 0."""
     encoded = pc.fill_null(array, b"").dictionary_encode()
     order = pc.sort_indices(encoded.dictionary).to_numpy()
@@ -133,7 +135,7 @@ def byte_ranks(array: Any) -> Words:
 class Scale:
     """Where values of one column stand among those of a sample: even codes lie between sampled values, odd on them."""
 
-    def __init__(self, sample: Any, column: KeyColumn) -> None:
+    def __init__(self, sample: Values, column: KeyColumn) -> None:
         self._column = column
         values = key_array(sample, column).drop_null()
         self._bytes = is_bytes(values.type)
@@ -147,13 +149,13 @@ class Scale:
             self._folded(fixed_words(values), learn=True)
             self.most = 2 * len((self._folds or self._levels)[-1])
 
-    def codes(self, array: Any) -> Words:
+    def codes(self, array: Values) -> Words:
         """One number a row, at most ``most``; nulls and directions as the column says."""
         plain = key_array(array, self._column)
         found = self._byte_codes(plain) if self._bytes else self._folded(fixed_words(plain), learn=False)
         return ordered(found, plain, self._column, self.most)
 
-    def _byte_codes(self, array: Any) -> Words:
+    def _byte_codes(self, array: pa.Array) -> Words:
         filled = pc.fill_null(array, b"")
         if len(self._values) == 0:
             return np.zeros(len(array), np.uint64)
@@ -190,16 +192,16 @@ def between(distinct: Words, values: Words) -> Words:
 class Composite:
     """Rows as one number by several columns, as fine as a sample of rows tells them apart."""
 
-    def __init__(self, sample: Sequence[Any], columns: Sequence[KeyColumn]) -> None:
+    def __init__(self, sample: Sequence[Values], columns: Sequence[KeyColumn]) -> None:
         self._scales = [Scale(array, column) for array, column in zip(sample, columns, strict=True)]
         self._folds: list[Words] = []
         self.sampled = self._combined(sample, learn=True)
 
-    def codes(self, arrays: Sequence[Any]) -> Words:
+    def codes(self, arrays: Sequence[Values]) -> Words:
         """One number a row; rows equal to a sampled one have its number."""
         return self._combined(arrays, learn=False)
 
-    def _combined(self, arrays: Sequence[Any], *, learn: bool) -> Words:
+    def _combined(self, arrays: Sequence[Values], *, learn: bool) -> Words:
         codes = self._scales[0].codes(arrays[0])
         for number, (scale, array) in enumerate(zip(self._scales[1:], arrays[1:], strict=True)):
             pairs = codes * np.uint64(scale.most + 2) + scale.codes(array)

@@ -133,7 +133,7 @@ class _Budget:
                 raise TooWideError
 
 
-def read_rows(task: LookUpTask, traffic: Traffic, most_bytes: int | None = None) -> Any:
+def read_rows(task: LookUpTask, traffic: Traffic, most_bytes: int | None = None) -> pa.Table:
     """The rows of a task as an Arrow table with one column a field, in the task's order.
 
     Raises KernelError, and TooWideError when footers tell of more than ``most_bytes``.
@@ -145,7 +145,7 @@ def read_rows(task: LookUpTask, traffic: Traffic, most_bytes: int | None = None)
         ThreadPoolExecutor(os.cpu_count()) as decoders,
     ):
 
-        def read(file: FileRows) -> list[list[Any]]:
+        def read(file: FileRows) -> list[list[pa.Array]]:
             return list(_read_file(task, file.path, _rows_of(file), _Pools(requests, decoders), traffic, budget))
 
         batches = [arrays for file in files.map(read, task.files) for arrays in file]
@@ -155,7 +155,7 @@ def read_rows(task: LookUpTask, traffic: Traffic, most_bytes: int | None = None)
     return pa.table(columns, names=[str(f["id"]) for f in task.fields])
 
 
-def _chunks(array: Any) -> list[Any]:
+def _chunks(array: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
     return list(array.chunks) if isinstance(array, pa.ChunkedArray) else [array]
 
 
@@ -169,7 +169,7 @@ class _Pools:
 
 def _read_file(
     task: LookUpTask, path: str, rows: Rows, pools: _Pools, traffic: Traffic, budget: _Budget | None
-) -> Iterator[list[Any]]:
+) -> Iterator[list[pa.Array]]:
     """One list of arrays, one a field, for each run of row groups."""
     with RangeReader(path, task.storage, pools.requests, traffic) as source, reading(path):
         index = _open(source, path)
@@ -231,7 +231,7 @@ def _read_groups(
     wanted: Sequence[Column | None],
     groups: Sequence[tuple[int, Rows]],
     decoders: ThreadPoolExecutor,
-) -> list[Any]:
+) -> list[pa.Array]:
     present = [column for column in wanted if column is not None]
     _read_indexes(source, index, present, groups)
     pieces: list[list[Piece]] = []
@@ -279,11 +279,11 @@ def _aligned(
         return _plain(constant(target.get("initial-default"), target, count))
     field, array = read[column.leaves]
     if field_id(field) is None:
-        field = with_ids(pa.schema([field]), task.name_mapping, "")[0]
+        field = with_ids(pa.schema([field]), task.name_mapping, "").field(0)
     align = aligner(field, target)
     chunks = [_plain(align(chunk) if align else chunk) for chunk in array.chunks]
     return pa.chunked_array(chunks) if chunks else _plain(constant(None, target, 0))
 
 
-def _plain(array: Any) -> Any:
+def _plain(array: pa.Array) -> pa.Array:
     return array.storage if isinstance(array, pa.ExtensionArray) else array

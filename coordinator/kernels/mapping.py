@@ -13,7 +13,7 @@ from .schema import FIELD_ID, field_id, is_list
 NameMapping = Sequence[Mapping[str, Any]]
 
 
-def with_ids(schema: Any, mapping: NameMapping | None, path: str) -> Any:
+def with_ids(schema: pa.Schema, mapping: NameMapping | None, path: str) -> pa.Schema:
     """The Arrow schema of a file with field ids; raises KernelError when neither file nor table gives them."""
     if any(_has_id(field) for field in schema):
         return schema
@@ -22,11 +22,11 @@ def with_ids(schema: Any, mapping: NameMapping | None, path: str) -> Any:
     return pa.schema([_named(field, mapping) for field in schema])
 
 
-def _has_id(field: Any) -> bool:
+def _has_id(field: pa.Field) -> bool:
     return field_id(field) is not None or any(_has_id(child) for child in _children(field.type))
 
 
-def _children(kind: Any) -> list[Any]:
+def _children(kind: pa.DataType) -> list[pa.Field]:
     if pa.types.is_struct(kind):
         return [kind.field(i) for i in range(kind.num_fields)]
     if is_list(kind):
@@ -34,14 +34,14 @@ def _children(kind: Any) -> list[Any]:
     return [kind.key_field, kind.item_field] if pa.types.is_map(kind) else []
 
 
-def _named(field: Any, mapping: NameMapping) -> Any:
+def _named(field: pa.Field, mapping: NameMapping) -> pa.Field:
     entry = next((item for item in mapping if field.name in item["names"]), None)
     if entry is None or "field-id" not in entry:
         return field
     return _with(field, entry, field.name)
 
 
-def _with(field: Any, entry: Mapping[str, Any], name: str) -> Any:
+def _with(field: pa.Field, entry: Mapping[str, Any], name: str) -> pa.Field:
     kind, inner = field.type, entry.get("fields", [])
     if pa.types.is_struct(kind):
         kind = pa.struct([_named(child, inner) for child in _children(kind)])
@@ -52,7 +52,7 @@ def _with(field: Any, entry: Mapping[str, Any], name: str) -> Any:
     return pa.field(name, kind, field.nullable, metadata={FIELD_ID: str(entry["field-id"]).encode()})
 
 
-def _renamed(field: Any, mapping: NameMapping, name: str) -> Any:
+def _renamed(field: pa.Field, mapping: NameMapping, name: str) -> pa.Field:
     """An element, key or value: its mapping entry goes by Iceberg's name, whatever the file calls it."""
     entry = next((item for item in mapping if name in item["names"]), None)
     return field if entry is None or "field-id" not in entry else _with(field, entry, field.name)

@@ -30,7 +30,7 @@ def scatter(payload: bytes) -> bytes:
     place = {field["id"]: i for i, field in enumerate(task.task.fields)}
     known: dict[str, int] = {}
 
-    def spread(run: Any, scratch: Scratch) -> list[Piece]:
+    def spread(run: pa.Table, scratch: Scratch) -> list[Piece]:
         numbers, texts = _partitions(run, task.partition, place)
         keys = None if curve is None else curve.of([run.column(place[column.id]) for column in curve.columns])[1]
         pieces = scratch.write_pieces(run, numbers, len(texts), keys)
@@ -41,7 +41,7 @@ def scatter(payload: bytes) -> bytes:
 
 
 def _partitions(
-    run: Any, partition: Sequence[PartitionColumn], place: Mapping[int, int]
+    run: pa.Table, partition: Sequence[PartitionColumn], place: Mapping[int, int]
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
     """The number of each row's partition in this run, and the values of each partition as JSON."""
     columns = [
@@ -54,7 +54,7 @@ def _partitions(
     ]
 
 
-def _encoded(array: Any) -> Any:
+def _encoded(array: pa.Array | pa.ChunkedArray) -> Any:
     """Places among the distinct values, NULL being one of them."""
     return whole_array(array).dictionary_encode(null_encoding="encode")
 
@@ -71,7 +71,7 @@ def _codes(
     return codes, firsts
 
 
-def _value(scalar: Any) -> Any:
+def _value(scalar: pa.Scalar) -> Any:
     kind = scalar.type
     if not scalar.is_valid or pa.types.is_null(kind):
         return None

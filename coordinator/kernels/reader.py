@@ -40,7 +40,7 @@ class Deletes(Protocol):
     @property
     def ids(self) -> tuple[int, ...]: ...
 
-    def keep_mask(self, columns: Sequence[Any]) -> Mask | None: ...
+    def keep_mask(self, columns: Sequence[pa.Array]) -> Mask | None: ...
 
 
 class FileReader:
@@ -102,7 +102,7 @@ class FileReader:
         mapping: NameMapping | None,
         positions: Sequence[Positions],
         equality: Sequence[Deletes],
-    ) -> Iterator[list[Any]]:
+    ) -> Iterator[list[pa.Array]]:
         """One array a field, in order, for the rows of the input that are not deleted."""
         schema = with_ids(self._file.schema_arrow, mapping, self._item.path)
         plan = ColumnPlan(schema, fields, self._item)
@@ -130,7 +130,7 @@ class FileReader:
                 found += [] if keep is None else [np.flatnonzero(~keep) + start]
         return np.concatenate(found)
 
-    def head(self, fields: Sequence[FieldJson], mapping: NameMapping | None, rows: int) -> list[Any]:
+    def head(self, fields: Sequence[FieldJson], mapping: NameMapping | None, rows: int) -> list[pa.Array]:
         """One array a field of at most ``rows`` rows from the beginning of the input, deleted ones included."""
         schema = with_ids(self._file.schema_arrow, mapping, self._item.path)
         plan = ColumnPlan(schema, fields, self._item)
@@ -142,7 +142,7 @@ class FileReader:
         batch = next(iter(batches), None)
         return [] if batch is None else plan.arrays(batch, 0)
 
-    def _stream(self, schema: Any, plan: ColumnPlan) -> Iterator[tuple[int, Any]]:
+    def _stream(self, schema: pa.Schema, plan: ColumnPlan) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Batches with the position of their first row in the file."""
         metadata = self._file.metadata
         first, last = self._item.groups or (0, metadata.num_row_groups)
@@ -161,7 +161,9 @@ class FileReader:
                 start += batch.num_rows
 
 
-def _steps(groups: Sequence[Any], first: int, batch_bytes: int) -> Iterator[tuple[list[int], int | None]]:
+def _steps(
+    groups: Sequence[pq.RowGroupMetaData], first: int, batch_bytes: int
+) -> Iterator[tuple[list[int], int | None]]:
     """Row groups from ``first`` on that are read together: small ones in one piece, others with rows of a batch.
 
     Each large one has batches of its own size, since rows of one may be much longer than those of the next.
@@ -183,9 +185,9 @@ def _steps(groups: Sequence[Any], first: int, batch_bytes: int) -> Iterator[tupl
         yield together, None
 
 
-def _gathered(batches: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+def _gathered(batches: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Batches with their positions, put together as long as they stay small: a look-up costs more than its rows."""
-    waiting: list[Any] = []
+    waiting: list[pa.RecordBatch] = []
     first, sizes, rows = 0, BatchSizes(), 0
     for start, batch in batches:
         first = first if waiting else start
@@ -199,7 +201,7 @@ def _gathered(batches: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
         yield first, _one(waiting)
 
 
-def _one(batches: Sequence[Any]) -> Any:
+def _one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
     return pa.Table.from_batches(batches).unify_dictionaries().combine_chunks().to_batches()[0]
@@ -208,7 +210,7 @@ def _one(batches: Sequence[Any]) -> Any:
 class ColumnPlan:
     """Which top-level columns of a file to read, and how each becomes the table's."""
 
-    def __init__(self, schema: Any, fields: Sequence[FieldJson], item: Input) -> None:
+    def __init__(self, schema: pa.Schema, fields: Sequence[FieldJson], item: Input) -> None:
         found = {field_id(field): i for i, field in enumerate(schema)}
         self.indices = sorted(found[f["id"]] for f in fields if f["id"] in found)
         self._names = [schema.field(i).name for i in self.indices]
@@ -221,7 +223,7 @@ class ColumnPlan:
             self._steps.append((None if source is None else source.name, step, field))
         self._item = item
 
-    def arrays(self, batch: Any, start: int) -> list[Any]:
+    def arrays(self, batch: pa.RecordBatch, start: int) -> list[pa.Array]:
         """The columns of ``batch``, whose first row is at position ``start``, as the table has them."""
         found = [self._array(batch, *step) for step in self._steps]
         for place, (_, _, field) in enumerate(self._steps):
@@ -229,7 +231,7 @@ class ColumnPlan:
                 found[place] = inherited(field["id"], found[place], self._item, start)
         return found
 
-    def _array(self, batch: Any, name: str | None, step: Align | None, field: FieldJson) -> Any:
+    def _array(self, batch: pa.RecordBatch, name: str | None, step: Align | None, field: FieldJson) -> Any:
         if name is None:
             value = self._item.constants.get(str(field["id"]), field.get("initial-default"))
             return constant(value, field, batch.num_rows)
@@ -237,7 +239,7 @@ class ColumnPlan:
         return step(array) if step else array
 
 
-def _kept(arrays: list[Any], masks: Sequence[Mask | None]) -> list[Any]:
+def _kept(arrays: list[pa.Array], masks: Sequence[Mask | None]) -> list[pa.Array]:
     found = [mask for mask in masks if mask is not None]
     if not found:
         return arrays
@@ -245,7 +247,7 @@ def _kept(arrays: list[Any], masks: Sequence[Mask | None]) -> list[Any]:
     return [array.filter(keep) for array in arrays]
 
 
-def _open(item: Input, storage: Mapping[str, str]) -> tuple[Any, bool]:
+def _open(item: Input, storage: Mapping[str, str]) -> tuple[pa.NativeFile, bool]:
     """The file, and whether it is mapped into memory: mapped pages of large files would count as the worker's."""
     filesystem, path = resolve(item.path, storage)
     if is_local(item.path):
@@ -254,7 +256,7 @@ def _open(item: Input, storage: Mapping[str, str]) -> tuple[Any, bool]:
     return filesystem.open_input_file(path), False
 
 
-def _largest_group(metadata: Any) -> int:
+def _largest_group(metadata: pq.FileMetaData) -> int:
     """Bytes in the file."""
     groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
     return max((sum(g.column(i).total_compressed_size for i in range(g.num_columns)) for g in groups), default=0)
@@ -270,7 +272,7 @@ def dictionary_columns(item: Input, storage: Mapping[str, str]) -> tuple[set[str
     return set(found), {name for name, is_text in found.items() if is_text}
 
 
-def repeating_columns(metadata: Any) -> dict[str, bool]:
+def repeating_columns(metadata: pq.FileMetaData) -> dict[str, bool]:
     """Paths whose values repeat, by the first row group, each with whether it is text.
 
     Mostly distinct values show in two ways: the dictionary takes more than a third of the column chunk, or the writer
@@ -284,7 +286,7 @@ def repeating_columns(metadata: Any) -> dict[str, bool]:
     return {c.path_in_schema: c.physical_type == "BYTE_ARRAY" for c in chunks if _repeats(c)}
 
 
-def _repeats(chunk: Any) -> bool:
+def _repeats(chunk: pq.ColumnChunkMetaData) -> bool:
     if not chunk.has_dictionary_page or not chunk.total_compressed_size or not chunk.num_values:
         return False
     dictionary = chunk.data_page_offset - chunk.dictionary_page_offset

@@ -53,7 +53,7 @@ def _rewrite(task: WriteTask) -> Fragment:
     return Fragment(task.tag, path, writer.rows, size, read, writer.nan_counts, found, writer.nan_groups)
 
 
-def live_rows(task: WriteTask, dictionary: Sequence[str]) -> Iterator[tuple[list[Any], int]]:
+def live_rows(task: WriteTask, dictionary: Sequence[str]) -> Iterator[tuple[list[pa.Array], int]]:
     """The rows that are kept, file after file, with how many rows each step read."""
     wanted = {normalize(item.path) for item in task.inputs if item.positions}
     positions = read_positions(task.position_deletes, wanted, task.storage)
@@ -82,7 +82,7 @@ class FileWriter:
         self._schema = pa.schema([writer_field(field, text) for field in task.fields])
         self._options = _options(task.output, [leaf.path for leaf in fields if leaf.path in worth])
         self._nan_leaves = [leaf for leaf in nan_columns(fields) if leaf.names]
-        self._pending: list[Any] = []
+        self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0.0
         self._sizes = BatchSizes()
         self._decoded = 0.0
@@ -94,7 +94,7 @@ class FileWriter:
         self.nan_counts = {str(leaf.id): 0 for leaf in self._nan_leaves}
         self.nan_groups: list[dict[str, int]] = []
 
-    def write(self, arrays: Sequence[Any]) -> None:
+    def write(self, arrays: Sequence[pa.Array]) -> None:
         """Add rows: one array a column."""
         if len(arrays[0]) == 0:
             return
@@ -147,7 +147,7 @@ class FileWriter:
         del table
         pa.default_memory_pool().release_unused()
 
-    def _count_nans(self, table: Any) -> None:
+    def _count_nans(self, table: pa.Table) -> None:
         found = {}
         for leaf in self._nan_leaves:
             assert leaf.names is not None
@@ -170,13 +170,13 @@ def dictionaries(task: WriteTask) -> tuple[set[str], set[str]]:
     return worth, text & columns
 
 
-def writer_field(field: FieldJson, text: set[str]) -> Any:
+def writer_field(field: FieldJson, text: set[str]) -> pa.Field:
     """The Arrow field that is written, a dictionary for the columns of ``text``."""
     made = arrow_field(field)
     return made.with_type(pa.dictionary(pa.int32(), pa.string())) if field["name"] in text else made
 
 
-def _fit(array: Any, field: Any) -> Any:
+def _fit(array: pa.Array, field: pa.Field) -> pa.Array:
     """Dictionary or plain as the file's writer wants it; files may differ in names and so in what was kept."""
     is_dictionary = pa.types.is_dictionary(array.type)
     if pa.types.is_dictionary(field.type) == is_dictionary:

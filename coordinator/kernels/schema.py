@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from .errors import KernelError
 
 FieldJson = Mapping[str, Any]
-Align = Callable[[Any], Any]
+Align = Callable[[pa.Array], pa.Array]
 FIELD_ID = b"PARQUET:field_id"
 
-_PLAIN: Mapping[str, Any] = {
+_PLAIN: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "int": pa.int32(),
     "long": pa.int64(),
@@ -49,7 +49,7 @@ class Leaf:
     names: tuple[str, ...] | None
 
 
-def arrow_type(iceberg: Any) -> Any:
+def arrow_type(iceberg: Any) -> pa.DataType:
     """The Arrow type that is written for an Iceberg type; raises KernelError for types that we cannot write."""
     if isinstance(iceberg, str):
         if iceberg in _PLAIN:
@@ -71,7 +71,7 @@ def arrow_type(iceberg: Any) -> Any:
             raise KernelError("NOT_SUPPORTED", f"Iceberg type {kind} cannot be written")
 
 
-def arrow_field(field: FieldJson) -> Any:
+def arrow_field(field: FieldJson) -> pa.Field:
     """The Arrow field of an Iceberg field, with its id."""
     metadata = {FIELD_ID: str(field["id"]).encode()}
     return pa.field(field["name"], arrow_type(field["type"]), nullable=not field["required"], metadata=metadata)
@@ -111,13 +111,13 @@ def _leaves(field: FieldJson, prefix: str, above: tuple[str, ...] | None) -> Ite
             yield from _leaves(child, f"{path}.key_value.", None)
 
 
-def field_id(field: Any) -> int | None:
+def field_id(field: pa.Field) -> int | None:
     """The field id that a Parquet file gives an Arrow field."""
     metadata = field.metadata or {}
     return int(metadata[FIELD_ID]) if FIELD_ID in metadata else None
 
 
-def aligner(source: Any, target: FieldJson) -> Align | None:
+def aligner(source: pa.Field, target: FieldJson) -> Align | None:
     """How a file's array of Arrow field ``source`` becomes ``target``; None when it is that already."""
     wanted = arrow_type(target["type"])
     iceberg = target["type"]
@@ -137,12 +137,12 @@ def aligner(source: Any, target: FieldJson) -> Align | None:
     raise KernelError("ICEBERG_BAD_DATA", f"Column {name} is {source.type} in the file and {kind} in the table")
 
 
-def is_list(kind: Any) -> bool:
+def is_list(kind: pa.DataType) -> bool:
     """Whether an Arrow type holds lists of one element type, in any of Arrow's layouts for offsets."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def _primitive(source: Any, wanted: Any) -> Align | None:
+def _primitive(source: Any, wanted: pa.DataType) -> Align | None:
     if source == wanted:
         return None
     if pa.types.is_dictionary(source):
@@ -150,7 +150,7 @@ def _primitive(source: Any, wanted: Any) -> Align | None:
     return lambda array: _cast(array, wanted)
 
 
-def _cast(array: Any, wanted: Any) -> Any:
+def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     storage = array.storage if isinstance(array, pa.ExtensionArray) else array
     if isinstance(wanted, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(wanted, storage.cast(wanted.storage_type))
@@ -160,7 +160,7 @@ def _cast(array: Any, wanted: Any) -> Any:
     return storage.cast(wanted, safe=not pa.types.is_timestamp(wanted))
 
 
-def _struct(source: Any, fields: Sequence[FieldJson], wanted: Any) -> Align | None:
+def _struct(source: Any, fields: Sequence[FieldJson], wanted: pa.DataType) -> Align | None:
     found = {field_id(source.field(i)): i for i in range(source.num_fields)}
     steps: list[tuple[int | None, Align | None]] = []
     for field in fields:
@@ -169,7 +169,7 @@ def _struct(source: Any, fields: Sequence[FieldJson], wanted: Any) -> Align | No
     if source.equals(wanted):
         return None
 
-    def align(array: Any) -> Any:
+    def align(array: pa.Array) -> pa.Array:
         children = array.flatten()
         columns = [
             constant(fields[i].get("initial-default"), fields[i], len(array))
@@ -184,13 +184,13 @@ def _struct(source: Any, fields: Sequence[FieldJson], wanted: Any) -> Align | No
     return align
 
 
-def _relist(array: Any, wanted: Any, inner: Align | None) -> Any:
+def _relist(array: pa.Array, wanted: pa.DataType, inner: Align | None) -> pa.Array:
     values = array.flatten()
     offsets = _offsets(array)
     return pa.ListArray.from_arrays(offsets, inner(values) if inner else values, type=wanted, mask=_mask(array))
 
 
-def _remap(array: Any, wanted: Any, align_key: Align | None, align_value: Align | None) -> Any:
+def _remap(array: pa.Array, wanted: pa.DataType, align_key: Align | None, align_value: Align | None) -> pa.Array:
     # keys and items ignore a slice's offset, and null maps may hide entries: rebuild from a compact copy.
     compact = pa.concat_arrays([array]) if array.offset else array
     first, last = compact.offsets[0].as_py(), compact.offsets[-1].as_py()
@@ -203,17 +203,17 @@ def _remap(array: Any, wanted: Any, align_key: Align | None, align_value: Align 
     return pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=_mask(compact))
 
 
-def _offsets(array: Any) -> Any:
+def _offsets(array: pa.Array) -> pa.Array:
     """Offsets into ``array.flatten()``, which leaves out what null lists hide."""
     lengths = pc.fill_null(pc.list_value_length(array), 0)
     return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
 
 
-def _mask(array: Any) -> Any:
+def _mask(array: pa.Array) -> pa.Array | None:
     return array.is_null() if array.null_count else None
 
 
-def constant(value: Any, field: FieldJson, length: int) -> Any:
+def constant(value: Any, field: FieldJson, length: int) -> pa.Array:
     """``length`` copies of a JSON value: integers for dates and times, text for decimals, hex for binary types."""
     wanted = arrow_type(field["type"])
     if value is None:

@@ -33,7 +33,7 @@ class Scratch:
         self._location: str | None = None
         self._position = 0
 
-    def _write(self, number: int, batch: Any) -> Piece:
+    def _write(self, number: int, batch: pa.RecordBatch) -> Piece:
         if self._sink is None:
             output = self._task.output
             self._location = f"{output.directory}/{output.name}-{secrets.token_hex(4)}.arrow"
@@ -47,7 +47,7 @@ class Scratch:
         return Piece(self._location, start, self._position - start, batch.num_rows, batch.nbytes, number)
 
     def write_pieces(
-        self, run: Any, numbers: npt.NDArray[Any], count: int, keys: npt.NDArray[Any] | None
+        self, run: pa.Table, numbers: npt.NDArray[Any], count: int, keys: npt.NDArray[Any] | None
     ) -> list[Piece]:
         """Rows that have the same of ``numbers``, which are below ``count``, as one piece, in the numbers' order."""
         order = np.argsort(numbers.astype(np.uint16) if count < 1 << 16 else numbers, kind="stable")
@@ -77,7 +77,7 @@ class Scratch:
             discard(self._location, self._sink, self._task.storage)
 
 
-def scattered(wanted: SpreadTask, spread: Callable[[Any, Scratch], list[Piece]]) -> Spread:
+def scattered(wanted: SpreadTask, spread: Callable[[pa.Table, Scratch], list[Piece]]) -> Spread:
     """All rows of the task that are kept, spread run by run into one scratch file, which a failure removes."""
     task = wanted.task
     scratch = Scratch(task, wanted.compression)
@@ -98,11 +98,11 @@ def scattered(wanted: SpreadTask, spread: Callable[[Any, Scratch], list[Piece]])
     return Spread(wanted.group, path, read, pieces, sorted(worth))
 
 
-def runs(task: WriteTask) -> Iterator[tuple[Any | None, int]]:
+def runs(task: WriteTask) -> Iterator[tuple[pa.Table | None, int]]:
     """Rows that are kept, in tables of about ``_RUN_BYTES``, each with how many rows were read for it."""
     _, text = dictionaries(task)
     schema = pa.schema([writer_field(field, text) for field in task.fields])
-    pending: list[Any] = []
+    pending: list[pa.RecordBatch] = []
     sizes, read = BatchSizes(), 0
     for arrays, rows in live_rows(task, sorted(text)):
         read += rows
@@ -119,21 +119,21 @@ def runs(task: WriteTask) -> Iterator[tuple[Any | None, int]]:
         yield None, read
 
 
-def _fitted(array: Any, field: Any) -> Any:
+def _fitted(array: pa.Array, field: pa.Field) -> pa.Array:
     is_dictionary = pa.types.is_dictionary(array.type)
     if pa.types.is_dictionary(field.type) == is_dictionary:
         return array
     return array.dictionary_decode() if is_dictionary else array.dictionary_encode()
 
 
-def whole_array(column: Any) -> Any:
+def whole_array(column: pa.Array | pa.ChunkedArray) -> Any:
     """A column as one array."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
-def _compact(array: Any) -> Any:
+def _compact(array: pa.Array) -> pa.Array:
     """A piece whose dictionary is longer than worth carrying along is written plain."""
     if pa.types.is_dictionary(array.type) and 2 * len(array.dictionary) > len(array):
         return array.dictionary_decode()

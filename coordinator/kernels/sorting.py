@@ -10,7 +10,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -51,7 +50,7 @@ def sample(payload: bytes) -> bytes:
     wanted = decode(SampleTask, payload)
     task = wanted.task
     fields = [next(f for f in task.fields if f["id"] == column.id) for column in wanted.order.columns]
-    tables: list[Any] = []
+    tables: list[pa.Table] = []
     widths, seen = list[float](), 0
     for item in task.inputs:
         with reading(item.path), FileReader(item, task.storage, ()) as reader:
@@ -62,7 +61,7 @@ def sample(payload: bytes) -> bytes:
     return encode(Sample(wanted.group, keys, seen, max(widths, default=1.0)))
 
 
-def _sampled(reader: FileReader, fields: Sequence[FieldJson], task: WriteTask, wanted: int) -> Iterator[Any]:
+def _sampled(reader: FileReader, fields: Sequence[FieldJson], task: WriteTask, wanted: int) -> Iterator[pa.Table]:
     """About ``wanted`` rows of an input at even distances, batch by batch."""
     step = max(1, reader.row_count // wanted)
     following = secrets.randbelow(step)
@@ -75,7 +74,7 @@ def _sampled(reader: FileReader, fields: Sequence[FieldJson], task: WriteTask, w
             yield pa.table([_storage(array).take(taken) for array in arrays], names=names)
 
 
-def _storage(array: Any) -> Any:
+def _storage(array: pa.Array) -> pa.Array:
     return array.storage if isinstance(array, pa.ExtensionArray) else array
 
 
@@ -94,7 +93,7 @@ def scatter(payload: bytes) -> bytes:
     ranges = Ranges(task.order, unpacked(task.samples), task.ranges)
     place = {field["id"]: i for i, field in enumerate(task.task.fields)}
 
-    def spread(run: Any, scratch: Scratch) -> list[Piece]:
+    def spread(run: pa.Table, scratch: Scratch) -> list[Piece]:
         found, keys = ranges.of([run.column(place[column.id]) for column in ranges.columns])
         return scratch.write_pieces(run, found, ranges.cuts.count, keys)
 
@@ -132,7 +131,7 @@ def whole(payload: bytes) -> bytes:
         pa.default_memory_pool().release_unused()
 
 
-def _sorted_whole(table: Any, task: WriteTask, order: RowOrder) -> Any:
+def _sorted_whole(table: pa.Table, task: WriteTask, order: RowOrder) -> pa.Table:
     place = {field["id"]: i for i, field in enumerate(task.fields)}
     table = table.unify_dictionaries().combine_chunks()
     arrays = [table.column(place[column.id]) for column in order.columns]
@@ -144,7 +143,7 @@ def _sorted_whole(table: Any, task: WriteTask, order: RowOrder) -> Any:
     return table.take(pa.array(np.argsort(keys, kind="stable")))
 
 
-def _written(task: WriteTask, tables: Iterator[Any], worth: set[str], read: int | None = None) -> Fragment:
+def _written(task: WriteTask, tables: Iterator[pa.Table], worth: set[str], read: int | None = None) -> Fragment:
     fields = leaves(task.fields)
     rows = 0
     writer: FileWriter | None = None
@@ -168,7 +167,7 @@ def _written(task: WriteTask, tables: Iterator[Any], worth: set[str], read: int 
     return Fragment(task.tag, path, writer.rows, size, read, writer.nan_counts, found, writer.nan_groups)
 
 
-def _sorted_ranges(wanted: GatherTask) -> Iterator[Any]:
+def _sorted_ranges(wanted: GatherTask) -> Iterator[pa.Table]:
     """The rows of each range; without an order all of them are single."""
     task, order = wanted.task, wanted.order
     for found in wanted.ranges:
@@ -182,7 +181,7 @@ def _sorted_ranges(wanted: GatherTask) -> Iterator[Any]:
             yield from _sorted_in_passes(pieces, task, order)
 
 
-def _sorted(table: Any, task: WriteTask, order: RowOrder) -> Any:
+def _sorted(table: pa.Table, task: WriteTask, order: RowOrder) -> pa.Table:
     if order.curve:
         indices = np.argsort(table.column(len(task.fields)).to_numpy(), kind="stable")
     else:
@@ -191,12 +190,12 @@ def _sorted(table: Any, task: WriteTask, order: RowOrder) -> Any:
     return table.select(range(len(task.fields))).take(pa.array(indices))
 
 
-def _sorted_in_passes(pieces: Sequence[Piece], task: WriteTask, order: RowOrder) -> Iterator[Any]:
+def _sorted_in_passes(pieces: Sequence[Piece], task: WriteTask, order: RowOrder) -> Iterator[pa.Table]:
     """A range that the sample misjudged: its own rows are the sample of narrower ones, one pass each."""
     place = {field["id"]: i for i, field in enumerate(task.fields)}
     narrower = RowOrder([KeyColumn(0)]) if order.curve else order
 
-    def keys(table: Any) -> list[Any]:
+    def keys(table: pa.Table) -> list[pa.ChunkedArray]:
         return [table.column(len(task.fields))] if order.curve else [table.column(place[c.id]) for c in order.columns]
 
     names = [str(i) for i in range(len(narrower.columns))]
@@ -219,18 +218,18 @@ def _sorted_in_passes(pieces: Sequence[Piece], task: WriteTask, order: RowOrder)
             yield _sorted(part, task, order)
 
 
-def _table(pieces: Sequence[Piece], task: WriteTask) -> Any:
+def _table(pieces: Sequence[Piece], task: WriteTask) -> pa.Table:
     """Pieces as one table; columns that are dictionaries in all of them stay so."""
     return _joined(side_by_side(lambda piece: _piece(piece, task), pieces, lambda piece: piece.path))
 
 
-def _piece(piece: Piece, task: WriteTask) -> Any:
+def _piece(piece: Piece, task: WriteTask) -> pa.Table:
     filesystem, local = resolve(piece.path, task.storage)
     with reading(piece.path), filesystem.open_input_file(local) as source:
         return pa.ipc.open_stream(source.read_at(piece.length, piece.offset)).read_all()
 
 
-def _joined(tables: Sequence[Any]) -> Any:
+def _joined(tables: Sequence[pa.Table]) -> pa.Table:
     plain = {field.name for table in tables for field in table.schema if not pa.types.is_dictionary(field.type)}
     same = []
     for table in tables:
@@ -242,5 +241,5 @@ def _joined(tables: Sequence[Any]) -> Any:
     return pa.concat_tables(same).unify_dictionaries().combine_chunks()
 
 
-def _decoded(column: Any) -> Any:
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], column.type.value_type)

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
+import pyarrow as pa
 from pyarrow import fs
 
 from .errors import KernelError
@@ -78,7 +79,7 @@ def normalize(location: str) -> str:
     return _LOCAL.sub("/", location, count=1) if location.startswith("file:") else location
 
 
-def resolve(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
+def resolve(location: str, properties: Mapping[str, str]) -> tuple[fs.FileSystem, str]:
     """The Arrow file system of a location and the path in it; raises KernelError for an unknown scheme."""
     if location.startswith("file:") or "://" not in location:
         return _local(), normalize(location)
@@ -95,7 +96,7 @@ def resolve(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
     raise KernelError("NOT_SUPPORTED", f"No file system for the scheme of {location}")
 
 
-def open_new(location: str, properties: Mapping[str, str]) -> Any:
+def open_new(location: str, properties: Mapping[str, str]) -> pa.NativeFile:
     """A stream into a new file. Stores have no folders to make, and their keys often do not let one try."""
     filesystem, path = resolve(location, properties)
     if is_local(location):
@@ -112,12 +113,12 @@ _NEVER = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 @lru_cache(maxsize=1)
-def _local() -> Any:
+def _local() -> fs.FileSystem:
     return fs.LocalFileSystem()
 
 
 @lru_cache(maxsize=8)
-def _s3(items: tuple[tuple[str, str], ...]) -> Any:
+def _s3(items: tuple[tuple[str, str], ...]) -> fs.FileSystem:
     options = dict(items)
     names = {
         "access_key": "s3.access-key-id",
@@ -126,7 +127,7 @@ def _s3(items: tuple[tuple[str, str], ...]) -> Any:
         "region": "s3.region",
         "role_arn": "s3.role-arn",
     }
-    arguments: dict[str, Any] = {k: options[v] for k, v in names.items() if v in options}
+    arguments: dict[str, object] = {k: options[v] for k, v in names.items() if v in options}
     if "region" not in arguments and "client.region" in options:
         arguments["region"] = options["client.region"]
     if endpoint := options.get("s3.endpoint"):
@@ -136,7 +137,7 @@ def _s3(items: tuple[tuple[str, str], ...]) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _gcs(items: tuple[tuple[str, str], ...]) -> Any:
+def _gcs(items: tuple[tuple[str, str], ...]) -> fs.FileSystem:
     options = dict(items)
     token, end = options.get("gcs.oauth2.token"), options.get("gcs.oauth2.token-expires-at", "")
     if token is None:
@@ -146,5 +147,5 @@ def _gcs(items: tuple[tuple[str, str], ...]) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _hdfs(host: str, port: int) -> Any:
+def _hdfs(host: str, port: int) -> fs.FileSystem:
     return fs.HadoopFileSystem(host, port)

@@ -13,18 +13,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 NOMINAL = 4096
 """Hashes that are kept; the standard error of an estimate is about 1 / sqrt(NOMINAL), 1.6 %."""
+Words = npt.NDArray[np.uint64]
 SEED = 9001
 _MAX = (1 << 63) - 1
 _C1, _C2 = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)
 _ORDERED, _COMPACT, _READ_ONLY, _EMPTY, _SINGLE = 16, 8, 2, 4, 32
 
 
-def _no_hashes() -> Any:
+def _no_hashes() -> Words:
     return np.empty(0, np.uint64)
 
 
@@ -32,10 +34,10 @@ def _no_hashes() -> Any:
 class Theta:
     """The smallest distinct hashes, sorted, all below ``theta``; hashes and theta have 63 bits."""
 
-    hashes: Any = field(default_factory=_no_hashes)
+    hashes: Words = field(default_factory=_no_hashes)
     theta: int = _MAX
 
-    def add(self, values: Any) -> None:
+    def add(self, values: pa.Array) -> None:
         """Count the values of an Arrow array; nulls and empty strings are nothing, as in DataSketches."""
         for keys in single_values(_distinct(values)):
             self.merge(Theta(np.unique(murmur3(keys) >> np.uint64(1))))
@@ -73,7 +75,7 @@ def seed_hash() -> int:
     return int(murmur3(seed, seed=0)[0]) & 0xFFFF
 
 
-def single_values(values: Any) -> Iterator[Any]:
+def single_values(values: pa.Array) -> Iterator[Any]:
     """Arrow values without nulls as Iceberg's single-value bytes: arrays of shape (values, bytes), one a length."""
     kind = values.type
     if pa.types.is_boolean(kind):
@@ -82,7 +84,7 @@ def single_values(values: Any) -> Iterator[Any]:
         yield from _decimals(values)
     elif pa.types.is_fixed_size_binary(kind):
         width = kind.byte_width
-        data = np.frombuffer(values.buffers()[1], np.uint8)
+        data = np.frombuffer(memoryview(values.buffers()[1] or b""), np.uint8)
         yield data[values.offset * width : (values.offset + len(values)) * width].reshape(-1, width)
     elif pa.types.is_string(kind) or pa.types.is_binary(kind):
         yield from _texts(values, "<i4")
@@ -90,11 +92,11 @@ def single_values(values: Any) -> Iterator[Any]:
         yield from _texts(values, "<i8")
     else:
         width = kind.bit_width // 8
-        data = np.frombuffer(values.buffers()[1], np.uint8)
+        data = np.frombuffer(memoryview(values.buffers()[1] or b""), np.uint8)
         yield data[values.offset * width : (values.offset + len(values)) * width].reshape(-1, width)
 
 
-def murmur3(keys: Any, seed: int = SEED) -> Any:
+def murmur3(keys: npt.NDArray[np.uint8], seed: int = SEED) -> Words:
     """First half of MurmurHash3 x64 128 of each row of ``keys`` (values, bytes), unsigned."""
     count, length = keys.shape
     blocks = length // 16
@@ -120,17 +122,17 @@ def murmur3(keys: Any, seed: int = SEED) -> Any:
         return low + high
 
 
-def _rotated(words: Any, bits: int) -> Any:
+def _rotated(words: Words, bits: int) -> Words:
     return (words << np.uint64(bits)) | (words >> np.uint64(64 - bits))
 
 
-def _finished(words: Any) -> Any:
+def _finished(words: Words) -> Words:
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         words = (words ^ (words >> np.uint64(33))) * np.uint64(factor)
     return words ^ (words >> np.uint64(33))
 
 
-def _distinct(values: Any) -> Any:
+def _distinct(values: pa.Array) -> pa.Array:
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     if pa.types.is_dictionary(values.type):
@@ -144,14 +146,14 @@ def _distinct(values: Any) -> Any:
     return pc.drop_null(pc.unique(values))
 
 
-def _texts(values: Any, offset_type: str) -> Iterator[Any]:
+def _texts(values: pa.Array, offset_type: str) -> Iterator[Any]:
     _, offset_buffer, data_buffer = values.buffers()
     if len(values) == 0 or data_buffer is None:
         return
-    offsets = np.frombuffer(offset_buffer, offset_type)[values.offset : values.offset + len(values) + 1].astype(
-        np.int64
-    )
-    data = np.frombuffer(data_buffer, np.uint8)
+    offsets = np.frombuffer(memoryview(offset_buffer or b""), offset_type)[
+        values.offset : values.offset + len(values) + 1
+    ].astype(np.int64)
+    data = np.frombuffer(memoryview(data_buffer or b""), np.uint8)
     lengths = np.diff(offsets)
     order = np.argsort(lengths, kind="stable")
     bounds = np.flatnonzero(np.diff(lengths[order])) + 1
@@ -161,10 +163,10 @@ def _texts(values: Any, offset_type: str) -> Iterator[Any]:
             yield data[offsets[same][:, None] + np.arange(length)]
 
 
-def _decimals(values: Any) -> Iterator[Any]:
+def _decimals(values: pa.Array) -> Iterator[Any]:
     """Unscaled values as big-endian two's complement without needless leading bytes."""
     width = values.type.byte_width
-    data = np.frombuffer(values.buffers()[1], np.uint8)
+    data = np.frombuffer(memoryview(values.buffers()[1] or b""), np.uint8)
     rows = data[values.offset * width : (values.offset + len(values)) * width].reshape(-1, width)[:, ::-1]
     if len(rows) == 0:
         return

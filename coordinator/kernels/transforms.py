@@ -20,7 +20,7 @@ _WITH_NUMBER = re.compile(r"(bucket|truncate)\[(\d+)\]")
 _MICROS = {"day": 86_400_000_000, "hour": 3_600_000_000}
 
 
-def transformed(array: Any, transform: str) -> Any:
+def transformed(array: pa.Array, transform: str) -> pa.Array:
     """The partition values of a plain array (no dictionary, no extension type); raises KernelError NOT_SUPPORTED."""
     if transform == "identity":
         return array
@@ -41,7 +41,7 @@ def transformed(array: Any, transform: str) -> Any:
     raise KernelError("NOT_SUPPORTED", f"{transform} of {array.type} is no partition transform")
 
 
-def truncated(array: Any, width: int) -> Any:
+def truncated(array: pa.Array, width: int) -> pa.Array:
     """Text by characters, bytes by bytes, numbers down to a multiple of ``width`` (of the unscaled value)."""
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -59,14 +59,14 @@ def truncated(array: Any, width: int) -> Any:
     raise KernelError("NOT_SUPPORTED", f"truncate of {kind} is no partition transform")
 
 
-def bucketed(array: Any, buckets: int) -> Any:
+def bucketed(array: pa.Array, buckets: int) -> pa.Array:
     """The hash of each value, its sign dropped, modulo ``buckets``; nulls stay null."""
     hashes = _hashed(array)
     places = (hashes & np.uint32(0x7FFFFFFF)) % np.uint32(buckets)
     return pa.array(places.astype(np.int32), mask=_nulls(array))
 
 
-def _hashed(array: Any) -> npt.NDArray[np.uint32]:
+def _hashed(array: pa.Array) -> npt.NDArray[np.uint32]:
     kind = array.type
     if pa.types.is_decimal(kind):
         raw = [b"" if v is None else _least_bytes(_unscaled(v, kind.scale)) for v in array.to_pylist()]
@@ -84,20 +84,20 @@ def _hashed(array: Any) -> npt.NDArray[np.uint32]:
     raise KernelError("NOT_SUPPORTED", f"bucket of {kind} is no partition transform")
 
 
-def _is_moment(kind: Any) -> bool:
+def _is_moment(kind: pa.DataType) -> bool:
     return any(check(kind) for check in (pa.types.is_date, pa.types.is_timestamp))
 
 
-def _micros(array: Any) -> Any:
+def _micros(array: pa.Array) -> pa.Array:
     return array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
 
 
-def _numbers(array: Any) -> npt.NDArray[np.int64]:
+def _numbers(array: pa.Array) -> npt.NDArray[np.int64]:
     found: npt.NDArray[np.int64] = pc.fill_null(array, 0).to_numpy(zero_copy_only=False).astype(np.int64)
     return found
 
 
-def _nulls(array: Any) -> npt.NDArray[np.bool_]:
+def _nulls(array: pa.Array) -> npt.NDArray[np.bool_]:
     found: npt.NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
     return found
 
@@ -108,7 +108,7 @@ def _unscaled(value: Any, scale: int) -> int:
     return -number if sign else number
 
 
-def _decimals(unscaled: list[int | None], scale: int) -> Any:
+def _decimals(unscaled: list[int | None], scale: int) -> pa.Array:
     """Of the greatest precision: the least values of a narrow type are truncated below it."""
     words = pa.array([None if v is None else v.to_bytes(16, "little", signed=True) for v in unscaled], pa.binary(16))
     return pa.Array.from_buffers(pa.decimal128(38, scale), len(words), words.buffers()[:2])

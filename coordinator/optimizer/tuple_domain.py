@@ -69,7 +69,7 @@ class Domain:
         met = [_meet(a, b) for a in self.ranges for b in other.ranges]  # both sorted, so the result is
         return Domain(self.type, tuple(r for r in met if r is not None), null_allowed)
 
-    def wire(self) -> dict[str, Any]:
+    def wire(self) -> dict[str, object]:
         """Presto's Domain JSON."""
         ranges = (Range(None, None),) if self.ranges is None else self.ranges
         values = [{"low": self._marker(r.low, low=True), "high": self._marker(r.high, low=False)} for r in ranges]
@@ -78,7 +78,7 @@ class Domain:
             "nullAllowed": self.null_allowed,
         }
 
-    def _marker(self, bound: Bound | None, *, low: bool) -> dict[str, Any]:
+    def _marker(self, bound: Bound | None, *, low: bool) -> dict[str, object]:
         outside = "ABOVE" if low else "BELOW"
         if bound is None:
             return {"type": self.type, "bound": outside}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, assert_never
+from typing import assert_never
 
 from coordinator.analyzer.argument_order import names_in
 from coordinator.analyzer.procedure_call import BoundCall
@@ -129,7 +129,7 @@ def effect_of(bound: BoundCall, name: str) -> Effect:
 
 
 def _of_target(
-    effect: Effect, table: of.TableName, columns: Sequence[str], arguments: Mapping[str, Any]
+    effect: Effect, table: of.TableName, columns: Sequence[str], arguments: Mapping[str, object]
 ) -> tuple[of.Access, ...]:
     match effect:
         case Effect.NOTHING:

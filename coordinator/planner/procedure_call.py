@@ -8,7 +8,7 @@ The plan says what is read and written; how the call runs is the CallProcedure b
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, assert_never, cast
+from typing import assert_never, cast
 
 from coordinator.analyzer.constants import evaluate_constant_text
 from coordinator.analyzer.expressions import analyze_predicate
@@ -187,7 +187,7 @@ def rewrite_plan(table: TableMetadata, predicate: RowExpression | None, location
     ids, variables = PlanNodeIds(), Variables()
     visible = [column for column in table.columns if not column.hidden]
     scanned = tuple(variables.new(column.name, column.type, location) for column in visible)
-    handles: dict[str, dict[str, Any]] = {v.key: c.handle for v, c in zip(scanned, visible, strict=True)}
+    handles: dict[str, dict[str, object]] = {v.key: c.handle for v, c in zip(scanned, visible, strict=True)}
     plan: PlanNode = TableScanNode(
         id=ids.next(), sourceLocation=location, table=table.handle, outputVariables=scanned, assignments=handles
     )

@@ -19,7 +19,7 @@ def evaluate_properties(
     kind: str,
     catalog: str,
     session: Session,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Values by name; ``kind`` is ``table``, ``schema`` or ``column``, for messages.
 
     Raises ProcessionError INVALID_TABLE_PROPERTY (or INVALID_SCHEMA_PROPERTY) for an unknown name or a wrong value.

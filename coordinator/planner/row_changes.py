@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.expressions import analyze_condition, analyze_expression
@@ -190,7 +190,7 @@ def scan_target(
     return Target(table, scan, tuple(fields))
 
 
-def _metadata_column(number: int, name: str, kind: str) -> dict[str, Any]:
+def _metadata_column(number: int, name: str, kind: str) -> dict[str, object]:
     """Iceberg's metadata column as Presto's Iceberg connector names it in plans."""
     identity = {"id": number, "name": name, "typeCategory": "PRIMITIVE", "children": []}
     return {

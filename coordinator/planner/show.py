@@ -36,7 +36,7 @@ _COLUMN_COLUMNS = (
 )
 
 
-def rows_statement(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> PlannedStatement:
+def rows_statement(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> PlannedStatement:
     """A statement whose rows are known."""
     return PlannedStatement("DESCRIBE", tuple(columns), ReturnRows(tuple(tuple(row) for row in rows)))
 
@@ -100,7 +100,7 @@ def _table_parts(statement: ShowColumns, session: Session) -> tuple[str | None, 
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
 
 
-def _column_row(column: ColumnMetadata) -> tuple[Any, ...]:
+def _column_row(column: ColumnMetadata) -> tuple[object, ...]:
     extra = "partition key" if column.is_partition_key else ""
     return (column.name, column.type, extra, column.comment or "", *precision_scale_length(column.type))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.guard import current_guard
@@ -71,7 +71,7 @@ def _as_seen(
     return replace(found, rows=None if filters else found.rows, columns=columns)
 
 
-def _row(column: ColumnStatistics) -> tuple[Any, ...]:
+def _row(column: ColumnStatistics) -> tuple[object, ...]:
     return (
         column.column,
         column.data_size,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 from pydantic import Field
@@ -101,7 +101,7 @@ def read_match_rules(file: Path, known: PropertiesByName) -> tuple[MatchRule, ..
     return rules
 
 
-def _decoded(kind: type[T], value: Any) -> Any:
+def _decoded(kind: type[T], value: object) -> object:
     if kind is Pattern and isinstance(value, str):
         return Pattern(value)
     raise ValueError(f"expected a text, got {type(value).__name__}")

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from fastapi import APIRouter, Request, Response
@@ -48,7 +47,7 @@ class NodeRoutes:
         router.add_api_route("/cluster", self.cluster, methods=["GET"])
         return router
 
-    def _identity(self) -> dict[str, Any]:
+    def _identity(self) -> dict[str, object]:
         return {
             "nodeVersion": {"version": self.node.version},
             "environment": self.node.environment,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 from math import inf
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import unquote
 
 from fastapi import APIRouter, Query, Request, Response
@@ -65,7 +65,7 @@ class ResourceGroupRoutes:
         shown = _Shown(includeQueryInfo, summarizeSubgroups, includeStaticSubgroupsOnly)
         return json_response(self._info({query.id for query in visible}, group, shown))
 
-    def _info(self, visible: Set[str], group: ResourceGroup, shown: _Shown) -> dict[str, Any]:
+    def _info(self, visible: Set[str], group: ResourceGroup, shown: _Shown) -> dict[str, object]:
         subgroups = [
             _summary(child) if shown.summaries else self._info(visible, child, shown)
             for child in group.children.values()
@@ -82,9 +82,9 @@ class ResourceGroupRoutes:
 
 def _summary(
     group: ResourceGroup,
-    subgroups: list[dict[str, Any]] | None = None,
-    running: list[dict[str, Any]] | None = None,
-) -> dict[str, Any]:
+    subgroups: list[dict[str, object]] | None = None,
+    running: list[dict[str, object]] | None = None,
+) -> dict[str, object]:
     """Presto's ResourceGroupInfo; a summary has neither sub-groups nor queries."""
     spec = group.spec
     info = {

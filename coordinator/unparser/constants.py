@@ -43,7 +43,7 @@ def literal(value: Any, kind: Type, dialect: str) -> exp.Expr:
             return cast(text(_text(value)), kind, dialect)
 
 
-def _map(value: Mapping[Any, Any], kind: Type, dialect: str) -> exp.Expr:
+def _map(value: Mapping[object, object], kind: Type, dialect: str) -> exp.Expr:
     if not value:
         return exp.Map(keys=exp.Array(expressions=[]), values=exp.Array(expressions=[]))
     keys = exp.Array(expressions=[literal(k, kind.arguments[0], dialect) for k in value])

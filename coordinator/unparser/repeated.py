@@ -120,7 +120,7 @@ class _Names:
     def number(self, name: str) -> int:
         return self.numbers.setdefault(name, len(self.numbers))
 
-    def plain(self, value: Any) -> Any:
+    def plain(self, value: Any) -> object:
         """Nested dictionaries and lists without places, with numbers for names."""
         match value:
             case {"@type": "variable", "name": str(name), "type": kind}:
@@ -134,11 +134,11 @@ class _Names:
             case _:
                 return value
 
-    def _key(self, key: Any) -> Any:
+    def _key(self, key: object) -> object:
         name, bracket, kind = str(key).partition("<")
         return ["$variable", self.number(name), kind] if bracket else key
 
 
-def _is_place(key: str, owner: Mapping[str, Any]) -> bool:
+def _is_place(key: str, owner: Mapping[str, object]) -> bool:
     # Columns of connectors have ids too, which say which column it is.
     return key in _PLACES or (key == "id" and str(owner.get("@type", "")).startswith(_NODES))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any
 
 from coordinator.dispatch.ports import StatementPlanner
 from coordinator.security.access_control.built_in import AllowAll
@@ -37,7 +36,7 @@ class KeptPlans:
         self._max_plans = max_plans
         self._version = version
         self._kept_for: str | None = None
-        self._kept: OrderedDict[tuple[Any, ...], PlannedStatement] = OrderedDict()
+        self._kept: OrderedDict[tuple[object, ...], PlannedStatement] = OrderedDict()
 
     async def plan(self, text: str, session: Session) -> PlannedStatement:
         """As the planner does; a kept plan took no time of any verb."""
@@ -61,7 +60,7 @@ class KeptPlans:
         return planned
 
 
-def _hashable(value: Any) -> Any:
+def _hashable(value: object) -> object:
     """Mappings as tuples; what else a session holds can be hashed."""
     if not hasattr(value, "items"):
         return value

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from coordinator.security.child_environment import planner_environment
 from coordinator.validation.worker import LENGTH, PlannerFactory
@@ -88,7 +87,7 @@ class PlannerProcess:
         if await self._exit_code() is None:
             await self.kill()
 
-    async def _exchange(self, body: bytes) -> Any:
+    async def _exchange(self, body: bytes) -> object:
         try:
             self._writer.write(LENGTH.pack(len(body)))
             self._writer.write(body)

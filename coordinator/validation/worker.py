@@ -107,7 +107,7 @@ def _portable(error: Exception) -> ProcessionError:
     return ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, f"Planning failed: {type(error).__name__}: {error}")
 
 
-def pickled(answer: Any) -> bytes:
+def pickled(answer: object) -> bytes:
     """The answer's pickle. An absent field by itself costs pickle more than a whole plan: it searches all modules."""
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, protocol=5)
@@ -150,7 +150,7 @@ def _read(stream: BinaryIO) -> bytes | None:
     return body if len(body) == length else None
 
 
-def _write(stream: BinaryIO, answer: Any) -> None:
+def _write(stream: BinaryIO, answer: object) -> None:
     try:
         body = pickled(answer)
     except Exception as error:  # pickling runs code of whoever made the plan

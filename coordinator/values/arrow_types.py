@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -41,7 +41,7 @@ def _parsed(presto_type: str | Type) -> Type:
     return parse_type(presto_type) if isinstance(presto_type, str) else presto_type
 
 
-def rows_to_batch(columns: Sequence[TypedColumn], rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
+def rows_to_batch(columns: Sequence[TypedColumn], rows: Sequence[Sequence[object]]) -> pa.RecordBatch:
     """``rows`` of Python values as one batch whose fields are named and typed by ``columns``."""
     arrays = [
         pa.array([_to_arrow(row[i], column.type) for row in rows], arrow_type(column.type))
@@ -50,7 +50,7 @@ def rows_to_batch(columns: Sequence[TypedColumn], rows: Sequence[Sequence[Any]])
     return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
 
 
-def _to_arrow(value: Any, presto_type: str) -> Any:
+def _to_arrow(value: object, presto_type: str) -> object:
     if isinstance(value, datetime) and value.tzinfo is not None and presto_type == "timestamp with time zone":
         return f"{value:%Y-%m-%d %H:%M:%S}.{value.microsecond // 1000:03d} {value.tzinfo}"
     if value is not None and presto_type in ("uuid", "ipaddress", "ipprefix"):

@@ -70,7 +70,7 @@ def encode_constant(value: object, type_text: str) -> str:
         raise ValueError(f"Cannot write {value!r} as {type_text}") from e
 
 
-def decode_constant(value_block: str, type_text: str) -> Any:
+def decode_constant(value_block: str, type_text: str) -> object:
     """The Python value of a one-row block; raises ValueError for a damaged block or a value out of Python's range."""
     physical = decode_physical(value_block, type_text)
     try:
@@ -263,7 +263,7 @@ class _Reader:
         bits = self._take((count + 7) // 8)
         return [bool(bits[i // 8] & (0x80 >> i % 8)) for i in range(count)]
 
-    def block(self, parsed: Type, depth: int) -> list[Any]:
+    def block(self, parsed: Type, depth: int) -> list[object]:
         """The values of the block at this position."""
         if depth > _MAX_DEPTH:
             raise ValueError("Constant block is nested too deeply")
@@ -281,7 +281,7 @@ class _Reader:
         if name == "VARIABLE_WIDTH" and _is_variable_width(parsed):
             return self._variable_width()
         if (name, parsed.base) in (("ARRAY", "array"), ("MAP", "map"), ("ROW", "row")):
-            nested: dict[str, Callable[[Type, int], list[Any]]] = {
+            nested: dict[str, Callable[[Type, int], list[object]]] = {
                 "ARRAY": self._array,
                 "MAP": self._map,
                 "ROW": self._row,
@@ -289,7 +289,7 @@ class _Reader:
             return nested[name](parsed, depth)
         raise ValueError(f"Unexpected Block type: {name}")
 
-    def _dictionary(self, parsed: Type, depth: int) -> list[Any]:
+    def _dictionary(self, parsed: Type, depth: int) -> list[object]:
         count = self._count()
         inner = self.block(parsed, depth + 1)
         ids = [self._int() for _ in range(count)]
@@ -298,7 +298,7 @@ class _Reader:
             raise ValueError("Dictionary block points outside its dictionary")
         return [inner[i] for i in ids]
 
-    def _fixed(self, name: str, parsed: Type) -> list[Any]:
+    def _fixed(self, name: str, parsed: Type) -> list[object]:
         expected, form = _fixed(parsed) or ("INT128_ARRAY" if _is_int128(parsed) else "", "16s")
         if name != expected:
             raise ValueError(f"Unexpected Block type: {name}")
@@ -307,7 +307,7 @@ class _Reader:
         width = _WIDTHS[name]
         return [None if null else struct.unpack(form, self._take(width))[0] for null in nulls]
 
-    def _variable_width(self) -> list[Any]:
+    def _variable_width(self) -> list[object]:
         ends = [self._int() for _ in range(self._count())]
         nulls = self._nulls(len(ends))
         data = self._take(self._int())
@@ -324,11 +324,11 @@ class _Reader:
             raise ValueError("Offsets of a constant block are out of order")
         return [None if null else span for span, null in zip(spans, nulls, strict=True)]
 
-    def _array(self, parsed: Type, depth: int) -> list[Any]:
+    def _array(self, parsed: Type, depth: int) -> list[object]:
         elements = self.block(parsed.arguments[0], depth + 1)
         return [None if s is None else tuple(elements[s[0] : s[1]]) for s in self._spans(len(elements))]
 
-    def _map(self, parsed: Type, depth: int) -> list[Any]:
+    def _map(self, parsed: Type, depth: int) -> list[object]:
         keys = self.block(parsed.arguments[0], depth + 1)
         values = self.block(parsed.arguments[1], depth + 1)
         hash_table = self._int()
@@ -337,7 +337,7 @@ class _Reader:
         pairs = list(zip(keys, values, strict=False))
         return [None if s is None else tuple(pairs[s[0] : s[1]]) for s in self._spans(len(pairs))]
 
-    def _row(self, parsed: Type, depth: int) -> list[Any]:
+    def _row(self, parsed: Type, depth: int) -> list[object]:
         if self._count() != len(parsed.arguments):
             raise ValueError(f"Wrong number of fields for {parsed}")
         fields = [self.block(field, depth + 1) for field in parsed.arguments]
@@ -381,7 +381,7 @@ def _to_physical(value: Any, parsed: Type) -> Any:
             return _temporal_to_physical(value, parsed)
 
 
-def _nested_to_physical(value: Any, parsed: Type) -> tuple[Any, ...]:
+def _nested_to_physical(value: Any, parsed: Type) -> tuple[object, ...]:
     if parsed.base == "array":
         return tuple(_to_physical(v, parsed.arguments[0]) for v in value)
     if parsed.base == "map":
@@ -457,7 +457,7 @@ def unscaled_decimal(physical: int | bytes) -> int:
     return -magnitude if raw >> 127 else magnitude
 
 
-def _from_physical(value: Any, parsed: Type) -> Any:
+def _from_physical(value: Any, parsed: Type) -> object:
     if value is None:
         return None
     match parsed.base:
@@ -486,7 +486,7 @@ def _from_physical(value: Any, parsed: Type) -> Any:
             return _temporal_from_physical(value, parsed)
 
 
-def _temporal_from_physical(value: Any, parsed: Type) -> Any:
+def _temporal_from_physical(value: Any, parsed: Type) -> object:
     match parsed.base:
         case "date":
             return _EPOCH_DATE + timedelta(days=value)

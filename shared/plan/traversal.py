@@ -296,7 +296,7 @@ def _collect_free(expression: RowExpression, bound: frozenset[str], found: dict[
             assert_never(expression)
 
 
-def _keys(by_variable: Mapping[str, Any]) -> tuple[Variable, ...]:
+def _keys(by_variable: Mapping[str, object]) -> tuple[Variable, ...]:
     return tuple(variable_of_key(key) for key in by_variable)
 
 
@@ -310,7 +310,7 @@ def _optional(variable: Variable | None) -> tuple[Variable, ...]:
     return () if variable is None else (variable,)
 
 
-def _statistics_outputs(aggregation: Any) -> tuple[Variable, ...]:
+def _statistics_outputs(aggregation: object) -> tuple[Variable, ...]:
     # Presto's StatisticAggregations, kept as JSON: {"aggregations": {"name<type>": …}, "groupingVariables": […]}
     if not isinstance(aggregation, Mapping):
         return ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import msgspec
 
@@ -30,7 +29,7 @@ def function_of(message: str) -> str | None:
 def call_of(name: str, body: bytes) -> tuple[SourceLocation | None, str | None]:
     """Where the first call of a Velox function in a fragment stands, and the id of its plan node."""
     plan = msgspec.json.decode(body)
-    pending: list[tuple[Any, str | None]] = [(plan.get("root"), None)]
+    pending: list[tuple[object, str | None]] = [(plan.get("root"), None)]
     while pending:
         value, node_id = pending.pop()
         if isinstance(value, list):
@@ -45,7 +44,7 @@ def call_of(name: str, body: bytes) -> tuple[SourceLocation | None, str | None]:
     return None, None
 
 
-def _called(call: dict[str, Any]) -> str | None:
+def _called(call: dict[str, object]) -> str | None:
     handle = call.get("functionHandle")
     if not isinstance(handle, dict):
         return None

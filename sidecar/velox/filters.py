@@ -31,7 +31,7 @@ class _Range:
         return self.low is not None and self.low == self.high and not self.low_exclusive and not self.high_exclusive
 
 
-def subfield_filters(tuple_domain: dict[str, Any]) -> list[Json]:
+def subfield_filters(tuple_domain: dict[str, object]) -> list[Json]:
     """``[{"subfield", "filter"}]``; raises RefusalError for what Presto C++ refuses."""
     domains = tuple_domain.get("columnDomains")
     if domains is None:
@@ -57,7 +57,7 @@ def _quoted(subfield: str) -> str:
     return '"' + subfield.replace('"', '\\"') + '"'
 
 
-def _domain(domain: dict[str, Any]) -> Json:
+def _domain(domain: dict[str, object]) -> Json:
     values = domain.get("values")
     null_allowed = domain.get("nullAllowed") is True
     kind = values.get("@type") if isinstance(values, dict) else None
@@ -91,7 +91,7 @@ def _filter(name: str, null_allowed: bool, **fields: object) -> Json:
     return {"name": name, "kind": f"k{name}", "nullAllowed": null_allowed, **fields}
 
 
-def _ranges(values: dict[str, Any]) -> list[_Range]:
+def _ranges(values: dict[str, object]) -> list[_Range]:
     ranges = values.get("ranges")
     if not isinstance(ranges, list):
         raise user_error("Malformed ranges")
@@ -111,7 +111,7 @@ def _ranges(values: dict[str, Any]) -> list[_Range]:
     return made
 
 
-def _bound(marker: dict[str, Any]) -> object:
+def _bound(marker: dict[str, object]) -> object:
     block = marker.get("valueBlock")
     if block is None:
         return None

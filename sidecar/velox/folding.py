@@ -194,7 +194,7 @@ def _decimal(e: Json, type_text: str) -> int | bytes | None:
     return (abs(unscaled) | sign).to_bytes(16, "little")
 
 
-_READERS: dict[str, Callable[[Json, str], Any]] = {
+_READERS: dict[str, Callable[[Json, str], object]] = {
     "boolean": _boolean,
     "tinyint": _integer,
     "smallint": _integer,

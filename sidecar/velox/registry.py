@@ -7,7 +7,6 @@ routineCharacteristics, type and long variable constraints, aggregateMetadata}.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import msgspec
 
@@ -78,7 +77,7 @@ _WINDOWS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 def functions() -> bytes:
     """All functions as JSON."""
     scalar, aggregate = runtime.signatures()
-    listed: dict[str, list[dict[str, Any]]] = {}
+    listed: dict[str, list[dict[str, object]]] = {}
     for name, signatures in scalar.items():
         if name in _HIDDEN or name.startswith("$internal$") or _is_companion(name, aggregate):
             continue
@@ -98,7 +97,7 @@ def _is_companion(name: str, aggregate: dict[str, list[str]]) -> bool:
     return match is not None and name[: match.start()] in aggregate
 
 
-def _metadata(name: str, signature: str, kind: str) -> dict[str, Any] | None:
+def _metadata(name: str, signature: str, kind: str) -> dict[str, object] | None:
     if "hugeint" in signature.lower():  # no type of Presto's
         return None
     arguments, *results = _split_arrows(signature)
@@ -116,7 +115,7 @@ def _metadata(name: str, signature: str, kind: str) -> dict[str, Any] | None:
     return made
 
 
-def _entry(name: str, kind: str, parameters: list[str], result: str, *, variadic: bool) -> dict[str, Any]:
+def _entry(name: str, kind: str, parameters: list[str], result: str, *, variadic: bool) -> dict[str, object]:
     used = " ".join([*parameters, result])
     deterministic = "NOT_DETERMINISTIC" if name in _NOT_DETERMINISTIC else "DETERMINISTIC"
     on_null = kind == "SCALAR" and name not in _CALLED_ON_NULL

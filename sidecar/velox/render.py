@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import msgspec
 
@@ -14,7 +13,7 @@ from sidecar.velox.types import Json
 _LINE = re.compile(r"^( *)-- (\w+)\[([^\]]*)\](.*)$")
 
 
-def text(pieces: list[tuple[Json, Any]], values: dict[str, int]) -> str:
+def text(pieces: list[tuple[Json, object]], values: dict[str, int]) -> str:
     """Velox's own lines; a VALUES group shows as the one Values line that Velox prints for rows."""
     done: dict[str, list[str]] = {}
     for plan, native in pieces:
@@ -56,7 +55,7 @@ def _with_values(lines: list[str], values: dict[str, int]) -> list[str]:
     return kept
 
 
-def json(pieces: list[tuple[Json, Any]]) -> bytes:
+def json(pieces: list[tuple[Json, object]]) -> bytes:
     """Velox's own serialization; our JSON of it for a piece that Velox parses but cannot write."""
     done: dict[str, Json] = {}
     for plan, native in pieces:
@@ -81,7 +80,7 @@ def _with_pieces(root: Json, done: dict[str, Json]) -> Json:
     return root
 
 
-def graphviz(pieces: list[tuple[Json, Any]], values: dict[str, int], title: str) -> str:
+def graphviz(pieces: list[tuple[Json, object]], values: dict[str, int], title: str) -> str:
     """A digraph: one box a Velox node with its operator, id, details and columns; edges point to the consumer."""
     lines = text(pieces, values).splitlines()
     out = [f"digraph {_quoted(title)} {{", "  rankdir=BT;", '  node [shape=box, fontname="monospace"];']

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import msgspec
 
@@ -91,7 +90,7 @@ def _convert(request: PlanRequest, options: Options) -> bytes:
     converted = convert.convert(fragment, resolve=request.compile_check)
     plan = converted.root.node
     columns = {relation.node["id"]: dict(relation.columns) for relation in converted.relations.values()}
-    parsed: list[tuple[Json, Any]] = [(piece, runtime.to_plan(piece)) for piece in pieces(plan, columns)]
+    parsed: list[tuple[Json, object]] = [(piece, runtime.to_plan(piece)) for piece in pieces(plan, columns)]
     if request.compile_check:
         foreign = frozenset(velox_name(name) for name in options.worker_functions)
         _compile([without_foreign(piece, foreign) for piece, _ in parsed], request.body)

@@ -8,7 +8,7 @@ class Statistics:
     has_null_count: bool
     min: Any
     max: Any
-    null_count: int | None
+    null_count: Any  # None where it is not written
     num_values: int
     physical_type: str
 
@@ -21,7 +21,7 @@ class ColumnChunkMetaData:
     statistics: Statistics | None
     is_stats_set: bool
     has_dictionary_page: bool
-    dictionary_page_offset: int | None
+    dictionary_page_offset: int
     data_page_offset: int
     total_compressed_size: int
     total_uncompressed_size: int

@@ -218,7 +218,7 @@ class IcebergConnector:
     def definition(self, schema: str, table: str) -> TableDefinition | None:
         return table_definition(self.tables_of, schema, table)
 
-    def schema_definition(self, schema: str) -> Mapping[str, Any] | None:
+    def schema_definition(self, schema: str) -> Mapping[str, object] | None:
         return schema_definition(self.tables_of, schema)
 
     def statistics(self, schema: str, table: str) -> TableStatistics | None:
@@ -246,7 +246,7 @@ class IcebergConnector:
             return row_position(self.tables_of, self._decoded, scan)
 
     def look_up(
-        self, table: TableHandle, columns: Sequence[Mapping[str, Any]], sources: Sequence[int | str]
+        self, table: TableHandle, columns: Sequence[Mapping[str, object]], sources: Sequence[int | str]
     ) -> LookUpTemplate:
         return look_up_template(self.tables_of, table, columns, sources)
 

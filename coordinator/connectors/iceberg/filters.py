@@ -45,7 +45,7 @@ from shared.plan.types import parse_type
 
 FileFilter = Callable[[LiveFile], bool]
 
-_COMPARISONS: dict[str, tuple[type[Any], type[Any], type[Any]]] = {
+_COMPARISONS: dict[str, tuple[type[object], type[object], type[object]]] = {
     # operator: itself, its negation, itself with swapped sides
     "equal": (EqualTo, NotEqualTo, EqualTo),
     "not_equal": (NotEqualTo, EqualTo, NotEqualTo),
@@ -154,11 +154,13 @@ def _call(call: Call, schema: Schema, negated: bool) -> BooleanExpression:
     return _compare(negation if negated else plain, schema, left, right)
 
 
-def _name_of(operator: type[Any]) -> str:
+def _name_of(operator: type[object]) -> str:
     return next(name for name, forms in _COMPARISONS.items() if forms[0] is operator)
 
 
-def _compare(operator: type[Any], schema: Schema, column: RowExpression, constant: RowExpression) -> BooleanExpression:
+def _compare(
+    operator: type[object], schema: Schema, column: RowExpression, constant: RowExpression
+) -> BooleanExpression:
     inner = _unwrapped(constant)
     if not isinstance(inner, Constant):
         return AlwaysTrue()
@@ -179,7 +181,7 @@ def _in(form: SpecialForm, schema: Schema, negated: bool) -> BooleanExpression:
     return _bound(schema, form.arguments[0], In, present) if present else AlwaysFalse()
 
 
-def _bound(schema: Schema, column: RowExpression, operator: type[Any], *operands: Any) -> BooleanExpression:
+def _bound(schema: Schema, column: RowExpression, operator: type[Any], *operands: object) -> BooleanExpression:
     """A predicate on a top-level column; always true when the column or the value does not fit the table's types."""
     inner = _unwrapped(column)
     if not isinstance(inner, Variable):

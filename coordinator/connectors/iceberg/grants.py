@@ -221,7 +221,7 @@ class SqlGrants:
         where = {**_of(grant.schema, grant.table), "privilege": grant.privilege, **_grantee(grant.grantee)}
         self._put(connection, _TABLE_GRANTS, where, grantable=grant.grantable, grantor=grant.grantor)
 
-    def _put(self, connection: sa.Connection, table: sa.Table, where: dict[str, str], **values: Any) -> None:
+    def _put(self, connection: sa.Connection, table: sa.Table, where: dict[str, str], **values: object) -> None:
         """Once granted with the option, it stays with it."""
         mine = [*self._mine(table), *_equal(table, where)]
         there = connection.execute(sa.select(table.c.grantable).where(*mine)).scalar()

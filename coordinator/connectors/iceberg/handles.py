@@ -8,7 +8,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
@@ -24,9 +23,9 @@ TYPE = "iceberg"
 _TRUE = {"@type": "constant", "valueBlock": "CgAAAEJZVEVfQVJSQVkBAAAAAAE=", "type": "boolean"}
 
 
-def column_handle(field: NestedField, *, partition_key: bool = False) -> dict[str, Any]:
+def column_handle(field: NestedField, *, partition_key: bool = False) -> dict[str, object]:
     """The IcebergColumnHandle of a top-level column."""
-    handle: dict[str, Any] = {
+    handle: dict[str, object] = {
         "@type": TYPE,
         "columnIdentity": _identity(field),
         "type": str(presto_type(field.field_type)),
@@ -38,7 +37,7 @@ def column_handle(field: NestedField, *, partition_key: bool = False) -> dict[st
     return handle
 
 
-def hidden_handle(field_id: int, name: str, kind: str) -> dict[str, Any]:
+def hidden_handle(field_id: int, name: str, kind: str) -> dict[str, object]:
     """The IcebergColumnHandle of a column that is in no file: Iceberg's reserved id, Presto's name."""
     identity = {"id": field_id, "name": name, "typeCategory": "PRIMITIVE", "children": []}
     return {
@@ -50,7 +49,7 @@ def hidden_handle(field_id: int, name: str, kind: str) -> dict[str, Any]:
     }
 
 
-def _identity(field: NestedField) -> dict[str, Any]:
+def _identity(field: NestedField) -> dict[str, object]:
     category, children = _children(field.field_type)
     return {
         "id": field.field_id,
@@ -102,7 +101,7 @@ def table_handle(
     )
 
 
-def schema_of(connector_handle: Mapping[str, Any]) -> Schema:
+def schema_of(connector_handle: Mapping[str, object]) -> Schema:
     """The columns of a table handle, read once for each text: a statement asks several times for each table."""
     return _schema(str(connector_handle["tableSchemaJson"]))
 
@@ -112,15 +111,15 @@ def _schema(text: str) -> Schema:
     return parse_schema(text)
 
 
-def new_transaction() -> dict[str, Any]:
+def new_transaction() -> dict[str, object]:
     """A transaction handle that no other scan has."""
     return {"@type": TYPE, "uuid": str(uuid.uuid4())}
 
 
 def _connector_handle(
     schema_name: str, table_name: str, metadata: IcebergMetadata, schema: Schema, snapshot_id: int | None
-) -> dict[str, Any]:
-    name: dict[str, Any] = {"tableName": table_name, "tableType": "DATA"}
+) -> dict[str, object]:
+    name: dict[str, object] = {"tableName": table_name, "tableType": "DATA"}
     if snapshot_id is not None:
         name["snapshotId"] = snapshot_id
     properties: Mapping[str, str] = metadata.properties

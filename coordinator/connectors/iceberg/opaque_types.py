@@ -36,7 +36,7 @@ class OpaqueType(UnknownType):
 
     root: str  # type: ignore[assignment]
 
-    def __new__(cls, *_arguments: Any, **_named: Any) -> Self:
+    def __new__(cls, *_arguments: object, **_named: object) -> Self:
         """Not the one object a class that PyIceberg's other types are."""
         return object.__new__(cls)
 
@@ -67,7 +67,7 @@ def _as_it_is(text: str) -> TableMetadata:
         raise ValidationError(error) from error
 
 
-def parse(text: str, around: Callable[[Any], T], usual: Callable[[str], T]) -> T:
+def parse(text: str, around: Callable[[object], T], usual: Callable[[str], T]) -> T:
     """What ``usual`` makes of the text; where it fails, what ``around`` makes of it with opaque types in place."""
     try:
         return usual(text)
@@ -77,7 +77,7 @@ def parse(text: str, around: Callable[[Any], T], usual: Callable[[str], T]) -> T
         raise
 
 
-def _around(raw: Any) -> Any:
+def _around(raw: Any) -> object:
     """A metadata file, a REST server's answer that holds one, or a schema."""
     if raw.get("type") == "struct":
         return _schema(raw)
@@ -91,7 +91,7 @@ def parse_schema(text: str) -> Schema:
     return parse(text, Schema.model_validate, Schema.model_validate_json)
 
 
-def with_opaque_types(metadata: Any) -> Any:
+def with_opaque_types(metadata: Any) -> object:
     """The JSON of a table's metadata with objects in place of the types that PyIceberg does not know."""
     result = dict(metadata)
     if "schemas" in result:
@@ -104,11 +104,11 @@ def with_opaque_types(metadata: Any) -> Any:
     return result
 
 
-def _schema(schema: dict[str, Any]) -> dict[str, Any]:
+def _schema(schema: dict[str, Any]) -> dict[str, object]:
     return {**schema, "fields": [_column(field) for field in schema.get("fields", ())]}
 
 
-def _column(field: dict[str, Any]) -> dict[str, Any]:
+def _column(field: dict[str, Any]) -> dict[str, object]:
     kind = _type(field["type"])
     nested = isinstance(field["type"], dict)
     # Defaults of structs are in their fields; those of opaque types are NULL.
@@ -116,7 +116,7 @@ def _column(field: dict[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in field.items() if name not in dropped}, "type": kind}
 
 
-def _type(kind: Any) -> Any:
+def _type(kind: Any) -> object:
     if isinstance(kind, str):
         return kind if kind in _PARSED or kind.startswith(_PARSED_BEGINNINGS) else OpaqueType.of(kind)
     match kind.get("type"):
@@ -130,7 +130,7 @@ def _type(kind: Any) -> Any:
             return kind
 
 
-def _field(field: dict[str, Any]) -> dict[str, Any]:
+def _field(field: dict[str, Any]) -> dict[str, object]:
     """Of a partition spec or sort order: a transform of several columns is one of unknown meaning, of the first."""
     sources: list[int] = field.get("source-ids") or []
     if len(sources) < 2:

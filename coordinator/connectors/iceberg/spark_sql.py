@@ -46,7 +46,7 @@ from pyiceberg.types import (
 
 from shared.errors import ErrorCode, ProcessionError
 
-_OPERATORS: Mapping[type[Any], str] = {
+_OPERATORS: Mapping[type[object], str] = {
     BoundEqualTo: "=",
     BoundNotEqualTo: "<>",
     BoundLessThan: "<",

@@ -7,7 +7,6 @@ Ours: ``read`` (SQL with ``{}`` for the column, where it is not the bare column)
 from __future__ import annotations
 
 import uuid
-from typing import Any
 
 from coordinator.connectors.jdbc.database import RemoteColumn, RemoteTable
 from coordinator.connectors.jdbc.dialects.dialect import Collation, Dialect
@@ -20,12 +19,12 @@ PARTITION_TYPES = frozenset({"smallint", "integer", "bigint"})
 """Types of columns by whose ranges Spark can divide a read."""
 
 
-def column_handle(catalog: str, dialect: Dialect, column: RemoteColumn, width: int | None = None) -> dict[str, Any]:
+def column_handle(catalog: str, dialect: Dialect, column: RemoteColumn, width: int | None = None) -> dict[str, object]:
     """The handle of a column; ``columnName`` is the remote spelling, ``width`` its average in bytes.
 
     Text of another type (an enumeration, JSON) has the collation of no column: it compares by its bytes or not at all.
     """
-    handle: dict[str, Any] = {
+    handle: dict[str, object] = {
         "@type": dialect.name,
         "connectorId": catalog,
         "columnName": column.name,
@@ -61,7 +60,7 @@ def table_handle(
         "schemaName": table.schema,
         "tableName": table.name,
     }
-    layout: dict[str, Any] = {"@type": dialect.name, "table": inner, "tupleDomain": {"columnDomains": []}}
+    layout: dict[str, object] = {"@type": dialect.name, "table": inner, "tupleDomain": {"columnDomains": []}}
     if table.statistics.rows is not None:
         layout["estimate"] = {"rows": table.statistics.rows, "rowWidth": table.statistics.row_width or UNKNOWN_WIDTH}
     else:

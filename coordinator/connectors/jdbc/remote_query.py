@@ -118,7 +118,10 @@ def scan_of(
 ) -> TableScanNode:
     """``scan`` reading ``query``; its columns leave under the names of ``outputs``."""
     kind = scan.table.connectorHandle["@type"]
-    layout: dict[str, Any] = {**(scan.table.connectorTableLayout or {"@type": kind}), KEY: msgspec.to_builtins(query)}
+    layout: dict[str, object] = {
+        **(scan.table.connectorTableLayout or {"@type": kind}),
+        KEY: msgspec.to_builtins(query),
+    }
     if estimate is not None:
         layout["estimate"] = estimate
     assignments = {

@@ -35,7 +35,7 @@ CONNECTOR_PREFIX = "$info_schema@"
 _TYPE = "$info_schema"
 _NAMES = Names("table_catalog", "table_schema", "table_name")
 _SCHEMATA = Names("catalog_name", "schema_name", "")
-_Shown = Callable[[Grants, Identity, str], Sequence[Sequence[Any]]]
+_Shown = Callable[[Grants, Identity, str], Sequence[Sequence[object]]]
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class InformationSchema:
     def procedures(self) -> Sequence[Procedure]:
         return ()
 
-    def _granted(self, shown: _Shown, _wanted: Wanted) -> Iterable[Sequence[Any]]:
+    def _granted(self, shown: _Shown, _wanted: Wanted) -> Iterable[Sequence[object]]:
         """Nothing where the catalog keeps no roles, or nobody asks."""
         store = self.catalogs.capabilities(self.catalog).grants
         session = current_session()
@@ -127,18 +127,18 @@ _PRIVILEGES = varchars(
 )
 
 
-def _tables(listing: Listing, wanted: Wanted) -> Iterable[Sequence[Any]]:
+def _tables(listing: Listing, wanted: Wanted) -> Iterable[Sequence[object]]:
     for catalog, schema, table, kind in listing.relations(wanted, _NAMES):
         if wanted.accepts("table_type", kind):
             yield catalog, schema, table, kind
 
 
-def _views(listing: Listing, wanted: Wanted) -> Iterable[Sequence[Any]]:
+def _views(listing: Listing, wanted: Wanted) -> Iterable[Sequence[object]]:
     for view in listing.views(wanted, _NAMES):
         yield listing.only, view.schema, view.name, view.owner, view.definition
 
 
-def _columns(listing: Listing, wanted: Wanted) -> Iterable[Sequence[Any]]:
+def _columns(listing: Listing, wanted: Wanted) -> Iterable[Sequence[object]]:
     for table in listing.described(wanted, _NAMES):
         for position, column in enumerate(listing.catalogs.shown_columns(table), start=1):
             yield (

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 from coordinator.connectors.system.column_sizes import jdbc_sizes
 from coordinator.connectors.system.jdbc_types import type_rows
@@ -83,22 +82,22 @@ def jdbc_tables(catalogs: ListedCatalogs, procedures: ProceduresOf) -> tuple[Vir
     return tuple(VirtualTable(SCHEMA, name, columns, rows) for name, columns, rows in made)
 
 
-def _nothing(_wanted: Wanted) -> Iterable[Sequence[Any]]:
+def _nothing(_wanted: Wanted) -> Iterable[Sequence[object]]:
     return ()
 
 
-def _schemas(listing: Listing, wanted: Wanted) -> Iterator[Sequence[Any]]:
+def _schemas(listing: Listing, wanted: Wanted) -> Iterator[Sequence[object]]:
     for catalog, schema in listing.schemas(wanted, _SCHEMAS):
         yield schema, catalog
 
 
-def _tables(listing: Listing, wanted: Wanted) -> Iterator[Sequence[Any]]:
+def _tables(listing: Listing, wanted: Wanted) -> Iterator[Sequence[object]]:
     for catalog, schema, name, kind in listing.relations(wanted, _NAMES):
         if wanted.accepts("table_type", _TYPES[kind]):
             yield catalog, schema, name, _TYPES[kind], *(None,) * 6
 
 
-def _columns(listing: Listing, wanted: Wanted) -> Iterator[Sequence[Any]]:
+def _columns(listing: Listing, wanted: Wanted) -> Iterator[Sequence[object]]:
     for table in listing.described(wanted, _NAMES):
         for position, column in enumerate(listing.catalogs.shown_columns(table), start=1):
             if not wanted.accepts("column_name", column.name):
@@ -125,14 +124,14 @@ def _columns(listing: Listing, wanted: Wanted) -> Iterator[Sequence[Any]]:
             )
 
 
-def _procedures(procedures: ProceduresOf, wanted: Wanted) -> Iterator[Sequence[Any]]:
+def _procedures(procedures: ProceduresOf, wanted: Wanted) -> Iterator[Sequence[object]]:
     for catalog, procedure in procedures():
         declared = procedure.declaration
         if wanted.accepts("procedure_cat", catalog) and wanted.accepts("procedure_name", declared.name):
             yield catalog, PROCEDURE_SCHEMA, declared.name, declared.summary, _RETURNS_RESULT, declared.name
 
 
-def _procedure_columns(procedures: ProceduresOf, wanted: Wanted) -> Iterator[Sequence[Any]]:
+def _procedure_columns(procedures: ProceduresOf, wanted: Wanted) -> Iterator[Sequence[object]]:
     for catalog, procedure in procedures():
         declared = procedure.declaration
         if not (wanted.accepts("procedure_cat", catalog) and wanted.accepts("procedure_name", declared.name)):

@@ -45,7 +45,7 @@ def _catalogs(listing: Listing, wanted: Wanted) -> Iterator[Sequence[object]]:
         yield name, name, listing.catalogs.connector_name(name)
 
 
-def _properties(listing: Listing, kind: str, wanted: Wanted) -> Iterator[Sequence[Any]]:
+def _properties(listing: Listing, kind: str, wanted: Wanted) -> Iterator[Sequence[object]]:
     """What a connector declares by a method of the table's name; connectors that take no properties have none."""
     for name in listing.catalog_names(wanted, "catalog_name"):
         declared: Iterable[Any] = getattr(listing.catalogs.connector(name), kind, tuple)()
@@ -53,6 +53,6 @@ def _properties(listing: Listing, kind: str, wanted: Wanted) -> Iterator[Sequenc
             yield name, each.name, each.default or "", each.type, each.doc
 
 
-def _comments(listing: Listing, wanted: Wanted) -> Iterator[Sequence[Any]]:
+def _comments(listing: Listing, wanted: Wanted) -> Iterator[Sequence[object]]:
     for table in listing.described(wanted, _NAMES):
         yield table.catalog, table.schema, table.name, table.comment

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from coordinator.connectors.system.virtual_table import VirtualTable, typed
 from coordinator.connectors.system.wanted import Wanted
@@ -96,7 +96,7 @@ def runtime_tables(runtime: Runtime) -> tuple[VirtualTable, ...]:
 def _from(
     runtime: Runtime, make: Callable[[RuntimeState], Iterator[Sequence[object]]]
 ) -> Callable[[Wanted], Iterator[Sequence[object]]]:
-    def rows(_wanted: Wanted) -> Iterator[Sequence[Any]]:
+    def rows(_wanted: Wanted) -> Iterator[Sequence[object]]:
         state = runtime()
         if state is not None:
             yield from make(state)

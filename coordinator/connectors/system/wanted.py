@@ -23,7 +23,7 @@ class Wanted:
     accepts_of: Mapping[str, tuple[Accepts, ...]] = field(default_factory=dict)
     exact: Mapping[str, frozenset[Any]] = field(default_factory=dict)
 
-    def accepts(self, column: str, value: Any) -> bool:
+    def accepts(self, column: str, value: object) -> bool:
         """Whether rows with ``value`` in ``column`` are of use."""
         return all(accepts(value) for accepts in self.accepts_of.get(column, ()))
 
@@ -39,7 +39,7 @@ def wanted_of(handle: TableHandle) -> Wanted:
     """From the layout: Presto's ``constraint`` of a system table, and ``patterns``, which are ours."""
     layout = handle.connectorTableLayout or {}
     accepts: dict[str, list[Accepts]] = {}
-    exact: dict[str, frozenset[Any]] = {}
+    exact: dict[str, frozenset[object]] = {}
     for entry in layout.get("constraint", {}).get("columnDomains", ()):
         name, domain = str(entry["column"]["columnName"]), entry["domain"]
         accepts.setdefault(name, []).append(_in_domain(domain))
@@ -58,15 +58,15 @@ def _ranges(domain: Mapping[str, Any]) -> list[tuple[Any, bool, Any, bool]]:
     return [(*_end(r["low"]), *_end(r["high"])) for r in domain["values"].get("ranges", ())]
 
 
-def _end(marker: Mapping[str, Any]) -> tuple[Any, bool]:
+def _end(marker: Mapping[str, Any]) -> tuple[object, bool]:
     block = marker.get("valueBlock")
     return (None if block is None else decode_constant(block, marker["type"])), marker["bound"] == "EXACTLY"
 
 
-def _in_domain(domain: Mapping[str, Any]) -> Accepts:
+def _in_domain(domain: Mapping[str, object]) -> Accepts:
     ranges, null_allowed = _ranges(domain), bool(domain.get("nullAllowed"))
 
-    def accepts(value: Any) -> bool:
+    def accepts(value: object) -> bool:
         if value is None:
             return null_allowed
         return any(
@@ -78,7 +78,7 @@ def _in_domain(domain: Mapping[str, Any]) -> Accepts:
     return accepts
 
 
-def _exact(domain: Mapping[str, Any]) -> frozenset[Any] | None:
+def _exact(domain: Mapping[str, object]) -> frozenset[object] | None:
     ranges = _ranges(domain)
     if domain.get("nullAllowed") or any(low is None or low != high for low, _, high, _ in ranges):
         return None

@@ -132,14 +132,14 @@ def _name(stored: Any, field: FieldJson, item: Input) -> str | None:
     return _OTHERWISE if filled else None
 
 
-def _widens(stored: Any, wanted: Any) -> bool:
+def _widens(stored: pa.DataType, wanted: pa.DataType) -> bool:
     """Whether every value of a file's type is one of the table's, as Iceberg lets columns grow."""
     if pa.types.is_decimal(stored) and pa.types.is_decimal(wanted):
         return bool(stored.scale == wanted.scale and stored.precision <= wanted.precision)
     return stored == wanted or (stored, wanted) in ((pa.int32(), pa.int64()), (pa.float32(), pa.float64()))
 
 
-def _plain_type(stored: Any) -> Any:
+def _plain_type(stored: pa.DataType) -> pa.DataType:
     """The type without what writers only note about their own memory (PyIceberg: large texts) beside the same bytes."""
     if pa.types.is_dictionary(stored):
         stored = stored.value_type

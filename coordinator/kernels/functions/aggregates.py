@@ -29,7 +29,7 @@ def _kinds(signature: Signature) -> tuple[Type, ...]:
 
 
 def _map_agg(rows: Rows) -> object:
-    made: dict[Any, Any] = {}
+    made: dict[object, object] = {}
     for row in rows:
         if row[0] is not None:
             made.setdefault(row[0], row[1])
@@ -37,7 +37,7 @@ def _map_agg(rows: Rows) -> object:
 
 
 def _multimap_agg(rows: Rows) -> object:
-    made: dict[Any, tuple[Any, ...]] = {}
+    made: dict[object, tuple[object, ...]] = {}
     for row in rows:
         if row[0] is not None:
             made[row[0]] = (*made.get(row[0], ()), row[1])
@@ -46,7 +46,7 @@ def _multimap_agg(rows: Rows) -> object:
 
 def _map_union(rows: Rows) -> object:
     maps = [row[0] for row in rows if row[0] is not None]
-    made: dict[Any, Any] = {}
+    made: dict[object, object] = {}
     for other in maps:
         for k, v in other.items():
             made.setdefault(k, v)
@@ -55,7 +55,7 @@ def _map_union(rows: Rows) -> object:
 
 def _map_union_sum(rows: Rows) -> object:
     maps = [row[0] for row in rows if row[0] is not None]
-    made: dict[Any, Any] = {}
+    made: dict[object, Any] = {}
     for other in maps:
         for k, v in other.items():
             made[k] = made.get(k, 0) + (v or 0)
@@ -63,7 +63,7 @@ def _map_union_sum(rows: Rows) -> object:
 
 
 def _histogram(rows: Rows) -> Any:
-    made: dict[Any, list[Any]] = {}
+    made: dict[object, list[Any]] = {}
     for row in rows:
         if row[0] is not None:
             made.setdefault(key(row[0]), [row[0], 0])[1] += 1
@@ -81,7 +81,7 @@ def _most_frequent(rows: Rows) -> Any:
     return None if counts is None else dict(sorted(counts.items(), key=lambda kv: -kv[1])[:buckets])
 
 
-def _set_agg(rows: Rows) -> Any:
+def _set_agg(rows: Rows) -> object:
     return tuple(distinct(row[0] for row in rows)) or None
 
 
@@ -150,7 +150,7 @@ def _kurtosis(rows: Rows) -> float | None:
 def _classification(measure: Callable[[float, float, float, float, float], float]) -> Fold:
     """``measure`` of true and false weight above and in all, and the threshold."""
 
-    def fold(rows: Rows) -> Any:
+    def fold(rows: Rows) -> object:
         rows = tuple(r for r in rows if None not in r)
         if not rows:
             return None
@@ -213,7 +213,7 @@ def _reservoir(rows: Rows) -> object:
 
 
 def _extreme_by(sign: int) -> Fold:
-    def fold(rows: Rows) -> Any:
+    def fold(rows: Rows) -> object:
         known = [r for r in rows if r[1] is not None]
         if not known:
             return None
@@ -232,7 +232,7 @@ def _extreme_by(sign: int) -> Fold:
 
 
 def _extreme(sign: int) -> Fold:
-    def fold(rows: Rows) -> Any:
+    def fold(rows: Rows) -> object:
         known = [r for r in rows if r[0] is not None]
         if not known:
             return None
@@ -261,8 +261,8 @@ def _data_size(total: Callable[[Iterable[int]], int]) -> Fold:
     return fold
 
 
-def _noisy(measure: Callable[[list[Any], tuple[Any, ...]], float | None], *, whole: bool) -> Fold:
-    def fold(_: Signature, rows: Rows) -> Any:
+def _noisy(measure: Callable[[list[object], tuple[object, ...]], float | None], *, whole: bool) -> Fold:
+    def fold(_: Signature, rows: Rows) -> object:
         if not rows:
             return None
         scale, *more = rows[0][1:]
@@ -282,17 +282,17 @@ def _clipped(values: Iterable[Any], bounds: tuple[Any, ...]) -> list[float]:
     return [min(max(v, bounds[0]), bounds[1]) for v in known] if bounds else known
 
 
-def _noisy_sum(values: list[Any], bounds: tuple[object, ...]) -> float | None:
+def _noisy_sum(values: list[object], bounds: tuple[object, ...]) -> float | None:
     known = _clipped(values, bounds)
     return sum(known) if known else None
 
 
-def _noisy_avg(values: list[Any], bounds: tuple[object, ...]) -> float | None:
+def _noisy_avg(values: list[object], bounds: tuple[object, ...]) -> float | None:
     known = _clipped(values, bounds)
     return sum(known) / len(known) if known else None
 
 
-def _real_map(signature: Signature, rows: Rows) -> Any:
+def _real_map(signature: Signature, rows: Rows) -> object:
     found = _numeric_histogram(rows)
     if found is None or signature.result.arguments[0].base != "real":
         return found
@@ -300,7 +300,7 @@ def _real_map(signature: Signature, rows: Rows) -> Any:
 
 
 def _geometries(build: str) -> Fold:
-    def fold(rows: Rows) -> Any:
+    def fold(rows: Rows) -> object:
         from .geometry import GEOMETRY
 
         shapes = tuple(r[0] for r in rows if r[0] is not None)
@@ -338,7 +338,7 @@ PREFIX = "aggregate$"
 
 
 def _over(fold: Fold, *, typed: bool) -> Fold:
-    def call(*arguments: Any) -> Any:
+    def call(*arguments: object) -> object:
         first = 1 if typed else 0
         rows = arguments[first]
         return fold(*arguments[:first], () if rows is None else rows, *arguments[first + 1 :])

@@ -43,7 +43,7 @@ def _cum_sum(signature: Signature, values: Values) -> Values:
     kind = signature.result.arguments[0]
     if kind.base not in NUMBERS:
         raise KernelError("OPERATOR_NOT_FOUND", f"'+' cannot be applied to {kind}, {kind}")
-    made: list[Any] = []
+    made: list[object] = []
     for value in values:
         if value is None or (made and made[-1] is None):
             made.append(None)
@@ -131,13 +131,13 @@ def _sort(values: Values, function: Callable[..., object] | None = None) -> Valu
     return _by(values, function, reverse=False)
 
 
-def _by(values: Values, function: Callable[[Any], Any], *, reverse: bool) -> Values:
+def _by(values: Values, function: Callable[[object], object], *, reverse: bool) -> Values:
     keyed = [(function(v), v) for v in values]
     known = sorted(((k, v) for k, v in keyed if k is not None), key=lambda kv: ascending(kv[0]), reverse=reverse)
     return (*(v for _, v in known), *(v for k, v in keyed if k is None))
 
 
-def _sort_desc(values: Values, function: Callable[[Any], Any] | None = None) -> Values:
+def _sort_desc(values: Values, function: Callable[[object], object] | None = None) -> Values:
     if function is not None:
         return _by(values, function, reverse=True)
     known = sorted((v for v in values if v is not None), key=ascending, reverse=True)
@@ -218,7 +218,7 @@ def _combinations(values: Values, size: int) -> tuple[Values, ...]:
     return tuple(tuple(values[p] for p in c) for c in places)
 
 
-def _element_at(base: Any, index: Any) -> Any:
+def _element_at(base: Any, index: Any) -> object:
     if isinstance(base, dict):
         return base.get(index)
     check(index != 0, "SQL array indices start at 1")
@@ -233,7 +233,7 @@ def _find(values: Values, *arguments: Any) -> int | None:
     return next((p for p in places if predicate(values[p]) is True), None)
 
 
-def _find_first(values: Values, *arguments: object) -> Any:
+def _find_first(values: Values, *arguments: object) -> object:
     place = _find(values, *arguments)
     if place is None:
         return None
@@ -274,7 +274,7 @@ def _repeat(element: object, count: int | None) -> Values | None:
     return (element,) * count
 
 
-def _sequence(signature: Signature, start: Any, stop: Any, step: Any = None) -> Values:
+def _sequence(signature: Signature, start: object, stop: Any, step: Any = None) -> Values:
     months = len(signature.arguments) == 3 and signature.arguments[2].base == "interval year to month"
     if step is None:
         step = (1 if stop >= start else -1) * (86_400_000 if isinstance(start, date) else 1)
@@ -284,7 +284,7 @@ def _sequence(signature: Signature, start: Any, stop: Any, step: Any = None) -> 
     check(stop >= start if step > 0 else stop <= start,
           "sequence stop value should be greater than or equal to start value if step is greater than zero "
           "otherwise stop should be less than or equal to start")  # fmt: skip
-    made: list[Any] = []
+    made: list[object] = []
     for i in itertools.count():
         if months:
             value = add_months(start, i * step)

@@ -109,7 +109,7 @@ def writer(kind: Type) -> Convert:
             return _same
 
 
-def decoded(value: Any, kind: Type) -> Any:
+def decoded(value: Any, kind: Type) -> object:
     """A constant from its form in a program's JSON."""
     if value is None:
         return None

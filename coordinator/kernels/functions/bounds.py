@@ -56,7 +56,7 @@ def _counted(name: str, value: object) -> object:
         return value
     kept = 0
 
-    def function(*arguments: Any) -> Any:
+    def function(*arguments: object) -> object:
         nonlocal kept
         result = value(*arguments)
         kept += weight(result)

@@ -80,7 +80,7 @@ def _nested(source: Type, target: Type, zone: tzinfo) -> Convert:
     if source.base == "row":
         return lambda value: tuple(f(v) for f, v in zip(inner, value, strict=True))
 
-    def convert(value: dict[Any, Any]) -> dict[Any, Any]:
+    def convert(value: dict[object, object]) -> dict[object, object]:
         made = {inner[0](k): inner[1](v) for k, v in value.items()}
         if len(made) != len(value):
             raise bad_cast("duplicate keys")

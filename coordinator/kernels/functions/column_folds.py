@@ -36,7 +36,7 @@ def of_rows(fold: ColumnFold) -> Callable[[Signature, Any], Any]:
     return call
 
 
-def of_groups(fold: ColumnFold, kinds: tuple[Type, ...], groups: Any) -> list[Any]:
+def of_groups(fold: ColumnFold, kinds: tuple[Type, ...], groups: pa.Array) -> list[pa.Array]:
     """The value of each group: of an Arrow array with a list of structs a group."""
     inside = groups.values
     columns = [_column(inside, i, kind) for i, kind in enumerate(kinds)]
@@ -48,12 +48,12 @@ def of_groups(fold: ColumnFold, kinds: tuple[Type, ...], groups: Any) -> list[An
     return made
 
 
-def _column(structs: Any, index: int, kind: Type) -> Any:
+def _column(structs: pa.Array, index: int, kind: Type) -> Any:
     column, wanted = structs.field(index), arrow_type(kind)
     return column if column.type == wanted else column.cast(wanted)
 
 
-def known_rows(columns: list[Any]) -> list[Any]:
+def known_rows(columns: list[pa.Array]) -> list[pa.Array]:
     """The columns without the rows where any value is NULL."""
     for column in columns:
         if column.null_count:

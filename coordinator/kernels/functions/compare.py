@@ -52,7 +52,7 @@ def identical(a: object, b: object) -> bool:
     return _same(a, b)
 
 
-def compare(a: Any, b: Any, *, rows: bool = False) -> int:
+def compare(a: object, b: Any, *, rows: bool = False) -> int:
     """-1, 0 or 1 for two values of one orderable type, ``rows`` where that is a row. NULLs inside are NOT_SUPPORTED."""
     if isinstance(a, tuple):
         for x, y in zip(a, b, strict=False):
@@ -88,9 +88,9 @@ def holds_null(value: object) -> bool:
     return value is None or (isinstance(value, tuple) and any(map(holds_null, value)))
 
 
-def distinct(values: Iterable[object]) -> list[Any]:
+def distinct(values: Iterable[object]) -> list[object]:
     """The first of each."""
-    seen: dict[Any, Any] = {}
+    seen: dict[object, object] = {}
     for value in values:
         seen.setdefault(key(value), value)
     return list(seen.values())

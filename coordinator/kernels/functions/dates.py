@@ -48,7 +48,7 @@ def _zoned(change: Callable[[time], Any], value: str) -> str:
     return clock_text(change(clock), zone)
 
 
-def _add(unit: str, count: int, value: Any) -> Any:
+def _add(unit: str, count: int, value: Any) -> object:
     if isinstance(value, str):
         return _zoned(lambda clock: _add(unit, count, clock), value)
     unit = _unit(unit, value)
@@ -61,7 +61,7 @@ def _add(unit: str, count: int, value: Any) -> Any:
     return value + count * _STEPS[unit]
 
 
-def _diff(unit: str, start: Any, end: Any) -> int:
+def _diff(unit: str, start: object, end: Any) -> int:
     if isinstance(start, str):
         gap = clock_instant(end) - clock_instant(start)
         return int(math.copysign(1, gap)) * (abs(gap) // (_STEPS[_unit(unit, time())] // _MILLI))
@@ -93,7 +93,7 @@ def _whole(start: Any, end: Any, step: int) -> int:
     return -int(-months // step)
 
 
-def _trunc(unit: str, value: Any) -> Any:
+def _trunc(unit: str, value: Any) -> object:
     if isinstance(value, str):
         return _zoned(lambda clock: _trunc(unit, clock), value)
     unit = _unit(unit, value)
@@ -253,7 +253,7 @@ def _fixed_zone(minutes: int) -> tzinfo:
     return timezone(timedelta(minutes=minutes))
 
 
-def _at_timezone(value: Any, zone: int | str) -> Any:
+def _at_timezone(value: Any, zone: int | str) -> object:
     target = _fixed_zone(zone // 60_000) if isinstance(zone, int) else _known_zone(zone)
     if isinstance(value, str):
         moved = clock_instant(value) + offset_now(target) // _MILLI

@@ -34,7 +34,7 @@ def read_shape(text: str) -> Any:
         raise invalid(f"Invalid WKT: {text}") from error
 
 
-def _shown(shape: Any) -> str | None:
+def _shown(shape: object) -> str | None:
     return None if shape is None else str(_shapely().to_wkt(shape, rounding_precision=-1, trim=True))
 
 
@@ -55,7 +55,7 @@ def _kind(shape: Any) -> str:
     return f"ST_{kinds.get(shape.geom_type, shape.geom_type)}"
 
 
-def _all(shapes: list[Any]) -> tuple[Any, ...] | None:
+def _all(shapes: list[object]) -> tuple[object, ...] | None:
     """NULL for a geometry without any."""
     return tuple(map(_shown, shapes)) or None
 
@@ -102,7 +102,7 @@ def _bound(index: int) -> Callable[[str], float | None]:
     return read
 
 
-def _points(shape: Any) -> list[Any]:
+def _points(shape: object) -> list[Any]:
     return [_shapely().Point(c) for c in _shapely().get_coordinates(shape)]
 
 
@@ -115,7 +115,7 @@ def _parts(shape: Any) -> list[Any]:
     return list(shape.geoms) if hasattr(shape, "geoms") else ([] if shape.is_empty else [shape])
 
 
-def _count(shape: Any) -> int:
+def _count(shape: object) -> int:
     return len(_shapely().get_coordinates(shape)) - sum(
         1 + len(p.interiors) for p in _flat(shape) if p.geom_type == "Polygon" and not p.is_empty
     )

@@ -84,7 +84,7 @@ def to_json(value: object, kind: Type) -> str:
     return written(_plain(value, kind))
 
 
-def _plain(value: Any, kind: Type) -> Any:
+def _plain(value: Any, kind: Type) -> object:
     if value is None:
         return None
     match kind.base:
@@ -201,7 +201,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else written(value)
 
 
-def _scalar(value: Any, target: Type, caster: Caster) -> Any:
+def _scalar(value: Any, target: Type, caster: Caster) -> object:
     if isinstance(value, list | dict):
         raise ValueError(f"Unexpected token when cast to {target.base}: {_word(value)}")
     if isinstance(value, str):

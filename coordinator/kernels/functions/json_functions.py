@@ -20,7 +20,7 @@ _MISSING = object()
 @lru_cache(maxsize=512)
 def path_of(text: str) -> tuple[object, ...]:
     """The steps of a JSON path: keys, indexes, ``*`` as Ellipsis, ``..`` as None. Raises INVALID_FUNCTION_ARGUMENT."""
-    steps: list[Any] = []
+    steps: list[object] = []
     if text and not text.startswith("$"):
         text = "$." + text if not text.startswith("[") else "$" + text
     position = 1
@@ -51,14 +51,14 @@ def _children(value: object) -> list[Any]:
     return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
 
 
-def _below(value: object) -> list[Any]:
+def _below(value: object) -> list[object]:
     found = [value]
     for child in _children(value):
         found.extend(_below(child))
     return found
 
 
-def _step(value: Any, step: Any) -> Any:
+def _step(value: object, step: Any) -> object:
     if isinstance(value, dict):
         return value.get(str(step), _MISSING)
     if isinstance(value, list) and (isinstance(step, int) or str(step).isdigit()):
@@ -126,7 +126,7 @@ def _parse(text: str) -> str:
     return written(ordered(value))
 
 
-def _array(text: str) -> list[Any] | None:
+def _array(text: str) -> list[object] | None:
     value = _read(text)
     return value if isinstance(value, list) else None
 

@@ -42,7 +42,7 @@ class BoundedPattern:
             return self._pattern.finditer(text)
         return self._by_re2(text)
 
-    def sub(self, replacement: Callable[[Any], str], text: str) -> str:
+    def sub(self, replacement: Callable[[object], str], text: str) -> str:
         """The text with every match replaced."""
         parts, position = [], 0
         for match in self.finditer(text):
@@ -124,7 +124,7 @@ def _chooses(tree: Any) -> bool:
     )
 
 
-def _parts(code: Any, value: Any) -> list[Any]:
+def _parts(code: object, value: Any) -> list[Any]:
     """The patterns inside a step of a pattern."""
     if code is ops.BRANCH:
         return list(value[1])

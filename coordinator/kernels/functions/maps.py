@@ -74,7 +74,7 @@ def _subset(value: Map, keys: Values) -> Map:
 
 
 def _frequency(values: Values) -> Map:
-    made: dict[Any, tuple[Any, int]] = {}
+    made: dict[object, tuple[object, int]] = {}
     for value in values:
         if value is not None:
             first, count = made.get(key(value), (value, 0))

@@ -94,7 +94,7 @@ def _round(signature: Signature, value: Any, digits: int = 0) -> Any:
 
 
 def _whole(rounding: str) -> Any:
-    def whole(signature: Signature, value: object) -> Any:
+    def whole(signature: Signature, value: object) -> object:
         if isinstance(value, Decimal):
             return value.to_integral_value(rounding)
         if isinstance(value, float):

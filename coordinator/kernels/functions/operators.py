@@ -29,8 +29,8 @@ _CLOCKS = ("time", "time with time zone")
 _INTERVALS = ("interval day to second", "interval year to month")
 
 
-def _arithmetic(name: str) -> Callable[..., Any]:
-    def apply(signature: Signature, a: Any, b: Any) -> Any:
+def _arithmetic(name: str) -> Callable[..., object]:
+    def apply(signature: Signature, a: Any, b: Any) -> object:
         base = signature.result.base
         if any(k.base in _MOMENTS for k in signature.arguments):
             return _moment(name, signature, a, b)
@@ -101,14 +101,14 @@ def _decimal(name: str, numbers: tuple[int, ...], a: Decimal, b: Decimal) -> Dec
     return value
 
 
-def summed(kind: Type, a: Any, b: Any) -> Any:
+def summed(kind: Type, a: Any, b: Any) -> object:
     """``a + b`` of one numeric type, with its overflow."""
     if kind.base == "decimal":
         return _decimal("add", (38, kind.numbers[1]), a, b)
     return _arithmetic("add")(Signature((kind, kind), kind, UTC), a, b)
 
 
-def _interval(name: str, a: Any, b: Any) -> Any:
+def _interval(name: str, a: object, b: Any) -> object:
     if name == "divide":
         return int(a / b)
     if name == "multiply":
@@ -140,7 +140,7 @@ def _moment(name: str, signature: Signature, a: Any, b: Any) -> Any:
     return a + timedelta(milliseconds=amount)
 
 
-def _difference(a: Any, b: Any) -> int:
+def _difference(a: object, b: Any) -> int:
     if isinstance(a, str):
         return clock_instant(a) - clock_instant(b)
     if isinstance(a, time):
@@ -150,7 +150,7 @@ def _difference(a: Any, b: Any) -> int:
     return int((a - b) // timedelta(milliseconds=1))
 
 
-def _negation(signature: Signature, value: Any) -> Any:
+def _negation(signature: Signature, value: Any) -> object:
     if signature.result.base in INTEGERS and not fits(-value, signature.result.base):
         raise out_of_range(f"{signature.result.base} negation overflow: {value}")
     return value.copy_negate() if isinstance(value, Decimal) else -value
@@ -164,7 +164,7 @@ def _address(text: str) -> tuple[int, int]:
     return number, int(length or 0)
 
 
-_ORDERS: dict[str, Callable[[str], Any]] = {
+_ORDERS: dict[str, Callable[[str], object]] = {
     "time with time zone": clock_instant, "ipaddress": _address, "ipprefix": _address,
 }  # fmt: skip
 """What orders values that are text here."""
@@ -173,14 +173,14 @@ _ORDERS: dict[str, Callable[[str], Any]] = {
 def _compared(test: Callable[[object, object], object]) -> Function:
     """A comparison, of values that are text here by what they stand for."""
 
-    def apply(signature: Signature, a: Any, b: Any) -> Any:
+    def apply(signature: Signature, a: Any, b: Any) -> object:
         order = _ORDERS.get(signature.arguments[0].base)
         return test(a, b) if order is None else test(order(a), order(b))
 
     return Function(apply, typed=True)
 
 
-def _between(signature: Signature, value: Any, low: Any, high: Any) -> Any:
+def _between(signature: Signature, value: Any, low: Any, high: Any) -> object:
     order = _ORDERS.get(signature.arguments[0].base)
     if order is not None:
         value, low, high = (None if v is None else order(v) for v in (value, low, high))
@@ -194,7 +194,7 @@ def _not_equal(a: object, b: object) -> bool | None:
     return None if found is None else not found
 
 
-def subscript(base: Any, index: Any) -> Any:
+def subscript(base: Any, index: Any) -> object:
     """``base[index]`` of an array or a map."""
     if isinstance(base, dict):
         if index not in base:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from functools import partial
 from statistics import NormalDist
-from typing import Any
 
 from ..errors import KernelError
 from .failures import check, invalid
@@ -279,7 +278,7 @@ def _told(name: str, function: Callable[..., object]) -> Callable[..., object]:
     first, *words = name.split("_")
     java = first + "".join(map(str.capitalize, words))
 
-    def call(*values: Any) -> Any:
+    def call(*values: object) -> object:
         try:
             return function(*values)
         except KernelError as error:
@@ -288,7 +287,7 @@ def _told(name: str, function: Callable[..., object]) -> Callable[..., object]:
     return call
 
 
-_TOLD: dict[str, Callable[..., Any]] = {
+_TOLD: dict[str, Callable[..., object]] = {
     "beta_cdf": _beta, "inverse_beta_cdf": _inverse_beta, "cauchy_cdf": _cauchy, "inverse_cauchy_cdf": _inverse_cauchy,
     "chi_squared_cdf": _chi_squared, "inverse_chi_squared_cdf": _inverse_chi_squared, "f_cdf": _f,
     "inverse_f_cdf": _inverse_f, "gamma_cdf": _gamma, "inverse_gamma_cdf": _inverse_gamma, "laplace_cdf": _laplace,

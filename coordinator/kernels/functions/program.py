@@ -40,7 +40,7 @@ from .sketches.hyperloglog_functions import xx_hash_column
 from .table import Function, Signature
 from .zones import zone_of
 
-Frame = list[Any]
+Frame = list[object]
 Step = Callable[[Frame], Any]
 _TURNS_BETWEEN_LOOKS = 16
 _ROWS_BETWEEN_LOOKS = 64
@@ -88,7 +88,7 @@ class Program:
             for read, column in zip(self._readers, columns, strict=True)
         ]
         frame: Frame = [None] * self._width
-        results: list[Any] = []
+        results: list[object] = []
         if not values and not self._volatile:
             frame[self._clock] = deadline()
             results = [self._row(frame)] * count
@@ -103,13 +103,13 @@ class Program:
                 results.append(self._row(frame))
         return self._array(results)
 
-    def _array(self, results: list[Any]) -> pa.Array:
+    def _array(self, results: list[object]) -> pa.Array:
         try:
             return pa.array(results, self._type)
         except (pa.ArrowException, OverflowError) as error:
             raise KernelError("NUMERIC_VALUE_OUT_OF_RANGE", f"Value out of range for {self._result}") from error
 
-    def value(self, row: Iterable[Any]) -> Any:
+    def value(self, row: Iterable[object]) -> Any:
         """The result of one row of Python forms."""
         values = list(row)
         frame = [*values, *[None] * (self._width - len(values))]
@@ -122,7 +122,7 @@ class Program:
         return None if value is None else self._write(value)
 
 
-def _column_fold(expression: list[Any]) -> tuple[ColumnFold, tuple[Type, ...]] | None:
+def _column_fold(expression: list[object]) -> tuple[ColumnFold, tuple[Type, ...]] | None:
     """Of an aggregate over the only column, when whole columns are enough for it."""
     match expression:
         case ["call", str(name), _, [kind], [["column", 0]]] if name in COLUMN_FOLDS:
@@ -130,7 +130,7 @@ def _column_fold(expression: list[Any]) -> tuple[ColumnFold, tuple[Type, ...]] |
     return None
 
 
-def _hashed_column(expression: list[Any]) -> Type | None:
+def _hashed_column(expression: list[object]) -> Type | None:
     """Of the only column, whose hashes are made of the whole of it."""
     match expression:
         case ["call", "$xx_hash_64", _, [str(kind)], [["column", 0]]]:
@@ -138,7 +138,7 @@ def _hashed_column(expression: list[Any]) -> Type | None:
     return None
 
 
-def evaluated(expression: list[Any], zone: tzinfo) -> object:
+def evaluated(expression: list[object], zone: tzinfo) -> object:
     """The value, in its Python form, of an expression that reads no column. Raises KernelError."""
     compiler = _Compiler(0, zone)
     step = compiler.step(expression)
@@ -182,7 +182,7 @@ class _Compiler:
                 return self._lambda(names, body)
         raise KernelError("GENERIC_INTERNAL_ERROR", f"No such step: {node[0]}")
 
-    def _lambda(self, names: list[str], body: list[Any]) -> Step:
+    def _lambda(self, names: list[str], body: list[object]) -> Step:
         outer = dict(self._slots)
         slots = range(self.width, self.width + len(names))
         self.width += len(names)
@@ -194,7 +194,7 @@ class _Compiler:
         def make(frame: Frame) -> Callable[..., object]:
             turns = 0
 
-            def function(*values: Any) -> Any:
+            def function(*values: object) -> object:
                 nonlocal turns
                 turns += 1
                 if not turns % _TURNS_BETWEEN_LOOKS:
@@ -208,7 +208,7 @@ class _Compiler:
 
         return make
 
-    def _cast(self, attempt: bool, source: Type, target: Type, argument: list[Any]) -> Step:
+    def _cast(self, attempt: bool, source: Type, target: Type, argument: list[object]) -> Step:
         convert, inner = caster(source, target, self._zone), self.step(argument)
 
         def converted(value: object) -> object:
@@ -227,7 +227,7 @@ class _Compiler:
             signature = Signature(tuple(kinds), result, self._zone)
             inner = call
 
-            def call(*values: Any) -> Any:
+            def call(*values: object) -> object:
                 return inner(signature, *values)
 
         return _applied(name, result, Function(call, function.nulls), steps)
@@ -236,7 +236,7 @@ class _Compiler:
         if form == "DEREFERENCE":
             base, index = self.step(arguments[0]), int(arguments[1][1])
 
-            def field(frame: Frame) -> Any:
+            def field(frame: Frame) -> object:
                 value = base(frame)
                 return None if value is None else value[index]
 
@@ -250,7 +250,7 @@ class _Compiler:
         whens = [(self.step(w[3][0]), self.step(w[3][1])) for w in arguments[1:-1]]
         otherwise = self.step(arguments[-1])
 
-        def step(frame: Frame) -> Any:
+        def step(frame: Frame) -> object:
             value = operand(frame)
             if value is not None:
                 for condition, result in whens:
@@ -266,7 +266,7 @@ def _applied(name: str, result: Type, function: Function, steps: list[Step]) -> 
     call, nulls = function.call, function.nulls
     shown = name.removeprefix("$operator$")
 
-    def step(frame: Frame) -> Any:
+    def step(frame: Frame) -> object:
         values = [s(frame) for s in steps]
         if not nulls and None in values:
             return None
@@ -283,7 +283,7 @@ def _applied(name: str, result: Type, function: Function, steps: list[Step]) -> 
 
 
 def _tried(inner: Step) -> Step:
-    def step(frame: Frame) -> Any:
+    def step(frame: Frame) -> object:
         try:
             return inner(frame)
         except KernelError as error:
@@ -296,7 +296,7 @@ def _tried(inner: Step) -> Step:
 
 def _logic(decisive: bool) -> Callable[[list[Step]], Step]:
     def build(steps: list[Step]) -> Step:
-        def step(frame: Frame) -> Any:
+        def step(frame: Frame) -> object:
             unknown = False
             for inner in steps:
                 value = inner(frame)
@@ -316,7 +316,7 @@ def _if(steps: list[Step]) -> Step:
 
 
 def _coalesce(steps: list[Step]) -> Step:
-    def step(frame: Frame) -> Any:
+    def step(frame: Frame) -> object:
         for inner in steps:
             value = inner(frame)
             if value is not None:
@@ -329,7 +329,7 @@ def _coalesce(steps: list[Step]) -> Step:
 def _in(steps: list[Step]) -> Step:
     value_of, *items = steps
 
-    def step(frame: Frame) -> Any:
+    def step(frame: Frame) -> object:
         value, unknown, found = value_of(frame), False, [item(frame) for item in items]
         if value is None:
             return None
@@ -347,7 +347,7 @@ def _in(steps: list[Step]) -> Step:
 
 
 def _null_if(steps: list[Step]) -> Step:
-    def step(frame: Frame) -> Any:
+    def step(frame: Frame) -> object:
         first, second = steps[0](frame), steps[1](frame)
         return None if first is not None and second is not None and equal(first, second) else first
 

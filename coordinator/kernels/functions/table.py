@@ -38,6 +38,6 @@ def nullable(**functions: Callable[..., object]) -> Table:
     return {name: Function(call, nulls=True) for name, call in functions.items()}
 
 
-def typed(**functions: Callable[..., Any]) -> Table:
+def typed(**functions: Callable[..., object]) -> Table:
     """Told the types of the call, NULL as soon as one argument is."""
     return {name: Function(call, typed=True) for name, call in functions.items()}

@@ -14,7 +14,7 @@ from .table import Signature, Table, plain, typed
 
 
 def _pad(left: bool) -> Any:
-    def pad(text: Any, size: int, fill: Any) -> Any:
+    def pad(text: Any, size: int, fill: Any) -> object:
         check(0 <= size <= 2**31 - 1, "Target length must be in the range [0..2147483647]")
         check(len(fill) > 0, f"Padding {'string' if isinstance(text, str) else 'bytes'} must not be empty")
         missing = size - len(text)
@@ -32,11 +32,11 @@ def _whole(signature: Signature, text: Any) -> Any:
     return text.ljust(kind.numbers[0]) if kind.base == "char" else text
 
 
-def _length(signature: Signature, text: Any) -> int:
+def _length(signature: Signature, text: object) -> int:
     return len(_whole(signature, text))
 
 
-def _substr(signature: Signature, text: Any, start: int, length: int | None = None) -> Any:
+def _substr(signature: Signature, text: Any, start: int, length: int | None = None) -> object:
     text = _whole(signature, text)
     if start == 0 or (length is not None and length <= 0) or abs(start) > len(text):
         return text[:0]
@@ -209,13 +209,13 @@ def _common_prefix(a: str, b: str) -> str:
     return a[:size]
 
 
-def _concat(signature: Signature, *parts: Any) -> Any:
+def _concat(signature: Signature, *parts: Any) -> object:
     first = signature.arguments[0]
     if signature.result.base == "char":
         return (parts[0].ljust(first.numbers[0]) + parts[1]).rstrip(" ")
     if signature.result.base == "array":
         element = signature.result.arguments[0]
-        joined: tuple[Any, ...] = ()
+        joined: tuple[object, ...] = ()
         for part, kind in zip(parts, signature.arguments, strict=True):
             joined += part if kind.base == "array" and kind.arguments[0] == element else (part,)
         return joined

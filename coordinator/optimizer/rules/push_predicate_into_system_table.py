@@ -7,8 +7,6 @@ table. The Filter stays: a layout leaves out what nobody wants, the filter decid
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec.structs import replace
 
 from coordinator.expressions.builders import conjuncts
@@ -32,11 +30,11 @@ def rewrite(node: PlanNode, _context: RuleContext) -> PlanNode:
             return node
 
 
-def _with_layout(scan: TableScanNode, layout: dict[str, Any]) -> TableScanNode:
+def _with_layout(scan: TableScanNode, layout: dict[str, object]) -> TableScanNode:
     return replace(scan, table=replace(scan.table, connectorTableLayout=layout))
 
 
-def _layout(scan: TableScanNode, predicate: RowExpression) -> dict[str, Any] | None:
+def _layout(scan: TableScanNode, predicate: RowExpression) -> dict[str, object] | None:
     domains = {v: d for v, d in column_domains(predicate).items() if v.key in scan.assignments}
     patterns = _patterns(scan, predicate)
     if not domains and not patterns:

@@ -34,7 +34,7 @@ def rewrite(node: PlanNode, _context: RuleContext) -> PlanNode:
             return node
 
 
-def _with_domains(layout: dict[str, Any], scan: TableScanNode, domains: dict[Variable, Domain]) -> dict[str, Any]:
+def _with_domains(layout: dict[str, Any], scan: TableScanNode, domains: dict[Variable, Domain]) -> dict[str, object]:
     handles = {variable: scan.assignments.get(variable.key) for variable in domains}
     known = {variable: handle for variable, handle in handles.items() if handle is not None}
     keys = {column_name(handle): handle for handle in layout.get("partitionColumns", ())}

@@ -144,7 +144,7 @@ class OpaAccessControl:
         return found
 
     def _filtered(
-        self, identity: Identity, operation: str, known: Sequence[T], resource: Callable[[T], Mapping[str, Any]]
+        self, identity: Identity, operation: str, known: Sequence[T], resource: Callable[[T], Mapping[str, object]]
     ) -> Sequence[T]:
         if not known:
             return ()
@@ -174,15 +174,15 @@ class OpaAccessControl:
         return self._client.ask(uri, {"context": context, "action": asked})
 
 
-def _identity(identity: Identity) -> Mapping[str, Any]:
+def _identity(identity: Identity) -> Mapping[str, object]:
     return {"user": identity.user, "groups": list(identity.groups)}
 
 
-def _user(owner: Identity) -> Mapping[str, Any]:
+def _user(owner: Identity) -> Mapping[str, object]:
     return {"user": _identity(owner)}
 
 
-def _table(name: TableName, columns: tuple[str, ...] | None = None) -> Mapping[str, Any]:
+def _table(name: TableName, columns: tuple[str, ...] | None = None) -> Mapping[str, object]:
     return table(name, columns)
 
 
@@ -192,13 +192,13 @@ def _column(name: TableName, column: str, kind: str | None) -> Mapping[str, Any]
     return {"column": {**described, "columnName": column, **typed}}
 
 
-def _at(known: Sequence[T], number: Any) -> T:
+def _at(known: Sequence[T], number: object) -> T:
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(known):
         raise _unreadable()
     return known[number]
 
 
-def _expression(answer: Any, name: TableName) -> ViewExpression:
+def _expression(answer: object, name: TableName) -> ViewExpression:
     text = answer.get("expression") if isinstance(answer, dict) else None
     user = answer.get("identity") if isinstance(answer, dict) else None
     if not isinstance(text, str) or not (user is None or isinstance(user, str)):

@@ -8,25 +8,25 @@ from typing import Any
 from shared.spi import accesses as of
 from shared.spi.accesses import SchemaName, TableName
 
-Action = Mapping[str, Any]
+Action = Mapping[str, object]
 
 
-def action(operation: str, resource: Mapping[str, Any] | None = None, **more: Any) -> Action:
+def action(operation: str, resource: Mapping[str, object] | None = None, **more: object) -> Action:
     """An action; parts that are None are left out."""
     given = {"operation": operation, "resource": resource, **more}
     return {key: value for key, value in given.items() if value is not None}
 
 
-def catalog(name: str) -> Mapping[str, Any]:
+def catalog(name: str) -> Mapping[str, object]:
     return {"catalog": {"name": name}}
 
 
-def schema(name: SchemaName) -> Mapping[str, Any]:
+def schema(name: SchemaName) -> Mapping[str, object]:
     return {"schema": {"catalogName": name.catalog, "schemaName": name.schema}}
 
 
 def table(name: TableName, columns: tuple[str, ...] | None = None) -> Mapping[str, Any]:
-    described: dict[str, Any] = {"catalogName": name.catalog, "schemaName": name.schema, "tableName": name.table}
+    described: dict[str, object] = {"catalogName": name.catalog, "schemaName": name.schema, "tableName": name.table}
     return {"table": described if columns is None else {**described, "columns": list(columns)}}
 
 

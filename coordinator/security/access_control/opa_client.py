@@ -6,7 +6,6 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from typing import Any
 
 import structlog
 
@@ -23,7 +22,7 @@ class OpaClient:
         self._timeout, self._log_requests, self._log_responses = timeout, log_requests, log_responses
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
 
-    def ask(self, uri: str, question: Mapping[str, Any]) -> Any:
+    def ask(self, uri: str, question: Mapping[str, object]) -> object:
         """``result`` of the answer; None where the policy gives none. Raises ProcessionError."""
         body = json.dumps({"input": question}).encode()
         if self._log_requests:
@@ -46,7 +45,7 @@ class OpaClient:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_given: Any, **_named: Any) -> None:
+    def redirect_request(self, *_given: object, **_named: object) -> None:
         return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -132,7 +132,7 @@ def read_rules(file: Path) -> Rules:
 T = TypeVar("T")
 
 
-def decoded(kind: type[T], value: Any) -> Any:
+def decoded(kind: type[T], value: object) -> object:
     """What msgspec does not know by itself."""
     if kind is Pattern and isinstance(value, str):
         return Pattern(value)

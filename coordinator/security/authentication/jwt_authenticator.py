@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import jwt
 
@@ -36,12 +35,12 @@ class JwtAuthenticator:
         except AuthenticationError as error:
             raise AuthenticationError(error.message, CHALLENGE) from error
 
-    async def _claims(self, token: str) -> dict[str, Any]:
+    async def _claims(self, token: str) -> dict[str, object]:
         try:
             header = jwt.get_unverified_header(token)
             algorithm, key_id = header.get("alg"), header.get("kid")
             key = _fitting(algorithm, await self.keys.key(key_id if isinstance(key_id, str) else None))
-            claims: dict[str, Any] = jwt.decode(
+            claims: dict[str, object] = jwt.decode(
                 token,
                 key.key,
                 algorithms=list(key.algorithms),
@@ -55,7 +54,7 @@ class JwtAuthenticator:
         return claims
 
 
-def _text(claims: dict[str, Any], name: str) -> str:
+def _text(claims: dict[str, object], name: str) -> str:
     found = claims.get(name)
     if not isinstance(found, str) or not found:
         raise AuthenticationError("Invalid credentials: the token names no principal")

@@ -115,7 +115,7 @@ def _connector(settings: LdapSettings) -> Connect:
         tls = ldap3.Tls(validate=ssl.CERT_REQUIRED, ca_certs_file=certificates)
     server = ldap3.Server(settings.url, tls=tls, connect_timeout=settings.connect_timeout, get_info=ldap3.NONE)
 
-    def connect(name: str, password: str) -> Any:
+    def connect(name: str, password: str) -> object:
         # A referral would send the password to whomever the directory names.
         return ldap3.Connection(
             server, name, password, auto_referrals=False, receive_timeout=settings.read_timeout, read_only=True

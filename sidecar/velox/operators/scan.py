@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from shared.plan.expressions import Constant, RowExpression
@@ -57,7 +55,7 @@ def index_source(plan: IndexSourceNode) -> Relation:
     return table_scan(scan)
 
 
-def _text(handle: dict[str, Any], *keys: str) -> str | None:
+def _text(handle: dict[str, object], *keys: str) -> str | None:
     for key in keys:
         value = handle.get(key)
         if isinstance(value, str):
@@ -65,12 +63,12 @@ def _text(handle: dict[str, Any], *keys: str) -> str | None:
     return None
 
 
-def column_name(handle: dict[str, Any], default: str) -> str:
+def column_name(handle: dict[str, object], default: str) -> str:
     """The connector's own name of a column."""
     return own_name(handle) or _text(handle, "hiveColumnName") or default
 
 
-def _column_handle(handle: dict[str, Any], name: str, velox: Json) -> Json:
+def _column_handle(handle: dict[str, object], name: str, velox: Json) -> Json:
     kind = _COLUMN_KINDS.get(str(handle.get("columnType", "REGULAR")), "Regular")
     subfields = handle.get("requiredSubfields")
     return {
@@ -83,7 +81,7 @@ def _column_handle(handle: dict[str, Any], name: str, velox: Json) -> Json:
     }
 
 
-def _table_handle(table: TableHandle, layout: dict[str, Any]) -> Json:
+def _table_handle(table: TableHandle, layout: dict[str, object]) -> Json:
     schema, name = schema_name(table), table_name(table)
     made: Json = {
         "name": "HiveTableHandle",
@@ -108,7 +106,7 @@ def _parameters(parameters: object) -> dict[str, str]:
     return {str(k): str(v) for k, v in parameters.items()}
 
 
-def _subfield_filters(layout: dict[str, Any]) -> list[Json]:
+def _subfield_filters(layout: dict[str, object]) -> list[Json]:
     domain = layout.get("domainPredicate")
     return subfield_filters(domain) if isinstance(domain, dict) else []
 
@@ -142,7 +140,7 @@ def _data_columns(columns: object) -> Json | None:
     return row_type(names, types)
 
 
-def _predicate_columns(layout: dict[str, Any], present: list[Json]) -> list[Json]:
+def _predicate_columns(layout: dict[str, object], present: list[Json]) -> list[Json]:
     """Partition and synthesized columns that only the predicate reads: the scan needs their handles too."""
     predicates = layout.get("predicateColumns")
     if not isinstance(predicates, dict):

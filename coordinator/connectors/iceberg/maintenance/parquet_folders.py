@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice
-from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -133,7 +132,7 @@ def _is_date(text: str) -> bool:
         return False
 
 
-def partition_value(value: Value, kind: IcebergType) -> Any:
+def partition_value(value: Value, kind: IcebergType) -> object:
     """A value of a path as manifests hold it; raises ValueError for one that is not of the type."""
     match kind:
         case _ if value is None:

@@ -24,7 +24,7 @@ _PLACES = {field.field_id: place for place, field in enumerate(_FIELDS)}
 _CONTENTS = {content.value: content for content in ManifestContent}
 _UNREAD = frozenset({507, 519})
 """Bounds of partitions and keys."""
-_Step = tuple[int | None, Callable[[BinaryDecoder], Any], Callable[[BinaryDecoder], None]]
+_Step = tuple[int | None, Callable[[BinaryDecoder], object], Callable[[BinaryDecoder], None]]
 
 
 def new_manifests(
@@ -67,7 +67,7 @@ def _step(field: Any) -> _Step:
     return place, _optional(read), _optional(skip)
 
 
-def _optional(step: Callable[[BinaryDecoder], Any]) -> Callable[[BinaryDecoder], Any]:
+def _optional(step: Callable[[BinaryDecoder], object]) -> Callable[[BinaryDecoder], Any]:
     return lambda decoder: step(decoder) if decoder.read_int() > 0 else None
 
 

@@ -51,7 +51,7 @@ def write_all_versions(catalog: Catalog) -> Catalog:
 
 
 def _tidy(commit: Callable[..., T], written: threading.local) -> Callable[..., T]:
-    def tidy_commit(*arguments: Any, **named: Any) -> T:
+    def tidy_commit(*arguments: object, **named: object) -> T:
         written.file = None
         try:
             return commit(*arguments, **named)
@@ -78,7 +78,7 @@ def write_metadata(metadata: TableMetadata, io: FileIO, metadata_path: str) -> N
         stream.write(Compressor.get_compressor(metadata_path).bytes_compressor()(text.encode()))
 
 
-def read_raw(io: FileIO, location: str) -> dict[str, Any]:
+def read_raw(io: FileIO, location: str) -> dict[str, object]:
     """A metadata file as JSON."""
     with (
         io.new_input(location).open() as stream,
@@ -88,7 +88,7 @@ def read_raw(io: FileIO, location: str) -> dict[str, Any]:
         return found
 
 
-def merged(base: Mapping[str, Any], metadata: TableMetadataV3) -> dict[str, Any]:
+def merged(base: Mapping[str, Any], metadata: TableMetadataV3) -> dict[str, object]:
     """``base`` with what ``metadata`` says, items of lists that have ids kept as they are."""
     new: dict[str, Any] = json.loads(IcebergBaseModel.model_dump_json(metadata))
     result = {**base, **new}
@@ -100,7 +100,7 @@ def merged(base: Mapping[str, Any], metadata: TableMetadataV3) -> dict[str, Any]
     return result
 
 
-def _kept(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
+def _kept(old: dict[str, object] | None, new: dict[str, object]) -> dict[str, object]:
     """The old item; only the parent of a snapshot may change, when that expires."""
     if old is None:
         return new

@@ -203,7 +203,7 @@ class _Layout:
         return entry
 
     @staticmethod
-    def _inherit(values: list[Any], manifest: ManifestFile) -> None:
+    def _inherit(values: list[object], manifest: ManifestFile) -> None:
         if manifest.sequence_number != 0 and values[0] != 1:
             return
         for place in (2, 3):
@@ -313,7 +313,7 @@ def _read_bytes(decoder: BinaryDecoder) -> bytes:
 def _of_columns(read: Read, columns: frozenset[int]) -> Read:
     """Reads a map by field id and keeps what it says of ``columns``."""
 
-    def some(decoder: BinaryDecoder) -> dict[int, Any] | None:
+    def some(decoder: BinaryDecoder) -> dict[int, object] | None:
         found = read(decoder)
         return None if found is None else {column: found[column] for column in columns if column in found}
 

@@ -8,7 +8,6 @@ its rows is told as all of its rows deleted and the others inserted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import ArrowScan
@@ -29,7 +28,7 @@ def changelog_columns(table: Table) -> Mapping[str, str]:
     return {"operation": "varchar", "ordinal": "integer", "snapshotid": "bigint", "rowdata": row}
 
 
-def changes(table: Table, asked: SpecialName) -> Iterator[tuple[Any, ...]]:
+def changes(table: Table, asked: SpecialName) -> Iterator[tuple[object, ...]]:
     """The changes up to the snapshot asked for (the current one) after another (the oldest). Reads one file at a time.
 
     Raises ProcessionError for a snapshot that is none of the table's or not before the other, and, as Presto does,
@@ -72,7 +71,7 @@ def _changed_files(table: Table, snapshot: Snapshot) -> Iterable[tuple[str, Data
                 yield _OPERATIONS[entry.status], entry.data_file
 
 
-def _rows(table: Table, file: DataFile) -> Iterator[dict[str, Any]]:
+def _rows(table: Table, file: DataFile) -> Iterator[dict[str, object]]:
     scan = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue())
     for batch in scan.to_record_batches([FileScanTask(file)]):
         yield from batch.to_pylist()

@@ -36,7 +36,7 @@ MANIFESTS = {
 }
 
 
-def files(table: Table, snapshot: Snapshot | None) -> Iterator[tuple[Any, ...]]:
+def files(table: Table, snapshot: Snapshot | None) -> Iterator[tuple[object, ...]]:
     """Data files of the snapshot."""
     schema = table.schema()
     for live in read_live(table, snapshot).data:
@@ -56,7 +56,7 @@ def files(table: Table, snapshot: Snapshot | None) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def manifests(table: Table, snapshot: Snapshot | None) -> Iterator[tuple[Any, ...]]:
+def manifests(table: Table, snapshot: Snapshot | None) -> Iterator[tuple[object, ...]]:
     """Manifests of the snapshot, those of delete files too."""
     if snapshot is None:
         return

@@ -38,7 +38,7 @@ def partition_columns(table: Table) -> dict[str, str]:
     return columns
 
 
-def partitions(table: Table, snapshot: Snapshot | None) -> Iterator[tuple[Any, ...]]:
+def partitions(table: Table, snapshot: Snapshot | None) -> Iterator[tuple[object, ...]]:
     """One row a partition; files of older specs give NULL for fields that they do not have."""
     schema, measured = table.schema(), _measured(table)
     fields = table.spec().fields
@@ -83,12 +83,12 @@ class _Partition:
         self.lower[key] = low if key not in self.lower else _either(min, self.lower[key], low)
         self.upper[key] = high if key not in self.upper else _either(max, self.upper[key], high)
 
-    def range(self, column: NestedField) -> dict[str, Any]:
+    def range(self, column: NestedField) -> dict[str, object]:
         low, high = (bound_shown(column.field_type, b.get(column.field_id)) for b in (self.lower, self.upper))
         return {"min": low, "max": high, "null_count": self.nulls.get(column.field_id)}
 
 
-def _either(choose: Any, known: Any, other: Any) -> Any:
+def _either(choose: Any, known: object, other: Any) -> object:
     """NULL once a file with values does not say: its bound could be any."""
     return None if known is None or other is None else choose(known, other)
 
@@ -100,7 +100,7 @@ def _measured(table: Table) -> list[NestedField]:
     return [c for c in columns if isinstance(c.field_type, PrimitiveType) and c.field_id not in constant]
 
 
-def _values(file: DataFile, fields: Sequence[PartitionField], table: Table) -> tuple[Any, ...]:
+def _values(file: DataFile, fields: Sequence[PartitionField], table: Table) -> tuple[object, ...]:
     positions = {f.field_id: i for i, f in enumerate(table.specs()[file.spec_id].fields)}
     return tuple(None if f.field_id not in positions else file.partition[positions[f.field_id]] for f in fields)
 

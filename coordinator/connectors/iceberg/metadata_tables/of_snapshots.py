@@ -6,7 +6,6 @@ Source of names and types: Presto 0.296 (``SnapshotsTable``, ``HistoryTable``, `
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from pyiceberg.table import Table
 from pyiceberg.table.refs import SnapshotRefType
@@ -34,7 +33,7 @@ METADATA_LOG_ENTRIES = typed(
 )
 
 
-def snapshots(table: Table) -> Iterator[tuple[Any, ...]]:
+def snapshots(table: Table) -> Iterator[tuple[object, ...]]:
     """In the order of the metadata: oldest first."""
     for snapshot in table.snapshots():
         summary = snapshot.summary
@@ -48,7 +47,7 @@ def snapshots(table: Table) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def history(table: Table) -> Iterator[tuple[Any, ...]]:
+def history(table: Table) -> Iterator[tuple[object, ...]]:
     """Which snapshot became current when."""
     ancestors = {snapshot.snapshot_id for snapshot in history_of(table)}
     for entry in table.history():
@@ -57,19 +56,19 @@ def history(table: Table) -> Iterator[tuple[Any, ...]]:
         yield from_millis(entry.timestamp_ms), entry.snapshot_id, parent, entry.snapshot_id in ancestors
 
 
-def refs(table: Table) -> Iterator[tuple[Any, ...]]:
+def refs(table: Table) -> Iterator[tuple[object, ...]]:
     """Branches and tags."""
     for name, ref in table.refs().items():
         kind = "BRANCH" if ref.snapshot_ref_type == SnapshotRefType.BRANCH else "TAG"
         yield name, kind, ref.snapshot_id, ref.max_ref_age_ms, ref.min_snapshots_to_keep, ref.max_snapshot_age_ms
 
 
-def properties(table: Table) -> Iterator[tuple[Any, ...]]:
+def properties(table: Table) -> Iterator[tuple[object, ...]]:
     """The table's properties; those that hold secrets are listed without them."""
     yield from ((name, shown_value(name, value)) for name, value in table.properties.items())
 
 
-def metadata_log_entries(table: Table) -> Iterator[tuple[Any, ...]]:
+def metadata_log_entries(table: Table) -> Iterator[tuple[object, ...]]:
     """Metadata files, the current one last, with the snapshot that was current then."""
     metadata = table.metadata
     entries = [(entry.timestamp_ms, entry.metadata_file) for entry in metadata.metadata_log]

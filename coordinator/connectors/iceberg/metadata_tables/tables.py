@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
 
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
@@ -16,8 +15,8 @@ from coordinator.connectors.iceberg.metadata_tables.of_partitions import partiti
 from coordinator.connectors.system.virtual_table import VirtualTable
 from shared.errors import ErrorCode, ProcessionError
 
-_Of = Callable[[Table], Iterator[tuple[Any, ...]]]
-_At = Callable[[Table, Snapshot | None], Iterator[tuple[Any, ...]]]
+_Of = Callable[[Table], Iterator[tuple[object, ...]]]
+_At = Callable[[Table, Snapshot | None], Iterator[tuple[object, ...]]]
 _OF_TABLE: Mapping[str, tuple[Mapping[str, str], _Of]] = {
     "snapshots": (of_snapshots.SNAPSHOTS, of_snapshots.snapshots),
     "history": (of_snapshots.HISTORY, of_snapshots.history),
@@ -56,7 +55,7 @@ def metadata_table(table: Table, schema: str, name: str, asked: SpecialName) -> 
 
 
 def _virtual(
-    schema: str, name: str, columns: Mapping[str, str], rows: Callable[[], Iterator[tuple[Any, ...]]]
+    schema: str, name: str, columns: Mapping[str, str], rows: Callable[[], Iterator[tuple[object, ...]]]
 ) -> VirtualTable:
     return VirtualTable(schema, name, columns, lambda _wanted: list(rows()))
 

@@ -19,11 +19,13 @@ from pyiceberg.types import (
 
 from coordinator.connectors.iceberg.bounds import bound_value
 
-_IDENTITY: Transform[Any, Any] = IdentityTransform()
+_IDENTITY: Transform[object, object] = IdentityTransform()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def bound_text(kind: IcebergType, encoded: bytes | None, transform: Transform[Any, Any] = _IDENTITY) -> str | None:
+def bound_text(
+    kind: IcebergType, encoded: bytes | None, transform: Transform[object, object] = _IDENTITY
+) -> str | None:
     """A bound of a column, or of its transformed values, as people write it; Presto gives these texts.
 
     None where there is none, or none that the type can have.
@@ -35,7 +37,7 @@ def bound_text(kind: IcebergType, encoded: bytes | None, transform: Transform[An
         return None
 
 
-def bound_shown(kind: IcebergType, value: Any) -> Any:
+def bound_shown(kind: IcebergType, value: object) -> object:
     """A bound as what Arrow takes; None for a day or moment that nothing here can hold."""
     try:
         return python_value(kind, value)
@@ -43,7 +45,7 @@ def bound_shown(kind: IcebergType, value: Any) -> Any:
         return None
 
 
-def python_value(kind: IcebergType, value: Any) -> Any:
+def python_value(kind: IcebergType, value: Any) -> object:
     """A value as Iceberg counts it (days, microseconds, bytes) as what Arrow takes for the Presto type."""
     if value is None:
         return None

@@ -42,7 +42,7 @@ class GlueDataCatalog(GlueCatalog):
         session = botocore.session.Session()
         session.set_default_client_config(Config(connect_timeout=_CONNECT_SECONDS, read_timeout=_ANSWER_SECONDS))
         # PyIceberg gives boto3 the number of repeats as it is, and boto3 takes no text.
-        own: dict[str, Any] = {GLUE_MAX_RETRIES: _REPEATS, BOTOCORE_SESSION: session}
+        own: dict[str, object] = {GLUE_MAX_RETRIES: _REPEATS, BOTOCORE_SESSION: session}
         super().__init__(name, **properties, **own)
         for name_of_own in own:
             self.properties.pop(name_of_own)  # every FileIO would get it

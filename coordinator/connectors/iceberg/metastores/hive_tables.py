@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
 
 from hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor
 from hive_metastore.ttypes import Table as HiveTable
@@ -138,7 +137,7 @@ class _HiveTypes(SchemaToHiveConverter):
 
     def primitive(self, primitive: PrimitiveType) -> str:
         name = str(primitive).partition("(")[0]
-        newer: dict[str, Any] = {"timestamp_ns": "timestamp", "timestamptz_ns": "timestamp", "unknown": "string"}
+        newer: dict[str, object] = {"timestamp_ns": "timestamp", "timestamptz_ns": "timestamp", "unknown": "string"}
         if name in newer:
             return str(newer[name])
         return "binary" if name in ("geometry", "geography") else super().primitive(primitive)

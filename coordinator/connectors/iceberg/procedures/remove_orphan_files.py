@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 from pyiceberg.table import Table
 
@@ -206,7 +206,7 @@ def _refuse_tables_inside(call: Call[Arguments], table: Table, location: str) ->
         raise ArgumentError(argument, f"Location {location} holds files of another table: {other}")
 
 
-def _with_a_view_of_spark(call: Call[Arguments], view: str, *, dry_run: bool) -> Sequence[Mapping[str, Any]]:
+def _with_a_view_of_spark(call: Call[Arguments], view: str, *, dry_run: bool) -> Sequence[Mapping[str, object]]:
     try:
         return call_spark(call, "remove_orphan_files", _given(call, dry_run=dry_run))
     except ProcessionError as error:
@@ -276,11 +276,11 @@ def _rows(call: Call[Arguments], locations: Iterable[str]) -> Rows:
     return shown
 
 
-def _given(call: Call[Arguments], *, dry_run: bool) -> dict[str, Any]:
+def _given(call: Call[Arguments], *, dry_run: bool) -> dict[str, object]:
     """The arguments of Iceberg's own procedure."""
     given = {"older_than": moment(call, call.arguments.older_than), "dry_run": dry_run}
     return given | call.given(*_PASSED_ON)
 
 
-def _paths(rows: Iterable[Mapping[str, Any]]) -> Rows:
+def _paths(rows: Iterable[Mapping[str, object]]) -> Rows:
     return sorted([str(row["orphan_file_location"])] for row in rows)

@@ -47,7 +47,7 @@ def call_spark_if_any(
         return None
 
 
-def run_spark(call: Call[TableArguments], sql: str, description: str) -> Sequence[Mapping[str, Any]]:
+def run_spark(call: Call[TableArguments], sql: str, description: str) -> Sequence[Mapping[str, object]]:
     """The rows of one Spark statement about the call's table; raises ProcessionError with our codes."""
     name = f"{call.schema}.{call.table}"
     table = call.catalog.load(call.schema, call.table)

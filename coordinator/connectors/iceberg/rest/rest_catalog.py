@@ -128,7 +128,7 @@ class ServedCatalog(RestCatalog):
             return NoopAuthManager()
         return super()._create_legacy_oauth2_auth_manager(session)
 
-    def _heard(self, response: Response, **_: Any) -> None:
+    def _heard(self, response: Response, **_: object) -> None:
         """What every answer tells beside its own: the server's clock, and once what it can do."""
         if (told := response.headers.get("Date")) is not None:
             ahead = _moment(told) - time.time()

@@ -135,7 +135,7 @@ def _with_deletes(texts: dict[str, str], table: Table) -> dict[str, str]:
     return {**texts, "remove-dangling-deletes": "true"}
 
 
-def run(delegated: Delegated, context: ProcedureContext) -> Mapping[str, Any]:
+def run(delegated: Delegated, context: ProcedureContext) -> Mapping[str, object]:
     """Iceberg's result row; the call is committed when this returns. Raises ProcessionError."""
     name = f"{delegated.target.schema}.{delegated.target.table}"
     logger.info("%s: %s is rewritten by Iceberg's procedure: %s", context.session.query_id, name, delegated.reason)

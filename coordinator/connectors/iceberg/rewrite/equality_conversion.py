@@ -138,7 +138,7 @@ def position_delete_entry(written: PositionFile, data: LiveFile, *, vectors: boo
     return found
 
 
-def rows_of_dry_run(conversion: Conversion) -> Sequence[Sequence[Any]]:
+def rows_of_dry_run(conversion: Conversion) -> Sequence[Sequence[object]]:
     """One row an equality delete file."""
     rows = []
     for delete in conversion.equality:

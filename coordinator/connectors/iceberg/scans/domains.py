@@ -59,7 +59,7 @@ def ranges_of(layout: Mapping[str, Any] | None, schema: Schema) -> Ranges:
     return found
 
 
-def _bound(marker: Mapping[str, Any]) -> Any:
+def _bound(marker: Mapping[str, object]) -> Any:
     """None for what is not bounded."""
     return decode_constant(str(marker["valueBlock"]), str(marker["type"])) if "valueBlock" in marker else None
 

@@ -140,7 +140,7 @@ def _clustered(
             yield share
 
 
-def _partition_order(partition: Any, first: Sequence[int]) -> list[tuple[bool, str, Any]]:
+def _partition_order(partition: Any, first: Sequence[int]) -> list[tuple[bool, str, object]]:
     """Values in their order, nulls first; values of types that do not compare by their text."""
     values = [partition[i] for i in (*first, *range(len(partition)))]
     plain = (int, float, str, bytes)

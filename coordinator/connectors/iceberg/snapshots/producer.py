@@ -187,7 +187,7 @@ class SnapshotProducer(_SnapshotProducer[U], Generic[U]):
         sequence, following = metadata.next_sequence_number(), metadata.next_row_id or 0
         listed = ListedSnapshot(self._snapshot_id, self._parent_snapshot_id, sequence, following)
         added = write_manifest_list(self._io.new_output(location), manifests, listed, self._compression)
-        snapshot: dict[str, Any] = {
+        snapshot: dict[str, object] = {
             "snapshot-id": self._snapshot_id,
             "parent-snapshot-id": self._parent_snapshot_id,
             "manifest-list": location,

@@ -79,7 +79,7 @@ class DecodedSizes:
             self._remember(self._files, path, known)
         return known
 
-    def _remember(self, kept: OrderedDict[Any, Any], key: Any, value: Any) -> None:
+    def _remember(self, kept: OrderedDict[Any, Any], key: object, value: Any) -> None:
         with self._lock:
             kept[key] = value
             while len(kept) > _REMEMBERED:

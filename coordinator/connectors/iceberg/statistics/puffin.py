@@ -6,7 +6,6 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import zstandard
 
@@ -38,7 +37,7 @@ def puffin(blobs: Sequence[Blob], created_by: str) -> PuffinBytes:
     body, listed = bytearray(_MAGIC), []
     for blob in blobs:
         packed = zstandard.ZstdCompressor().compress(blob.data)
-        entry: dict[str, Any] = {
+        entry: dict[str, object] = {
             "type": blob.type,
             "fields": list(blob.fields),
             "snapshot-id": blob.snapshot_id,

@@ -44,7 +44,7 @@ def partition_steps(catalog: str, change: ColumnAddition, fields: Sequence[Parti
     return [f"{table} ADD PARTITION FIELD {_in_spark(field.transform, name)}" for field in fields]
 
 
-def _in_spark(transform: Transform[Any, Any], column: str) -> str:
+def _in_spark(transform: Transform[object, Any], column: str) -> str:
     match transform:
         case IdentityTransform():
             return column

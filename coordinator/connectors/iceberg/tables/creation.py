@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
 from pyiceberg.catalog import MetastoreCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, TableAlreadyExistsError
@@ -116,7 +115,7 @@ def already_exists(catalog: str, schema: str, name: str) -> ProcessionError:
     return ProcessionError(ErrorCode.ALREADY_EXISTS, f"Table '{catalog}.{schema}.{name}' already exists")
 
 
-def _location(client: Any, schema: str, name: str) -> str | None:
+def _location(client: object, schema: str, name: str) -> str | None:
     """A folder of its own: a renamed or dropped table may have left files under the plain name. None: server's."""
     if not isinstance(client, MetastoreCatalog):
         return None

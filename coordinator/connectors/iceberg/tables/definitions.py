@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pyiceberg.exceptions import NoSuchNamespaceError
 
@@ -27,7 +26,7 @@ def table_definition(catalog: TableCatalog, schema: str, name: str) -> TableDefi
         columns = tuple(
             NewColumn(f.name.lower(), str(presto_type(f.field_type)), f.optional, f.doc) for f in iceberg.fields
         )
-        properties: dict[str, Any] = {
+        properties: dict[str, object] = {
             "write.format.default": table.properties.get("write.format.default", "parquet").upper(),
             "format-version": str(table.format_version),
             "location": table.location(),
@@ -44,13 +43,13 @@ def table_definition(catalog: TableCatalog, schema: str, name: str) -> TableDefi
         return TableDefinition(columns, properties, table.properties.get("comment"))
 
 
-def _value(text: str, kind: str) -> Any:
+def _value(text: str, kind: str) -> object:
     if kind in ("integer", "bigint"):
         return int(text) if text.lstrip("-").isdecimal() else text
     return text.lower() == "true" if kind == "boolean" else text
 
 
-def schema_definition(catalog: TableCatalog, schema: str) -> Mapping[str, Any] | None:
+def schema_definition(catalog: TableCatalog, schema: str) -> Mapping[str, object] | None:
     """The location of a schema, where it has one of its own; None when there is no such schema."""
     with mapped(f"{catalog.settings.catalog}.{schema}"):
         try:

@@ -56,14 +56,14 @@ def partition_spec(schema: Schema, entries: Sequence[str]) -> PartitionSpec:
     return PartitionSpec(*fields)
 
 
-def _parsed(entry: str) -> tuple[str, Transform[Any, Any], str]:
+def _parsed(entry: str) -> tuple[str, Transform[object, object], str]:
     counted = _COUNTED.fullmatch(entry)
     if counted is not None:
         count = int(counted[3])
         if count < 1:
             raise invalid_property(f"Invalid partition field declaration: {entry}")
         kind = counted[1].lower()
-        made: Transform[Any, Any] = BucketTransform(count) if kind == "bucket" else TruncateTransform(count)
+        made: Transform[object, Any] = BucketTransform(count) if kind == "bucket" else TruncateTransform(count)
         return _unquoted(counted[2]), made, _SUFFIX[kind]
     called = _CALL.fullmatch(entry)
     if called is not None:

@@ -68,7 +68,7 @@ SCHEMA_PROPERTIES = (PropertyDeclaration("location", "varchar", "Base file syste
 UPDATABLE = frozenset(name for name in _KEPT if name != "write.data.path") | {"write.format.default"}
 
 
-def canonical(given: Mapping[str, Any]) -> dict[str, Any]:
+def canonical(given: Mapping[str, object]) -> dict[str, Any]:
     """Properties under their proper names; raises INVALID_TABLE_PROPERTY when one is given twice so."""
     found: dict[str, Any] = {}
     for name, value in given.items():
@@ -79,7 +79,7 @@ def canonical(given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def format_version(given: Mapping[str, Any]) -> int:
+def format_version(given: Mapping[str, object]) -> int:
     """1, 2 or 3 of canonical properties."""
     text = str(given.get("format-version", "2"))
     if text not in ("1", "2", "3"):
@@ -105,7 +105,7 @@ def stored(given: Mapping[str, Any], comment: str | None) -> dict[str, str]:
     return properties
 
 
-def changed(given: Mapping[str, Any]) -> dict[str, str]:
+def changed(given: Mapping[str, object]) -> dict[str, str]:
     """Properties as Iceberg keeps them: texts. Raises ProcessionError for a wrong one."""
     texts: dict[str, str] = {}
     for name, value in given.items():
@@ -116,7 +116,7 @@ def changed(given: Mapping[str, Any]) -> dict[str, str]:
     return texts
 
 
-def file_format(given: Mapping[str, Any]) -> str:
+def file_format(given: Mapping[str, object]) -> str:
     """Lower case, as Iceberg's writers compare it."""
     wanted = str(given.get("write.format.default", "PARQUET")).upper()
     if wanted not in FORMATS:

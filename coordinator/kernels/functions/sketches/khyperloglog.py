@@ -9,9 +9,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ...types import Type
 from ..column_folds import ColumnFold, known_rows
@@ -63,7 +63,7 @@ def read(data: bytes) -> KHyperLogLog:
     return KHyperLogLog(most, buckets, dict(sorted(sketches.items())))
 
 
-def _aggregate(kinds: tuple[Type, ...], columns: list[Any]) -> bytes | None:
+def _aggregate(kinds: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
     values, others = known_rows(columns)
     if not len(values):
         return None
@@ -96,7 +96,7 @@ def _merged(parts: Iterable[bytes]) -> bytes | None:
     return None if made is None else made.to_bytes()
 
 
-def merge_khyperloglogs(_: tuple[Type, ...], columns: list[Any]) -> bytes | None:
+def merge_khyperloglogs(_: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
     """The aggregate ``merge``."""
     return _merged(columns[0].drop_null().to_pylist())
 

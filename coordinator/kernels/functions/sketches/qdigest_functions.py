@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ...types import Type
 from ..column_folds import ColumnFold, known_rows
@@ -51,7 +52,7 @@ def _digest(values: object, kind: Type, weights: Sequence[int] | None, accuracy:
     return from_bytes(made.to_bytes())
 
 
-def _agg(kinds: tuple[Type, ...], columns: list[Any]) -> bytes | None:
+def _agg(kinds: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
     if kinds[0].base not in ("bigint", "double", "real"):
         raise invalid(f"Unsupported type {kinds[0]} supplied")
     columns = known_rows(columns)
@@ -66,7 +67,7 @@ def _agg(kinds: tuple[Type, ...], columns: list[Any]) -> bytes | None:
     return _digest(columns[0], kinds[0], weights, accuracy).to_bytes()
 
 
-def merge_qdigests(_: tuple[Type, ...], columns: list[Any]) -> bytes | None:
+def merge_qdigests(_: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
     """The aggregate ``merge`` of quantile digests."""
     made: QuantileDigest | None = None
     for data in columns[0].to_pylist():
@@ -79,7 +80,7 @@ def merge_qdigests(_: tuple[Type, ...], columns: list[Any]) -> bytes | None:
     return None if made is None else from_bytes(made.to_bytes()).to_bytes()
 
 
-def _percentile(kinds: tuple[Type, ...], columns: list[Any]) -> object:
+def _percentile(kinds: tuple[Type, ...], columns: list[pa.Array]) -> object:
     """Of the values with their weights, if any, the percentile or percentiles, and the accuracy, if any."""
     columns = known_rows(columns)
     if not len(columns[0]):

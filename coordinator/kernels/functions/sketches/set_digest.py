@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ...errors import KernelError
 from ...types import Type
@@ -56,7 +56,7 @@ def read(data: bytes) -> SetDigest:
     return SetDigest(sketch, most, dict(sorted(zip(keys, counts, strict=True))))
 
 
-def _make(kinds: tuple[Type, ...], columns: list[Any]) -> bytes | None:
+def _make(kinds: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
     kind = kinds[0]
     if kind.base in _NO_HASH:
         bound = f"BoundVariables{{typeVariables={{T={kind}}}, longVariables={{}}}}"
@@ -80,7 +80,7 @@ def _both(first: SetDigest, other: SetDigest) -> SetDigest:
     return SetDigest(merged(first.sketch, other.sketch), first.most, {key: counts[key] for key in kept})
 
 
-def merge_set_digests(_: tuple[Type, ...], columns: list[Any]) -> bytes | None:
+def merge_set_digests(_: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
     """The aggregates ``merge_set_digest`` and ``merge``."""
     made: SetDigest | None = None
     for data in columns[0].drop_null().to_pylist():

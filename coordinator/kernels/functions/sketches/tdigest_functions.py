@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import pyarrow as pa
 
 from ...types import Type
 from ..column_folds import ColumnFold, known_rows
@@ -12,7 +12,7 @@ from ..table import Table, plain
 from .tdigest import DEFAULT_COMPRESSION, TDigest, from_bytes, quantile, share_below, trimmed_mean
 
 
-def _agg(kinds: tuple[Type, ...], columns: list[Any]) -> bytes | None:
+def _agg(kinds: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
     if kinds[0].base != "double":
         raise invalid(f"Unsupported type {kinds[0]} supplied")
     columns = known_rows(columns)
@@ -29,7 +29,7 @@ def _agg(kinds: tuple[Type, ...], columns: list[Any]) -> bytes | None:
     return made.to_bytes()
 
 
-def merge_tdigests(_: tuple[Type, ...], columns: list[Any]) -> bytes | None:
+def merge_tdigests(_: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
     """The aggregate ``merge`` of t-digests."""
     return _merged(tuple(columns[0].to_pylist()))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -16,7 +14,7 @@ _ZERO = np.uint64(0)
 _TURNS = (1, 7, 12, 18)
 
 
-def xxhash64_rows(keys: Any) -> Words:
+def xxhash64_rows(keys: npt.NDArray[np.uint8]) -> Words:
     """The hash of each row of ``keys`` (values, bytes)."""
     count, length = keys.shape
     stripes = length // 32
@@ -26,7 +24,7 @@ def xxhash64_rows(keys: Any) -> Words:
         return _finished(_rest(found, keys, stripes * 32))
 
 
-def _striped(keys: Any, stripes: int) -> Words:
+def _striped(keys: npt.NDArray[np.uint8], stripes: int) -> Words:
     words = np.ascontiguousarray(keys[:, : stripes * 32]).view("<u8")
     lanes = [np.full(len(keys), start, np.uint64) for start in (_P1 + _P2, _P2, _ZERO, _ZERO - _P1)]
     for i in range(stripes):
@@ -39,7 +37,7 @@ def _striped(keys: Any, stripes: int) -> Words:
     return found
 
 
-def _rest(found: Words, keys: Any, position: int) -> Words:
+def _rest(found: Words, keys: npt.NDArray[np.uint8], position: int) -> Words:
     length = keys.shape[1]
     while position + 8 <= length:
         word = np.ascontiguousarray(keys[:, position : position + 8]).view("<u8")[:, 0]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -156,7 +155,7 @@ class PlanRewriter:
         )
         made = _variables((position,))
         kept = tuple(v for v in node.outputVariables if v.name not in deferral.names)
-        assignments: dict[str, dict[str, Any]] = {v.key: node.assignments[v.key] for v in kept}
+        assignments: dict[str, dict[str, object]] = {v.key: node.assignments[v.key] for v in kept}
         assignments |= {v.key: column.handle for v, column in zip(made, (source, *refs), strict=True)}
         scan = replace(node, outputVariables=(*kept, *made), assignments=assignments)
         missing = {name: (Origin(node.id, name, position),) for name in deferral.names}

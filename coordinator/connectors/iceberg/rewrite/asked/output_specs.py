@@ -60,13 +60,13 @@ def _dividing(spec: PartitionSpec) -> list[PartitionField]:
     return [field for field in spec.fields if not isinstance(field.transform, VoidTransform)]
 
 
-def partition_record(values: Sequence[Any], spec: PartitionSpec, schema: Schema) -> Record:
+def partition_record(values: Sequence[object], spec: PartitionSpec, schema: Schema) -> Record:
     """The partition of a kernel's ``values``, one a field of ``partition_columns``."""
     found = dict(zip((field.field_id for field in _dividing(spec)), values, strict=True))
     return Record(*(_value(found.get(field.field_id), field, schema) for field in spec.fields))
 
 
-def _value(value: Any, field: PartitionField, schema: Schema) -> Any:
+def _value(value: Any, field: PartitionField, schema: Schema) -> object:
     if value is None:
         return None
     kind: IcebergType = field.transform.result_type(schema.find_type(field.source_id))

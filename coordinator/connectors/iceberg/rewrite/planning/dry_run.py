@@ -57,7 +57,7 @@ def dry_run_rows(request: RewriteRequest, reason: str | None, workers: WorkerRun
     return _rows(request.table, selection.survey, methods, workers.parallelism)
 
 
-def _rows(table: Table, survey: Survey, methods: Sequence[tuple[str, Method]], parallelism: int) -> list[Any]:
+def _rows(table: Table, survey: Survey, methods: Sequence[tuple[str, Method]], parallelism: int) -> list[object]:
     """One row a group of ``survey``, rewritten ones first; ``methods`` are those of its groups, with their names."""
     rows: list[Any] = [
         (
@@ -75,12 +75,12 @@ def _rows(table: Table, survey: Survey, methods: Sequence[tuple[str, Method]], p
     return rows + [_stays(table, skipped) for skipped in survey.skipped]
 
 
-def _stays(table: Table, skipped: Skipped) -> tuple[Any, ...]:
+def _stays(table: Table, skipped: Skipped) -> tuple[object, ...]:
     files = _files(table, skipped.partition, skipped.files)
     return (None, *files, False, skipped.reason, None, None, None, None)
 
 
-def _files(table: Table, partition: Partition, files: Iterable[Candidate]) -> tuple[Any, ...]:
+def _files(table: Table, partition: Partition, files: Iterable[Candidate]) -> tuple[object, ...]:
     listed = list(files)
     deletes = {delete.key for candidate in listed for delete in candidate.deletes}
     size = sum(candidate.data.size for candidate in listed)

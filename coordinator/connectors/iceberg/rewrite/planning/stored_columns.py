@@ -39,7 +39,7 @@ def unwritable_column(schema: Schema) -> str | None:
     return None
 
 
-def _below(field: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _below(field: Mapping[str, object]) -> Iterator[dict[str, Any]]:
     """A field and all fields in its type; elements, keys and values too."""
     assert isinstance(field, dict)
     yield field
@@ -54,7 +54,7 @@ def _below(field: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield from _below({"id": value_id, "type": value})
 
 
-def json_value(value: Any) -> Any:
+def json_value(value: object) -> object:
     """A constant of a column as kernels take it: days, microseconds, text of decimals, hex of bytes."""
     match value:
         case datetime():

@@ -25,7 +25,7 @@ from shared.errors import ErrorCode, ProcessionError
 _ROW_GROUP, _LEAST_ROW_GROUP = 64 << 20, 4 << 10
 """Bytes of a row group in a file."""
 _ROW_GROUPS_OF_A_FILE = 24
-_LINEAGE: list[dict[str, Any]] = [
+_LINEAGE: list[dict[str, object]] = [
     {"id": 2147483540, "name": "_row_id", "required": False, "type": "long"},
     {"id": 2147483539, "name": "_last_updated_sequence_number", "required": False, "type": "long"},
 ]
@@ -41,7 +41,7 @@ class TaskFactory:
     fields: list[dict[str, Any]]
     modes: dict[str, str]
     storage: Mapping[str, str]
-    name_mapping: list[dict[str, Any]] | None
+    name_mapping: list[dict[str, object]] | None
     row_group_stored: int
 
     @classmethod
@@ -193,7 +193,7 @@ def _input(piece: Slice, table: Table, positions: Mapping[str, LiveFile], equali
     )
 
 
-def _constants(data: LiveFile, spec: PartitionSpec) -> dict[str, Any]:
+def _constants(data: LiveFile, spec: PartitionSpec) -> dict[str, object]:
     """Values of identity partition columns, which files imported from Hive do not hold."""
     values = data.partition[1]
     return {

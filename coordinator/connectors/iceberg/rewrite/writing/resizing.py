@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any
 
 from coordinator.connectors.iceberg.rewrite.planning.groups import output_sizes
 from coordinator.connectors.iceberg.rewrite.planning.rewrite import Rewrite
@@ -32,7 +31,7 @@ class Piece:
 
 def resized(rewrite: Rewrite, context: ProcedureContext, fragments: Sequence[Fragment]) -> list[Fragment]:
     """The fragments, those of groups whose files miss their sizes replaced by those of files cut anew."""
-    by_group: dict[tuple[int, tuple[Any, ...] | None], list[Fragment]] = {}
+    by_group: dict[tuple[int, tuple[object, ...] | None], list[Fragment]] = {}
     for fragment in fragments:
         plan = rewrite.outputs[fragment.output]
         by_group.setdefault((plan.group, plan.partition), []).append(fragment)
