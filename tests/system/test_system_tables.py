@@ -20,7 +20,7 @@ def test_every_system_table_can_be_read_and_counted(service: Service) -> None:
     assert len(tables) == 8 + 13 + 7 + 4 + 5 + 5
     for schema, name in tables:
         read = rows(service, f"SELECT * FROM system.{schema}.{name}")
-        if schema != "runtime":
+        if schema not in ("runtime", "history"):  # which the reading itself makes longer
             assert rows(service, f"SELECT count(*) FROM system.{schema}.{name}") == [[len(read)]]
 
 
