@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
-from sqlite3 import DatabaseError, OperationalError, connect
 from typing import Any
 
 import structlog
@@ -22,6 +19,7 @@ from coordinator.history.reader import HistoryFilter, HistoryReader
 from coordinator.history.recorder import LINGER, HistoryRecorder
 from coordinator.history.store import HistoryStore, sqlite_address
 from coordinator.security.current_session import current_session
+from coordinator.values.database_files import set_aside_if_damaged
 from shared.errors import ProcessionError
 from shared.spi.access_control import Identity, SystemAccessControl, identity_of_session
 from shared.spi.event_listener import Event, ListenerContext, ProcedureProgressEvent
@@ -56,7 +54,7 @@ def load_told(config: CoordinatorConfig, service: ListenerContext) -> Told:
     reader = None
     if config.history.enabled:
         file = service.data_dir / "history.db"
-        _set_aside_if_damaged(file)
+        set_aside_if_damaged(file, "history")
         store = HistoryStore(sqlite_address(file))
         reader = HistoryReader(store.engine)
         recorder = HistoryRecorder(store, config.history, service.node_id)
@@ -64,27 +62,6 @@ def load_told(config: CoordinatorConfig, service: ListenerContext) -> Told:
     inlet = max(config.events.max_queued, config.history.max_queued)
     others = bool(config.event_listeners)
     return Told(EventBus(listeners, inlet), service, reader, bool(listeners), others)
-
-
-def _set_aside_if_damaged(file: Path) -> None:
-    """A history that cannot be read keeps no service from starting."""
-    if not file.exists():
-        return
-    try:
-        connection = connect(f"file:{file}?mode=ro", uri=True)
-        try:
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        finally:
-            connection.close()
-    except OperationalError:
-        return  # busy, or a write-ahead log that only a writer may read
-    except DatabaseError as error:
-        aside = file.with_name(f"{file.name}.damaged-{datetime.now(UTC):%Y%m%d%H%M%S}")
-        file.replace(aside)
-        for end in ("-wal", "-shm"):
-            with suppress(OSError):
-                file.with_name(file.name + end).unlink()
-        _log.error("the history was damaged; a new one is begun", kept_as=str(aside), problem=str(error))
 
 
 def _progress(job: Job) -> Event:

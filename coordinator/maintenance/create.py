@@ -20,6 +20,7 @@ from coordinator.maintenance.statements import OwnStatements
 from coordinator.maintenance.store import MaintenanceStore
 from coordinator.maintenance.view import ServiceView
 from coordinator.security.refreshed_file import RefreshedFile, RefreshedFiles
+from coordinator.values.database_files import set_aside_if_damaged
 from shared.spi.session import Session
 
 _REFRESH_SECONDS = 5.0
@@ -54,7 +55,9 @@ def create_maintenance(
     """Raises ConfigurationError for a wrong policy file."""
     policies = _policies(settings, files)
     lake = Lake(catalogs, settings.catalogs)
-    store = MaintenanceStore(data_dir / "maintenance.db")
+    file = data_dir / "maintenance.db"
+    set_aside_if_damaged(file, "memory of the maintenance service")
+    store = MaintenanceStore(file)
     looker = Looker(settings, policies, lake, store)
     statements = OwnStatements(dispatcher, settings.user, settings.source, admit)
     service = MaintenanceService(settings, lake, looker, statements, store)

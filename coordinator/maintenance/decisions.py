@@ -6,7 +6,7 @@ A rewrite has to pay: the time that its result saves to the scans of the coming 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from coordinator.maintenance.health import needed_files
@@ -26,9 +26,6 @@ _LONGEST_PAUSE = timedelta(days=1)
 _MORE_EQUALITY_FILES = 2
 _PARTITIONS_EVERY = timedelta(days=1)
 
-Kind = str
-"""The procedure of a step, which is its name too."""
-
 
 @dataclass(frozen=True, slots=True)
 class Past:
@@ -45,9 +42,12 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call that would help (``arguments`` beside schema and table), or why there is none."""
+    """One call that would help (``arguments`` beside schema and table), or why there is none.
 
-    kind: Kind
+    ``kind`` is its procedure.
+    """
+
+    kind: str
     reason: str
     arguments: Mapping[str, object] | None = None
     size: int = 0
@@ -69,7 +69,6 @@ class Question:
     now: datetime
     horizon_days: float = 7.0
     most_bytes: int = 10 << 30
-    notes: tuple[str, ...] = field(default=())
 
 
 def decide(asked: Question) -> tuple[Step, ...]:
@@ -307,18 +306,18 @@ def _orphans(asked: Question) -> Step:
 
 
 def _statistics(asked: Question) -> Step | None:
+    """The stalest; None for a table that has none, which is taken for a choice."""
     policy, stale = asked.policy.statistics, asked.state.stale_statistics
     if not stale:
         return None
-    name, share = max(stale.items(), key=lambda item: (item[0] != "compute_table_stats", item[1]))
-    for name, share in sorted(stale.items()):
-        if not policy.enable:
-            return Step(name, _disabled(asked, "statistics"))
-        if share >= policy.config.stale_ratio:
-            size = asked.state.size if name == "compute_table_stats" else 0
-            seconds = _seconds(asked, size // 2, asked.state.files)
-            return Step(name, f"{share:.0%} of the rows changed since", {}, size, seconds, 0.5)
-    return Step(name, f"{share:.0%} of the rows changed since")
+    name, share = max(stale.items(), key=lambda item: item[1])
+    if not policy.enable:
+        return Step(name, _disabled(asked, "statistics"))
+    reason = f"{share:.0%} of the rows changed since"
+    if share < policy.config.stale_ratio:
+        return Step(name, reason)
+    size = asked.state.size if name == "compute_table_stats" else 0
+    return Step(name, reason, {}, size, _seconds(asked, size // 2, asked.state.files), 0.5)
 
 
 def _partitions(asked: Question) -> Step | None:

@@ -120,9 +120,7 @@ class Looker:
             return None
         words = self.spoken(key, state)
         past = self._store.past(key, now)
-        asked = Question(
-            state, words.policy, past, now, self._settings.horizon_days, self._settings.job_bytes, words.ignored
-        )
+        asked = Question(state, words.policy, past, now, self._settings.horizon_days, self._settings.job_bytes)
         steps = decide(asked)
         waits = backed_off(asked)
         hindrances = [(waits or self._hindrance(key, step, now, began)) if step.wanted else None for step in steps]

@@ -180,7 +180,8 @@ class MaintenanceService:
             busy = [other for other in self._working if other.catalog == key.catalog]
             if len(self._working) >= self._settings.max_jobs or self._statements_wait():
                 return
-            if len(busy) >= self._settings.max_per_catalog:
+            # A look that began before its work did may have put it here again.
+            if len(busy) >= self._settings.max_per_catalog or key in self._working:
                 continue
             _, trigger = self._waiting.pop(key)
             task = asyncio.create_task(self._work(key, trigger), name=f"maintenance-{key}")
@@ -204,8 +205,11 @@ class MaintenanceService:
                 shares[group] = shares.get(group, 0.0) + (job.seconds or job.estimated_seconds)
         return shares
 
-    def _ended(self, key: TableKey, _task: asyncio.Task[None]) -> None:
+    def _ended(self, key: TableKey, task: asyncio.Task[None]) -> None:
         self._working.pop(key, None)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            _LOG.error("maintenance of %s broke off", key, exc_info=error)
         self._wake.set()
 
     async def _work(self, key: TableKey, trigger: str) -> None:
@@ -249,13 +253,19 @@ class MaintenanceService:
         state, error = await self._outcome(text, begun, seconds)
         if not saved:
             await begun(f"not-started-{started:%Y%m%d%H%M%S%f}")
-        if state == "FINISHED" and step.kind not in _CHANGE_NOTHING:
-            after = await asyncio.to_thread(self._lake.marker, key)
-            state, error = ("FAILED", "the call changed nothing") if after == looked.look.marker else (state, error)
+        if state == "FINISHED" and step.kind not in _CHANGE_NOTHING and await self._is_still(key, looked.look.marker):
+            state, error = "FAILED", "the call changed nothing"
         job = replace(saved[0], state=state, ended=self._now(), error=error)
         await asyncio.to_thread(self._store.save_job, job)
         _LOG.info("maintenance: %s of %s %s%s", step.kind, key, state.lower(), f": {error}" if error else "")
         return job
+
+    async def _is_still(self, key: TableKey, marker: str) -> bool:
+        """Whether the table is as it was; of one that cannot be asked for, nobody knows."""
+        try:
+            return await asyncio.to_thread(self._lake.marker, key) == marker
+        except ProcessionError:
+            return False
 
     async def _outcome(
         self, text: str, begun: Callable[[str], Awaitable[None]], seconds: float | None
@@ -267,6 +277,9 @@ class MaintenanceService:
         except ProcessionError as error:
             stopped = error.code in (ErrorCode.USER_CANCELED, ErrorCode.ADMINISTRATIVELY_KILLED)
             return ("STOPPED" if stopped else "FAILED"), f"{error.code.name}: {error.message}"
+        except Exception as error:
+            _LOG.exception("a call of the maintenance service broke off")
+            return "FAILED", type(error).__name__
         return "FINISHED", None
 
 

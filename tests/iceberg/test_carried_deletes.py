@@ -121,6 +121,35 @@ def test_where_rows_went_is_not_known_it_stays_a_conflict(lake: Any, foreign: An
     assert lake.orphans("t") == set()
 
 
+def test_a_delete_file_that_is_gone_by_then_is_a_conflict(lake: Any, foreign: Any) -> None:
+    """Rows cannot be counted without it, and trying again reads what took its place."""
+    table = lake.create("t", [numbers(100 * i, 100) for i in range(6)])
+    paths = files(lake)
+    foreign.delete_positions(table, {paths[100]: [0]})
+    (old,) = carried(lake)
+
+    def arrive() -> None:
+        foreign.delete_positions(lake.table("t"), {paths[100]: [1]})
+
+    def vanish() -> None:
+        Path(old.path.removeprefix("file://")).unlink()
+
+    lake.workers.parallelism = 1
+    begun = lake.workers.run_tasks
+
+    def running(kernel: str, payloads: Sequence[bytes], *, description: str = "") -> Any:
+        yield from begun(kernel, payloads, description=description)
+        arrive()
+        vanish()
+        lake.workers.run_tasks = begun
+
+    lake.workers.run_tasks = running
+    with pytest.raises(ProcessionError, match="Cannot commit, File is missing from storage") as failure:
+        lake.rewrite("t")
+    assert failure.value.code is ErrorCode.TRANSACTION_CONFLICT
+    assert lake.orphans("t") == set()
+
+
 def test_deletes_that_come_between_attempts_are_carried_too(lake: Any, foreign: Any, monkeypatch: Any) -> None:
     lake.create("t", [numbers(100 * i, 100) for i in range(6)])
     paths, catalog = files(lake), lake.connector.tables_of

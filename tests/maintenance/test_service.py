@@ -346,3 +346,47 @@ def test_the_table_that_gains_most_comes_first(case: Callable[..., Case]) -> Non
 
     asyncio.run(asyncio.wait_for(run(), 20))
     assert found.jobs()[0][0] == "b"
+
+
+def test_a_call_that_breaks_off_is_a_failed_job_and_keeps_no_other_table_waiting(case: Callable[..., Case]) -> None:
+    found = case()
+    for name in "ab":
+        found.states.add(name)
+
+    async def broken(key: TableKey) -> None:
+        if key.table == "a":
+            raise RuntimeError("not foreseen")
+        found.states.known[key] = replace(found.states.known[key], partitions=(GOOD,), marker="b-1")
+
+    found.answers.answer = broken
+    found.work()
+    assert sorted(found.jobs()) == [("a", "FAILED", "RuntimeError"), ("b", "FINISHED", None)]
+
+
+def test_a_table_that_is_worked_on_is_not_begun_again(case: Callable[..., Case]) -> None:
+    """A look that began before the work did puts the table among those that wait once more."""
+    found = case()
+    key = found.states.add("a")
+    going, let_go = asyncio.Event(), asyncio.Event()
+
+    async def slow(_key: TableKey) -> None:
+        going.set()
+        await let_go.wait()
+        found.states.known[key] = replace(found.states.known[key], partitions=(GOOD,), marker="a-1")
+
+    found.answers.answer = slow
+
+    async def run() -> None:
+        async with found.service.running():
+            await going.wait()
+            looked = await asyncio.to_thread(found.looker.look, key, forced=True)
+            assert looked is not None
+            found.service._waiting[key] = looked, "policy"
+            await asyncio.sleep(0.3)
+            assert len(found.answers.texts) == 1
+            let_go.set()
+            while found.service.working or found.service.backlog:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+    assert found.jobs() == [("a", "FINISHED", None)]

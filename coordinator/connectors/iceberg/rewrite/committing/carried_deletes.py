@@ -80,6 +80,9 @@ class DeleteCarrier:
             now = self._changed(positional)
             return self._carried(now, positional)
         except KernelError as error:
+            if error.name == ErrorCode.ICEBERG_MISSING_DATA.name:
+                # What was read is gone by now: somebody merged delete files, and their snapshots expired.
+                raise ValidationException(f"Cannot commit, {error.message}") from error
             raise ProcessionError(ErrorCode[error.name], error.message) from error
 
     def _changed(self, deletes: Sequence[LiveFile]) -> Mapping[str, Positions]:
