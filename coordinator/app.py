@@ -22,6 +22,7 @@ from pathlib import Path
 
 import structlog
 from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
 
 from coordinator.checks.native_converter import native_converter
 from coordinator.checks.plan_checkers import PlanCheckers
@@ -195,14 +196,8 @@ def create_app(
         results_folder=(config.node.data_dir / "results").resolve(),
         events=QueryEvents(told.bus.publish, service, hide=redact.known, each_creation=told.each_creation),
     )
-    maintenance = None
-    if config.maintenance.enabled:
-        maintenance = create_maintenance(config.maintenance, catalogs, dispatcher, admit, config.node.data_dir, rules)
-        dispatcher.on_ended(maintenance.query_ended)
-        catalogs.maintenance = maintenance.view
     metrics = metrics_of(pool, checkers, spark, embedded, rules, told.bus)
-    if maintenance is not None:
-        metrics.register(MaintenanceCollector(maintenance.service))
+    maintaining = _maintaining(config, catalogs, dispatcher, admit, rules, metrics)
     catalogs.history = None if told.history is None else HistoryView(told.history, control)
     catalogs.runtime = DispatcherState(
         dispatcher, partial(_node, info, where, dispatcher), partial(may_view, control), partial(check_kill, control)
@@ -218,7 +213,7 @@ def create_app(
         around=lambda: _telling(
             _running(
                 *(catalogs, pool, checkers, spark, embedded, explainer, partial(_follow, groups_file, groups), jobs),
-                nullcontext if maintenance is None else maintenance.running,
+                maintaining,
                 told.bus,
             ),
             start_failed,
@@ -270,6 +265,24 @@ def _server_settings(
         denied=denied,
         history=told.history,
     )
+
+
+def _maintaining(
+    config: CoordinatorConfig,
+    catalogs: Catalogs,
+    dispatcher: Dispatcher,
+    admit: Callable[[Session], Session],
+    rules: RefreshedFiles,
+    metrics: CollectorRegistry,
+) -> Callable[[], AbstractAsyncContextManager[None]]:
+    """What runs the maintenance service, where it is on."""
+    if not config.maintenance.enabled:
+        return nullcontext
+    made = create_maintenance(config.maintenance, catalogs, dispatcher, admit, config.node.data_dir, rules)
+    dispatcher.on_ended(made.query_ended)
+    catalogs.maintenance = made.view
+    metrics.register(MaintenanceCollector(made.service))
+    return made.running
 
 
 def _spark_state(spark: SparkEngine) -> dict[str, object]:
