@@ -27,7 +27,12 @@ KERNEL = "lent:run"
 
 def is_refused(name: str, text: str) -> bool:
     """Whether a failure, by its error code's name and its text, is a store's that does not take the keys."""
-    return name in _OF_STORES and _REFUSED.search(text) is not None
+    return name in _OF_STORES and is_refused_by_store(text)
+
+
+def is_refused_by_store(text: str) -> bool:
+    """Whether a store's error, by its text, is about the keys that it was given."""
+    return _REFUSED.search(text) is not None
 
 
 def run(payload: bytes) -> bytes:

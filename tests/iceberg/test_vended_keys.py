@@ -144,6 +144,35 @@ def test_keys_are_renewed_before_they_end(vended: Vended, habit: str) -> None:
     assert (habits.count("GET /v1/namespaces/db/tables/t 200") > loaded + 1) == (habit == "no path")
 
 
+def test_keys_that_end_before_their_time_are_renewed_once_refused(vended: Vended) -> None:
+    """A store, or a clock, by which keys end sooner than the catalog told."""
+    vended.lake.create("t", [numbers(0)])
+    table = vended.lake.connector.tables_of.load("db", "t")
+    place = f"{table.location()}/metadata/note"
+    output = table.io.new_output(place)
+    vended.store.end_all()
+    with output.create() as stream:
+        stream.write(b"kept")
+    vended.store.end_all()
+    assert output.exists()
+    vended.store.end_all()
+    written = output.to_input_file()
+    assert len(written) == 4
+    vended.store.end_all()
+    with written.open() as stream:
+        assert stream.read() == b"kept"
+    vended.store.end_all()
+    assert len(list(table.scan().plan_files())) == 1
+    vended.store.end_all()
+    table.io.delete(place)
+    vended.store.end_all()
+    assert not output.exists()
+    vended.habits.renewal_failures = [503, 503]
+    vended.store.end_all()
+    with pytest.raises(OSError, match=r"400|ExpiredToken|EXPIRED"):
+        written.open()
+
+
 def test_other_keys_than_lent_ones_open_nothing(vended: Vended) -> None:
     """The store of these tests is strict: without this the others would say nothing."""
     vended.lake.create("t", [numbers(0)])

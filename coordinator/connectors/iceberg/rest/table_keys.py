@@ -11,12 +11,13 @@ from coordinator.connectors.iceberg.rest.vended_keys import VendedKeys, is_key
 from coordinator.kernels.storage import LentStorage
 
 _LOG = logging.getLogger(__name__)
-_MARGIN, _SHARE = 300.0, 0.1
-"""Keys are renewed five minutes before they end, those of a short life when a tenth of it is left."""
+_MARGIN, _SHARE = 300.0, 0.3
+"""Keys are renewed five minutes before they end, those of a short life when three tenths of it are left."""
 _UNKNOWN_LIFE = 3600.0
 """Of keys whose server does not tell their end: renewed after half of it."""
-_PAUSE, _WAIT = 30.0, 10.0
-"""Seconds until a renewal that failed is tried again, and for which those wait who need keys that have ended."""
+_PAUSE, _PAUSE_SHARE, _WAIT = 30.0, 0.1, 10.0
+"""Seconds until a renewal that failed is tried again (at most that share of a life), and for which those wait who need
+keys that have ended."""
 _FRESH = 0.5
 """What is sent away has at least this share of its life before it."""
 
@@ -87,7 +88,7 @@ class TableKeys(LentStorage):
 
     def _ask(self) -> None:
         life = self._keys.life
-        self._not_before = time.time() + min(_PAUSE, (_UNKNOWN_LIFE if life is None else life) * _SHARE)
+        self._not_before = time.time() + min(_PAUSE, (_UNKNOWN_LIFE if life is None else life) * _PAUSE_SHARE)
         try:
             found = self._renew()
         except Exception as error:  # the catalog's client, its network, its answers
