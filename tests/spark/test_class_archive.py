@@ -76,6 +76,27 @@ def test_archives_of_another_user_are_left_alone(java: Java, tmp_path: Path, mon
     assert flags(archive, tmp_path / "list") == []
 
 
+@pytest.mark.parametrize("strange", ["file", "directory", "owner", "owner of the directory"])
+def test_an_archive_that_others_can_write_is_not_run(java: Java, tmp_path: Path, strange: str) -> None:
+    """What is in it runs as this service."""
+    archive = archive_of(java, tmp_path)
+    archive.directory.mkdir(mode=0o700)
+    archive.file.touch(mode=0o600)
+    assert flags(archive, tmp_path / "list") == [f"-XX:SharedArchiveFile={archive.file}"]
+    if strange.startswith("owner") and os.geteuid():
+        pytest.skip("only root gives files away")
+    match strange:
+        case "file":
+            archive.file.chmod(0o606)
+        case "directory":
+            archive.directory.chmod(0o703)
+        case "owner":
+            os.chown(archive.file, 12345, -1)
+        case _:
+            os.chown(archive.directory, 12345, -1)
+    assert flags(archive, tmp_path / "list") == []
+
+
 def test_nothing_is_left_of_one_that_is_given_up(java: Java, tmp_path: Path) -> None:
     archive = archive_of(java, tmp_path)
     archiver = made_by(archive, tmp_path, settled=60)

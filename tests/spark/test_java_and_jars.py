@@ -66,6 +66,14 @@ def test_jars_in_the_cache_need_no_java_and_no_network(tmp_path: Path) -> None:
     assert resolve_jars(("org:lib:1.0",), tmp_path, nothing, pyspark_home()) == [tmp_path / "lib-1.0.jar"]
 
 
+def test_a_jar_that_everybody_can_write_is_refused(tmp_path: Path) -> None:
+    jar = tmp_path / "lib-1.0.jar"
+    jar.touch()
+    jar.chmod(0o646)
+    with pytest.raises(JarsUnavailableError, match=r"every user of this machine can write .*lib-1\.0\.jar.*chmod o-w"):
+        resolve_jars(("org:lib:1.0",), tmp_path, Java(tmp_path / "no-java", 17, "PATH"), pyspark_home())
+
+
 def test_a_jar_that_cannot_be_fetched_is_named_with_the_fix(tmp_path: Path) -> None:
     java = Java(fake_java(tmp_path / "java", "17"), 17, "PATH")
     with pytest.raises(JarsUnavailableError) as caught:

@@ -21,6 +21,7 @@ from pathlib import Path
 from coordinator.engine.spark.child import GuardedChild
 from coordinator.engine.spark.java import Java
 from coordinator.security.child_environment import JAVA, child_environment
+from coordinator.security.private_files import written_by_strangers
 
 _LOG = logging.getLogger(__name__)
 _SETTLED_SECONDS = 60.0
@@ -56,9 +57,15 @@ def flags(archive: ClassArchive, class_list: Path) -> list[str]:
     """What the server is started with: the archive, or the order to write the list that one is made of."""
     try:
         file = archive.file
-        return [f"-XX:SharedArchiveFile={file}"] if file.is_file() else [f"{LISTING}{class_list}"]
+        if not file.is_file():
+            return [f"{LISTING}{class_list}"]
+        strange = written_by_strangers(file)
     except OSError:  # a jar is missing, which the server tells better, or the archives are another user's
         return []
+    if strange is not None:  # what is in it runs as this process
+        _LOG.warning("The archive of Spark's classes is not used: %s", strange)
+        return []
+    return [f"-XX:SharedArchiveFile={file}"]
 
 
 class Archiver:

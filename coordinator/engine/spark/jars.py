@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator.engine.spark.java import Java
+from coordinator.security.private_files import written_by_strangers
 
 
 class JarsUnavailableError(Exception):
@@ -45,18 +46,27 @@ def missing_jars(packages: Sequence[str], cache: Path) -> list[Coordinate]:
 
 
 def resolve_jars(packages: Sequence[str], cache: Path, java: Java, pyspark_home: Path) -> list[Path]:
-    """Paths of the jars of ``packages``, fetched when they are not in ``cache``; raises JarsUnavailableError.
+    """Paths of the jars of ``packages``, fetched when they are not in ``cache``.
+
+    Raises JarsUnavailableError, also for jars that other users of the machine can write.
 
     Dependencies are not followed: the Iceberg runtime and JDBC drivers are complete in themselves. Concurrent callers
     wait for each other.
     """
-    cache.mkdir(parents=True, exist_ok=True)
+    cache.mkdir(mode=0o755, parents=True, exist_ok=True)
     if missing_jars(packages, cache):
         with (cache / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             for coordinate in missing_jars(packages, cache):
                 _fetch(coordinate, cache, java, _ivy_jar(pyspark_home))
-    return [cache / parse_coordinate(package).file_name for package in packages]
+    found = [cache / parse_coordinate(package).file_name for package in packages]
+    for jar in found:
+        strange = written_by_strangers(jar)
+        if strange is not None:
+            raise JarsUnavailableError(
+                f"{strange}, and its code would run with the rights of this service. Fix: chmod o-w, or remove it"
+            )
+    return found
 
 
 def _ivy_jar(pyspark_home: Path) -> Path:
@@ -81,5 +91,6 @@ def _fetch(coordinate: Coordinate, cache: Path, java: Java, ivy: Path) -> None:
             f"cannot fetch {coordinate} from Maven Central: {' '.join(line.strip() for line in last)}. "
             f"Fix: connect to the network once (procession doctor --fix), or put {coordinate.file_name} into {cache}"
         )
+    fetched.chmod(0o644)  # whatever the umask, nobody else may change it
     # A rename, so that a reader without the lock never sees half a jar.
     fetched.rename(cache / coordinate.file_name)
