@@ -126,8 +126,13 @@ def test_sources_that_do_not_fit_leave_nothing_behind(lake: Any, tmp_path: Path)
     files = [
         path.removeprefix("file://") for path in lake.table("other").inspect.files().column("file_path").to_pylist()
     ]
+    with pytest.raises(ProcessionError, match="holds files of another table"):
+        call(lake, "snapshot", source_table=f"`parquet`.`{Path(files[0]).parent}`")
+    lake.other.rename_table("db.other", "db.forgotten")
+    call(lake, "unregister_table", table_name="forgotten")
     with pytest.raises(ProcessionError, match="File has field ids"):
         call(lake, "snapshot", source_table=f"`parquet`.`{Path(files[0]).parent}`")
+    lake.create("other", [pa.table({"a": [1]})])
     with pytest.raises(ProcessionError, match=r"Table db\.other already exists") as caught:
         call(lake, "snapshot", table_name="other", source_table=f"`parquet`.`{home}`")
     assert caught.value.code is ErrorCode.ALREADY_EXISTS

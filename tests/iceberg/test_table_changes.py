@@ -70,11 +70,13 @@ def test_unregister_and_register_keep_every_row(lake: Any, ids: list[int]) -> No
     assert call(lake, "register_table", "back", metadata_file=location) == [(ids[2], 15, 3)]
     assert lake.rows("back") == before
     folder = str(Path(location).parent.parent).replace("file:/", "file:///")
+    call(lake, "unregister_table", "back")
     assert call(lake, "register_table", "newest", metadata_location=folder) == [(ids[2], 15, 3)]
     assert lake.table("newest").metadata_location == location
+    call(lake, "unregister_table", "newest")
     assert call(lake, "register_table", "named", metadata_location=folder, metadata_file=Path(location).name)
-    assert refusal(lake, "register_table", "back", metadata_file=location) == (
-        ErrorCode.ALREADY_EXISTS, "Table db.back already exists",
+    assert refusal(lake, "register_table", "named", metadata_file=location) == (
+        ErrorCode.ALREADY_EXISTS, "Table db.named already exists",
     )  # fmt: skip
 
 
@@ -89,10 +91,11 @@ def test_what_cannot_be_registered_leaves_nothing(lake: Any, ids: list[int], tmp
     )
     assert "Either metadata_file" in refusal(lake, "register_table", "x")[1]
     assert refusal(lake, "register_table", "x", metadata_file="")[1] == "Cannot handle an empty argument metadata_file"
-    assert "No metadata file is in" in refusal(lake, "register_table", "x", metadata_location=f"file://{tmp_path}")[1]
+    empty = f"file://{tmp_path}/empty"
+    assert "No metadata file is in" in refusal(lake, "register_table", "x", metadata_location=empty)[1]
     assert not lake.other.table_exists("db.x")
     with pytest.raises(ProcessionError, match="Schema nope does not exist"):
-        lake.call("register_table", schema="nope", table_name="x", metadata_file=lake.table("t").metadata_location)
+        lake.call("register_table", schema="nope", table_name="x", metadata_file=f"file://{wrong}")
 
 
 def test_properties_are_set_and_removed(lake: Any, ids: list[int]) -> None:

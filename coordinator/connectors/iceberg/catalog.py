@@ -156,8 +156,11 @@ class TableCatalog:
             check_location(self.settings, location, *allowed)
             check_property_locations(self.settings, table.properties, *allowed)
 
-    def register(self, schema: str, name: str, metadata_file: str) -> Table:
-        """Make a table of an existing metadata file, which is read first; raises ProcessionError."""
+    def register(self, schema: str, name: str, metadata_file: str, check_folder: Callable[[str], None]) -> Table:
+        """Make a table of an existing metadata file, which is read first; ``check_folder`` refuses its location.
+
+        Raises ProcessionError.
+        """
         with mapped(f"{schema}.{name}"):
             catalog = self._connected()
             if not self.schema_exists(schema):
@@ -169,6 +172,7 @@ class TableCatalog:
             metadata = FromInputFile.table_metadata(io.new_input(metadata_file))
             check_location(self.settings, metadata.location)
             check_property_locations(self.settings, metadata.properties, metadata.location)
+            check_folder(metadata.location)
             return catalog.register_table((*schema.split("."), name), metadata_file)
 
     def unregister(self, schema: str, name: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -82,6 +82,37 @@ def is_allowed(settings: IcebergSettings, location: str, *own: str | None) -> bo
     """Whether ``check_location`` lets it pass."""
     asked = _place(location)
     return asked is not None and any(place.holds(asked) for place in _places(settings, own))
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether one folder is the other, or inside it, or around it."""
+    mine, theirs = _place(one), _place(other)
+    return mine is not None and theirs is not None and (mine.holds(theirs) or theirs.holds(mine))
+
+
+def within(folders: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a file lies in one of so many folders; what is asked of a folder once is known for its other files."""
+    held = {(f.scheme, f.authority, f.path.rstrip("/")) for f in map(_place, folders) if f is not None}
+    known: dict[str, bool] = {}
+
+    def lies_within(location: str) -> bool:
+        folder = location.rpartition("/")[0]
+        if folder not in known:
+            place = _place(folder) if held else None
+            known[folder] = place is not None and any(
+                (place.scheme, place.authority, path) in held for path in _upwards(place.path.rstrip("/"))
+            )
+        return known[folder]
+
+    return lies_within
+
+
+def _upwards(path: str) -> Iterator[str]:
+    """A path, and what it lies in."""
+    yield path
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def is_plain(location: str) -> bool:

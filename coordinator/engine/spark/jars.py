@@ -64,7 +64,8 @@ def resolve_jars(packages: Sequence[str], cache: Path, java: Java, pyspark_home:
         strange = written_by_strangers(jar)
         if strange is not None:
             raise JarsUnavailableError(
-                f"{strange}, and its code would run with the rights of this service. Fix: let only its owner write it (chown, chmod o-w), or remove it"
+                f"{strange}, and its code would run with the rights of this service. "
+                "Fix: let only its owner write it (chown, chmod o-w), or remove it"
             )
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
@@ -11,8 +11,9 @@ from sqlalchemy import select
 
 from coordinator.connectors.iceberg.catalog import UNFINISHED, Metastore, TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.locations import LOCATION_PROPERTIES, overlap
 from coordinator.connectors.iceberg.paths import normalize
-from shared.errors import ProcessionError
+from shared.errors import ErrorCode, ProcessionError
 
 Watch = Callable[[], None]
 """Called for every table; raises when the call was cancelled."""
@@ -46,6 +47,40 @@ def other_table_inside(catalog: TableCatalog, table: Table, place: str, watch: W
         if not is_own and any(folder(each).startswith(place) for each in places):
             return name
     return None
+
+
+def homes_of_others(catalog: TableCatalog, own: str, watch: Watch) -> list[str]:
+    """The folders of all tables but ``own``, as far as one look at the catalog tells."""
+    found = _places(catalog, watch)
+    return [_home(place) for name, places in found if name.lower() != own.lower() for place in places]
+
+
+def refuse_held(catalog: TableCatalog, location: str, watch: Watch, own: str) -> None:
+    """Two tables over the same files lose them: what one drops, expires or takes for orphans, the other needs.
+
+    And who may not read a table must not read its files under another name. Raises PERMISSION_DENIED, which does not
+    tell whose they are.
+    """
+    if any(overlap(home, location) for home in homes_of_others(catalog, own, watch)):
+        message = f"Access Denied: Location {location} holds files of another table"
+        raise ProcessionError(ErrorCode.PERMISSION_DENIED, message)
+
+
+def refuse_held_of_new(
+    catalog: TableCatalog, schema: str, name: str, location: str | None, properties: Mapping[str, str]
+) -> None:
+    """The same for the folders that a new table names."""
+    named = [value for key, value in properties.items() if key in LOCATION_PROPERTIES]
+    for each in (*named, *((location,) if location is not None else ())):
+        refuse_held(catalog, each, lambda: None, f"{schema}.{name}")
+
+
+def _home(place: str) -> str:
+    """The folder of a table, which its metadata file is a level below; else the place itself."""
+    if ".json" not in place.rpartition("/")[2]:
+        return place
+    before, below, _ = place.rpartition("/metadata/")
+    return before if below else place.rpartition("/")[0]
 
 
 def _places(catalog: TableCatalog, watch: Watch) -> Iterable[tuple[str, tuple[str, ...]]]:

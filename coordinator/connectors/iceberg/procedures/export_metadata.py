@@ -73,7 +73,7 @@ def answer(call: Call[Arguments]) -> Rows:
 
 
 def _folder(call: Call[Arguments], table: Table) -> str:
-    folder = call.check_location("location", str(call.arguments.location), table.location()).rstrip("/")
+    folder = call.check_free_location("location", str(call.arguments.location), table.location()).rstrip("/")
     if next(walk(table.io, folder), None) is not None:
         raise ArgumentError("location", f"The folder is not empty: {folder}", ErrorCode.ALREADY_EXISTS)
     return folder

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from coordinator.connectors.iceberg.maintenance.shared_folders import refuse_held_of_new
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.importing import (
     FILES,
@@ -74,7 +75,9 @@ def answer(call: Call[Arguments]) -> Rows:
     if source.managed:
         message = f"Cannot migrate {named}: Spark manages its files; snapshot it, or make it an external table"
         raise ArgumentError("source_table", message, ErrorCode.NOT_SUPPORTED)
-    call.catalog.check_new_table(call.schema, None if source.table else source.folder, properties)
+    location = None if source.table else source.folder
+    call.catalog.check_new_table(call.schema, location, properties)
+    refuse_held_of_new(call.catalog, call.schema, call.table, location, properties)
     arguments = call.arguments
     parallelism, may_miss = arguments.parallelism, arguments.ignore_missing_files
     made = look(call, source, properties, parallelism=parallelism, may_miss=may_miss)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from coordinator.connectors.iceberg.maintenance.listing import walk
@@ -48,7 +49,7 @@ DECLARATION = ProcedureDeclaration(
 def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError when the table exists already or the metadata cannot be read."""
     try:
-        table = call.catalog.register(call.schema, call.table, _metadata_file(call))
+        table = call.catalog.register(call.schema, call.table, _metadata_file(call), partial(_check_folder, call))
     except ProcessionError as error:
         if error.code in (ErrorCode.ICEBERG_MISSING_DATA, ErrorCode.ICEBERG_INVALID_METADATA):
             given = "metadata_file" if call.arguments.metadata_file else "metadata_location"
@@ -67,13 +68,19 @@ def _metadata_file(call: Call[Arguments]) -> str:
     if folder is None:
         if file is None:
             raise ArgumentError("metadata_file", "Either metadata_file or metadata_location must be provided")
-        return call.check_location("metadata_file", str(file))
-    base = call.check_location("metadata_location", str(folder)).rstrip("/")
+        return call.check_free_location("metadata_file", str(file))
+    base = call.check_free_location("metadata_location", str(folder)).rstrip("/")
     if not base.endswith("/metadata"):
         base = f"{base}/metadata"
     if file is not None:
-        return call.check_location("metadata_file", str(file) if "/" in file else f"{base}/{file}")
+        return call.check_free_location("metadata_file", str(file) if "/" in file else f"{base}/{file}")
     return _newest(call, base)
+
+
+def _check_folder(call: Call[Arguments], location: str) -> None:
+    """What the metadata says its folder is, which may be another than its own."""
+    given = "metadata_location" if call.arguments.metadata_file is None else "metadata_file"
+    call.check_free_location(given, location, location)
 
 
 def _newest(call: Call[Arguments], folder: str) -> str:

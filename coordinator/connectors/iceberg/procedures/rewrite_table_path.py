@@ -70,7 +70,7 @@ def answer(call: Call[Arguments]) -> Rows:
     if call.arguments.dry_run:
         return _listed(table, call)
     if call.arguments.staging_location:
-        call.check_location("staging_location", call.arguments.staging_location, table.location())
+        call.check_free_location("staging_location", call.arguments.staging_location, table.location())
     row = call_spark(call, "rewrite_table_path", call.given(*_PASSED_ON))[0]
     return [[row[column.name] for column in DECLARATION.output]]
 

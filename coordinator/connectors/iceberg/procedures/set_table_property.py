@@ -71,7 +71,7 @@ def answer(call: Call[Arguments]) -> Rows:
         except ProcessionError as error:
             raise ArgumentError("key", error.message) from error
         if key in LOCATION_PROPERTIES:
-            call.check_location("value", value, call.read().location())
+            call.check_free_location("value", value, call.read().location())
     changed = commit_change(call.catalog, call.schema, call.table, lambda table: _changed(table, key, value))
     return [(key, *(None if text is None else shown_value(key, text) for text in changed[1:]))]
 

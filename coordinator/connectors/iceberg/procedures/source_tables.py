@@ -41,7 +41,7 @@ def check_source(call: Call[TableArguments], text: str, argument: str, *own: str
     """
     folder = folder_of(text)
     if folder is not None and "`" not in folder[1]:
-        call.check_location(argument, folder[1], *own)
+        call.check_free_location(argument, folder[1], *own)
         return folder
     if _NAME.fullmatch(text) is None:
         raise ArgumentError(argument, f"Neither a folder nor the name of a table: {text}")

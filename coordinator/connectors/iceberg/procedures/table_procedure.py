@@ -10,6 +10,7 @@ from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.maintenance.shared_folders import refuse_held
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
@@ -62,6 +63,17 @@ class Call(Generic[A_co]):
             if error.code is not ErrorCode.PERMISSION_DENIED:
                 raise
             raise ArgumentError(argument, error.message, ErrorCode.PERMISSION_DENIED) from error
+
+    def check_free_location(self, argument: str, location: str, *own: str) -> str:
+        """The location, if it is allowed and no other table has files there; raises ArgumentError PERMISSION_DENIED."""
+        self.check_location(argument, location, *own)
+        try:
+            refuse_held(self.catalog, location, self.context.check_cancelled, f"{self.schema}.{self.table}")
+        except ProcessionError as error:
+            if error.code is not ErrorCode.PERMISSION_DENIED:
+                raise
+            raise ArgumentError(argument, error.message, ErrorCode.PERMISSION_DENIED) from error
+        return location
 
 
 A = TypeVar("A", bound=TableArguments)

@@ -20,6 +20,8 @@ from pyiceberg.types import NestedField, TimeType
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import invalid_property, mapped
+from coordinator.connectors.iceberg.maintenance.listing import walk
+from coordinator.connectors.iceberg.maintenance.shared_folders import refuse_held_of_new
 from coordinator.connectors.iceberg.metadata_tables.names import reference_name
 from coordinator.connectors.iceberg.tables.layout import partition_spec, sort_order
 from coordinator.connectors.iceberg.tables.table_properties import canonical, format_version, stored
@@ -91,7 +93,9 @@ def create(catalog: TableCatalog, new: NewTable, schema: str, name: str, shown: 
     """Make the empty table ``schema.name``; ``shown`` is the name whose folder it gets. Raises ProcessionError."""
     client = catalog.client()
     with mapped(f"{schema}.{shown}"):
-        catalog.check_new_table(schema, new.location, new.properties)
+        check_folders(catalog, new, schema, shown)
+        if new.location is not None and isinstance(client, MetastoreCatalog):
+            _refuse_filled(catalog, new.location, schema, shown)
         location = new.location or _location(client, schema, shown)
         if name != shown:
             catalog.unfinished.begin(UnfinishedTable(schema, name, shown, location))
@@ -108,6 +112,20 @@ def create(catalog: TableCatalog, new: NewTable, schema: str, name: str, shown: 
             raise already_exists(catalog.settings.catalog, schema, shown) from error
         except NoSuchNamespaceError as error:
             raise ProcessionError(ErrorCode.NOT_FOUND, f"Schema {schema} not found") from error
+
+
+def check_folders(catalog: TableCatalog, new: NewTable, schema: str, name: str) -> None:
+    """Folders and properties that a statement gave. Raises ProcessionError for those that are not to be used."""
+    catalog.check_new_table(schema, new.location, new.properties)
+    refuse_held_of_new(catalog, schema, name, new.location, new.properties)
+
+
+def _refuse_filled(catalog: TableCatalog, location: str, schema: str, name: str) -> None:
+    """What is there would be orphans of the new table, whosever it was. As in Trino; a REST server decides itself."""
+    is_filled = next(walk(catalog.file_io(location), location), None) is not None
+    if is_filled and catalog.load(schema, name) is None:
+        message = f"Cannot create a table on a non-empty location: {location}"
+        raise ProcessionError(ErrorCode.ICEBERG_FILESYSTEM_ERROR, message)
 
 
 def already_exists(catalog: str, schema: str, name: str) -> ProcessionError:

@@ -22,6 +22,7 @@ from pyiceberg.types import IcebergType
 from coordinator.connectors.iceberg import locations
 from coordinator.connectors.iceberg.catalog import UNFINISHED, TableCatalog
 from coordinator.connectors.iceberg.failures import invalid_property, mapped
+from coordinator.connectors.iceberg.maintenance.shared_folders import refuse_held
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.added_columns import (
@@ -30,7 +31,14 @@ from coordinator.connectors.iceberg.tables.added_columns import (
     stage_addition,
     stage_partition_fields,
 )
-from coordinator.connectors.iceberg.tables.creation import already_exists, check_location, check_name, create, new_table
+from coordinator.connectors.iceberg.tables.creation import (
+    already_exists,
+    check_folders,
+    check_location,
+    check_name,
+    create,
+    new_table,
+)
 from coordinator.connectors.iceberg.tables.purge import purge
 from coordinator.connectors.iceberg.tables.spark_ddl import ColumnStep, column_step, property_step
 from coordinator.connectors.iceberg.tables.table_properties import UPDATABLE, canonical, changed
@@ -68,7 +76,7 @@ def validate(catalog: TableCatalog, change: CatalogChange) -> None:
         case TableCreation():
             check_location(change.properties.get("location"))
             new = new_table(change)
-            catalog.check_new_table(change.schema, new.location, new.properties)
+            check_folders(catalog, new, change.schema, change.table)
         case SchemaCreation():
             _check_schema(catalog, change)
         case ColumnAddition():
@@ -144,6 +152,7 @@ def _check_schema(catalog: TableCatalog, change: SchemaCreation) -> None:
     location = change.properties.get("location")
     if location is not None:
         locations.check_location(catalog.settings, str(location))
+        refuse_held(catalog, str(location), lambda: None, "")
 
 
 def _drop_schema(catalog: TableCatalog, change: SchemaRemoval, namespace: tuple[str, ...]) -> None:

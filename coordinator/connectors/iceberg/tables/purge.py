@@ -8,7 +8,9 @@ from pyiceberg.catalog import MetastoreCatalog
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
+from coordinator.connectors.iceberg.locations import within
 from coordinator.connectors.iceberg.maintenance.file_deletion import delete_all
+from coordinator.connectors.iceberg.maintenance.shared_folders import homes_of_others, is_listed_at_once
 from coordinator.connectors.iceberg.manifests.table_files import referenced_files
 
 logger = logging.getLogger(__name__)
@@ -24,12 +26,15 @@ def purge(catalog: TableCatalog, schema: str, table: Table) -> None:
         return
     may_delete = catalog.deletable(schema, table)
     found = list(referenced_files(table, broken=True))
+    # Tables may share files: one that was registered twice, or took in what lies in another's folder.
+    others = homes_of_others(catalog, ".".join(table.name()), lambda: None) if is_listed_at_once(catalog) else ()
+    of_others = within(others)
     client.drop_table(table.name())
     for file in found:
         if file.broken is not None:
             logger.warning("files of dropped table %s stay: %s", table.name(), file.broken)
     named = {file.location: file.role for file in found}
-    elsewhere = [location for location in named if not may_delete(location)]
+    elsewhere = [location for location in named if not may_delete(location) or of_others(location)]
     if elsewhere:
         logger.warning("%d files outside of dropped table %s stay: %s", len(elsewhere), table.name(), elsewhere[:3])
     ours = sorted(named.keys() - elsewhere, key=lambda location: _ORDER.index(named[location]))
