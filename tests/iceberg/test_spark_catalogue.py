@@ -224,7 +224,16 @@ def test_a_contradicted_overwrite_is_refused_in_icebergs_words(both: Both) -> No
 def test_registering_is_as_icebergs(both: Both, table: str) -> None:
     location = both.table(table).metadata_location
     expected = both.sql(f"CALL {NAME}.system.register_table('db.{table}_again_java', '{location}')")
+    # Ours puts no table over the files of another, so that these are forgotten meanwhile.
+    names = [
+        name for _, name in both.other.list_tables("db") if both.table(name).location() == both.table(table).location()
+    ]
+    known = {name: both.table(name).metadata_location for name in names}
+    for name in known:
+        both.other.drop_table(f"db.{name}")
     assert both.ours("register_table", f"{table}_again", metadata_file=location) == expected
+    for name, file in known.items():
+        both.other.register_table(f"db.{name}", file)
     both.same_state(f"{table}_again")
 
 
