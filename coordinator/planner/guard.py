@@ -14,11 +14,13 @@ from functools import partial
 from typing import Any
 
 from coordinator.connectors.registry import Catalogs
+from coordinator.security.access_control.denials import denied
 from coordinator.security.access_control.policy import AccessPolicy
 from coordinator.security.current_session import may_use_catalog
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi import accesses as of
 from shared.spi.access_control import AccessDeniedError, Identity, ViewExpression, identity_of_session
+from shared.spi.grants import Principal
 from shared.spi.session import Session
 
 _RESTRICTED = {
@@ -96,6 +98,22 @@ class Guard:
             control.check_can_set_system_session_property(identity, name[0])
         else:
             control.check_can_set_catalog_session_property(identity, name[0], name[1])
+
+    def ask_to_run_as(self, view: of.TableName, user: str) -> None:
+        """Whether who asks may make a view read as ``user``: as themselves, or as whom they may act as anyway.
+
+        Raises AccessDeniedError.
+        """
+        identity, control = self.reader.identity, self._policy.control
+        if user == identity.user:
+            return
+        try:
+            control.check_can_set_user(identity.principal, user)
+            control.check_can_impersonate_user(identity, user)
+        except AccessDeniedError as error:
+            refused = denied(of.SetViewAuthorization(view, Principal("USER", user)), error.rule or "impersonation")
+            problem = f"{refused.problem}: the view would run as {user}"
+            raise AccessDeniedError(problem, refused.rule, refused.access, refused.subject) from error
 
     def read(self, read: TableRead) -> None:
         """A relation of the statement."""
