@@ -52,7 +52,7 @@ def _of_schema(statement: SetAuthorization, session: Session, catalogs: Catalogs
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
     _check_kept(catalog, "schema", catalogs)
     _check_role(statement.principal, catalog, statement.location, catalogs)
-    return change_statement(catalog, OwnerChange(schema, "", statement.principal), _UPDATE_TYPE)
+    return _change(catalog, OwnerChange(schema, "", statement.principal), catalogs)
 
 
 def _of_table(statement: SetAuthorization, session: Session, catalogs: Catalogs) -> PlannedStatement:
@@ -63,7 +63,7 @@ def _of_table(statement: SetAuthorization, session: Session, catalogs: Catalogs)
     refuse_reference(name, found)
     _check_kept(name.catalog, "table", catalogs)
     _check_role(statement.principal, name.catalog, statement.location, catalogs)
-    return change_statement(name.catalog, OwnerChange(name.schema, name.name, statement.principal), _UPDATE_TYPE)
+    return _change(name.catalog, OwnerChange(name.schema, name.name, statement.principal), catalogs)
 
 
 def _of_view(statement: SetAuthorization, session: Session, catalogs: Catalogs) -> PlannedStatement:
@@ -79,7 +79,13 @@ def _of_view(statement: SetAuthorization, session: Session, catalogs: Catalogs) 
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, "This connector does not support roles")
     _check_role(statement.principal, name.catalog, statement.location, catalogs)
     owned = _owned_view(name, view, statement, session)
-    return change_statement(name.catalog, OwnerChange(name.schema, name.name, statement.principal, owned), _UPDATE_TYPE)
+    return _change(name.catalog, OwnerChange(name.schema, name.name, statement.principal, owned), catalogs)
+
+
+def _change(catalog: str, change: OwnerChange, catalogs: Catalogs) -> PlannedStatement:
+    grants = catalogs.capabilities(catalog).grants
+    object_id = None if grants is None else grants.object_id(change.schema, change.name)
+    return change_statement(catalog, replace(change, object_id=object_id), _UPDATE_TYPE)
 
 
 def _owned_view(name: ObjectName, view: ViewMetadata, statement: SetAuthorization, session: Session) -> ViewMetadata:

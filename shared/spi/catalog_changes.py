@@ -166,12 +166,16 @@ class ViewRename:
 
 @dataclass(frozen=True, slots=True)
 class OwnerChange:
-    """Of a table or view, or of a schema where ``name`` is empty. ``view`` is a view as it becomes."""
+    """Of a table or view, or of a schema where ``name`` is empty. ``view`` is a view as it becomes.
+
+    ``object_id`` says of which thing, where the catalog keeps grants and it has an id: another may get the name.
+    """
 
     schema: str
     name: str
     owner: Principal
     view: ViewMetadata | None = None
+    object_id: str | None = None
 
 
 ViewChange = ViewCreation | ViewRemoval | ViewRename

@@ -154,8 +154,8 @@ class SqlGrants:
                 self._forget(_of(schema, table))
             case TableRename() | ViewRename():
                 self._move(change)
-            case OwnerChange(schema, name, owner):
-                self._hand_over(schema, name, owner, user)
+            case OwnerChange():
+                self._hand_over(change, user)
             case _:
                 pass
 
@@ -179,16 +179,17 @@ class SqlGrants:
             owner = Principal("USER", user)
             self._grant(connection, TableGrant(schema, table, OWNERSHIP, owner, True, user, object_id))
 
-    def _hand_over(self, schema: str, table: str, owner: Principal, user: str) -> None:
+    def _hand_over(self, change: OwnerChange, user: str) -> None:
         """Other privileges stay; those of the old owner went with owning it."""
-        object_id = self._objects.known_id(schema, table) or ""
+        schema, table = change.schema, change.name
+        object_id = change.object_id or self._objects.known_id(schema, table) or ""
         with mapped(self._catalog), self._engine().begin() as connection:
             self._count(connection)
-            owners = {**_of(schema, table), "privilege": OWNERSHIP}
+            owners = {**_of(schema, table), "privilege": OWNERSHIP, "object_id": object_id}
             connection.execute(
                 sa.delete(_TABLE_GRANTS).where(*self._mine(_TABLE_GRANTS), *_equal(_TABLE_GRANTS, owners))
             )
-            self._grant(connection, TableGrant(schema, table, OWNERSHIP, owner, True, user, object_id))
+            self._grant(connection, TableGrant(schema, table, OWNERSHIP, change.owner, True, user, object_id))
 
     def _without_object(self, connection: sa.Connection) -> Sequence[tuple[str, str]]:
         columns = (_TABLE_GRANTS.c.schema_name, _TABLE_GRANTS.c.table_name)

@@ -62,7 +62,7 @@ class Holder:
     def sees_schema(self, schema: str) -> bool:
         if self.is_admin or self._owns(schema, ""):
             return True
-        return any(self.lists(*name) for name in self.by_table if name[0] == schema)
+        return any(self.lists(*name) for name in self.by_table if name[0] == schema and name[1])
 
     def owns_schema(self, schema: str) -> bool:
         return self.is_admin or self._owns(schema, "")
