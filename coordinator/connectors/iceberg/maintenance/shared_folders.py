@@ -12,7 +12,7 @@ from sqlalchemy import select
 from coordinator.connectors.iceberg.catalog import UNFINISHED, Metastore, TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
 from coordinator.connectors.iceberg.paths import normalize
-from shared.errors import ProcessionError
+from shared.errors import ErrorCode, ProcessionError
 
 Watch = Callable[[], None]
 """Called for every table; raises when the call was cancelled."""
@@ -37,15 +37,48 @@ def table_around(catalog: TableCatalog, place: str, watch: Watch) -> str | None:
     return None
 
 
-def other_table_inside(catalog: TableCatalog, table: Table, place: str, watch: Watch) -> str | None:
-    """Another table than ``table`` whose metadata file is in this folder; of REST servers also one that lies there."""
+def other_table_at(catalog: TableCatalog, table: Table, place: str, watch: Watch) -> str | None:
+    """Another table than ``table`` whose metadata file is in this folder, or in whose folder this one is."""
     own = ".".join(table.name())
     for name, places in _places(catalog, watch):
         # Catalogs that compare names without case may list the table under another spelling.
         is_own = name == own or (name.lower() == own.lower() and table.metadata_location in places)
-        if not is_own and any(folder(each).startswith(place) for each in places):
+        if not is_own and any(_meets(catalog, name, each, place) for each in places):
             return name
     return None
+
+
+def table_of_folder(catalog: TableCatalog, location: str) -> str | None:
+    """A table in, around or at a folder; looked for only where one query tells where all tables are."""
+    client, place = catalog.client(), folder(location)
+    if not isinstance(client, SqlCatalog):
+        return None
+    known = _of_one_query(client)
+    return next((name for name, (each,) in known if _meets(catalog, name, each, place)), None)
+
+
+def check_no_others_folder(catalog: TableCatalog, location: str | None) -> None:
+    """Raises PERMISSION_DENIED for a chosen location of a new table that shares files with another one.
+
+    Which table that is, is not told.
+    """
+    if location is not None and table_of_folder(catalog, location) is not None:
+        message = f"Access Denied: Location {location} is in, around or at the folder of another table"
+        raise ProcessionError(ErrorCode.PERMISSION_DENIED, message)
+
+
+def _meets(catalog: TableCatalog, name: str, each: str, place: str) -> bool:
+    """Whether a table's metadata file or own folder is in ``place``, or ``place`` in the folder."""
+    if folder(each).startswith(place):
+        return True
+    around = each.rpartition("/metadata/")[0] or each
+    if not place.startswith(folder(around)):
+        return False
+    with suppress(ProcessionError):  # metadata may be kept apart from the table, in a folder of many
+        schema, _, table_name = name.rpartition(".")
+        table = catalog.load(schema, table_name)
+        return table is None or place.startswith(folder(table.location()))
+    return True
 
 
 def _places(catalog: TableCatalog, watch: Watch) -> Iterable[tuple[str, tuple[str, ...]]]:

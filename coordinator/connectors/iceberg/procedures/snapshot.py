@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from coordinator.connectors.iceberg.maintenance.shared_folders import check_no_others_folder
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.importing import (
@@ -70,6 +71,7 @@ def answer(call: Call[Arguments]) -> Rows:
         )
         raise ArgumentError("location", message)
     call.catalog.check_new_table(call.schema, location, properties)
+    check_no_others_folder(call.catalog, location)
     arguments = call.arguments
     parallelism, may_miss = arguments.parallelism, arguments.ignore_missing_files
     made = look(call, source, properties, parallelism=parallelism, may_miss=may_miss)

@@ -20,6 +20,7 @@ from pyiceberg.types import NestedField, TimeType
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import invalid_property, mapped
+from coordinator.connectors.iceberg.maintenance.shared_folders import check_no_others_folder
 from coordinator.connectors.iceberg.metadata_tables.names import reference_name
 from coordinator.connectors.iceberg.tables.layout import partition_spec, sort_order
 from coordinator.connectors.iceberg.tables.table_properties import canonical, format_version, stored
@@ -92,6 +93,7 @@ def create(catalog: TableCatalog, new: NewTable, schema: str, name: str, shown: 
     client = catalog.client()
     with mapped(f"{schema}.{shown}"):
         catalog.check_new_table(schema, new.location, new.properties)
+        check_no_others_folder(catalog, new.location)
         location = new.location or _location(client, schema, shown)
         if name != shown:
             catalog.unfinished.begin(UnfinishedTable(schema, name, shown, location))
