@@ -31,6 +31,10 @@ _RESTRICTED = {
 }
 
 
+PATH = "$path"
+"""The hidden column with the file of a row."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """As whom a relation is read; ``hands_on``: a view's owner reads for somebody else."""
@@ -49,6 +53,10 @@ class TableRead:
     reader: Reader
     optional: bool = False
     """Whether only what is named is read, as of the table that DELETE changes."""
+    masked: frozenset[str] = frozenset()
+    """Columns in whose place the reader sees something else."""
+    path_tells: tuple[str, ...] = ()
+    """Columns whose values stand in paths of files."""
 
 
 class Guard:
@@ -119,6 +127,10 @@ class Guard:
         """A relation of the statement."""
         self._reads.append(read)
 
+    def read_in_vain(self, table: of.TableName, reader: Reader) -> None:
+        """A name that stands for no relation, of a table that may be hidden: which versions it has is told of it."""
+        self._reads.append(TableRead(self._base_name(table), {}, set(), reader))
+
     def owner(self, user: str, reader: Reader) -> Reader:
         """A view's owner, reading for ``reader``."""
         return reader if user == reader.identity.user else Reader(self._policy.identity_of(user), hands_on=True)
@@ -150,6 +162,9 @@ class Guard:
         merged: dict[tuple[of.TableName, Reader], dict[str, None]] = {}
         for read in self._reads:
             named = {column: None for variable, column in read.columns.items() if variable in read.references}
+            if PATH in named:
+                _check_paths_told(read)
+                named |= dict.fromkeys(read.path_tells)
             if named or not read.optional:
                 merged.setdefault((read.table, read.reader), {}).update(named)
         self._reads.clear()
@@ -175,6 +190,12 @@ class Guard:
             raise AccessDeniedError(f"Cannot access catalog {catalog}", "catalogs: none")
         self._policy.control.check_access(identity, access)
         self._asked[asked] = None
+
+
+def _check_paths_told(read: TableRead) -> None:
+    """Paths of files tell the values by which a table is, or was, partitioned. Raises AccessDeniedError."""
+    if read.masked.intersection(read.path_tells):
+        raise denied(of.SelectFromColumns(read.table, (PATH,)), f"{read.table} has column masks")
 
 
 def columns_of(catalogs: Catalogs, table: of.TableName) -> tuple[str, ...]:
