@@ -57,13 +57,13 @@ def guarded_table(
 def _read_metadata(planner: Planning, told: TableName, name: str) -> None:
     """Counts and bounds of files are of all rows and of values as they are. Raises AccessDeniedError."""
     kind = name.rpartition("$")[2].partition("@")[0]
-    columns = () if kind in _WITHOUT_VALUES else columns_of(planner.catalogs, told)
+    every_column = columns_of(planner.catalogs, told)
+    columns = () if kind in _WITHOUT_VALUES else every_column
     if kind == "snapshots":  # whose summaries may tell of each partition
         table = planner.catalogs.table(told.catalog, told.schema, told.table)
         columns = () if table is None else table.path_tells
     everything = {column: column for column in columns}
     planner.guard.read(TableRead(told, everything, set(everything), planner.reader))
-    every_column = columns or columns_of(planner.catalogs, told)
     guard, reader = planner.guard, planner.reader
     if guard.row_filters(told, reader) or guard.column_masks(told, every_column, reader):
         of_kind = TableName(told.catalog, told.schema, name.lower())
