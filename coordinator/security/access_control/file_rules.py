@@ -37,13 +37,14 @@ class FileRules:
 
     def __init__(self, rules: Callable[[], Rules], roles: RolesOf = no_roles) -> None:
         self._rules, self._roles_of = rules, roles
+        self._naming: tuple[Rules | None, bool] = (None, False)
         self._decided: tuple[Rules | None, dict[_Decided, ObjectDecisions]] = (None, {})
 
     @property
     def rules_version(self) -> str | None:
         """None where roles matter, which the catalogs' databases know."""
         rules = self._rules()
-        return None if rules.name_roles and self._roles_of is not no_roles else rules.version
+        return None if self._name_roles(rules) and self._roles_of is not no_roles else rules.version
 
     def check_can_set_user(self, principal: str | None, user: str) -> None:
         rules = self._rules().principals
@@ -172,11 +173,19 @@ class FileRules:
         return found
 
     def _roles(self, rules: Rules, identity: Identity, catalog: str) -> frozenset[str]:
-        return self._roles_of(identity, catalog) if rules.name_roles else frozenset()
+        return self._roles_of(identity, catalog) if self._name_roles(rules) else frozenset()
+
+    def _name_roles(self, rules: Rules) -> bool:
+        """Found out once: there may be thousands of rules."""
+        of_rules, known = self._naming
+        if of_rules is not rules:
+            known = rules.name_roles
+            self._naming = (rules, known)
+        return known
 
     def _catalog_access(self, identity: Identity, catalog: str) -> CatalogAccess:
         rules = self._rules()
-        named = any(rule.role is not None for rule in rules.catalogs or ())
+        named = self._name_roles(rules) and any(rule.role is not None for rule in rules.catalogs or ())
         return _access_of(rules, identity, self._roles(rules, identity, catalog) if named else frozenset(), catalog)
 
     def _shows(self, identity: Identity, catalog: str) -> bool:
