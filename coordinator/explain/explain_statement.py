@@ -63,7 +63,7 @@ _NOT_RUN = (
     ddl.DropSchema, ddl.DropTable, ddl.DropView, ddl.ExecuteTableProcedure, ddl.RenameColumn, ddl.RenameSchema,
     ddl.RenameTable, ddl.RenameView, ddl.SetTableProperties, ddl.TruncateTable, sql.Call, sql.Commit, sql.Deallocate,
     sql.Execute, sql.ExecuteImmediate, sql.Prepare, sql.ResetSession, sql.Rollback, sql.SetSession,
-    sql.StartTransaction, sql.Use,
+    ddl.SetAuthorization, sql.StartTransaction, sql.Use,
 )  # fmt: skip
 
 

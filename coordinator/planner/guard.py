@@ -14,11 +14,13 @@ from functools import partial
 from typing import Any
 
 from coordinator.connectors.registry import Catalogs
+from coordinator.security.access_control.denials import denied
 from coordinator.security.access_control.policy import AccessPolicy
 from coordinator.security.current_session import may_use_catalog
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi import accesses as of
 from shared.spi.access_control import AccessDeniedError, Identity, ViewExpression, identity_of_session
+from shared.spi.grants import Principal
 from shared.spi.session import Session
 
 _RESTRICTED = {
@@ -27,6 +29,10 @@ _RESTRICTED = {
     of.TruncateTable: "Truncate of table with {} is not supported",
     of.UpdateTableColumns: "Updating a table with {} is not supported",
 }
+
+
+PATH = "$path"
+"""The hidden column with the file of a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,10 @@ class TableRead:
     reader: Reader
     optional: bool = False
     """Whether only what is named is read, as of the table that DELETE changes."""
+    masked: frozenset[str] = frozenset()
+    """Columns in whose place the reader sees something else."""
+    path_tells: tuple[str, ...] = ()
+    """Columns whose values stand in paths of files."""
 
 
 class Guard:
@@ -97,9 +107,29 @@ class Guard:
         else:
             control.check_can_set_catalog_session_property(identity, name[0], name[1])
 
+    def ask_to_run_as(self, view: of.TableName, user: str) -> None:
+        """Whether who asks may make a view read as ``user``: as themselves, or as whom they may act as anyway.
+
+        Raises AccessDeniedError.
+        """
+        identity, control = self.reader.identity, self._policy.control
+        if user == identity.user:
+            return
+        try:
+            control.check_can_set_user(identity.principal, user)
+            control.check_can_impersonate_user(identity, user)
+        except AccessDeniedError as error:
+            refused = denied(of.SetViewAuthorization(view, Principal("USER", user)), error.rule or "impersonation")
+            problem = f"{refused.problem}: the view would run as {user}"
+            raise AccessDeniedError(problem, refused.rule, refused.access, refused.subject) from error
+
     def read(self, read: TableRead) -> None:
         """A relation of the statement."""
         self._reads.append(read)
+
+    def read_in_vain(self, table: of.TableName, reader: Reader) -> None:
+        """A name that stands for no relation, of a table that may be hidden: which versions it has is told of it."""
+        self._reads.append(TableRead(self._base_name(table), {}, set(), reader))
 
     def owner(self, user: str, reader: Reader) -> Reader:
         """A view's owner, reading for ``reader``."""
@@ -132,6 +162,9 @@ class Guard:
         merged: dict[tuple[of.TableName, Reader], dict[str, None]] = {}
         for read in self._reads:
             named = {column: None for variable, column in read.columns.items() if variable in read.references}
+            if PATH in named:
+                _check_paths_told(read)
+                named |= dict.fromkeys(read.path_tells)
             if named or not read.optional:
                 merged.setdefault((read.table, read.reader), {}).update(named)
         self._reads.clear()
@@ -157,6 +190,12 @@ class Guard:
             raise AccessDeniedError(f"Cannot access catalog {catalog}", "catalogs: none")
         self._policy.control.check_access(identity, access)
         self._asked[asked] = None
+
+
+def _check_paths_told(read: TableRead) -> None:
+    """Paths of files tell the values by which a table is, or was, partitioned. Raises AccessDeniedError."""
+    if read.masked.intersection(read.path_tells):
+        raise denied(of.SelectFromColumns(read.table, (PATH,)), f"{read.table} has column masks")
 
 
 def columns_of(catalogs: Catalogs, table: of.TableName) -> tuple[str, ...]:

@@ -155,10 +155,10 @@ def _of_target(
 
 
 def _of_filter(bound: BoundCall, table: of.TableName, columns: Sequence[str]) -> tuple[of.Access, ...]:
-    """A filter tells by its effect which values there are, so that who gives one must be allowed to read."""
+    """A filter tells by its effect which values there are, and an order by that of the rows: who gives one reads."""
     given = bound.arguments.get("filter")
     plain = given is None or str(given).strip().upper() == "TRUE"
-    return () if plain else (of.SelectFromColumns(table, tuple(columns)),)
+    return () if plain and not bound.arguments.get("sorted_by") else (of.SelectFromColumns(table, tuple(columns)),)
 
 
 def _of_others(bound: BoundCall, table: of.TableName) -> tuple[of.Access, ...]:
@@ -175,6 +175,8 @@ def _of_others(bound: BoundCall, table: of.TableName) -> tuple[of.Access, ...]:
             rows = of.TableName(table.catalog, table.schema, f"{view}_rows")
             made_view = of.TableName(table.catalog, table.schema, view)
             return (of.CreateView(made_view), of.CreateTable(rows))
+        case "remove_orphan_files" if given.get("file_list_view") is not None:
+            return (of.SelectFromColumns(_named(str(given["file_list_view"]), table), ()),)
         case "commits_compare" if given.get("other_table") is not None:
             return (of.SelectFromColumns(_named(str(given["other_table"]), table), ()),)
         case "add_files" | "snapshot" | "migrate":

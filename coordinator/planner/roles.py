@@ -11,7 +11,7 @@ from coordinator.planner.object_names import ObjectName, connector_of, object_na
 from coordinator.planner.session_statements import session_statement
 from coordinator.planner.show import rows_statement
 from coordinator.security.access_control.enabled_roles import enabled_roles, role_text
-from coordinator.security.access_control.shown_grants import GRANT_COLUMNS, shown_grants
+from coordinator.security.access_control.shown_grants import GRANT_COLUMNS, shown_grants, standing
 from coordinator.sql import role_statements as sql
 from coordinator.vocabulary.planned_statement import Column, PlannedStatement, SessionChange
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
@@ -129,14 +129,16 @@ def _grant(
     location = statement.location
     name = object_name(statement.table, location, session)
     words = "grants" if isinstance(statement, sql.GrantPrivileges) else "revokes"
-    roles = _store(name.catalog, location, catalogs, words).read().roles
+    store = _store(name.catalog, location, catalogs, words)
+    roles = store.read().roles
     privileges = privileges_of(statement.privileges, location)
     _check_exists(name, location, catalogs)
     _check_known((), (statement.grantee,), roles, location)
     if isinstance(statement, sql.GrantPrivileges):
         granted = PrivilegeGranting(
-            name.schema, name.name, privileges, statement.grantee, statement.grant_option, session.user
-        )
+            name.schema, name.name, privileges, statement.grantee, statement.grant_option, session.user,
+            store.object_id(name.schema, name.name) or "",
+        )  # fmt: skip
         return change_statement(name.catalog, granted, "GRANT")
     revoked = PrivilegeRevoking(name.schema, name.name, privileges, statement.grantee, statement.grant_option_only)
     return change_statement(name.catalog, revoked, "REVOKE")
@@ -187,7 +189,8 @@ def _names(column: str, names: Iterable[str]) -> PlannedStatement:
 def _show_grants(statement: sql.ShowGrants, session: Session, catalogs: Catalogs) -> PlannedStatement:
     name = object_name(statement.table, statement.location, session) if statement.table else None
     catalog = catalog_of_roles(None if name is None else name.catalog, session, statement.location)
-    grants = _store(catalog, statement.location, catalogs, "grants").read()
+    store = _store(catalog, statement.location, catalogs, "grants")
+    grants = standing(store.read(), store.object_id)
     rows: Sequence[Sequence[object]] = shown_grants(grants, identity_of_session(session), catalog)
     if name is not None:
         _check_exists(name, statement.location, catalogs)

@@ -43,6 +43,8 @@ def accesses_of(statement: sql.Statement, session: Session) -> tuple[of.Access, 
             return _of_write(statement, session)
         case ddl.SetTableProperties() | ddl.ExecuteTableProcedure() | ddl.CommentOn() | ddl.Analyze() | ddl.ShowStats():
             return _of_the_rest(statement, session)
+        case ddl.SetAuthorization():
+            return (_of_authorization(statement, session),)
         case sql.ShowCreateTable():
             return (of.ShowCreateTable(_table(statement.table, statement.location, session)),)
         case sql.ShowSchemas() | sql.ShowTables() | sql.ShowColumns():
@@ -200,6 +202,19 @@ def _of_comment(statement: ddl.CommentOn, session: Session) -> of.Access:
             return of.SetViewComment(_table(statement.name, statement.location, session))
         case "COLUMN":
             return of.SetColumnComment(_table(statement.name[:-1], statement.location, session))
+        case _:
+            assert_never(statement.kind)
+
+
+def _of_authorization(statement: ddl.SetAuthorization, session: Session) -> of.Access:
+    match statement.kind:
+        case "SCHEMA":
+            schema = of.SchemaName(*schema_name(statement.name, statement.location, session))
+            return of.SetSchemaAuthorization(schema, statement.principal)
+        case "TABLE":
+            return of.SetTableAuthorization(_table(statement.name, statement.location, session), statement.principal)
+        case "VIEW":
+            return of.SetViewAuthorization(_table(statement.name, statement.location, session), statement.principal)
         case _:
             assert_never(statement.kind)
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import assert_never
 
 from coordinator.connectors.registry import Catalogs
-from coordinator.planner import alter, analyze, ddl, merge, row_changes, show_create, show_stats, views, writes
+from coordinator.planner import (
+    alter,
+    analyze,
+    authorization,
+    ddl,
+    merge,
+    row_changes,
+    show_create,
+    show_stats,
+    views,
+    writes,
+)
 from coordinator.planner.writes import PlannedWrite
 from coordinator.sql import ddl_statements as sql
 from coordinator.sql.dml_statements import Delete, DmlStatement, Insert, Merge, Update
@@ -33,6 +44,7 @@ SchemaStatement = (
     | sql.CreateView
     | sql.DropView
     | sql.RenameView
+    | sql.SetAuthorization
     | sql.ShowCreateView
 )
 CatalogStatement = TableStatement | AlterStatement | SchemaStatement
@@ -105,6 +117,8 @@ def _plan_of_schema(statement: SchemaStatement, session: Session, catalogs: Cata
             return views.plan_drop_view(statement, session, catalogs)
         case sql.RenameView():
             return views.plan_rename_view(statement, session, catalogs)
+        case sql.SetAuthorization():
+            return authorization.plan_set_authorization(statement, session, catalogs)
         case sql.ShowCreateView():
             return views.show_create_view(statement, session, catalogs)
         case _:

@@ -12,6 +12,7 @@ from coordinator.sql.call_argument import CallArgument
 from coordinator.sql.tree.expressions import Expression
 from coordinator.sql.tree.queries import Query
 from shared.errors import ErrorLocation
+from shared.spi.grants import Principal
 
 Name = tuple[str, ...]
 """A name as written: one to three parts, the catalog first."""
@@ -203,6 +204,16 @@ class RenameView:
 
 
 @dataclass(frozen=True, slots=True)
+class SetAuthorization:
+    """``ALTER SCHEMA | TABLE | VIEW name SET AUTHORIZATION principal``, Trino's."""
+
+    kind: Literal["SCHEMA", "TABLE", "VIEW"]
+    name: Name
+    principal: Principal
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
 class CommentOn:
     """COMMENT ON TABLE, VIEW or COLUMN; for a column its own name is the last part."""
 
@@ -258,6 +269,7 @@ DdlStatement = (
     | CreateView
     | DropView
     | RenameView
+    | SetAuthorization
     | CommentOn
     | Analyze
     | ShowStats

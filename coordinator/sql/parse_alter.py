@@ -15,6 +15,7 @@ from coordinator.sql.ddl_statements import (
     RenameSchema,
     RenameTable,
     RenameView,
+    SetAuthorization,
     SetTableProperties,
 )
 from coordinator.sql.parse_call import read_argument
@@ -27,8 +28,10 @@ from coordinator.sql.parse_parts import (
     properties,
     property_assignment,
 )
+from coordinator.sql.parse_roles import parse_principal
 from coordinator.sql.statements import OtherStatement, Statement
 from shared.errors import ErrorLocation
+from shared.spi.grants import Principal
 
 
 def parse_alter(cursor: Cursor) -> Statement:
@@ -38,13 +41,15 @@ def parse_alter(cursor: Cursor) -> Statement:
     match cursor.require("FUNCTION", "SCHEMA", "TABLE", "VIEW"):
         case "SCHEMA":
             name = object_name(cursor)
-            cursor.require("RENAME")
+            if cursor.require("RENAME", "SET") == "SET":
+                return SetAuthorization("SCHEMA", name, _new_owner(cursor), location)
             cursor.require("TO")
             return RenameSchema(name, cursor.name(), location)
         case "VIEW":
             exists = if_exists(cursor)
             name = object_name(cursor)
-            cursor.require("RENAME")
+            if cursor.require("RENAME", *(() if exists else ("SET",))) == "SET":
+                return SetAuthorization("VIEW", name, _new_owner(cursor), location)
             cursor.require("TO")
             return RenameView(name, object_name(cursor), exists, location)
         case "TABLE":
@@ -76,12 +81,19 @@ def _alter_table(cursor: Cursor, table: Name, exists: bool, location: ErrorLocat
         case "RENAME":
             return _rename(cursor, table, exists, location)
         case "SET":
-            cursor.require("PROPERTIES")
+            if not exists and cursor.word == "AUTHORIZATION":
+                return SetAuthorization("TABLE", table, _new_owner(cursor), location)
+            cursor.require("PROPERTIES", *(() if exists else ("AUTHORIZATION",)))
             return SetTableProperties(table, _set_properties(cursor), exists, location)
         case "ALTER":
             return _alter_column(cursor, table, exists, location)
         case _:
             return _execute(cursor, table, location)
+
+
+def _new_owner(cursor: Cursor) -> Principal:
+    cursor.require("AUTHORIZATION")
+    return parse_principal(cursor)
 
 
 def _set_properties(cursor: Cursor) -> tuple[PropertyAssignment, ...]:

@@ -55,7 +55,7 @@ def parse_grant(cursor: Cursor) -> RoleStatement:
         return GrantRoles(roles, grantees, option, _granted_by(cursor), _in_catalog(cursor), location)
     table = _on_table(cursor)
     cursor.require("TO")
-    grantee = _principal(cursor)
+    grantee = parse_principal(cursor)
     option = cursor.optional("WITH", "GRANT", "OPTION")
     return GrantPrivileges(_upper(privileges), table, grantee, option, location)
 
@@ -74,7 +74,7 @@ def parse_revoke(cursor: Cursor) -> RoleStatement:
         return RevokeRoles(roles, grantees, admin_option, _granted_by(cursor), _in_catalog(cursor), location)
     table = _on_table(cursor)
     cursor.require("FROM")
-    return RevokePrivileges(_upper(privileges), table, _principal(cursor), grant_option, location)
+    return RevokePrivileges(_upper(privileges), table, parse_principal(cursor), grant_option, location)
 
 
 def parse_show_roles(cursor: Cursor, location: ErrorLocation, *, current: bool) -> ShowRoles:
@@ -117,13 +117,13 @@ def _on_table(cursor: Cursor) -> tuple[str, ...]:
 
 
 def _principals(cursor: Cursor) -> tuple[Principal, ...]:
-    found = [_principal(cursor)]
+    found = [parse_principal(cursor)]
     while cursor.optional(","):
-        found.append(_principal(cursor))
+        found.append(parse_principal(cursor))
     return tuple(dict.fromkeys(found))
 
 
-def _principal(cursor: Cursor) -> Principal:
+def parse_principal(cursor: Cursor) -> Principal:
     """``USER x``, ``ROLE x``, or ``x``, which is a user."""
     follows = cursor.ahead(1) not in (",", "WITH", "GRANTED", "IN") and cursor.kind_ahead(1) != "end"
     if cursor.word in ("USER", "ROLE") and follows and cursor.require("ROLE", "USER") == "ROLE":
@@ -140,7 +140,7 @@ def _granted_by(cursor: Cursor) -> Grantor | None:
 def _grantor(cursor: Cursor) -> Grantor:
     if cursor.word in ("CURRENT_USER", "CURRENT_ROLE"):
         return Grantor(cursor.require("CURRENT_USER", "CURRENT_ROLE"))
-    return Grantor("PRINCIPAL", _principal(cursor))
+    return Grantor("PRINCIPAL", parse_principal(cursor))
 
 
 def _in_catalog(cursor: Cursor) -> str | None:

@@ -265,6 +265,28 @@ class RevokeTablePrivilege:
     privilege: str
 
 
+@dataclass(frozen=True, slots=True)
+class SetSchemaAuthorization:
+    """``principal`` is to own it."""
+
+    schema: SchemaName
+    principal: Principal
+
+
+@dataclass(frozen=True, slots=True)
+class SetTableAuthorization:
+    table: TableName
+    principal: Principal
+
+
+@dataclass(frozen=True, slots=True)
+class SetViewAuthorization:
+    """Whether the view may run as ``principal`` then is asked apart."""
+
+    view: TableName
+    principal: Principal
+
+
 RoleAccess = CreateRole | DropRole | GrantRoles | RevokeRoles | SetRole | ShowRoles
 PermissionManagement = RoleAccess | GrantTablePrivilege | RevokeTablePrivilege
 Access = (
@@ -298,6 +320,9 @@ Access = (
     | CreateViewWithSelectFromColumns
     | ExecuteProcedure
     | ExecuteTableProcedure
+    | SetSchemaAuthorization
+    | SetTableAuthorization
+    | SetViewAuthorization
     | PermissionManagement
 )
 
@@ -310,6 +335,10 @@ class AskedAccess:
     user: str
 
 
+_OF_SCHEMAS = ShowTables | ShowCreateSchema | CreateSchema | DropSchema | RenameSchema | SetSchemaAuthorization
+_OF_VIEWS = CreateView | DropView | RenameView | SetViewComment | SetViewAuthorization
+
+
 def object_of(access: Access) -> str:
     """The name of what the access is to."""
     if isinstance(access, ShowSchemas | ShowRoles):
@@ -318,9 +347,9 @@ def object_of(access: Access) -> str:
         return access.role
     if isinstance(access, GrantRoles | RevokeRoles):
         return ", ".join(access.roles)
-    if isinstance(access, ShowTables | ShowCreateSchema | CreateSchema | DropSchema | RenameSchema):
+    if isinstance(access, _OF_SCHEMAS):
         return str(access.schema)
-    if isinstance(access, CreateView | DropView | RenameView | SetViewComment):
+    if isinstance(access, _OF_VIEWS):
         return str(access.view)
     return str(access.procedure if isinstance(access, ExecuteProcedure) else access.table)
 
@@ -329,9 +358,9 @@ def catalog_of(access: Access) -> str:
     """The catalog that the access is to."""
     if isinstance(access, ShowSchemas | RoleAccess):
         return access.catalog
-    if isinstance(access, ShowTables | ShowCreateSchema | CreateSchema | DropSchema | RenameSchema):
+    if isinstance(access, _OF_SCHEMAS):
         return access.schema.catalog
-    if isinstance(access, CreateView | DropView | RenameView | SetViewComment):
+    if isinstance(access, _OF_VIEWS):
         return access.view.catalog
     if isinstance(access, ExecuteProcedure):
         return access.procedure.catalog

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from shared.spi.connector import ViewMetadata
+from shared.spi.grants import Principal
 from shared.spi.procedure import ProcedureContext
 
 
@@ -163,6 +164,20 @@ class ViewRename:
     new_view: str
 
 
+@dataclass(frozen=True, slots=True)
+class OwnerChange:
+    """Of a table or view, or of a schema where ``name`` is empty. ``view`` is a view as it becomes.
+
+    ``object_id`` says of which thing, where the catalog keeps grants and it has an id: another may get the name.
+    """
+
+    schema: str
+    name: str
+    owner: Principal
+    view: ViewMetadata | None = None
+    object_id: str | None = None
+
+
 ViewChange = ViewCreation | ViewRemoval | ViewRename
 
 CatalogChange = (
@@ -179,6 +194,7 @@ CatalogChange = (
     | ColumnChange
     | TablePropertiesChange
     | CommentChange
+    | OwnerChange
     | ViewChange
 )
 

@@ -53,6 +53,8 @@ class TableMetadata:
     """Equal for equal metadata, in every process; for connectors that know a cheap one."""
     tells_of: str | None = None
     """Of a metadata table, the table of the same schema whose files and history it tells."""
+    path_tells: tuple[str, ...] = ()
+    """Columns, in small letters, whose values stand in names of folders: ``"$path"`` tells them."""
 
     def column(self, name: str) -> ColumnMetadata | None:
         """The column of that name, compared without case as Presto does."""

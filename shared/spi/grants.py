@@ -38,7 +38,10 @@ class RoleGrant:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TableGrant:
-    """A privilege on a table or view; on a schema where ``table`` is empty (OWNERSHIP alone)."""
+    """A privilege on a table or view; on a schema where ``table`` is empty (OWNERSHIP alone).
+
+    ``object_id`` is of what had the name when it was granted: on anything else of that name nothing is granted.
+    """
 
     schema: str
     table: str
@@ -46,6 +49,7 @@ class TableGrant:
     grantee: Principal
     grantable: bool = False
     grantor: str = ""
+    object_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,8 @@ class PrivilegeGranting:
     grantee: Principal
     grant_option: bool
     grantor: str
+    object_id: str
+    """Of what the grantor was asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,13 @@ class GrantStore(Protocol):
 
     def read(self) -> Grants:
         """All that is granted now. Raises ProcessionError."""
+        ...
+
+    def object_id(self, schema: str, table: str) -> str | None:
+        """Of the table or view that has the name now, of the schema where ``table`` is empty; None without one.
+
+        Raises ProcessionError.
+        """
         ...
 
     def change(self, change: RoleChange) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coordinator.connectors.iceberg.locations import overlap, within
+from coordinator.connectors.iceberg.locations import holds, within
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import NewColumn, SchemaCreation, TableCreation, TableRemoval
 
@@ -106,6 +106,18 @@ def test_files_that_lie_in_another_table_s_folder_stay_when_theirs_is_dropped(la
     assert not Path(own).exists()
 
 
+def test_metadata_that_is_kept_apart_holds_no_folder(lake: Any, home: str) -> None:
+    """Of several tables in one folder: only what it says is its own is."""
+    apart = f"{home.rpartition('/')[0]}/metadata"
+    for name in ("a", "b"):
+        lake.other.create_table(f"db.{name}", ROWS.schema, properties={"write.metadata.path": apart}).append(ROWS)
+    lake.change(TableCreation("db", "x", (NewColumn("id", "bigint"),), {"location": f"{home}-x"}))
+    lake.change(TableRemoval("db", "a"))
+    assert lake.rows("b") == lake.rows("mine")
+    assert not any(f"{home.rpartition('/')[0]}/a/" in str(file) for file in lake.home.rglob("*.parquet"))
+    refused(lake, "register_table", table_name="y", metadata_location=apart)
+
+
 @pytest.mark.parametrize(
     ("one", "other", "expected"),
     [
@@ -116,7 +128,8 @@ def test_files_that_lie_in_another_table_s_folder_stay_when_theirs_is_dropped(la
         ("file:/a/b", "/a/b/c.parquet", True),
     ],
 )
-def test_folders_overlap_by_whole_names(one: str, other: str, expected: bool) -> None:
-    assert overlap(one, other) is overlap(other, one) is expected
+def test_folders_hold_by_whole_names(one: str, other: str, expected: bool) -> None:
+    assert holds(one, other) is expected
+    assert not holds(other, one)
     assert within([one])(f"{other}/file") is expected
     assert not within([])(f"{other}/file")

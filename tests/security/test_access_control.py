@@ -124,7 +124,6 @@ def test_impersonation(rules: Callable[..., FileRules]) -> None:
             {"original_user": "alice", "new_user": "root", "allow": False},
             {"original_user": "alice", "new_user": ".*"},
             {"original_user": "(b.*)", "new_user": "$1_(test|dev)"},
-            {"original_role": "x", "new_user": ".*"},
         ]
     )
     assert denied(control.check_can_impersonate_user, ALICE, "carol") == ""
@@ -157,6 +156,10 @@ def test_principals_as_presto_has_them(rules: Callable[..., FileRules]) -> None:
     [
         ("[", "truncated"),
         ("[]", "Expected `object`"),
+        ('{"impersonation": [{"original_role": "x", "new_user": ".*"}]}', "cannot name a role"),
+        ('{"queries": [{"role": "x", "allow": ["kill"]}]}', "rules of 'queries' cannot name a role"),
+        ('{"system_information": [{"role": "x", "allow": ["read"]}]}', "cannot name a role"),
+        ('{"system_session_properties": [{"role": "x", "allow": true}]}', "cannot name a role"),
         ('{"roles": []}', "section 'roles' is not enforced"),
         ('{"authorization": [{"allow": true}]}', "needs new_user or new_role"),
         ('{"tables": [{}]}', "missing required field `privileges`"),

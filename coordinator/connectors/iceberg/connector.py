@@ -11,6 +11,7 @@ from typing import Any, cast
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.descriptions import Descriptions
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.granted_objects import GrantedObjects
 from coordinator.connectors.iceberg.grants import SqlGrants
 from coordinator.connectors.iceberg.maintenance.table_state import table_state
 from coordinator.connectors.iceberg.metadata_tables.names import base_name, reference_name, special_name
@@ -65,7 +66,9 @@ class IcebergConnector:
         self._descriptions = Descriptions(catalog)
         self._procedures: tuple[Procedure, ...] | None = None
         self._grants = (
-            None if self.settings.admins is None else SqlGrants(catalog, self.settings.admins, self.tables_of.client)
+            None
+            if self.settings.admins is None
+            else SqlGrants(catalog, self.settings.admins, self.tables_of.client, GrantedObjects(self.tables_of))
         )
         if self._grants is not None:
             self.tables_of.forgotten = self._grants.forget

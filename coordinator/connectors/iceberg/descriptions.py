@@ -74,6 +74,17 @@ HIDDEN_COLUMNS = (
 reads ``"$deleted"`` sees deleted rows too."""
 
 
+def _in_paths(table: Table, schema: Schema) -> tuple[str, ...]:
+    """The columns that the table is partitioned by, or was when files of it were written."""
+    sources = {part.source_id for spec in table.specs().values() for part in spec.fields}
+    names = {schema.find_column_name(source) for source in sources} - {None}
+    return tuple(
+        column.name.lower()
+        for column in schema.fields
+        if any(name == column.name or str(name).startswith(f"{column.name}.") for name in names)
+    )
+
+
 def describe(
     catalog: str, schema: str, name: str, table: Table, snapshot: Snapshot | None, *, pinned: bool
 ) -> TableMetadata:
@@ -100,6 +111,7 @@ def describe(
         schema=schema,
         name=name,
         columns=columns,
+        path_tells=_in_paths(table, iceberg_schema),
         handle=table_handle(catalog, schema, name, table.metadata, iceberg_schema, snapshot_id if current else None),
         snapshot_id=snapshot_id,
         row_count=_exact_rows(snapshot),

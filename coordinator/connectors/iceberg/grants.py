@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, assert_never
 
 import sqlalchemy as sa
@@ -15,9 +16,11 @@ from pyiceberg.catalog.sql import SqlCatalog
 from sqlalchemy.exc import DBAPIError
 
 from coordinator.connectors.iceberg.failures import mapped
+from coordinator.connectors.iceberg.granted_objects import GrantedObjects
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import (
     CatalogChange,
+    OwnerChange,
     SchemaCreation,
     SchemaRemoval,
     TableCreation,
@@ -68,15 +71,18 @@ _TABLE_GRANTS = sa.Table(
     *map(_key, ("catalog_name", "schema_name", "table_name", "privilege", "grantee_kind", "grantee")),
     sa.Column("grantable", sa.Boolean, nullable=False),
     sa.Column("grantor", sa.String(255), nullable=False),
+    sa.Column("object_id", sa.String(64)),  # NULL in rows of versions that did not know it, until they are taken over
 )
 
 
 class SqlGrants:
     """Of one catalog; implements ``GrantStore``."""
 
-    def __init__(self, catalog: str, admins: Sequence[str], client: Callable[[], Catalog]) -> None:
+    def __init__(
+        self, catalog: str, admins: Sequence[str], client: Callable[[], Catalog], objects: GrantedObjects
+    ) -> None:
         """``admins`` have the role of this name by configuration; ``client`` gives a catalog that a database keeps."""
-        self._catalog, self._client = catalog, client
+        self._catalog, self._client, self._objects = catalog, client, objects
         self._always = tuple(RoleGrant(ADMIN_ROLE, Principal("USER", name), grantable=True) for name in admins)
         self._nothing = Grants(frozenset(_EVERYWHERE), self._always)
         self._made = False
@@ -94,9 +100,14 @@ class SqlGrants:
             if version is None:
                 return self._nothing
             # Read after the number, so that it may be too old and never too new.
-            found = self._all(connection)
+            found, without_object = self._all(connection), self._without_object(connection)
+        if without_object:
+            return self.read() if self._take_over(without_object) else found
         self._known = (version, found)
         return found
+
+    def object_id(self, schema: str, table: str) -> str | None:
+        return self._objects.object_id(schema, table)
 
     def change(self, change: RoleChange) -> None:
         """Raises ProcessionError for what is there already, or is not there."""
@@ -117,8 +128,9 @@ class SqlGrants:
                 case PrivilegeGranting():
                     for privilege in change.privileges:
                         granted = TableGrant(
-                            change.schema, change.table, privilege, change.grantee, change.grant_option, change.grantor
-                        )
+                            change.schema, change.table, privilege, change.grantee, change.grant_option, change.grantor,
+                            change.object_id,
+                        )  # fmt: skip
                         self._grant(connection, granted)
                 case PrivilegeRevoking():
                     for privilege in change.privileges:
@@ -142,6 +154,8 @@ class SqlGrants:
                 self._forget(_of(schema, table))
             case TableRename() | ViewRename():
                 self._move(change)
+            case OwnerChange():
+                self._hand_over(change, user)
             case _:
                 pass
 
@@ -150,18 +164,57 @@ class SqlGrants:
         self._forget(_of(schema, table))
 
     def _owned(self, schema: str, table: str, user: str, *, keep: bool = False) -> None:
+        object_id = self._objects.known_id(schema, table) or ""
         with mapped(self._catalog), self._engine().begin() as connection:
             where = [*self._mine(_TABLE_GRANTS), *_equal(_TABLE_GRANTS, _of(schema, table))]
             owners = connection.execute(
                 sa.select(sa.func.count())
                 .select_from(_TABLE_GRANTS)
-                .where(*where, _TABLE_GRANTS.c.privilege == OWNERSHIP)
+                .where(*where, _TABLE_GRANTS.c.privilege == OWNERSHIP, _TABLE_GRANTS.c.object_id == object_id)
             ).scalar()
             if keep and owners:
                 return
             self._count(connection)
             connection.execute(sa.delete(_TABLE_GRANTS).where(*where))
-            self._grant(connection, TableGrant(schema, table, OWNERSHIP, Principal("USER", user), True, user))
+            owner = Principal("USER", user)
+            self._grant(connection, TableGrant(schema, table, OWNERSHIP, owner, True, user, object_id))
+
+    def _hand_over(self, change: OwnerChange, user: str) -> None:
+        """Other privileges stay; those of the old owner went with owning it."""
+        schema, table = change.schema, change.name
+        object_id = change.object_id or self._objects.known_id(schema, table) or ""
+        with mapped(self._catalog), self._engine().begin() as connection:
+            self._count(connection)
+            owners = {**_of(schema, table), "privilege": OWNERSHIP, "object_id": object_id}
+            connection.execute(
+                sa.delete(_TABLE_GRANTS).where(*self._mine(_TABLE_GRANTS), *_equal(_TABLE_GRANTS, owners))
+            )
+            self._grant(connection, TableGrant(schema, table, OWNERSHIP, change.owner, True, user, object_id))
+
+    def _without_object(self, connection: sa.Connection) -> Sequence[tuple[str, str]]:
+        columns = (_TABLE_GRANTS.c.schema_name, _TABLE_GRANTS.c.table_name)
+        wanted = sa.select(*columns).distinct().where(*self._mine(_TABLE_GRANTS), _TABLE_GRANTS.c.object_id.is_(None))
+        return [(row[0], row[1]) for row in connection.execute(wanted)]
+
+    def _take_over(self, names: Sequence[tuple[str, str]]) -> bool:
+        """Rows of an older version, once: they mean what has the name now. Whether all of them could be looked at."""
+        found: dict[tuple[str, str], str | None] = {}
+        for schema, table in names:
+            with suppress(ProcessionError):  # they count for nothing until it can be read
+                found[schema, table] = self._objects.known_id(schema, table)
+        with mapped(self._catalog), self._engine().begin() as connection:
+            self._count(connection)
+            for (schema, table), object_id in found.items():
+                mine = [
+                    *self._mine(_TABLE_GRANTS),
+                    *_equal(_TABLE_GRANTS, {"schema_name": schema, "table_name": table}),
+                ]
+                mine.append(_TABLE_GRANTS.c.object_id.is_(None))
+                if object_id is None:
+                    connection.execute(sa.delete(_TABLE_GRANTS).where(*mine))
+                else:
+                    connection.execute(sa.update(_TABLE_GRANTS).where(*mine).values(object_id=object_id))
+        return len(found) == len(names)
 
     def _forget(self, where: dict[str, str]) -> None:
         with mapped(self._catalog), self._engine().begin() as connection:
@@ -219,7 +272,13 @@ class SqlGrants:
 
     def _grant(self, connection: sa.Connection, grant: TableGrant) -> None:
         where = {**_of(grant.schema, grant.table), "privilege": grant.privilege, **_grantee(grant.grantee)}
-        self._put(connection, _TABLE_GRANTS, where, grantable=grant.grantable, grantor=grant.grantor)
+        of_another = _TABLE_GRANTS.c.object_id != grant.object_id
+        stale = [*self._mine(_TABLE_GRANTS), *_equal(_TABLE_GRANTS, where), of_another]
+        connection.execute(sa.delete(_TABLE_GRANTS).where(*stale))
+        self._put(
+            connection, _TABLE_GRANTS, where,
+            grantable=grant.grantable, grantor=grant.grantor, object_id=grant.object_id,
+        )  # fmt: skip
 
     def _put(self, connection: sa.Connection, table: sa.Table, where: dict[str, str], **values: object) -> None:
         """Once granted with the option, it stays with it."""
@@ -252,7 +311,7 @@ class SqlGrants:
                 sorted(
                     TableGrant(
                         row["schema_name"], row["table_name"], row["privilege"], _principal(row), row["grantable"],
-                        row["grantor"],
+                        row["grantor"], row["object_id"] or "",
                     )
                     for row in table_grants
                 )
@@ -278,8 +337,26 @@ class SqlGrants:
                     _METADATA.create_all(client.engine)
                 except DBAPIError:  # another process makes them just now
                     _METADATA.create_all(client.engine)
+                _add_missing_column(client.engine)
                 self._made = True
         return client.engine
+
+
+def _add_missing_column(engine: sa.Engine) -> None:
+    """To a table that an older version made."""
+    if _has_object_id(engine):
+        return
+    try:
+        with engine.begin() as connection:
+            connection.execute(sa.text("ALTER TABLE procession_table_grants ADD COLUMN object_id VARCHAR(64)"))
+    except DBAPIError:  # another process adds it just now
+        if not _has_object_id(engine):
+            raise
+
+
+def _has_object_id(engine: sa.Engine) -> bool:
+    columns = sa.inspect(engine).get_columns(_TABLE_GRANTS.name)
+    return any(column["name"] == "object_id" for column in columns)
 
 
 def _pairs(roles: Sequence[str], grantees: Sequence[Principal]) -> list[tuple[str, Principal]]:

@@ -84,10 +84,10 @@ def is_allowed(settings: IcebergSettings, location: str, *own: str | None) -> bo
     return asked is not None and any(place.holds(asked) for place in _places(settings, own))
 
 
-def overlap(one: str, other: str) -> bool:
-    """Whether one folder is the other, or inside it, or around it."""
-    mine, theirs = _place(one), _place(other)
-    return mine is not None and theirs is not None and (mine.holds(theirs) or theirs.holds(mine))
+def holds(folder: str, location: str) -> bool:
+    """Whether a location is this folder, or in it."""
+    outer, inner = _place(folder), _place(location)
+    return outer is not None and inner is not None and outer.holds(inner)
 
 
 def within(folders: Iterable[str]) -> Callable[[str], bool]:

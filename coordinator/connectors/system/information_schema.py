@@ -21,6 +21,7 @@ from coordinator.security.access_control.shown_grants import (
     shown_enabled_roles,
     shown_grants,
     shown_roles,
+    standing,
 )
 from coordinator.security.current_session import current_session
 from shared.plan.nodes import TableHandle, TableScanNode
@@ -92,7 +93,10 @@ class InformationSchema:
         session = current_session()
         if store is None or session is None:
             return ()
-        return shown(store.read(), identity_of_session(session), self.catalog)
+        grants = store.read()
+        if shown is shown_grants:
+            grants = standing(grants, store.object_id)
+        return shown(grants, identity_of_session(session), self.catalog)
 
     def _tables(self) -> dict[str, VirtualTable]:
         listing = Listing(self.catalogs, self.catalog)
@@ -135,7 +139,9 @@ def _tables(listing: Listing, wanted: Wanted) -> Iterable[Sequence[object]]:
 
 def _views(listing: Listing, wanted: Wanted) -> Iterable[Sequence[object]]:
     for view in listing.views(wanted, _NAMES):
-        yield listing.only, view.schema, view.name, view.owner, view.definition
+        # A list of names may hold one that stands for another view now; its text is for those who see its columns.
+        seen = not view.columns or listing.catalogs.shown_columns(view)
+        yield listing.only, view.schema, view.name, view.owner, view.definition if seen else None
 
 
 def _columns(listing: Listing, wanted: Wanted) -> Iterable[Sequence[object]]:

@@ -48,7 +48,8 @@ def guarded_table(
     """A scan as the reader may see it. Raises ProcessionError."""
     schema = table.schema.lower()
     if table.tells_of is None:
-        return guarded(planner, TableName(table.catalog.lower(), schema, table.name.lower()), plan, node, context)
+        name = TableName(table.catalog.lower(), schema, table.name.lower())
+        return guarded(planner, name, plan, node, context, table.path_tells)
     _read_metadata(planner, TableName(table.catalog.lower(), schema, table.tells_of.lower()), table.name)
     return plan
 
@@ -56,27 +57,40 @@ def guarded_table(
 def _read_metadata(planner: Planning, told: TableName, name: str) -> None:
     """Counts and bounds of files are of all rows and of values as they are. Raises AccessDeniedError."""
     kind = name.rpartition("$")[2].partition("@")[0]
-    columns = () if kind in _WITHOUT_VALUES else columns_of(planner.catalogs, told)
+    every_column = columns_of(planner.catalogs, told)
+    columns = () if kind in _WITHOUT_VALUES else every_column
+    if kind == "snapshots":  # whose summaries may tell of each partition
+        table = planner.catalogs.table(told.catalog, told.schema, told.table)
+        columns = () if table is None else table.path_tells
     everything = {column: column for column in columns}
     planner.guard.read(TableRead(told, everything, set(everything), planner.reader))
-    every_column = columns or columns_of(planner.catalogs, told)
     guard, reader = planner.guard, planner.reader
     if guard.row_filters(told, reader) or guard.column_masks(told, every_column, reader):
         of_kind = TableName(told.catalog, told.schema, name.lower())
         raise denied(SelectFromColumns(of_kind, ()), f"{told} has a row filter or column masks")
 
 
-def guarded(planner: Planning, name: TableName, plan: RelationPlan, node: Table, context: Context) -> RelationPlan:
-    """A table or view as the reader may see it. Raises ProcessionError."""
+def guarded(
+    planner: Planning,
+    name: TableName,
+    plan: RelationPlan,
+    node: Table,
+    context: Context,
+    path_tells: tuple[str, ...] = (),
+) -> RelationPlan:
+    """A table or view as the reader may see it; ``path_tells`` as ``TableMetadata`` has it. Raises ProcessionError."""
     columns = {f.variable.name: f.name.lower() for f in plan.fields if f.name is not None}
-    planner.guard.read(TableRead(name, columns, context.references, planner.reader))
+    read = TableRead(name, columns, context.references, planner.reader, path_tells=path_tells)
     if name in planner.open_guards:
+        planner.guard.read(read)
         return _recursive(planner, name, plan, context, node)
     filters = planner.guard.row_filters(name, planner.reader)
     masks = planner.guard.column_masks(name, _types(plan), planner.reader)
+    read = replace(read, masked=frozenset(masks))
+    planner.guard.read(read)
     if not filters and not masks:
         return plan
-    guarding = _Guarding(planner, name, plan, node, context)
+    guarding = _Guarding(planner, read, plan, node, context)
     builder, kept = guarding.filtered(filters)
     return guarding.masked(builder, masks, kept)
 
@@ -100,8 +114,9 @@ def _types(plan: RelationPlan) -> dict[str, str]:
 class _Guarding:
     """One relation on its way."""
 
-    def __init__(self, planner: Planning, name: TableName, plan: RelationPlan, node: Table, context: Context) -> None:
-        self._planner, self._name, self._plan, self._node, self._context = planner, name, plan, node, context
+    def __init__(self, planner: Planning, read: TableRead, plan: RelationPlan, node: Table, context: Context) -> None:
+        self._planner, self._read, self._plan, self._node, self._context = planner, read, plan, node, context
+        self._name = read.table
         self._scope = Scope(tuple(replace(f, hidden=False) for f in plan.fields))
 
     def filtered(self, filters: Sequence[ViewExpression]) -> tuple[Builder, RowExpression | None]:
@@ -159,7 +174,7 @@ class _Guarding:
     def _note(self, fields: Sequence[ScopeField]) -> None:
         """References to masked columns are references to what they stand for."""
         columns = {f.variable.name: f.name.lower() for f in fields if f.name is not None}
-        self._planner.guard.read(TableRead(self._name, columns, self._context.references, self._planner.reader))
+        self._planner.guard.read(replace(self._read, columns=columns))
 
     def _mask(self, builder: Builder, column: str, mask: ViewExpression, variable: Variable) -> RowExpression:
         what = f"column mask for '{self._name}.{column}'"

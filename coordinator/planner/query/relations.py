@@ -27,6 +27,7 @@ from coordinator.sql.tree.queries import (
 )
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableScanNode
+from shared.spi.accesses import TableName
 from shared.spi.connector import TableMetadata, ViewMetadata
 
 
@@ -109,7 +110,11 @@ def find_relation(
             raise context.error(node, f"{what} name is empty")
     planner.catalogs.connector(catalog)  # raises when there is no such catalog, before anything else is looked at
     version = table_version(node.version, f"{catalog}.{schema}.{name}", context)
-    table = planner.catalogs.table(catalog, schema, name, version)
+    try:
+        table = planner.catalogs.table(catalog, schema, name, version)
+    except ProcessionError:
+        planner.guard.read_in_vain(TableName(catalog, schema, name), planner.reader)
+        raise
     if table is not None:
         return table
     view = planner.catalogs.view(catalog, schema, name)

@@ -41,7 +41,7 @@ def read_catalog_rules(file: Path) -> Rules:
     except (msgspec.MsgspecError, ValueError) as error:
         raise ConfigurationError(f"{file}: {error}") from error
     properties = found.session_properties if found.sessionProperties is None else found.sessionProperties
-    return Rules(
+    rules = Rules(
         schemas=found.schemas,
         tables=found.tables,
         functions=found.functions,
@@ -51,6 +51,9 @@ def read_catalog_rules(file: Path) -> Rules:
         of_catalog=True,
         version=blake2b(text.encode(), digest_size=12).hexdigest(),
     )
+    if rules.name_roles:
+        raise ConfigurationError(f"{file}: a rule names a role, and the catalog keeps none")
+    return rules
 
 
 def _refuse_catalogs(content: object) -> None:

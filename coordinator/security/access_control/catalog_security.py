@@ -7,14 +7,17 @@ from functools import partial
 from pathlib import Path
 
 from coordinator.security.access_control.built_in import ReadOnly
+from coordinator.security.access_control.catalog_controls import SecuredCatalogs
 from coordinator.security.access_control.catalog_rules import read_catalog_rules
+from coordinator.security.access_control.enabled_roles import enabled_roles
 from coordinator.security.access_control.file_rules import FileRules
 from coordinator.security.access_control.sql_standard import SqlStandard
+from coordinator.security.current_session import may_use_catalog
 from coordinator.security.refreshed_file import RefreshedFile, RefreshedFiles
 from coordinator.values.settings_files import find_file
 from shared.properties import ConfigurationError, Property
-from shared.spi.access_control import SystemAccessControl
-from shared.spi.grants import GrantStore
+from shared.spi.access_control import AccessDeniedError, Identity, SystemAccessControl
+from shared.spi.grants import PUBLIC_ROLE, GrantStore
 from shared.units import parse_duration
 
 SECURITY = "iceberg.security"
@@ -37,7 +40,7 @@ def catalog_access_control(
     Raises ConfigurationError.
     """
     entry = properties.get(SECURITY)
-    kind = "allow-all" if entry is None else entry.value.lower().replace("_", "-")
+    kind = "allow-all" if entry is None else _kind(entry)
     if entry is not None and kind not in _KINDS:
         raise entry.error(f"invalid value '{entry.value}' for '{SECURITY}' (known: {', '.join(_KINDS)})")
     for meant, names in (("file", (CONFIG_FILE, REFRESH_PERIOD)), ("sql-standard", (RESTRICT_CALLS, ADMINS))):
@@ -53,6 +56,25 @@ def catalog_access_control(
     file = find_file(etc, Path(properties[CONFIG_FILE].value), properties[CONFIG_FILE].file)
     period = _period(properties.get(REFRESH_PERIOD))
     return FileRules(files.add(RefreshedFile(file, read_catalog_rules, period)).get)
+
+
+def roles_in(catalogs: SecuredCatalogs, identity: Identity, catalog: str) -> frozenset[str]:
+    """Those that the identity uses in a catalog that keeps any; a choice that is not theirs gives none.
+
+    Raises ProcessionError where the catalog cannot be asked.
+    """
+    entry = catalogs.properties().get(catalog, {}).get(SECURITY)
+    if entry is None or _kind(entry) != "sql-standard" or not may_use_catalog(catalog):
+        return frozenset()
+    grants = catalogs.grants(catalog).read()
+    try:
+        return enabled_roles(grants, identity, catalog)
+    except AccessDeniedError:
+        return frozenset({PUBLIC_ROLE})
+
+
+def _kind(entry: Property) -> str:
+    return entry.value.lower().replace("_", "-")
 
 
 def _restricts(entry: Property | None) -> bool:

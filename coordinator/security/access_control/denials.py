@@ -62,6 +62,12 @@ def _text(access: of.Access, owner: str | None) -> str:  # noqa: C901 - one case
             return _of_show(access)
         case of.CreateSchema() | of.DropSchema() | of.RenameSchema():
             return _of_schema(access)
+        case of.SetSchemaAuthorization():
+            return f"Cannot set authorization for schema {access.schema} to {access.principal}"
+        case of.SetTableAuthorization():
+            return f"Cannot set authorization for table {access.table} to {access.principal}"
+        case of.SetViewAuthorization():
+            return f"Cannot set authorization for view {access.view} to {access.principal}"
         case of.GrantTablePrivilege():
             return f"Cannot grant privilege {access.privilege} on table {access.table}"
         case of.RevokeTablePrivilege():

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from coordinator.security.access_control.built_in import AllowAll, OwnQueries, ReadOnly
 from coordinator.security.access_control.catalog_controls import CatalogControls, SecuredCatalogs
-from coordinator.security.access_control.catalog_security import catalog_access_control
+from coordinator.security.access_control.catalog_security import catalog_access_control, roles_in
 from coordinator.security.access_control.combined import Combined
-from coordinator.security.access_control.file_rules import FileRules
+from coordinator.security.access_control.file_rules import FileRules, RolesOf, no_roles
 from coordinator.security.access_control.opa import OpaAccessControl
 from coordinator.security.access_control.opa_settings import OpaSettings
 from coordinator.security.access_control.policy import AccessPolicy
@@ -34,12 +34,15 @@ def load_access_policy(
     ``files`` gets those that may change. Raises ConfigurationError.
     """
     files = RefreshedFiles() if files is None else files
-    system = load_access_control(etc, authenticated=authenticated, rules=files)
+    roles = partial(roles_in, catalogs)
+    system = load_access_control(etc, authenticated=authenticated, rules=files, roles=roles)
     control = CatalogControls(system, catalogs, partial(catalog_access_control, etc, files, catalogs.grants))
     return AccessPolicy(control, load_group_provider(etc))
 
 
-def load_access_control(etc: Path, *, authenticated: bool, rules: RefreshedFiles | None = None) -> SystemAccessControl:
+def load_access_control(
+    etc: Path, *, authenticated: bool, rules: RefreshedFiles | None = None, roles: RolesOf = no_roles
+) -> SystemAccessControl:
     """The system's. Without a file everything is allowed; with authentication, everything but what is another's.
 
     Raises ConfigurationError.
@@ -49,7 +52,7 @@ def load_access_control(etc: Path, *, authenticated: bool, rules: RefreshedFiles
     files = _files(etc) or ((file,) if file.is_file() else ())
     if not files:
         return OwnQueries() if authenticated else AllowAll()
-    controls = [_of_file(etc, each, rules) for each in files]
+    controls = [_of_file(etc, each, rules, roles) for each in files]
     return controls[0] if len(controls) == 1 else Combined(controls)
 
 
@@ -62,7 +65,7 @@ def _files(etc: Path) -> tuple[Path, ...]:
     return tuple(find_file(etc, Path(name), config) for name in names)
 
 
-def _of_file(etc: Path, file: Path, files: RefreshedFiles) -> SystemAccessControl:
+def _of_file(etc: Path, file: Path, files: RefreshedFiles, roles: RolesOf) -> SystemAccessControl:
     entries = read_properties(file)
     name = entries.get(_NAME)
     if name is None:
@@ -71,7 +74,7 @@ def _of_file(etc: Path, file: Path, files: RefreshedFiles) -> SystemAccessContro
     match name.value:
         case "allow-all" | "read-only" | "file":
             check_known((AccessControlSettings,), entries)
-            return _built_in(etc, file, files, parse_settings(AccessControlSettings, entries))
+            return _built_in(etc, file, files, roles, parse_settings(AccessControlSettings, entries))
         case "opa":
             check_known((OpaSettings,), {key: entry for key, entry in entries.items() if key != _NAME})
             settings = parse_settings(OpaSettings, entries)
@@ -87,7 +90,9 @@ def _of_file(etc: Path, file: Path, files: RefreshedFiles) -> SystemAccessContro
             raise name.error(f"no access control is named '{name.value}' (known: allow-all, file, opa, read-only)")
 
 
-def _built_in(etc: Path, file: Path, files: RefreshedFiles, settings: AccessControlSettings) -> SystemAccessControl:
+def _built_in(
+    etc: Path, file: Path, files: RefreshedFiles, roles: RolesOf, settings: AccessControlSettings
+) -> SystemAccessControl:
     if settings.name == "allow-all":
         return AllowAll()
     if settings.name == "read-only":
@@ -95,4 +100,4 @@ def _built_in(etc: Path, file: Path, files: RefreshedFiles, settings: AccessCont
     if settings.config_file is None:
         raise ConfigurationError(f"{file}: property 'security.config-file' is missing")
     rules = RefreshedFile(find_file(etc, settings.config_file, file), read_rules, settings.refresh_period)
-    return FileRules(files.add(rules).get)
+    return FileRules(files.add(rules).get, roles)

@@ -7,18 +7,21 @@ The first rule that matches an object decides. Every privilege needs the catalog
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from coordinator.security.access_control.denials import denied
 from coordinator.security.access_control.object_rules import Privilege, TableRule, matches
+from coordinator.security.access_control.patterns import Rule
 from coordinator.security.access_control.rules import CatalogAccess, Rules
 from shared.spi import accesses as of
 from shared.spi.access_control import Identity, ViewExpression
+from shared.spi.grants import Principal
 
 INFORMATION_SCHEMA = "information_schema"
 SYSTEM = "system"
 _READ: tuple[Privilege, ...] = ("SELECT", "GRANT_SELECT")
 _UPDATE: tuple[Privilege, ...] = ("UPDATE",)
+R = TypeVar("R", bound=Rule)
 _MOST_KEPT = 10_000
 _OfTable = (
     of.DropTable
@@ -40,17 +43,21 @@ _OfTable = (
 class ObjectDecisions:
     """Rules of one file at one time, for one identity."""
 
-    def __init__(self, rules: Rules, identity: Identity, catalog_access: Callable[[str], CatalogAccess]) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        identity: Identity,
+        catalog_access: Callable[[str], CatalogAccess],
+        roles: frozenset[str] = frozenset(),
+    ) -> None:
+        """``roles`` are those that the identity uses in the one catalog that is asked about."""
         self._catalog_access = catalog_access
         self._user = identity.user
         self._of_catalog = rules.of_catalog
-        self._schemas = None if rules.schemas is None else [r for r in rules.schemas if r.is_for(identity)]
-        self._tables = (
-            None if rules.tables is None else [(i, r) for i, r in enumerate(rules.tables) if r.is_for(identity)]
-        )
-        self._procedures = (
-            None if rules.procedures is None else [(i, r) for i, r in enumerate(rules.procedures) if r.is_for(identity)]
-        )
+        self._schemas = None if rules.schemas is None else [rule for _, rule in _mine(rules.schemas, identity, roles)]
+        self._tables = None if rules.tables is None else _mine(rules.tables, identity, roles)
+        self._procedures = None if rules.procedures is None else _mine(rules.procedures, identity, roles)
+        self._authorization = [rule for rule in rules.authorization or () if rule.is_for(identity, roles)]
         self._first: dict[of.TableName, tuple[int, TableRule] | None] = {}
         self._seen_schemas: dict[tuple[str, str], bool] = {}
 
@@ -131,6 +138,12 @@ class ObjectDecisions:
                 return self._having(access.table, "OWNERSHIP") or self._having(access.new_name, "OWNERSHIP")
             case of.ExecuteProcedure():
                 return self._executing(access.procedure)
+            case of.SetSchemaAuthorization():
+                return self._owned(access.schema) or self._authorizing(access.principal)
+            case of.SetTableAuthorization():
+                return self._having(access.table, "OWNERSHIP") or self._authorizing(access.principal)
+            case of.SetViewAuthorization():
+                return self._having(access.view, "OWNERSHIP") or self._authorizing(access.principal)
             case of.GrantTablePrivilege() | of.RevokeTablePrivilege():
                 return self._having(access.table, "OWNERSHIP")
             case of.SetRole() | of.ShowRoles():
@@ -189,6 +202,13 @@ class ObjectDecisions:
         found = self._rule(table)
         return None if found is not None and privilege in found[1].privileges else self._named(table)
 
+    def _authorizing(self, principal: Principal) -> str | None:
+        """As in Trino, nobody may where no rule says so."""
+        for rule in self._authorization:
+            if rule.names(principal):
+                return None if rule.allow else "authorization: not allowed"
+        return "authorization: no rule"
+
     def _executing(self, procedure: of.RoutineName) -> str | None:
         refused = self._catalog(procedure.catalog, changes=True)
         if refused is not None:
@@ -230,6 +250,11 @@ class ObjectDecisions:
     def _named(self, table: of.TableName) -> str:
         found = self._rule(table)
         return "tables: no rule" if found is None else f"tables[{found[0]}]"
+
+
+def _mine(rules: Sequence[R], identity: Identity, roles: frozenset[str]) -> list[tuple[int, R]]:
+    """Those for the identity, with their numbers."""
+    return [(number, rule) for number, rule in enumerate(rules) if rule.is_for(identity, roles)]
 
 
 def _is_list(table: of.TableName) -> bool:

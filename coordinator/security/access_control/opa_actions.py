@@ -7,6 +7,7 @@ from typing import Any
 
 from shared.spi import accesses as of
 from shared.spi.accesses import SchemaName, TableName
+from shared.spi.grants import Principal
 
 Action = Mapping[str, object]
 
@@ -30,7 +31,17 @@ def table(name: TableName, columns: tuple[str, ...] | None = None) -> Mapping[st
     return {"table": described if columns is None else {**described, "columns": list(columns)}}
 
 
-def action_of(access: of.Access) -> Action:
+def _owned(access: of.SetSchemaAuthorization | of.SetTableAuthorization | of.SetViewAuthorization) -> Mapping[str, Any]:
+    if isinstance(access, of.SetSchemaAuthorization):
+        return schema(access.schema)
+    return table(access.table if isinstance(access, of.SetTableAuthorization) else access.view)
+
+
+def _grantee(principal: Principal) -> Mapping[str, str]:
+    return {"principalType": principal.kind, "name": principal.name}
+
+
+def action_of(access: of.Access) -> Action:  # noqa: C901 - one case a kind of access
     """The operation has the name of the access, but where Trino has another."""
     operation = type(access).__name__
     match access:
@@ -55,6 +66,8 @@ def action_of(access: of.Access) -> Action:
             return action(operation, {"function": described})
         case of.ExecuteTableProcedure():
             return action(operation, {**table(access.table), "function": {"functionName": access.procedure}})
+        case of.SetSchemaAuthorization() | of.SetTableAuthorization() | of.SetViewAuthorization():
+            return action(operation, _owned(access), grantee=_grantee(access.principal))
         case of.CreateRole() | of.DropRole() | of.GrantRoles() | of.RevokeRoles() | of.SetRole() | of.ShowRoles():
             raise AssertionError("a setting decides over roles")
         case of.SetTableProperties():

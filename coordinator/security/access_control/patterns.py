@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 import msgspec
 
@@ -30,8 +31,10 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True
     group: Pattern | None = None
     role: Pattern | None = None
 
-    def is_for(self, identity: Identity) -> bool:
-        """There are no roles yet, so that a rule of a role is nobody's."""
-        if self.role is not None or (self.user is not None and not self.user.matches(identity.user)):
+    def is_for(self, identity: Identity, roles: Collection[str] = ()) -> bool:
+        """``roles`` are those that the identity uses in the catalog that the rule is asked about."""
+        if self.user is not None and not self.user.matches(identity.user):
+            return False
+        if self.role is not None and not any(map(self.role.matches, roles)):
             return False
         return self.group is None or any(map(self.group.matches, identity.groups))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -13,6 +14,8 @@ from coordinator.security.access_control.object_rules import FunctionRule, Proce
 from coordinator.security.access_control.patterns import Pattern, Rule
 from coordinator.security.refreshed_file import read_text
 from shared.properties import ConfigurationError
+from shared.spi.access_control import Identity
+from shared.spi.grants import Principal
 
 CatalogAccess = Literal["all", "read-only", "none"]
 _NOT_ENFORCED = ("roles",)
@@ -76,7 +79,7 @@ class PrincipalRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
 
 
 class AuthorizationRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """Of ALTER … SET AUTHORIZATION, a statement that is refused to everybody: the rules are read and decide nothing."""
+    """Of ALTER … SET AUTHORIZATION: whom somebody may make the owner of what they own."""
 
     original_user: Pattern | None = None
     original_group: Pattern | None = None
@@ -88,6 +91,18 @@ class AuthorizationRule(msgspec.Struct, forbid_unknown_fields=True, frozen=True,
     def __post_init__(self) -> None:
         if self.new_user is None and self.new_role is None:
             raise ValueError("an authorization rule needs new_user or new_role")
+
+    def is_for(self, identity: Identity, roles: Collection[str]) -> bool:
+        if self.original_user is not None and not self.original_user.matches(identity.user):
+            return False
+        if self.original_group is not None and not any(map(self.original_group.matches, identity.groups)):
+            return False
+        return self.original_role is None or any(map(self.original_role.matches, roles))
+
+    def names(self, principal: Principal) -> bool:
+        """Whether it is about making this one the owner."""
+        pattern = self.new_user if principal.kind == "USER" else self.new_role
+        return pattern is not None and pattern.matches(principal.name)
 
 
 class Rules(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -109,6 +124,30 @@ class Rules(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
     """Whether they are a catalog's own: then the owner of a schema makes its tables, as in Presto."""
     version: str = ""
     """A digest of the file, which does not hold it."""
+
+    def __post_init__(self) -> None:
+        for name, section in self._without_catalog().items():
+            if any(rule.role is not None for rule in section or ()):
+                raise ValueError(f"rules of '{name}' cannot name a role: roles belong to catalogs")
+        if any(rule.original_role is not None for rule in self.impersonation or ()):
+            raise ValueError("rules of 'impersonation' cannot name a role: roles belong to catalogs")
+
+    def _without_catalog(self) -> dict[str, tuple[Rule, ...] | None]:
+        return {
+            "queries": self.queries,
+            "system_information": self.system_information,
+            "system_session_properties": self.system_session_properties,
+        }
+
+    @property
+    def name_roles(self) -> bool:
+        """Whether it matters which roles somebody uses."""
+        sections: tuple[tuple[Rule, ...] | None, ...] = (
+            self.catalogs, self.schemas, self.tables, self.procedures, self.catalog_session_properties,
+        )  # fmt: skip
+        if any(rule.role is not None for section in sections for rule in section or ()):
+            return True
+        return any(rule.original_role is not None for rule in self.authorization or ())
 
 
 def read_rules(file: Path) -> Rules:

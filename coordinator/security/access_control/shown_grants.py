@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 
 from coordinator.security.access_control.enabled_roles import applicable_grants, enabled_roles
 from shared.spi.access_control import Identity
@@ -13,6 +15,13 @@ GRANT_COLUMNS = (
     "With Hierarchy",
 )  # fmt: skip
 Row = tuple[str | None, ...]
+
+
+def standing(grants: Grants, object_id: Callable[[str, str], str | None]) -> Grants:
+    """Without those on things that are no more, whose names others have now."""
+    current = cache(object_id)
+    kept = tuple(grant for grant in grants.table_grants if grant.object_id == current(grant.schema, grant.table))
+    return replace(grants, table_grants=kept)
 
 
 def shown_roles(grants: Grants, identity: Identity, catalog: str) -> Sequence[Row]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from coordinator.security.access_control.built_in import AllowAll
 from coordinator.security.access_control.denials import denied
@@ -34,6 +35,8 @@ class Holder:
     identity: Identity
     roles: frozenset[str]
     by_table: Mapping[tuple[str, str], Sequence[TableGrant]] = field(repr=False)
+    object_id: Callable[[str, str], str | None] = field(repr=False)
+    """Of what has a name now, looked up once."""
 
     @property
     def is_admin(self) -> bool:
@@ -50,22 +53,34 @@ class Holder:
     def sees(self, schema: str, table: str) -> bool:
         return self.is_admin or self._owns(schema, table) or bool(self._mine(schema, table))
 
+    def lists(self, schema: str, table: str) -> bool:
+        """Whether the name may stand in a list. Whose table it is now is not looked up: there may be thousands."""
+        if self.is_admin or self._owns(schema, ""):
+            return True
+        return any(map(self._is_mine, self.by_table.get((schema, table), ())))
+
     def sees_schema(self, schema: str) -> bool:
         if self.is_admin or self._owns(schema, ""):
             return True
-        return any(self._mine(*name) for name in self.by_table if name[0] == schema)
+        return any(self.lists(*name) for name in self.by_table if name[0] == schema and name[1])
 
     def owns_schema(self, schema: str) -> bool:
         return self.is_admin or self._owns(schema, "")
 
     def _owns(self, schema: str, table: str) -> bool:
-        owners = [grant for grant in self.by_table.get((schema, table), ()) if grant.privilege == OWNERSHIP]
+        owners = [grant for grant in self._standing(schema, table) if grant.privilege == OWNERSHIP]
         if not owners and table:
             return self._owns(schema, "")
         return any(self._is_mine(grant) for grant in owners)
 
     def _mine(self, schema: str, table: str) -> list[TableGrant]:
-        return [grant for grant in self.by_table.get((schema, table), ()) if self._is_mine(grant)]
+        return [grant for grant in self._standing(schema, table) if self._is_mine(grant)]
+
+    def _standing(self, schema: str, table: str) -> Sequence[TableGrant]:
+        """The grants on what has the name now: a table made anew, by whichever program, begins without any."""
+        known = self.by_table.get((schema, table), ())
+        current = self.object_id(schema, table) if known else None
+        return [grant for grant in known if grant.object_id == current]
 
     def _is_mine(self, grant: TableGrant) -> bool:
         grantee = grant.grantee
@@ -104,21 +119,23 @@ class SqlStandard(AllowAll):
         tables: Collection[tuple[str, str]],
     ) -> frozenset[tuple[str, str]]:
         holder = self._holder(identity)
-        return frozenset(each for each in tables if each[0] == INFORMATION_SCHEMA or holder.sees(*each))
+        return frozenset(each for each in tables if each[0] == INFORMATION_SCHEMA or holder.lists(*each))
 
     def filter_columns(self, identity: Identity, table: of.TableName, columns: Collection[str]) -> frozenset[str]:
-        seen = self.filter_tables(identity, table.catalog, [(table.schema, table.table)])
+        seen = _is_list(table) or self._holder(identity).sees(table.schema, table.table)
         return frozenset(columns) if seen else frozenset()
 
     def _holder(self, identity: Identity) -> Holder:
-        grants = self._store().read()
+        store = self._store()
+        grants = store.read()
         indexed = self._indexed
         if indexed[0] is not grants:
             by_table: dict[tuple[str, str], list[TableGrant]] = {}
             for grant in grants.table_grants:
                 by_table.setdefault((grant.schema, grant.table), []).append(grant)
             indexed = self._indexed = (grants, by_table)
-        return Holder(grants, identity, enabled_roles(grants, identity, self._catalog), indexed[1])
+        roles = enabled_roles(grants, identity, self._catalog)
+        return Holder(grants, identity, roles, indexed[1], cache(store.object_id))
 
     def _allows(self, holder: Holder, access: of.Access) -> bool:  # noqa: C901 - one case a kind of access
         match access:
@@ -134,13 +151,13 @@ class SqlStandard(AllowAll):
                 return _is_list(access.table) or _has(holder, access.table, "SELECT", grantable=True)
             case of.CreateSchema() | of.RenameSchema():
                 return holder.is_admin
-            case of.DropSchema() | of.ShowCreateSchema():
+            case of.DropSchema() | of.ShowCreateSchema() | of.SetSchemaAuthorization():
                 return holder.owns_schema(access.schema.schema)
             case of.CreateTable():
                 return holder.owns_schema(access.table.schema)
             case of.CreateView():
                 return holder.owns_schema(access.view.schema)
-            case of.DropView() | of.SetViewComment():
+            case of.DropView() | of.SetViewComment() | of.SetViewAuthorization():
                 return _has(holder, access.view, OWNERSHIP)
             case of.RenameTable():
                 return _may_move(holder, access.table, access.new_name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
@@ -18,6 +19,7 @@ from coordinator.engine.executor import Executor
 from coordinator.engine.local import LocalEngine
 from coordinator.planning.plan_statement import plan_statement
 from coordinator.security.access_control.file_rules import FileRules
+from coordinator.security.access_control.load import load_access_policy
 from coordinator.security.access_control.policy import AccessPolicy
 from coordinator.security.access_control.rules import read_rules
 from coordinator.security.current_session import acting_for
@@ -116,3 +118,34 @@ def ruled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ruled]:
     made = Ruled(tmp_path_factory.mktemp("ruled"))
     yield made
     made.local.close()
+
+
+ADMIN = {"roles": {"lab": "ROLE{admin}"}}
+
+
+@pytest.fixture(scope="session")
+def keeping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ruled]:
+    home = tmp_path_factory.mktemp("roles")
+    made = Ruled(home, iceberg__security="sql-standard", hive__users__in__admin__role="root")
+    (home / "etc").mkdir()
+    made.catalogs.access = load_access_policy(home / "etc", made.catalogs, authenticated=False)
+    yield made
+    made.local.close()
+
+
+@pytest.fixture
+def lab(keeping: Ruled) -> Ruled:
+    """With nothing granted."""
+    with sqlite3.connect(keeping.lake.uri.removeprefix("sqlite:///")) as database:
+        for table in ("procession_roles", "procession_role_grants", "procession_table_grants"):
+            there = database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+            if there:
+                database.execute(f"DELETE FROM {table}")
+        if there:
+            database.execute("UPDATE procession_grant_versions SET version = version + 1")
+    return keeping
+
+
+def root(lab: Ruled, *texts: str) -> None:
+    for text in texts:
+        lab.rows("root", text, **ADMIN)

@@ -158,6 +158,7 @@ def test_wrong_rules_are_told_and_do_not_count(ruled: Ruled, tmp_path: Path) -> 
         ({"tables": [{"catalog": "lab", "privileges": []}]}, "unknown field `catalog` - at `$.tables[0]`"),
         ({"tables": [{"privilege": []}]}, "unknown field `privilege`"),
         ({"sessionProperties": [], "session_properties": []}, "one of the two"),
+        ({"tables": [{"role": "x", "privileges": []}]}, "the catalog keeps none"),
         ({"authorization": [{"original_user": "a"}]}, "needs new_user or new_role"),
         ([], "Expected `object`"),
     ],

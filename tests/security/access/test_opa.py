@@ -210,3 +210,17 @@ async def test_questions_leave_the_event_loop_free(opa: Opa) -> None:
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+def test_who_is_to_own_is_asked(ruled: Ruled, opa: Opa) -> None:
+    opa.decide = lambda _path, question: question["action"]["operation"] != "SetViewAuthorization"
+    ruled.control(control(opa))
+    denied = "Access Denied: Cannot set authorization for view lab.db.w to USER carol"
+    assert ruled.refused("bob", "ALTER VIEW w SET AUTHORIZATION carol") == denied
+    [asked] = [q["action"] for _, q in opa.asked if q["action"]["operation"] == "SetViewAuthorization"]
+    assert asked["grantee"] == {"principalType": "USER", "name": "carol"}
+    assert asked["resource"]["table"]["tableName"] == "w"
+    # Of a view that runs as its owner it is asked, too, whether bob may be carol.
+    opa.decide = lambda _path, question: question["action"]["operation"] != "ImpersonateUser"
+    assert "the view would run as carol" in ruled.refused("bob", "ALTER VIEW v SET AUTHORIZATION carol")
+    assert ruled.refused("bob", "ALTER VIEW v SET AUTHORIZATION bob") == ""

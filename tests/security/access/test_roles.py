@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,37 +12,7 @@ from coordinator.connectors.registry import CatalogConfig, Catalogs
 from coordinator.security.access_control.load import load_access_policy
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import ConfigurationError, Property
-from tests.security.access.conftest import Ruled
-
-ADMIN = {"roles": {"lab": "ROLE{admin}"}}
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ruled]:
-    home = tmp_path_factory.mktemp("roles")
-    made = Ruled(home, iceberg__security="sql-standard", hive__users__in__admin__role="root")
-    (home / "etc").mkdir()
-    made.catalogs.access = load_access_policy(home / "etc", made.catalogs, authenticated=False)
-    yield made
-    made.local.close()
-
-
-@pytest.fixture
-def lab(made: Ruled) -> Ruled:
-    """With nothing granted."""
-    with sqlite3.connect(made.lake.uri.removeprefix("sqlite:///")) as database:
-        for table in ("procession_roles", "procession_role_grants", "procession_table_grants"):
-            there = database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone()
-            if there:
-                database.execute(f"DELETE FROM {table}")
-        if there:
-            database.execute("UPDATE procession_grant_versions SET version = version + 1")
-    return made
-
-
-def root(lab: Ruled, *texts: str) -> None:
-    for text in texts:
-        lab.rows("root", text, **ADMIN)
+from tests.security.access.conftest import ADMIN, Ruled, root
 
 
 def error(lab: Ruled, user: str, text: str, **options: Any) -> tuple[ErrorCode, str] | None:

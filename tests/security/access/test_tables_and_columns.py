@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from coordinator.security.access_control.built_in import AllowAll
 from tests.security.access.conftest import Ruled
 
 READS_PEOPLE = {"table": "people", "privileges": ["SELECT"], "columns": [{"name": "salary", "allow": False}]}
@@ -193,3 +194,54 @@ def test_a_new_name_with_a_schema_is_of_the_tables_own_catalog(ruled: Ruled) -> 
     ruled.rules()
     assert ruled.refused("bob", "ALTER TABLE people RENAME TO hidden.mine") == ""
     assert ruled.refused("bob", "ALTER TABLE people RENAME TO nowhere.mine").startswith("Target schema 'lab.nowhere'")
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        "others FOR VERSION AS OF BIGINT '99'", "others FOR VERSION AS OF 'nobranch'", '"others@99"',
+        '"others$files@99"',
+        "others FOR TIMESTAMP AS OF TIMESTAMP '2001-01-01 00:00:00'", '"others.branch_nothing"', '"others.tag_nothing"',
+    ],
+)  # fmt: skip
+def test_versions_of_a_hidden_table_are_hidden(ruled: Ruled, relation: str) -> None:
+    """The names of its branches and the times of its commits too."""
+    ruled.rules(tables=[{"table": "people", "privileges": ["SELECT"]}])
+    refused = "Access Denied: Cannot select from table lab.db.others"
+    assert ruled.refused("bob", f"SELECT * FROM {relation}") == refused
+    assert ruled.refused("bob", f"SELECT id FROM people WHERE id IN (SELECT id FROM {relation})") == refused
+    told = ruled.refused("bob", f"SELECT * FROM {relation.replace('others', 'people')}")
+    assert told and "Denied" not in told
+
+
+@pytest.mark.parametrize("transform", ["salary", "bucket(salary, 4)", "void"])
+def test_paths_tell_what_a_table_is_partitioned_by(ruled: Ruled, transform: str) -> None:
+    """Or was: a file's folder does not change with the table."""
+    ruled.control(AllowAll())
+    partitioning = "ARRAY[]" if transform == "void" else f"ARRAY['{transform}']"
+    ruled.rows("alice", f"CREATE TABLE parts (id bigint, salary bigint) WITH (partitioning = {partitioning})")
+    if transform == "salary":
+        with ruled.lake.table("parts").update_spec() as update:
+            update.remove_field("salary")
+    tells = transform != "void"
+    read = {"table": "parts", "privileges": ["SELECT"]}
+    text = "SELECT id FROM parts WHERE \"$path\" LIKE '%salary=40%'"
+    try:
+        ruled.rules(tables=[read])
+        assert ruled.refused("bob", text) == ""
+        ruled.rules(tables=[{**read, "columns": [{"name": "salary", "allow": False}]}])
+        assert ("Cannot select from columns" in ruled.refused("bob", text)) == tells
+        snapshots = ruled.refused("bob", 'SELECT * FROM "parts$snapshots"')
+        assert ("Cannot select from columns" in snapshots) == tells
+        assert ruled.refused("bob", "SELECT id FROM parts") == ""
+        refused = "Access Denied: Cannot select from columns [$path] in table or view lab.db.parts"
+        for more in ({}, {"filter": "id < 3"}):
+            ruled.rules(tables=[{**read, **more, "columns": [{"name": "salary", "mask": "NULL"}]}])
+            for each in (text, "SELECT id FROM (SELECT \"$path\" p, * FROM parts) WHERE p > 'a'"):
+                assert ruled.refused("bob", each) == (refused if tells else "")
+            assert ruled.refused("bob", "SELECT id, salary FROM parts") == ""
+        ruled.rules(tables=[{**read, "filter": "id < 3", "columns": [{"name": "id", "mask": "-id"}]}])
+        assert ruled.refused("bob", text) == ""
+    finally:
+        ruled.control(AllowAll())
+        ruled.rows("alice", "DROP TABLE parts")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from coordinator.connectors.iceberg.catalog import UNFINISHED, Metastore, TableCatalog
 from coordinator.connectors.iceberg.failures import mapped
-from coordinator.connectors.iceberg.locations import LOCATION_PROPERTIES, overlap
+from coordinator.connectors.iceberg.locations import LOCATION_PROPERTIES, holds, within
 from coordinator.connectors.iceberg.paths import normalize
 from shared.errors import ErrorCode, ProcessionError
 
@@ -38,21 +38,15 @@ def table_around(catalog: TableCatalog, place: str, watch: Watch) -> str | None:
     return None
 
 
-def other_table_inside(catalog: TableCatalog, table: Table, place: str, watch: Watch) -> str | None:
-    """Another table than ``table`` whose metadata file is in this folder; of REST servers also one that lies there."""
+def other_table_at(catalog: TableCatalog, table: Table, place: str, watch: Watch) -> str | None:
+    """Another table than ``table`` whose metadata file is in this folder, or in whose folder this one is."""
     own = ".".join(table.name())
     for name, places in _places(catalog, watch):
         # Catalogs that compare names without case may list the table under another spelling.
         is_own = name == own or (name.lower() == own.lower() and table.metadata_location in places)
-        if not is_own and any(folder(each).startswith(place) for each in places):
+        if not is_own and any(_meets(catalog, name, each, place) for each in places):
             return name
     return None
-
-
-def homes_of_others(catalog: TableCatalog, own: str, watch: Watch) -> list[str]:
-    """The folders of all tables but ``own``, as far as one look at the catalog tells."""
-    found = _places(catalog, watch)
-    return [_home(place) for name, places in found if name.lower() != own.lower() for place in places]
 
 
 def refuse_held(catalog: TableCatalog, location: str, watch: Watch, own: str) -> None:
@@ -61,9 +55,10 @@ def refuse_held(catalog: TableCatalog, location: str, watch: Watch, own: str) ->
     And who may not read a table must not read its files under another name. Raises PERMISSION_DENIED, which does not
     tell whose they are.
     """
-    if any(overlap(home, location) for home in homes_of_others(catalog, own, watch)):
-        message = f"Access Denied: Location {location} holds files of another table"
-        raise ProcessionError(ErrorCode.PERMISSION_DENIED, message)
+    for name, places in _places(catalog, watch):
+        if name.lower() != own.lower() and any(_meets(catalog, name, each, location) for each in places):
+            message = f"Access Denied: Location {location} holds files of another table"
+            raise ProcessionError(ErrorCode.PERMISSION_DENIED, message)
 
 
 def refuse_held_of_new(
@@ -75,12 +70,42 @@ def refuse_held_of_new(
         refuse_held(catalog, each, lambda: None, f"{schema}.{name}")
 
 
+def homes_around(catalog: TableCatalog, own: str, files: Collection[str]) -> list[str]:
+    """The folders of other tables than ``own`` in which some of the files lie; of catalogs that one query lists."""
+    if not is_listed_at_once(catalog):
+        return []
+    found = [(name, _home(place)) for name, places in _places(catalog, lambda: None) for place in places]
+    others = [(name, home) for name, home in found if name.lower() != own.lower()]
+    if not any(map(within(home for _, home in others), files)):
+        return []
+    return [_own_folder(catalog, name) or home for name, home in others if any(map(within([home]), files))]
+
+
+def _meets(catalog: TableCatalog, name: str, each: str, location: str) -> bool:
+    """Whether a table's metadata file or own folder is in the location, or the location in the folder."""
+    if holds(location, each):
+        return True
+    if not holds(_home(each), location):
+        return False
+    own = _own_folder(catalog, name)
+    return own is None or holds(own, location)
+
+
 def _home(place: str) -> str:
-    """The folder of a table, which its metadata file is a level below; else the place itself."""
+    """The folder of a table, if its metadata is where it usually is."""
     if ".json" not in place.rpartition("/")[2]:
         return place
     before, below, _ = place.rpartition("/metadata/")
     return before if below else place.rpartition("/")[0]
+
+
+def _own_folder(catalog: TableCatalog, name: str) -> str | None:
+    """What a table says: metadata may be kept apart from it, in a folder of many. None where it cannot be read."""
+    schema, _, table_name = name.rpartition(".")
+    with suppress(ProcessionError):
+        table = catalog.load(schema, table_name)
+        return None if table is None else table.location()
+    return None
 
 
 def _places(catalog: TableCatalog, watch: Watch) -> Iterable[tuple[str, tuple[str, ...]]]:

@@ -26,7 +26,7 @@ from coordinator.connectors.iceberg.maintenance.orphans import (
 from coordinator.connectors.iceberg.maintenance.shared_folders import (
     folder,
     is_listed_at_once,
-    other_table_inside,
+    other_table_at,
     table_around,
 )
 from coordinator.connectors.iceberg.manifests.live_files import LARGE_MANIFESTS
@@ -115,7 +115,7 @@ DECLARATION = ProcedureDeclaration(
     notes="Without older_than nothing is deleted unless dry_run => false says so. Files younger than a day are never "
     "taken: a writer may not have committed them yet. Names that begin with _ or . are left alone. Where there are "
     "more than 256 MB of manifests, Iceberg's own procedure does it in Spark. A folder that holds the metadata of "
-    "another table of the catalog is refused.",
+    "another table of the catalog, or is inside such a table's own, is refused.",
 )
 
 
@@ -200,7 +200,7 @@ def _location(call: Call[Arguments], table: Table) -> str:
 
 def _refuse_tables_inside(call: Call[Arguments], table: Table, location: str) -> None:
     """Raises ArgumentError when another table lies in the folder: its live files would be deleted."""
-    other = other_table_inside(call.catalog, table, folder(location), call.context.check_cancelled)
+    other = other_table_at(call.catalog, table, folder(location), call.context.check_cancelled)
     if other is not None:
         argument = "location" if call.arguments.location else "table_name"
         raise ArgumentError(argument, f"Location {location} holds files of another table: {other}")

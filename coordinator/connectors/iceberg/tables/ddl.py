@@ -55,6 +55,7 @@ from shared.spi.catalog_changes import (
     ColumnRemoval,
     ColumnRename,
     CommentChange,
+    OwnerChange,
     SchemaCreation,
     SchemaRemoval,
     SchemaRename,
@@ -122,6 +123,9 @@ def apply(catalog: TableCatalog, change: CatalogChange, context: ProcedureContex
             _change_columns(catalog, change, context)
         case ViewCreation() | ViewRemoval() | ViewRename():
             change_view(catalog, change)
+        case OwnerChange():
+            if change.view is not None:
+                change_view(catalog, change)
         case _:
             assert_never(change)
 

@@ -10,7 +10,7 @@ from pyiceberg.table import Table
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.locations import within
 from coordinator.connectors.iceberg.maintenance.file_deletion import delete_all
-from coordinator.connectors.iceberg.maintenance.shared_folders import homes_of_others, is_listed_at_once
+from coordinator.connectors.iceberg.maintenance.shared_folders import homes_around
 from coordinator.connectors.iceberg.manifests.table_files import referenced_files
 
 logger = logging.getLogger(__name__)
@@ -27,8 +27,7 @@ def purge(catalog: TableCatalog, schema: str, table: Table) -> None:
     may_delete = catalog.deletable(schema, table)
     found = list(referenced_files(table, broken=True))
     # Tables may share files: one that was registered twice, or took in what lies in another's folder.
-    others = homes_of_others(catalog, ".".join(table.name()), lambda: None) if is_listed_at_once(catalog) else ()
-    of_others = within(others)
+    of_others = within(homes_around(catalog, ".".join(table.name()), [file.location for file in found]))
     client.drop_table(table.name())
     for file in found:
         if file.broken is not None:

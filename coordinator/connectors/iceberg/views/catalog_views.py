@@ -19,7 +19,7 @@ from coordinator.connectors.iceberg.views.rest_store import RestViews, has_views
 from coordinator.connectors.iceberg.views.sql_store import SqlViews
 from coordinator.connectors.iceberg.views.store import ViewStore
 from shared.errors import ErrorCode, ProcessionError
-from shared.spi.catalog_changes import ViewChange, ViewCreation, ViewRemoval, ViewRename
+from shared.spi.catalog_changes import OwnerChange, ViewChange, ViewCreation, ViewRemoval, ViewRename
 from shared.spi.connector import ViewMetadata
 
 
@@ -61,7 +61,7 @@ def _described(catalog: str, schema: str, name: str, found: IcebergView) -> View
     return read_view(catalog, schema, name, version, columns, found.properties)
 
 
-def change_view(catalog: TableCatalog, change: ViewChange) -> None:
+def change_view(catalog: TableCatalog, change: ViewChange | OwnerChange) -> None:
     """Carry out one change."""
     store = view_store(catalog)
     if store is None:
@@ -80,21 +80,26 @@ def change_view(catalog: TableCatalog, change: ViewChange) -> None:
             raise ProcessionError(ErrorCode.NOT_FOUND, f"Schema {name.rpartition('.')[0]} not found") from error
 
 
-def _name(change: ViewChange) -> str:
+def _name(change: ViewChange | OwnerChange) -> str:
     match change:
         case ViewCreation(view=view):
             return f"{view.schema}.{view.name}"
         case ViewRename(new_schema=schema, new_view=name) | ViewRemoval(schema=schema, view=name):
             return f"{schema}.{name}"
+        case OwnerChange(schema=schema, name=name):
+            return f"{schema}.{name}"
 
 
-def _apply(store: ViewStore, change: ViewChange) -> None:
+def _apply(store: ViewStore, change: ViewChange | OwnerChange) -> None:
     match change:
         case ViewCreation(view=view, replace=again):
             if again and store.load(view.schema, view.name) is not None:
                 store.replace(view)
             else:
                 store.create(view)
+        case OwnerChange(view=view):
+            if view is not None:
+                store.replace(view)
         case ViewRemoval(schema=schema, view=name, if_exists=if_exists):
             try:
                 store.drop(schema, name)
