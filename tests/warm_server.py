@@ -11,6 +11,7 @@ import ctypes
 import gc
 import json
 import os
+import runpy
 import selectors
 import signal
 import socket
@@ -19,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from coordinator.validation import planner_process, worker
@@ -105,7 +107,11 @@ def _become(request: Mapping[str, Any], descriptors: Sequence[int], main: Callab
 
 
 def _command(main: Callable[[], None]) -> None:
-    """``procession`` itself."""
+    """``procession`` itself, or a script where the first argument is one."""
+    if sys.argv[1].endswith(".py"):
+        del sys.argv[0]
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        return
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork() == 0:
         ours.close()
@@ -132,9 +138,9 @@ class _Forks:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
 
-    def Popen(self, command: Sequence[str], *, pass_fds: Sequence[int], env: Mapping[str, str], **_: Any) -> Any:  # noqa: N802
+    def Popen(self, command: Sequence[str], *, pass_fds: Sequence[int], env: Mapping[str, str], **_: Any) -> Any:
         """Standard output and error are the coordinator's."""
-        request = {"arguments": list(command[3:]), "environment": dict(env), "folder": os.getcwd()}
+        request = {"arguments": list(command[3:]), "environment": dict(env), "folder": str(Path.cwd())}
         return forked(self._connection, request, (1, 2), pass_fds)
 
 
