@@ -164,6 +164,14 @@ def whole_service(
 
 
 @pytest.fixture(scope="session")
+def rule_cases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """Plans over TPC-H's tables beside DuckDB's rows (tests/optimizer/rule_cases.py); it makes the tables once."""
+    from tests.optimizer.rule_cases import RuleCases
+
+    yield from RuleCases.over(tmp_path_factory.mktemp("tpch"))
+
+
+@pytest.fixture(scope="session")
 def quiet_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """One Procession with the native checker, ``iceberg`` and ``tpch``, whose Spark is never started."""
     from tests.services import quiet_service as running

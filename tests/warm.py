@@ -22,8 +22,10 @@ ROOT = Path(__file__).parents[1]
 class WarmProcess:
     """What tests use of a ``subprocess.Popen`` whose standard output is a pipe of text."""
 
-    def __init__(self, pid: int, stdout: IO[str], code: int) -> None:
-        self.pid, self.stdout = pid, stdout
+    stdout: IO[str]
+
+    def __init__(self, pid: int, code: int) -> None:
+        self.pid = pid
         self.returncode: int | None = None
         self._code = code
 
@@ -63,17 +65,25 @@ def start_cold(arguments: Sequence[str], errors: IO[str]) -> subprocess.Popen[st
 def start(arguments: Sequence[str], errors: int) -> WarmProcess:
     """``procession`` with these arguments; its standard error goes to the descriptor ``errors``."""
     ours, theirs = os.pipe()
-    code, telling = os.pipe()
     request: dict[str, Any] = {
         "arguments": list(arguments),
         "environment": os.environ | {"PYTHONUNBUFFERED": "1"},
         "folder": str(ROOT),
     }
-    connection = _server()
-    socket.send_fds(connection, [json.dumps(request).encode()], [theirs, errors, telling])
+    process = forked(_server(), request, (theirs, errors))
     os.close(theirs)
+    process.stdout = os.fdopen(ours, encoding="utf-8")
+    return process
+
+
+def forked(
+    connection: socket.socket, request: dict[str, Any], output: Sequence[int], more: Sequence[int] = ()
+) -> WarmProcess:
+    """A fork of the process at the other end; ``output`` and ``more`` are descriptors that it gets."""
+    code, telling = os.pipe()
+    socket.send_fds(connection, [json.dumps(request).encode()], [*output, telling, *more])
     os.close(telling)
-    return WarmProcess(int(connection.recv(32)), os.fdopen(ours, encoding="utf-8"), code)
+    return WarmProcess(int(connection.recv(32)), code)
 
 
 def run(arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:

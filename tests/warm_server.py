@@ -1,7 +1,8 @@
 """A process that has imported the program, and is forked for each command: ``python -m tests.warm_server FD``.
 
 A request is JSON on the socket ``FD``, with the descriptors of standard output, standard error and of a pipe for the
-exit code. What a fork does is what ``python -m coordinator`` does, but for the two seconds of imports.
+exit code. What a fork does is what ``python -m coordinator`` does, but for the two seconds of imports; its planners
+are forked in the same way, by a process that it has beside it (``_planners``).
 """
 
 from __future__ import annotations
@@ -10,14 +11,20 @@ import ctypes
 import gc
 import json
 import os
+import runpy
 import selectors
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+
+from coordinator.validation import planner_process, worker
+from tests.warm import forked
 
 REQUEST_BYTES = 1 << 20
 _PR_SET_PDEATHSIG = 1
@@ -25,14 +32,15 @@ IMPORTED = (
     "coordinator.cli.up",
     "coordinator.connectors.iceberg.connector",
     "coordinator.connectors.tpch.connector",
+    "coordinator.planner_factory",
     "uvicorn.protocols.http.auto",
     "uvicorn.protocols.websockets.auto",
     "uvicorn.lifespan.on",
 )
 
 
-def serve(connection: socket.socket, main: Callable[[], None]) -> None:
-    """Until the other end is closed; ``main`` runs in each fork."""
+def serve(connection: socket.socket, main: Callable[[Sequence[int]], None]) -> None:
+    """Until the other end is closed; ``main`` runs in each fork, with the descriptors beyond the first three."""
     codes: dict[int, int] = {}
     woken, waker = os.pipe()
     os.set_blocking(waker, False)
@@ -47,7 +55,7 @@ def serve(connection: socket.socket, main: Callable[[], None]) -> None:
                     os.read(woken, 512)
                     _tell_ends(codes)
                     continue
-                request, descriptors, _, _ = socket.recv_fds(connection, REQUEST_BYTES, 3)
+                request, descriptors, _, _ = socket.recv_fds(connection, REQUEST_BYTES, 4)
                 if not request:
                     return
                 process = os.fork()
@@ -56,9 +64,9 @@ def serve(connection: socket.socket, main: Callable[[], None]) -> None:
                     for other in (connection.fileno(), woken, waker, *codes.values(), descriptors[2]):
                         os.close(other)
                     selector.close()
-                    _become(json.loads(request), descriptors[:2], main)
-                os.close(descriptors[0])
-                os.close(descriptors[1])
+                    _become(json.loads(request), descriptors[:2], lambda more=descriptors[3:]: main(more))
+                for given in (*descriptors[:2], *descriptors[3:]):
+                    os.close(given)
                 codes[process] = descriptors[2]
                 connection.sendall(f"{process}\n".encode())
 
@@ -98,6 +106,44 @@ def _become(request: Mapping[str, Any], descriptors: Sequence[int], main: Callab
         os._exit(code)
 
 
+def _command(main: Callable[[], None]) -> None:
+    """``procession`` itself, or a script where the first argument is one."""
+    if sys.argv[1].endswith(".py"):
+        del sys.argv[0]
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        return
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork() == 0:
+        ours.close()
+        _planners(theirs)
+    theirs.close()
+    planner_process.subprocess = _Forks(ours)  # type: ignore[attr-defined]
+    main()
+
+
+def _planners(connection: socket.socket) -> None:
+    """Never returns. It ends with its coordinator, and the planners with it."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    serve(connection, lambda given: worker.main([str(given[0]), str(os.getppid())]))
+    os._exit(0)
+
+
+class _Forks:
+    """What ``planner_process`` uses of the module ``subprocess``; a planner is a fork of what has imported its code."""
+
+    DEVNULL, TimeoutExpired = subprocess.DEVNULL, subprocess.TimeoutExpired
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def Popen(self, command: Sequence[str], *, pass_fds: Sequence[int], env: Mapping[str, str], **_: Any) -> Any:
+        """Standard output and error are the coordinator's."""
+        request = {"arguments": list(command[3:]), "environment": dict(env), "folder": str(Path.cwd())}
+        return forked(self._connection, request, (1, 2), pass_fds)
+
+
 def _warm() -> Callable[[], None]:
     gc.disable()
     for name in IMPORTED:
@@ -115,5 +161,5 @@ if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as ours:
         program = _warm()
         sys.argv[:] = ["procession"]
-        serve(ours, program)
+        serve(ours, lambda _: _command(program))
     os._exit(0)  # not by the end of native libraries, which report leaks

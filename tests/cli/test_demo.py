@@ -22,18 +22,18 @@ VERBS = ["receive", "parse", "analyze", "plan", "optimize", "fragment", "check",
 def test_the_demo_shows_the_whole_line_and_ends(
     procession: Any, tmp_path: Path, processes_of: Callable[[Path], list[int]]
 ) -> None:
-    done = procession("demo", "--scale", "0.01", "--files", "200", env=os.environ | {"TMPDIR": str(tmp_path)})
+    done = procession("demo", "--scale", "0.01", "--files", "60", env=os.environ | {"TMPDIR": str(tmp_path)})
     assert done.returncode == 0, done.stdout + done.stderr
     assert processes_of(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
     text = done.stdout
     before, after = re.findall(r"^ files +(\d+) +(\d+)", text, re.MULTILINE)[0]
-    assert (before, after) == ("200", "1")
+    assert (before, after) == ("60", "1")
     rows = re.findall(r"^ rows +([\d,]+) +([\d,]+)", text, re.MULTILINE)[0]
     assert rows == ("60,175", "60,175")
     checksums = re.findall(r"^ checksum +(\d+) +(\d+)", text, re.MULTILINE)[0]
     assert checksums[0] == checksums[1]
-    for part in ("- Output[", "CallDistributedProcedure[", "-- TableScan[", "rewritten_data_files_count  200"):
+    for part in ("- Output[", "CallDistributedProcedure[", "-- TableScan[", "rewritten_data_files_count  60"):
         assert part in text
     seconds = text.partition("Seconds of each verb")[2].splitlines()
     assert [line.split()[0] for line in seconds if re.match(r" \w+ +\d+\.\d+", line)] == VERBS

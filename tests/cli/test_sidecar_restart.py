@@ -30,25 +30,23 @@ def answers(address: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize("harm", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_dead_or_silent_sidecar_is_started_again(
-    running: Any, etc: Path, tmp_path: Path, harm: signal.Signals
-) -> None:
+def test_a_dead_or_silent_sidecar_is_started_again(running: Any, etc: Path, tmp_path: Path) -> None:
     with (etc / "config.properties").open("a") as config:
         config.write("\nsidecar.watchdog-timeout=3s\n")
     log = tmp_path / "log"
     child = running("up", "--etc", str(etc), "--data-dir", str(tmp_path / "data"), log=log)
     try:
-        first = sidecar_of(child.process.pid)
-        address = "http://127.0.0.1:" + first.cmdline()[first.cmdline().index("--port") + 1]
-        assert answers(address)
-        first.send_signal(harm)
-        first.wait(60)
-        deadline = time.monotonic() + 60
-        while not answers(address):
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
-        assert sidecar_of(child.process.pid).pid != first.pid
+        for harm in (signal.SIGKILL, signal.SIGSTOP):
+            first = sidecar_of(child.process.pid)
+            address = "http://127.0.0.1:" + first.cmdline()[first.cmdline().index("--port") + 1]
+            assert answers(address)
+            first.send_signal(harm)
+            first.wait(60)
+            deadline = time.monotonic() + 60
+            while not answers(address):
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.1)
+            assert sidecar_of(child.process.pid).pid != first.pid
     finally:
         assert child.end(signal.SIGTERM) == 0, log.read_text()
     assert not answers(address)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
 
 import pytest
 
@@ -14,9 +13,9 @@ from tests.drawing import drawn
 from tests.optimizer.rule_cases import TIDY, RuleCases
 
 
-@pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RuleCases]:
-    yield from RuleCases.over(tmp_path_factory.mktemp("tpch"))
+@pytest.fixture
+def cases(rule_cases: RuleCases) -> RuleCases:
+    return rule_cases
 
 
 def lowered(cases: RuleCases, sql: str) -> tuple[OutputNode, OutputNode]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import pytest
 
 from coordinator.connectors.iceberg.rewrite.committing.recovery import recover
 from shared.errors import ErrorCode, ProcessionError
+from tests import warm
 
 
 def numbers(start: int, count: int = 50) -> pa.Table:
@@ -29,8 +28,8 @@ def table(lake: Any) -> str:
 
 def kill(lake: Any, point: str) -> None:
     script = Path(__file__).with_name("killed_call.py")
-    child = subprocess.run([sys.executable, str(script), str(lake.home), point], capture_output=True, check=False)
-    assert child.returncode == -9, child.stderr.decode()
+    child = warm.run([str(script), str(lake.home), point], lake.home)
+    assert child.returncode == -9, child.stderr
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,6 +30,7 @@ from shared.spi.relation import Relation
 from shared.spi.session import Session
 
 if TYPE_CHECKING:
+    from tests.optimizer.rule_cases import RuleCases
     from tests.planner.drawn_plans import DrawnPlans
 
 REWRITE = ProcedureDeclaration(
@@ -220,10 +221,8 @@ def plan(catalogs: FakeCatalogs, session: Session) -> Callable[..., PlannedState
 
 
 @pytest.fixture(scope="session")
-def plans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrawnPlans]:
+def plans(rule_cases: RuleCases) -> DrawnPlans:
     """``plans.check(sql, plan)``."""
-    from tests.optimizer.rule_cases import RuleCases  # it imports this module
-    from tests.planner.drawn_plans import DrawnPlans
+    from tests.planner.drawn_plans import DrawnPlans  # it imports this module
 
-    for cases in RuleCases.over(tmp_path_factory.mktemp("tpch")):
-        yield DrawnPlans(cases)
+    return DrawnPlans(rule_cases)

@@ -6,7 +6,6 @@ import gzip
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +121,6 @@ def tpch_data(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnec
 
 
 @pytest.fixture(scope="session")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
+def written(rule_cases: RuleCases) -> Written:
     """``written.check(sql, duckdb=…, spark=…)``."""
-    for cases in RuleCases.over(tmp_path_factory.mktemp("tpch")):
-        yield Written(cases)
+    return Written(rule_cases)
