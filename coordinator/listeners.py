@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 import structlog
 
@@ -96,7 +95,7 @@ class HistoryView:
         wanted = HistoryFilter(user=_only(exact, "user"), query_ids=exact.get("query_id"), table=named)
         return self._reader.tables(wanted, self._visible())
 
-    def plans(self, exact: Exact) -> Iterator[dict[str, Any]]:
+    def plans(self, exact: Exact) -> Iterator[dict[str, object]]:
         visible = self._visible()
         for record in self._reader.records(HistoryFilter(query_ids=exact.get("query_id")), visible):
             whole = self._reader.one(record["query_id"], visible)

@@ -208,7 +208,7 @@ class Executor:
         write = work.write
         with spark_inputs(work.inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as inputs:
 
-            def run(sql: str) -> list[Mapping[str, Any]]:
+            def run(sql: str) -> list[Mapping[str, object]]:
                 batches = self._spark.write(sql, execution, inputs)
                 return [row for batch in batches for row in batch.to_pylist()]
 

@@ -69,7 +69,7 @@ def dispatch(kernel: str, workers: Any, tasks: Sequence[Any], encode: Any, descr
             return
 
 
-def lent_storage(task: Any) -> LentStorage | None:
+def lent_storage(task: object) -> LentStorage | None:
     """The lent keys of a task, or of the task inside of it; None where nothing is lent."""
     found = getattr(task, "storage", None)
     if isinstance(found, LentStorage):

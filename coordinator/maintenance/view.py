@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.maintenance import Scope
@@ -56,7 +56,7 @@ class ServiceView:
         """Of the service's own statements."""
         return self._settings.source
 
-    def tables(self) -> Iterable[Sequence[Any]]:
+    def tables(self) -> Iterable[Sequence[object]]:
         """The worst first."""
         now = self._now()
         looks = sorted(self._store.looks(), key=lambda look: (look.health, look.worst, look.key))
@@ -71,7 +71,7 @@ class ServiceView:
                 "RUNNING" if working else look.state, look.reason, look.looked, look.next_look, lag,
             )  # fmt: skip
 
-    def jobs(self) -> Iterable[Sequence[Any]]:
+    def jobs(self) -> Iterable[Sequence[object]]:
         """The newest first."""
         for job in self._seen(self._store.jobs(_MOST_ROWS), lambda job: job.key):
             yield (
@@ -79,11 +79,11 @@ class ServiceView:
                 job.estimated_size, job.estimated_seconds, job.files_before, job.files_after, job.error,
             )  # fmt: skip
 
-    def decisions(self) -> Iterable[Sequence[Any]]:
+    def decisions(self) -> Iterable[Sequence[object]]:
         """The newest first."""
         return map(_row, self._seen(self._store.decisions(_MOST_ROWS), lambda decision: decision.key))
 
-    def policies(self) -> Iterable[Sequence[Any]]:
+    def policies(self) -> Iterable[Sequence[object]]:
         """In the order of the file, the defaults last."""
         for policy in self._policies():
             for name in TYPES:
@@ -95,7 +95,7 @@ class ServiceView:
             if content is not None:
                 yield "default", "*", name, content.enable, content.model_dump_json(by_alias=True)
 
-    def budget(self) -> Iterable[Sequence[Any]]:
+    def budget(self) -> Iterable[Sequence[object]]:
         """What the last 24 hours took of what they may."""
         now, settings = self._now(), self._settings
         spent = self._store.spent(now - timedelta(days=1))
@@ -106,7 +106,7 @@ class ServiceView:
         yield "seconds_per_day", spent.seconds, settings.seconds_per_day, *opened
         yield "jobs_of_a_day", float(spent.jobs), None, *opened
 
-    def examine(self, scope: Scope, checkpoint: Callable[[], None]) -> Iterator[Sequence[Any]]:
+    def examine(self, scope: Scope, checkpoint: Callable[[], None]) -> Iterator[Sequence[object]]:
         for key in self._in_scope(scope):
             checkpoint()
             looked = self._looker.examine(key, self._now(), self._store.look(key))
@@ -116,7 +116,7 @@ class ServiceView:
         self._check(session)
         self._service.request(self._in_scope(scope), session.user)
 
-    def explain(self, scope: Scope) -> Iterable[Sequence[Any]]:
+    def explain(self, scope: Scope) -> Iterable[Sequence[object]]:
         for key in self._in_scope(scope):
             yield from explained(key, self._looker, self._lake, self._store, self._now())
 
@@ -176,6 +176,6 @@ def _name(key: TableKey) -> tuple[str, str, str]:
     return key.catalog, key.schema, key.table
 
 
-def _row(decision: Decision) -> Sequence[Any]:
+def _row(decision: Decision) -> Sequence[object]:
     head = (decision.moment, *_name(decision.key), decision.step, decision.verdict, decision.reason)
     return (*head, decision.priority, decision.size, decision.seconds)
