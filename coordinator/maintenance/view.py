@@ -9,8 +9,8 @@ from typing import TypeVar
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.maintenance import Scope
 from coordinator.maintenance.explained import explained
+from coordinator.maintenance.inspection import Inspector
 from coordinator.maintenance.lake import Lake
-from coordinator.maintenance.looking import Looker
 from coordinator.maintenance.policies import DEFAULT, TYPES, Policy
 from coordinator.maintenance.records import Decision, Pause, TableKey
 from coordinator.maintenance.service import MaintenanceService
@@ -37,7 +37,7 @@ class ServiceView:
         policies: Callable[[], tuple[Policy, ...]],
         catalogs: Catalogs,
         lake: Lake,
-        looker: Looker,
+        inspector: Inspector,
         store: MaintenanceStore,
         service: MaintenanceService,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -46,7 +46,7 @@ class ServiceView:
         self._policies = policies
         self._catalogs = catalogs
         self._lake = lake
-        self._looker = looker
+        self._inspector = inspector
         self._store = store
         self._service = service
         self._now = now
@@ -109,7 +109,7 @@ class ServiceView:
     def examine(self, scope: Scope, checkpoint: Callable[[], None]) -> Iterator[Sequence[object]]:
         for key in self._in_scope(scope):
             checkpoint()
-            looked = self._looker.examine(key, self._now(), self._store.look(key))
+            looked = self._inspector.examine(key, self._now(), self._store.look(key))
             yield from () if looked is None else map(_row, looked.decisions)
 
     def request(self, session: Session, scope: Scope) -> None:
@@ -118,7 +118,7 @@ class ServiceView:
 
     def explain(self, scope: Scope) -> Iterable[Sequence[object]]:
         for key in self._in_scope(scope):
-            yield from explained(key, self._looker, self._lake, self._store, self._now())
+            yield from explained(key, self._inspector, self._lake, self._store, self._now())
 
     def pause(self, session: Session, scope: Scope, reason: str) -> None:
         self._check(session)

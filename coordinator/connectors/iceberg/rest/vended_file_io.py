@@ -1,4 +1,4 @@
-"""PyIceberg's FileIO of a table whose keys are lent: each file by the keys that hold for it at the moment."""
+"""PyIceberg's FileIO of a table with vended keys: each file by the keys that hold for it at the moment."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pyiceberg.io import InputFile, OutputFile
 from pyiceberg.io.pyarrow import PyArrowFile
 from pyiceberg.typedef import Properties
 
-from coordinator.connectors.iceberg.storage import ExactFileIO, FileIOByPlace
-from coordinator.kernels.storage import LentStorage, properties_of
+from coordinator.connectors.iceberg.storage import ExactFileIO, FileIOByLocation
+from coordinator.kernels.storage import VendedStorage, properties_of
 
 _KEPT = 8
 """File systems of as many sets of keys; those of keys that were renewed are dropped in time."""
 
 
-class LentFileIO(FileIOByPlace):
+class VendedFileIO(FileIOByLocation):
     """``properties`` hold no key; ``keys`` are asked for every file that is opened, written or deleted."""
 
-    def __init__(self, properties: Properties, keys: LentStorage) -> None:
+    def __init__(self, properties: Properties, keys: VendedStorage) -> None:
         super().__init__(properties)
         self.keys = keys
         self._by_keys = lru_cache(_KEPT)(_file_io)
