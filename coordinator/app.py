@@ -46,7 +46,7 @@ from coordinator.gateway.precheck import create_precheck_router
 from coordinator.gateway.requests import session_from_headers
 from coordinator.gateway.validator import StatementValidator
 from coordinator.http_server import HttpServer
-from coordinator.listeners import HistoryView, Told, load_told
+from coordinator.listeners import EventDelivery, HistoryView, load_event_delivery
 from coordinator.logs import configure_logging
 from coordinator.maintenance.create import create_maintenance
 from coordinator.planner_factory import PlannerFactory
@@ -153,7 +153,7 @@ def create_app(
     info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
     where = address or f"http://{settings.http_host}:{settings.http_port}"
     service = ListenerContext(where, info.version, info.environment, info.node_id, config.node.data_dir)
-    told = load_told(config, service)
+    delivery = load_event_delivery(config, service)
     factory = PlannerFactory(
         config.catalogs,
         config.etc / "plan-checker-providers",
@@ -161,7 +161,7 @@ def create_app(
         properties,
         etc=config.etc,
         authenticated=authenticated,
-        facts=told.anyone,
+        facts=delivery.anyone,
     )
     rules = RefreshedFiles()
     catalogs.access = load_access_policy(config.etc, catalogs, authenticated=authenticated, files=rules)
@@ -178,7 +178,7 @@ def create_app(
     spark = SparkEngine(spark_settings(config, catalogs.spark_drivers()), catalogs.spark_conf())
     explainer = NativeExplainer(native_converter(checkers.providers, defaults.get("native", {})))
     redact = Redactor(secrets_in(config))
-    jobs = GuardedJobLog(config.node.data_dir / "jobs.db", control, redact, told.job)
+    jobs = GuardedJobLog(config.node.data_dir / "jobs.db", control, redact, delivery.job)
     scratch = (config.node.data_dir / "embedded").resolve()
     embedded = EmbeddedEngine(config.embedded.of_process(scratch), config.embedded.processes)
     executor = Executor(catalogs, LocalEngine(), spark, explainer, jobs, embedded if embedded.processes else None)
@@ -194,17 +194,17 @@ def create_app(
         redact=redact,
         distributed_procedures=catalogs.distributed_procedures(),
         results_folder=(config.node.data_dir / "results").resolve(),
-        events=QueryEvents(told.bus.publish, service, hide=redact.known, each_creation=told.each_creation),
+        events=QueryEvents(delivery.bus.publish, service, hide=redact.known, each_creation=delivery.each_creation),
     )
-    metrics = metrics_of(pool, checkers, spark, embedded, rules, told.bus)
+    metrics = metrics_of(pool, checkers, spark, embedded, rules, delivery.bus)
     maintaining = _maintaining(config, catalogs, dispatcher, admit, rules, metrics)
-    catalogs.history = None if told.history is None else HistoryView(told.history, control)
+    catalogs.history = None if delivery.history is None else HistoryView(delivery.history, control)
     catalogs.runtime = DispatcherState(
         dispatcher, partial(_node, info, where, dispatcher), partial(may_view, control), partial(check_kill, control)
     )
     app = create_server(
         dispatcher,
-        _server_settings(config, control, admit, told, redact),
+        _server_settings(config, control, admit, delivery, redact),
         info,
         parse_statement=parse_statement,
         stop=stop,
@@ -214,7 +214,7 @@ def create_app(
             _running(
                 *(catalogs, pool, checkers, spark, embedded, explainer, partial(_follow, groups_file, groups), jobs),
                 maintaining,
-                told.bus,
+                delivery.bus,
             ),
             start_failed,
         ),
@@ -240,7 +240,7 @@ def _server_settings(
     config: CoordinatorConfig,
     control: SystemAccessControl,
     admit: Callable[[Session], Session],
-    told: Told,
+    delivery: EventDelivery,
     redact: Redactor,
 ) -> ServerSettings:
     settings = config.coordinator
@@ -248,7 +248,7 @@ def _server_settings(
     def denied(error: ProcessionError, identity: Identity | None) -> None:
         audit(error, identity)
         if error.code is ErrorCode.PERMISSION_DENIED:
-            told.bus.publish(partial(access_denied, error, identity, None, redact))
+            delivery.bus.publish(partial(access_denied, error, identity, None, redact))
 
     return ServerSettings(
         compression_enabled=settings.compression,
@@ -263,7 +263,7 @@ def _server_settings(
         admit=admit,
         admit_blocks=control.rules_version is None,
         denied=denied,
-        history=told.history,
+        history=delivery.history,
     )
 
 

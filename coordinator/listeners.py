@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 import structlog
 
@@ -29,7 +28,7 @@ _log = structlog.get_logger("coordinator")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EventDelivery:
     """``history`` is None where none is kept."""
 
     bus: EventBus
@@ -44,7 +43,7 @@ class Told:
         self.bus.publish(partial(_progress, job))
 
 
-def load_told(config: CoordinatorConfig, service: ListenerContext) -> Told:
+def load_event_delivery(config: CoordinatorConfig, service: ListenerContext) -> EventDelivery:
     """Opens the history, makes the listeners; nothing is delivered before the bus starts. Raises ConfigurationError."""
     listeners = list(load_listeners(config.event_listeners, service, config.events.max_queued))
     if config.tracing.enabled:
@@ -61,7 +60,7 @@ def load_told(config: CoordinatorConfig, service: ListenerContext) -> Told:
         listeners.insert(0, NamedListener("history", recorder, LINGER, config.history.max_queued))
     inlet = max(config.events.max_queued, config.history.max_queued)
     others = bool(config.event_listeners)
-    return Told(EventBus(listeners, inlet), service, reader, bool(listeners), others)
+    return EventDelivery(EventBus(listeners, inlet), service, reader, bool(listeners), others)
 
 
 def _progress(job: Job) -> Event:
@@ -96,7 +95,7 @@ class HistoryView:
         wanted = HistoryFilter(user=_only(exact, "user"), query_ids=exact.get("query_id"), table=named)
         return self._reader.tables(wanted, self._visible())
 
-    def plans(self, exact: Exact) -> Iterator[dict[str, Any]]:
+    def plans(self, exact: Exact) -> Iterator[dict[str, object]]:
         visible = self._visible()
         for record in self._reader.records(HistoryFilter(query_ids=exact.get("query_id")), visible):
             whole = self._reader.one(record["query_id"], visible)

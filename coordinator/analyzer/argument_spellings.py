@@ -62,12 +62,12 @@ def _of_text(kind: str, text: str) -> tuple[str, ...] | dict[str, str] | datetim
         case "map(varchar,varchar)":
             return _options(text)
         case "timestamp":
-            return _moment(text)
+            return _timestamp(text)
         case _:
             return None
 
 
-def _moment(text: str) -> datetime | None:
+def _timestamp(text: str) -> datetime | None:
     """Spark casts text to a timestamp, which may end with an offset or with the name of a zone."""
     for parse in (datetime.fromisoformat, parse_timestamp):
         with suppress(ValueError, OverflowError):

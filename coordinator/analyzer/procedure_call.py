@@ -61,7 +61,7 @@ def bind_call(call: Call, session: Session, catalogs: Catalogs) -> BoundCall:
     table = given.pop(TABLE_ALIAS, None)
     if isinstance(table, CallArgument):
         given |= _split_table(table, declaration, resolved.catalog, session)
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for argument in declaration.arguments:
         written = given.get(argument.name)
         if written is None and argument.required:

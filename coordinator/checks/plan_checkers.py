@@ -158,7 +158,7 @@ class PlanCheckers:
         told: set[PrestoWarning] = set()
         async with aclosing(self.fragment_verdicts(subplan, session, verified=verified)) as verdicts:
             async for verdict in verdicts:
-                note(_told(verdict))
+                note(_verdict_info(verdict))
                 for warning in verdict.warnings:
                     if warning not in told:
                         told.add(warning)
@@ -242,7 +242,7 @@ class PlanCheckers:
             self._observe(phase, name, perf_counter() - start)
 
 
-def _told(verdict: FragmentVerdict) -> FragmentVerdictInfo:
+def _verdict_info(verdict: FragmentVerdict) -> FragmentVerdictInfo:
     error = verdict.error or (None if verdict.native is None else verdict.native.error)
     word = "accepted" if verdict.error is None else "refused"
     return FragmentVerdictInfo(

@@ -8,7 +8,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from coordinator.values.settings import Settings
-from coordinator.values.settings_files import told
+from coordinator.values.settings_files import reason
 from shared.properties import ConfigurationError, unknown_property
 
 
@@ -32,4 +32,6 @@ def parse_provider_settings(model: type[S], properties: Mapping[str, str]) -> S:
         name = str(problem["loc"][0]) if problem["loc"] else ""
         if name not in properties:
             raise ConfigurationError(f"property '{name}' is missing" if name else problem["msg"]) from error
-        raise ConfigurationError(f"invalid value '{properties[name]}' for '{name}': {told(problem['msg'])}") from error
+        raise ConfigurationError(
+            f"invalid value '{properties[name]}' for '{name}': {reason(problem['msg'])}"
+        ) from error

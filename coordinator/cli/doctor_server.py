@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from importlib.metadata import version
-from typing import Any
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
@@ -96,7 +95,7 @@ def _state(client: httpx.Client, server: str) -> Iterator[Finding]:
 
 def _engines(client: httpx.Client, server: str) -> Iterator[Finding]:
     try:
-        status: dict[str, Any] = client.get(f"{server}/v1/status").raise_for_status().json()
+        status: dict[str, object] = client.get(f"{server}/v1/status").raise_for_status().json()
     except (httpx.HTTPError, ValueError) as error:
         yield Finding("status", str(error), "see the log of the service")
         return

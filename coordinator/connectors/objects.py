@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 from coordinator.connectors.system.history import HistoryTables
 from coordinator.connectors.system.information_schema import InformationSchema
@@ -58,7 +57,7 @@ class CatalogObjects(ABC):
         """Names of a schema's tables, sorted; empty for an unknown one."""
         return self._holder(catalog, schema).tables(schema)
 
-    def table(self, catalog: str, schema: str, name: str, version: Any = None) -> TableMetadata | None:
+    def table(self, catalog: str, schema: str, name: str, version: object = None) -> TableMetadata | None:
         """A table at its current (or given) version, or None."""
         found = self._holder(catalog, schema).table(schema, name, version)
         note(catalog, schema, name, version, found)

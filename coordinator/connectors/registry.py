@@ -13,7 +13,7 @@ from coordinator.connectors.system.information_schema import InformationSchema
 from coordinator.connectors.system.registered import SYSTEM_CATALOG, built_in_procedures
 from coordinator.security.access_control.visible import visible_columns, visible_schemas, visible_tables
 from coordinator.security.current_session import current_session, may_use_catalog
-from coordinator.vocabulary.looked_up import once
+from coordinator.vocabulary.lookup_cache import once
 from shared.errors import ErrorCode, ProcessionError
 from shared.installed import installed
 from shared.plan.nodes import LookUpNode, TableScanNode

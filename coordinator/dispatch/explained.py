@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -70,7 +69,7 @@ def _redacted(text: str, hide: Callable[[str], str]) -> str:
     return text if shown == plan else pretty(shown)
 
 
-def _in_json(value: Any, hide: Callable[[str], str]) -> Any:
+def _in_json(value: object, hide: Callable[[str], str]) -> object:
     match value:
         case str():
             return hide(value)

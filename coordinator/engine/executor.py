@@ -18,10 +18,10 @@ from coordinator.engine.execution import Execution, QueryProgress
 from coordinator.engine.fetch_rows import SparkReads, fetch_rows
 from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, file_scans, spark_inputs
 from coordinator.engine.jobs import JobLog
-from coordinator.engine.lent_keys import with_newer_keys
 from coordinator.engine.measured import Operator, explain_analyze
 from coordinator.engine.procedures import run_procedure
 from coordinator.engine.row_steps import select_rows
+from coordinator.engine.vended_keys import with_newer_keys
 from coordinator.kernels.file_scan import FileScan
 from coordinator.values.arrow_types import rows_to_batch
 from coordinator.vocabulary.planned_statement import (
@@ -208,7 +208,7 @@ class Executor:
         write = work.write
         with spark_inputs(work.inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as inputs:
 
-            def run(sql: str) -> list[Mapping[str, Any]]:
+            def run(sql: str) -> list[Mapping[str, object]]:
                 batches = self._spark.write(sql, execution, inputs)
                 return [row for batch in batches for row in batch.to_pylist()]
 

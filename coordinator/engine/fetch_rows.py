@@ -12,7 +12,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -96,7 +96,7 @@ def _run(work: RunOnSpark, execution: _Progress, spark: SparkReads, catalogs: Ca
             yield from spark.run(work.sql, execution, inputs, execution.operators)
 
 
-def _first_pass(work: FetchRows, execution: _Progress, spark: SparkReads, catalogs: Catalogs) -> Any | None:
+def _first_pass(work: FetchRows, execution: _Progress, spark: SparkReads, catalogs: Catalogs) -> pa.Table | None:
     """The rows with their positions, None as soon as they are too many."""
     if work.likely is not None:
         rows = _rows(work.likely.work, work.max_rows, execution, spark, catalogs)
@@ -106,7 +106,7 @@ def _first_pass(work: FetchRows, execution: _Progress, spark: SparkReads, catalo
     return _rows(work.first, work.max_rows, execution, spark, catalogs)
 
 
-def _rows(work: RunOnSpark, most: int, execution: _Progress, spark: SparkReads, catalogs: Catalogs) -> Any | None:
+def _rows(work: RunOnSpark, most: int, execution: _Progress, spark: SparkReads, catalogs: Catalogs) -> pa.Table | None:
     batches, count = [], 0
     with closing(_run(work, execution, spark, catalogs)) as stream:  # type: ignore[type-var]
         for batch in stream:
@@ -123,11 +123,11 @@ class _Found:
 
     node: LookUpNode
     rows: RowList
-    table: Any
+    table: pa.Table | KeptRows
 
 
 def _second_pass(
-    work: FetchRows, first: Any, execution: _Progress, spark: SparkReads, catalogs: Catalogs
+    work: FetchRows, first: pa.Table, execution: _Progress, spark: SparkReads, catalogs: Catalogs
 ) -> Iterator[pa.RecordBatch]:
     """The result's rows; all have been read before the first is given out."""
     if first.num_rows == 0:
@@ -150,14 +150,14 @@ def _second_pass(
 
 def _piece(
     work: FetchRows,
-    early: dict[str, Any],
+    early: Mapping[str, pa.ChunkedArray],
     found: Sequence[_Found],
     at: tuple[int, int],
     execution: _Progress,
     spark: SparkReads,
 ) -> Iterator[pa.RecordBatch]:
     """Some rows of the result, ``at`` a row for a number of rows, whose columns of the first pass are ``early``."""
-    late: dict[str, list[tuple[RowList, Any]]] = {}
+    late: dict[str, list[tuple[RowList, pa.ChunkedArray]]] = {}
     for one in found:
         rows, table = piece_of(one.rows, one.table, *at)
         for variable in one.node.outputVariables:
@@ -172,8 +172,8 @@ def _piece(
 
 
 def _compute(
-    work: ComputeColumns, columns: Mapping[str, Any], count: int, execution: Execution, spark: SparkReads
-) -> dict[str, Any]:
+    work: ComputeColumns, columns: Mapping[str, pa.ChunkedArray], count: int, execution: Execution, spark: SparkReads
+) -> dict[str, pa.ChunkedArray]:
     """Columns that are made of fetched ones, by the engine that would have made them in one pass."""
     given = {work.row: pa.array(range(count), pa.int64()), **{name: _for_spark(columns[name]) for name in work.columns}}
     batches = list(spark.run(work.sql, execution, [ArrowInput(work.name, pa.table(given))]))
@@ -183,7 +183,7 @@ def _compute(
     return dict(zip(work.output, made.columns[1:], strict=True))
 
 
-def _for_spark(column: Any) -> Any:
+def _for_spark(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.binary()) if pa.types.is_fixed_size_binary(column.type) else column
 
 
@@ -193,7 +193,7 @@ def _column_id(node: LookUpNode, key: str) -> str:
 
 def _look_up(
     node: LookUpNode, rows: RowList, execution: _Progress, spark: SparkReads, catalogs: Catalogs, traffic: Traffic
-) -> Any:
+) -> pa.Table | KeptRows:
     """The distinct rows of ``rows`` as a table, in its order, columns named by field id."""
     template = catalogs.look_up(node, [source for source, _ in rows.files])
     if any(source not in template.paths for source, _ in rows.files):
@@ -228,18 +228,18 @@ def _task_of(template: LookUpTemplate) -> LookUpTask:
     )
 
 
-def _held_or_kept(task: LookUpTask, rows: RowList, execution: _Progress, traffic: Traffic) -> Any:
+def _held_or_kept(task: LookUpTask, rows: RowList, execution: _Progress, traffic: Traffic) -> pa.Table | KeptRows:
     try:
         return lookup.read_rows(lookup.with_rows(task, rows.files), traffic, MOST_HELD)
     except lookup.TooWideError:
         return keep_rows(task, rows, traffic, execution.check_cancelled)
 
 
-def _here(task: LookUpTask, rows: RowList, traffic: Traffic) -> Any:
+def _here(task: LookUpTask, rows: RowList, traffic: Traffic) -> pa.Table:
     return lookup.read_rows(lookup.with_rows(task, rows.files), traffic)
 
 
-def _by_file(task: LookUpTask, rows: RowList, long: int, workers: WorkerRuntime, traffic: Traffic) -> Any:
+def _by_file(task: LookUpTask, rows: RowList, long: int, workers: WorkerRuntime, traffic: Traffic) -> pa.Table:
     """Files with more than ``long`` wanted rows by executors, in one call; the others here."""
     runs = rows.runs(long)
     scanned = [run for many, run in runs if many]
@@ -247,7 +247,9 @@ def _by_file(task: LookUpTask, rows: RowList, long: int, workers: WorkerRuntime,
     return pa.concat_tables([next(parts) if many else _here(task, run, traffic) for many, run in runs])
 
 
-def _on_executors(task: LookUpTask, runs: Sequence[RowList], workers: WorkerRuntime, traffic: Traffic) -> list[Any]:
+def _on_executors(
+    task: LookUpTask, runs: Sequence[RowList], workers: WorkerRuntime, traffic: Traffic
+) -> list[pa.Table]:
     """A table a run; together they are as many tasks as there are slots, or one a run."""
     total = sum(run.count for run in runs)
     groups = [
@@ -256,14 +258,14 @@ def _on_executors(task: LookUpTask, runs: Sequence[RowList], workers: WorkerRunt
         for files in run.split(max(1, round(workers.parallelism * run.count / total)))
     ]
     tasks = [lookup.with_rows(task, files, number) for number, (_, files) in enumerate(groups)]
-    tables: list[Any] = [None] * len(tasks)
+    tables: dict[int, pa.Table] = {}
     for answer in LOOK_UP.run(workers, tasks, "fetch columns by position"):
         table = pa.ipc.open_stream(answer).read_all()
         told = table.schema.metadata or {}
         traffic.add(int(told[b"requests"]), int(told[b"bytes"]))
         tables[int(told[b"number"])] = table.replace_schema_metadata(None)
     return [
-        pa.concat_tables([table for (owner, _), table in zip(groups, tables, strict=True) if owner == at])
+        pa.concat_tables([tables[number] for number, (owner, _) in enumerate(groups) if owner == at])
         for at in range(len(runs))
     ]
 

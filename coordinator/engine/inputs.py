@@ -150,7 +150,7 @@ def _arrow(
 ) -> ArrowStream:
     match relation:
         case ParquetRelation():
-            dataset: Any = ds.dataset(list(relation.paths), format="parquet")
+            dataset: object = ds.dataset(list(relation.paths), format="parquet")
             return cast(ArrowStream, dataset)
         case JdbcRelation():
             return remote[relation.catalog].rows(relation)

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
@@ -79,13 +78,13 @@ def _as_json(work: ExplainAnalyze, measured: Measured) -> str:
     return pretty(plan)
 
 
-def _trees(operators: Sequence[Operator]) -> list[dict[str, Any]]:
-    roots: list[dict[str, Any]] = []
-    path: list[tuple[int, list[dict[str, Any]]]] = [(-1, roots)]
+def _trees(operators: Sequence[Operator]) -> list[dict[str, object]]:
+    roots: list[dict[str, object]] = []
+    path: list[tuple[int, list[dict[str, object]]]] = [(-1, roots)]
     for operator in operators:
         while path[-1][0] >= operator.depth:
             path.pop()
-        children: list[dict[str, Any]] = []
+        children: list[dict[str, object]] = []
         path[-1][1].append({"name": operator.name, "metrics": dict(operator.metrics), "children": children})
         path.append((operator.depth, children))
     return roots

@@ -25,7 +25,7 @@ class RowList:
     """
 
     files: list[tuple[Any, Rows]]
-    place: Any
+    place: pa.Array
 
     @property
     def count(self) -> int:
@@ -55,7 +55,7 @@ class RowList:
         return [run for run in runs if run]
 
 
-def row_list(sources: Any, positions: Any) -> RowList:
+def row_list(sources: pa.ChunkedArray, positions: pa.ChunkedArray) -> RowList:
     """The rows at ``positions`` in ``sources`` (chunked arrays of row sources and of row numbers, NULL for no row)."""
     coded = _whole(sources).dictionary_encode()
     codes = pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -72,12 +72,12 @@ def row_list(sources: Any, positions: Any) -> RowList:
     return RowList(files, pa.array(place, mask=~known))
 
 
-def _whole(array: Any) -> Any:
+def _whole(array: pa.ChunkedArray) -> pa.Array:
     combined = array.combine_chunks()
     return pa.concat_arrays(combined.chunks) if isinstance(combined, pa.ChunkedArray) else combined
 
 
-def gather(parts: Sequence[tuple[RowList, Any]], early: Any | None) -> Any:
+def gather(parts: Sequence[tuple[RowList, pa.ChunkedArray]], early: object) -> pa.ChunkedArray:
     """One column of the result: each row's value from the look-up that has its position; NULL when none has.
 
     ``early`` is never given beside look-ups: a column is read early or late.

@@ -41,13 +41,13 @@ class TooLargeError(Exception):
 class KeptRows:
     """Fetched rows on disk, in the order of their row list; ``starts`` is where each batch begins."""
 
-    batches: tuple[Any, ...]
+    batches: tuple[pa.RecordBatch, ...]
     starts: Rows
     width: float
     """Bytes a row."""
     mapped: mmap.mmap
 
-    def take(self, places: Any) -> tuple[Any, Any]:
+    def take(self, places: pa.Array) -> tuple[pa.Table, pa.Array]:
         """The distinct rows at ``places`` (numbers, NULL for no row) as a table, and each place's number in it."""
         known = places.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
         wanted, inverse = np.unique(known, return_inverse=True)
@@ -133,7 +133,7 @@ def pieces(count: int, kept: Sequence[KeptRows]) -> Iterator[tuple[int, int]]:
     return ((start, min(length, count - start)) for start in range(0, count, length))
 
 
-def piece_of(rows: RowList, found: Any, start: int, length: int) -> tuple[RowList, Any]:
+def piece_of(rows: RowList, found: pa.Table | KeptRows, start: int, length: int) -> tuple[RowList, pa.Table]:
     """The part of a look-up that some rows of the result need."""
     place = rows.place.slice(start, length)
     if isinstance(found, KeptRows):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 from pydantic import Field
@@ -42,11 +42,11 @@ class KafkaSettings(Settings):
 class Producer(Protocol):
     """What of kafka-python's KafkaProducer is used."""
 
-    def send(self, topic: str, value: bytes, key: bytes) -> Any: ...
+    def send(self, topic: str, value: bytes, key: bytes) -> object: ...
 
-    def flush(self, timeout: float) -> Any: ...
+    def flush(self, timeout: float) -> object: ...
 
-    def close(self) -> Any: ...
+    def close(self) -> object: ...
 
 
 class KafkaProvider:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import Field, ValidationError
 
 from coordinator.values.settings import Paths, Settings
-from coordinator.values.settings_files import find_file, told
+from coordinator.values.settings_files import find_file, reason
 from shared.properties import ConfigurationError, Property, read_properties, unknown_property
 
 NAME_PROPERTY = "event-listener.name"
@@ -72,5 +72,7 @@ def parse_listener_settings(model: type[S], properties: Mapping[str, str]) -> S:
         problem = error.errors()[0]
         name = str(problem["loc"][0]) if problem["loc"] else ""
         if name not in properties:
-            raise ConfigurationError(f"property '{name}' is missing" if name else told(problem["msg"])) from error
-        raise ConfigurationError(f"invalid value '{properties[name]}' for '{name}': {told(problem['msg'])}") from error
+            raise ConfigurationError(f"property '{name}' is missing" if name else reason(problem["msg"])) from error
+        raise ConfigurationError(
+            f"invalid value '{properties[name]}' for '{name}': {reason(problem['msg'])}"
+        ) from error

@@ -30,7 +30,7 @@ def micros(moment: datetime | None) -> int | None:
     return None if moment is None else round(moment.timestamp() * 1_000_000)
 
 
-def moment(value: int | None) -> datetime | None:
+def from_micros(value: int | None) -> datetime | None:
     """Inverse of ``micros``."""
     if value is None:
         return None

@@ -5,8 +5,6 @@ Source: Iceberg specification, "Row Lineage".
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,7 +14,7 @@ ROW_ID, LAST_UPDATED = 2147483540, 2147483539
 """Field ids of ``_row_id`` and ``_last_updated_sequence_number``."""
 
 
-def inherited(number: int, stored: pa.Array, item: Input, start: int) -> Any:
+def inherited(number: int, stored: pa.Array, item: Input, start: int) -> object:
     """A lineage column of rows from position ``start`` on: where the file says nothing, its manifest entry does."""
     if stored.null_count == 0:
         return stored

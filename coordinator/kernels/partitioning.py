@@ -71,7 +71,7 @@ def _codes(
     return codes, firsts
 
 
-def _value(scalar: pa.Scalar) -> Any:
+def _value(scalar: pa.Scalar) -> object:
     kind = scalar.type
     if not scalar.is_valid or pa.types.is_null(kind):
         return None

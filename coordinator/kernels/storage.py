@@ -24,12 +24,12 @@ _S3 = re.compile(r"s3[an]?://")
 _KEYS = ("s3.access-key-id", "s3.secret-access-key", "s3.session-token", "s3.session-token-expires-at-ms")
 
 
-class LentStorage(Mapping[str, str]):
-    """Storage properties with keys that are lent for a time: whoever reads them has those of the moment."""
+class VendedStorage(Mapping[str, str]):
+    """Storage properties with vended keys, which end: whoever reads them has those that hold now."""
 
     @property
     @abstractmethod
-    def is_lent(self) -> bool:
+    def is_vended(self) -> bool:
         """Whether there are keys at all that may end."""
 
     @abstractmethod
@@ -61,7 +61,7 @@ def scoped(prefix: str, properties: Mapping[str, str]) -> dict[str, str]:
 
 def properties_of(location: str, properties: Mapping[str, str]) -> dict[str, str]:
     """The properties that hold for one file, by their plain names."""
-    told = properties.current() if isinstance(properties, LentStorage) else properties
+    told = properties.current() if isinstance(properties, VendedStorage) else properties
     plain = {name: value for name, value in told.items() if " " not in name}
     if len(plain) == len(told):
         return plain

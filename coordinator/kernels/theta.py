@@ -146,7 +146,7 @@ def _distinct(values: pa.Array) -> pa.Array:
     return pc.drop_null(pc.unique(values))
 
 
-def _texts(values: pa.Array, offset_type: str) -> Iterator[Any]:
+def _texts(values: pa.Array, offset_type: str) -> Iterator[object]:
     _, offset_buffer, data_buffer = values.buffers()
     if len(values) == 0 or data_buffer is None:
         return
@@ -163,7 +163,7 @@ def _texts(values: pa.Array, offset_type: str) -> Iterator[Any]:
             yield data[offsets[same][:, None] + np.arange(length)]
 
 
-def _decimals(values: pa.Array) -> Iterator[Any]:
+def _decimals(values: pa.Array) -> Iterator[object]:
     """Unscaled values as big-endian two's complement without needless leading bytes."""
     width = values.type.byte_width
     data = np.frombuffer(memoryview(values.buffers()[1] or b""), np.uint8)

@@ -54,7 +54,7 @@ class Reader:
         self.offset += length
         return bytes(self.data[self.offset - length : self.offset])
 
-    def _value(self, kind: int) -> Any:
+    def _value(self, kind: int) -> object:
         match kind:
             case 1 | 2:
                 return kind == TRUE
@@ -73,7 +73,7 @@ class Reader:
             case _:
                 raise ValueError(f"thrift type {kind} does not occur in Parquet")
 
-    def _list(self) -> tuple[int, list[Any]]:
+    def _list(self) -> tuple[int, list[object]]:
         header = self._take(1)[0]
         size, element = header >> 4, header & 15
         if size == 15:
@@ -133,7 +133,7 @@ def _write_value(out: bytearray, kind: int, value: Any) -> None:
             raise ValueError(f"thrift type {kind} does not occur in Parquet")
 
 
-def _write_list(out: bytearray, element: int, values: list[Any]) -> None:
+def _write_list(out: bytearray, element: int, values: list[object]) -> None:
     if len(values) < 15:
         out.append(len(values) << 4 | element)
     else:

@@ -28,9 +28,9 @@ def transformed(array: pa.Array, transform: str) -> pa.Array:
         return pa.nulls(len(array), pa.int32())
     if found := _WITH_NUMBER.fullmatch(transform):
         return (bucketed if found[1] == "bucket" else truncated)(array, int(found[2]))
-    if transform == "year" and _is_moment(array.type):
+    if transform == "year" and _is_date_or_timestamp(array.type):
         return pc.subtract(pc.year(array), 1970).cast(pa.int32())
-    if transform == "month" and _is_moment(array.type):
+    if transform == "month" and _is_date_or_timestamp(array.type):
         months = pc.add(pc.multiply(pc.subtract(pc.year(array), 1970), 12), pc.subtract(pc.month(array), 1))
         return months.cast(pa.int32())
     if transform == "day" and pa.types.is_date(array.type):
@@ -84,7 +84,7 @@ def _hashed(array: pa.Array) -> npt.NDArray[np.uint32]:
     raise KernelError("NOT_SUPPORTED", f"bucket of {kind} is no partition transform")
 
 
-def _is_moment(kind: pa.DataType) -> bool:
+def _is_date_or_timestamp(kind: pa.DataType) -> bool:
     return any(check(kind) for check in (pa.types.is_date, pa.types.is_timestamp))
 
 

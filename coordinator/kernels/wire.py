@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, Generic, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
-from .lent import dispatch, lent_storage
-from .storage import LentStorage
+from .storage import VendedStorage
+from .vended import dispatch, vended_storage
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
@@ -37,7 +37,7 @@ class Kernel(Generic[Task, Answer]):
 
     def run(self, workers: Workers, tasks: Sequence[Task], description: str = "") -> Iterator[Answer]:
         """The answers of all tasks as they come, in no order."""
-        if any(lent_storage(task) is not None for task in tasks):
+        if any(vended_storage(task) is not None for task in tasks):
             answers = dispatch(self.name, workers, tasks, encode, description)
         else:
             payloads = [encode(task) for task in tasks]
@@ -59,7 +59,7 @@ def decode(kind: type[Record], raw: bytes) -> Record:
 
 def _plain(value: Any) -> Any:
     """What JSON has no word for: records and bytes."""
-    if isinstance(value, LentStorage):
+    if isinstance(value, VendedStorage):
         return value.current()
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()

@@ -10,8 +10,8 @@ from pathlib import Path
 from coordinator.connectors.registry import Catalogs
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.query import Query
+from coordinator.maintenance.inspection import Inspector
 from coordinator.maintenance.lake import Lake
-from coordinator.maintenance.looking import Looker
 from coordinator.maintenance.policies import Policy, read_policies
 from coordinator.maintenance.records import TableKey
 from coordinator.maintenance.service import MaintenanceService
@@ -58,10 +58,10 @@ def create_maintenance(
     file = data_dir / "maintenance.db"
     set_aside_if_damaged(file, "memory of the maintenance service")
     store = MaintenanceStore(file)
-    looker = Looker(settings, policies, lake, store)
+    inspector = Inspector(settings, policies, lake, store)
     statements = OwnStatements(dispatcher, settings.user, settings.source, admit)
-    service = MaintenanceService(settings, lake, looker, statements, store)
-    return Maintenance(service, ServiceView(settings, policies, catalogs, lake, looker, store, service), store)
+    service = MaintenanceService(settings, lake, inspector, statements, store)
+    return Maintenance(service, ServiceView(settings, policies, catalogs, lake, inspector, store, service), store)
 
 
 def _policies(settings: MaintenanceSettings, files: RefreshedFiles) -> Callable[[], tuple[Policy, ...]]:

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from coordinator.maintenance.decisions import Past
 from coordinator.maintenance.health import health_of
+from coordinator.maintenance.inspection import Inspector
 from coordinator.maintenance.lake import Lake
-from coordinator.maintenance.looking import Looker
 from coordinator.maintenance.policies import TYPES, TablePolicy
 from coordinator.maintenance.records import TableKey
 from coordinator.maintenance.store import MaintenanceStore
@@ -18,16 +18,18 @@ _PARTITIONS = 10
 Line = tuple[str, str, str]
 
 
-def explained(key: TableKey, looker: Looker, lake: Lake, store: MaintenanceStore, now: datetime) -> Iterator[Line]:
+def explained(
+    key: TableKey, inspector: Inspector, lake: Lake, store: MaintenanceStore, now: datetime
+) -> Iterator[Line]:
     """Nothing for a table that is no more. Raises ProcessionError."""
-    policy = looker.policy(key)
+    policy = inspector.policy(key)
     state = lake.state(key, policy, now)
-    looked = looker.examine(key, now, store.look(key))
+    looked = inspector.examine(key, now, store.look(key))
     if state is None or looked is None:
         return
     yield from _health(state)
     yield from _table(state)
-    yield from _policy(looker.spoken(key, state).policy)
+    yield from _policy(inspector.spoken(key, state).policy)
     yield from _past(store.past(key, now))
     for decision in looked.decisions:
         yield "decision", decision.step, f"{decision.verdict}: {decision.reason}"

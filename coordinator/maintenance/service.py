@@ -16,8 +16,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from coordinator.maintenance.calls import call_text
 from coordinator.maintenance.decisions import Step
+from coordinator.maintenance.inspection import Inspection, Inspector
 from coordinator.maintenance.lake import Lake
-from coordinator.maintenance.looking import Looked, Looker
 from coordinator.maintenance.records import Decision, JobState, MaintenanceJob, TableKey
 from coordinator.maintenance.settings import MaintenanceSettings
 from coordinator.maintenance.store import MaintenanceStore
@@ -59,26 +59,26 @@ class Totals:
 
 
 class MaintenanceService:
-    """Belongs to one event loop. ``Looker`` decides; what blocks runs on threads."""
+    """Belongs to one event loop. ``Inspector`` decides; what blocks runs on threads."""
 
     def __init__(
         self,
         settings: MaintenanceSettings,
         lake: Lake,
-        looker: Looker,
+        inspector: Inspector,
         statements: Statements,
         store: MaintenanceStore,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._settings = settings
         self._lake = lake
-        self._looker = looker
+        self._inspector = inspector
         self._statements = statements
         self._store = store
         self._now = now
         self.totals = Totals()
         self.rounds = 0
-        self._waiting: dict[TableKey, tuple[Looked, str]] = {}
+        self._waiting: dict[TableKey, tuple[Inspection, str]] = {}
         self._working: dict[TableKey, asyncio.Task[None]] = {}
         self._wake = asyncio.Event()
         self._due = asyncio.Event()
@@ -144,19 +144,19 @@ class MaintenanceService:
             await asyncio.to_thread(self._store.count_scans, self._now().date(), list(scans.items()))
         keys, listed = await asyncio.to_thread(self._lake.tables)
         asked, self._asked = self._asked, {}
-        for key in await asyncio.to_thread(self._looker.gone, keys, listed):
+        for key in await asyncio.to_thread(self._inspector.gone, keys, listed):
             self._waiting.pop(key, None)
         for key in keys:
             if key in self._working:
                 continue
             trigger = asked.get(key)
-            looked = await asyncio.to_thread(self._looker.look, key, forced=trigger is not None)
-            if looked is None:
+            inspection = await asyncio.to_thread(self._inspector.look, key, forced=trigger is not None)
+            if inspection is None:
                 continue
             self.totals.looks += 1
             self._waiting.pop(key, None)
-            if looked.next_step is not None:
-                self._waiting[key] = looked, trigger or "policy"
+            if inspection.next_step is not None:
+                self._waiting[key] = inspection, trigger or "policy"
                 self._wake.set()
         await asyncio.to_thread(self._store.clear, self._now() - timedelta(days=self._settings.keep_days))
         self.rounds += 1
@@ -192,16 +192,16 @@ class MaintenanceService:
         return self._settings.stand_back and self._statements.users_wait
 
     def _turn(self, key: TableKey, shares: dict[str, float]) -> tuple[float, float, TableKey]:
-        looked, _ = self._waiting[key]
-        step = looked.next_step
-        return shares.get(looked.group, 0.0), -(step.priority if step is not None else 0.0), key
+        inspection, _ = self._waiting[key]
+        step = inspection.next_step
+        return shares.get(inspection.group, 0.0), -(step.priority if step is not None else 0.0), key
 
     def _shares(self) -> dict[str, float]:
         """Seconds of the last day by group of tables."""
         since, shares = self._now() - _DAY, dict[str, float]()
         for job in self._store.jobs(1000):
             if job.started >= since:
-                group = self._looker.group_of(job.key)
+                group = self._inspector.group_of(job.key)
                 shares[group] = shares.get(group, 0.0) + (job.seconds or job.estimated_seconds)
         return shares
 
@@ -216,25 +216,27 @@ class MaintenanceService:
         """Step by step, each decided on the table as the one before left it."""
         began, done = self._now(), dict[str, int]()
         for _ in range(_MOST_STEPS):
-            looked = await asyncio.to_thread(self._looker.look, key, forced=True, began=began)
-            step = None if looked is None else next((s for s in looked.runnable if done.get(s.kind, 0) < 4), None)
-            if looked is None or step is None:
+            inspection = await asyncio.to_thread(self._inspector.look, key, forced=True, began=began)
+            step = (
+                None if inspection is None else next((s for s in inspection.runnable if done.get(s.kind, 0) < 4), None)
+            )
+            if inspection is None or step is None:
                 return
             if self._statements_wait():
                 reason = "statements of users wait in a queue"
                 await asyncio.to_thread(self._store.save_decision, self._put_off(key, step, reason))
                 return
             done[step.kind] = done.get(step.kind, 0) + 1
-            job = await self._run(key, step, trigger, looked)
+            job = await self._run(key, step, trigger, inspection)
             self.totals.add(job)
             if job.state != "FINISHED":
-                await asyncio.to_thread(self._looker.look, key, forced=True, began=began)
+                await asyncio.to_thread(self._inspector.look, key, forced=True, began=began)
                 return
 
     def _put_off(self, key: TableKey, step: Step, reason: str) -> Decision:
         return Decision(self._now(), key, step.kind, "WAIT", reason, step.priority, step.size, step.seconds)
 
-    async def _run(self, key: TableKey, step: Step, trigger: str, looked: Looked) -> MaintenanceJob:
+    async def _run(self, key: TableKey, step: Step, trigger: str, inspection: Inspection) -> MaintenanceJob:
         assert step.arguments is not None, "only wanted steps run"
         text = call_text(key.catalog, key.schema, key.table, step.kind, step.arguments)
         started, saved = self._now(), list[MaintenanceJob]()
@@ -245,7 +247,7 @@ class MaintenanceService:
             saved.append(
                 MaintenanceJob(
                     query_id, key, step.kind, trigger, "RUNNING", started, None, step.size, step.seconds,
-                    looked.look.files,
+                    inspection.look.files,
                 )
             )  # fmt: skip
             await asyncio.to_thread(self._store.save_job, saved[-1])
@@ -253,7 +255,11 @@ class MaintenanceService:
         state, error = await self._outcome(text, begun, seconds)
         if not saved:
             await begun(f"not-started-{started:%Y%m%d%H%M%S%f}")
-        if state == "FINISHED" and step.kind not in _CHANGE_NOTHING and await self._is_still(key, looked.look.marker):
+        if (
+            state == "FINISHED"
+            and step.kind not in _CHANGE_NOTHING
+            and await self._is_still(key, inspection.look.marker)
+        ):
             state, error = "FAILED", "the call changed nothing"
         job = replace(saved[0], state=state, ended=self._now(), error=error)
         await asyncio.to_thread(self._store.save_job, job)

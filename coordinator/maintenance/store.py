@@ -37,7 +37,7 @@ _METADATA = MetaData()
 _KEY = ("catalog", "schema", "table")
 
 
-def _key_columns(*, primary: bool) -> list[Column[Any]]:
+def _key_columns(*, primary: bool) -> list[Column[object]]:
     return [Column(name, String, primary_key=primary, nullable=False) for name in _KEY]
 
 
@@ -263,7 +263,7 @@ def _is(table: Table, key: TableKey) -> Any:
     return (table.c.catalog == key.catalog) & (table.c.schema == key.schema) & (table.c.table == key.table)
 
 
-def _values(record: Look | Decision | MaintenanceJob | Pause) -> dict[str, Any]:
+def _values(record: Look | Decision | MaintenanceJob | Pause) -> dict[str, object]:
     values = asdict(record)
     values.update(values.pop("key", {}))
     return {name: v.isoformat() if isinstance(v, datetime) else v for name, v in values.items()}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from coordinator.maintenance.policies import PartitionExpiry, PartitionExpiryConfig, TablePolicy
 from shared.units import parse_duration
@@ -61,7 +60,7 @@ def _switch(part: str) -> Callable[[TablePolicy, str], TablePolicy]:
     return change
 
 
-def _config(part: str, field: str, read: Callable[[str], Any]) -> Callable[[TablePolicy, str], TablePolicy]:
+def _config(part: str, field: str, read: Callable[[str], object]) -> Callable[[TablePolicy, str], TablePolicy]:
     def change(policy: TablePolicy, text: str) -> TablePolicy:
         old = getattr(policy, part)
         config = old.config.model_copy(update={field: read(text)})

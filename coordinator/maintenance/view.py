@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.maintenance import Scope
 from coordinator.maintenance.explained import explained
+from coordinator.maintenance.inspection import Inspector
 from coordinator.maintenance.lake import Lake
-from coordinator.maintenance.looking import Looker
 from coordinator.maintenance.policies import DEFAULT, TYPES, Policy
 from coordinator.maintenance.records import Decision, Pause, TableKey
 from coordinator.maintenance.service import MaintenanceService
@@ -37,7 +37,7 @@ class ServiceView:
         policies: Callable[[], tuple[Policy, ...]],
         catalogs: Catalogs,
         lake: Lake,
-        looker: Looker,
+        inspector: Inspector,
         store: MaintenanceStore,
         service: MaintenanceService,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -46,7 +46,7 @@ class ServiceView:
         self._policies = policies
         self._catalogs = catalogs
         self._lake = lake
-        self._looker = looker
+        self._inspector = inspector
         self._store = store
         self._service = service
         self._now = now
@@ -56,7 +56,7 @@ class ServiceView:
         """Of the service's own statements."""
         return self._settings.source
 
-    def tables(self) -> Iterable[Sequence[Any]]:
+    def tables(self) -> Iterable[Sequence[object]]:
         """The worst first."""
         now = self._now()
         looks = sorted(self._store.looks(), key=lambda look: (look.health, look.worst, look.key))
@@ -71,7 +71,7 @@ class ServiceView:
                 "RUNNING" if working else look.state, look.reason, look.looked, look.next_look, lag,
             )  # fmt: skip
 
-    def jobs(self) -> Iterable[Sequence[Any]]:
+    def jobs(self) -> Iterable[Sequence[object]]:
         """The newest first."""
         for job in self._seen(self._store.jobs(_MOST_ROWS), lambda job: job.key):
             yield (
@@ -79,11 +79,11 @@ class ServiceView:
                 job.estimated_size, job.estimated_seconds, job.files_before, job.files_after, job.error,
             )  # fmt: skip
 
-    def decisions(self) -> Iterable[Sequence[Any]]:
+    def decisions(self) -> Iterable[Sequence[object]]:
         """The newest first."""
         return map(_row, self._seen(self._store.decisions(_MOST_ROWS), lambda decision: decision.key))
 
-    def policies(self) -> Iterable[Sequence[Any]]:
+    def policies(self) -> Iterable[Sequence[object]]:
         """In the order of the file, the defaults last."""
         for policy in self._policies():
             for name in TYPES:
@@ -95,7 +95,7 @@ class ServiceView:
             if content is not None:
                 yield "default", "*", name, content.enable, content.model_dump_json(by_alias=True)
 
-    def budget(self) -> Iterable[Sequence[Any]]:
+    def budget(self) -> Iterable[Sequence[object]]:
         """What the last 24 hours took of what they may."""
         now, settings = self._now(), self._settings
         spent = self._store.spent(now - timedelta(days=1))
@@ -106,19 +106,19 @@ class ServiceView:
         yield "seconds_per_day", spent.seconds, settings.seconds_per_day, *opened
         yield "jobs_of_a_day", float(spent.jobs), None, *opened
 
-    def examine(self, scope: Scope, checkpoint: Callable[[], None]) -> Iterator[Sequence[Any]]:
+    def examine(self, scope: Scope, checkpoint: Callable[[], None]) -> Iterator[Sequence[object]]:
         for key in self._in_scope(scope):
             checkpoint()
-            looked = self._looker.examine(key, self._now(), self._store.look(key))
+            looked = self._inspector.examine(key, self._now(), self._store.look(key))
             yield from () if looked is None else map(_row, looked.decisions)
 
     def request(self, session: Session, scope: Scope) -> None:
         self._check(session)
         self._service.request(self._in_scope(scope), session.user)
 
-    def explain(self, scope: Scope) -> Iterable[Sequence[Any]]:
+    def explain(self, scope: Scope) -> Iterable[Sequence[object]]:
         for key in self._in_scope(scope):
-            yield from explained(key, self._looker, self._lake, self._store, self._now())
+            yield from explained(key, self._inspector, self._lake, self._store, self._now())
 
     def pause(self, session: Session, scope: Scope, reason: str) -> None:
         self._check(session)
@@ -176,6 +176,6 @@ def _name(key: TableKey) -> tuple[str, str, str]:
     return key.catalog, key.schema, key.table
 
 
-def _row(decision: Decision) -> Sequence[Any]:
+def _row(decision: Decision) -> Sequence[object]:
     head = (decision.moment, *_name(decision.key), decision.step, decision.verdict, decision.reason)
     return (*head, decision.priority, decision.size, decision.seconds)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from coordinator.analyzer.constants import evaluate_constant
 from coordinator.sql.ddl_statements import PropertyAssignment
@@ -25,7 +24,7 @@ def evaluate_properties(
     Raises ProcessionError INVALID_TABLE_PROPERTY (or INVALID_SCHEMA_PROPERTY) for an unknown name or a wrong value.
     """
     known = {p.name: p for p in declared}
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for assignment in given:
         declaration = known.get(assignment.name)
         if declaration is None:

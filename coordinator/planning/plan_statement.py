@@ -44,7 +44,7 @@ from coordinator.sql.tree.queries import Query
 from coordinator.unparser.approximations import estimating_for
 from coordinator.unparser.session_zone import in_session_zone
 from coordinator.unparser.writes import write_work
-from coordinator.vocabulary.looked_up import looking_up_once
+from coordinator.vocabulary.lookup_cache import cached_lookups
 from coordinator.vocabulary.nesting import too_deep
 from coordinator.vocabulary.planned_statement import (
     AnalyzeTable,
@@ -85,7 +85,7 @@ def plan_statement(
             statement = parse_statement(text)
         with (
             recording() as seen,
-            looking_up_once(),
+            cached_lookups(),
             clock_reads() as clock,
             in_session_zone(session.time_zone),
             estimating_for(session),

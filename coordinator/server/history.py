@@ -13,7 +13,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from coordinator.dispatch.info import instant
 from coordinator.history.reader import HistoryFilter, HistoryReader, Record, WrongPageError
-from coordinator.history.rows import moment
+from coordinator.history.rows import from_micros
 from coordinator.server.authentication import identity_of
 from coordinator.server.node import json_response
 from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
@@ -71,8 +71,8 @@ class HistoryRoutes:
             table=table,
             text=text,
             trace_id=trace,
-            created_from=_moment("from", since),
-            created_before=_moment("to", before),
+            created_from=_timestamp("from", since),
+            created_before=_timestamp("to", before),
         )
         try:
             found = await asyncio.to_thread(self.history.page, wanted, self._visible(request), limit, page)
@@ -154,7 +154,7 @@ def shown(record: Record) -> dict[str, Any]:
     content = {wire: record[name] for name, wire in _NAMES.items()}
     content |= {wire: json.loads(record[name]) for name, wire in _OF_JSON.items() if record[name] is not None}
     times = {"created": "createTime", "started": "executionStartTime", "ended": "endTime"}
-    content |= {wire: instant(moment(record[name])) for name, wire in times.items()}
+    content |= {wire: instant(from_micros(record[name])) for name, wire in times.items()}
     if record["resource_group"] is not None:
         content["resourceGroupId"] = record["resource_group"].split(".")
     if record["error_name"] is not None:
@@ -181,7 +181,7 @@ def _details(record: Record) -> dict[str, Any]:
     return {"tables": tables, "plan": record["plan"], "jsonPlan": plan}
 
 
-def _moment(name: str, text: str | None) -> datetime | None:
+def _timestamp(name: str, text: str | None) -> datetime | None:
     if text is None:
         return None
     try:

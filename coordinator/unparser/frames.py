@@ -51,7 +51,7 @@ def row_offset(frame: WindowFrame, kind: str, bound: Variable, order: Ordering |
     starts = kind == "PRECEDING" and frame.startValue is bound
     key = frame.sortKeyCoercedForFrameStartComparison if starts else frame.sortKeyCoercedForFrameEndComparison
     sort_key = order.variable if key is None else key
-    key_tree, end_tree = _moment(sort_key), _moment(bound)
+    key_tree, end_tree = _timestamp(sort_key), _timestamp(bound)
     ascending = order.sortOrder.startswith("ASC")
     high, low = (key_tree, end_tree) if (kind == "PRECEDING") == ascending else (end_tree, key_tree)
     no_key = binary(exp.Is, column(order.variable.name), exp.Null())
@@ -61,7 +61,7 @@ def row_offset(frame: WindowFrame, kind: str, bound: Variable, order: Ordering |
     return case([(no_key, _zero(sort_key)), (wrong, call("error", told))], distance)
 
 
-def _moment(variable: Variable) -> exp.Expr:
+def _timestamp(variable: Variable) -> exp.Expr:
     """A date as a timestamp, so that a difference is an interval."""
     return (
         cast(column(variable.name), Type("timestamp"), "duckdb") if variable.type == "date" else column(variable.name)

@@ -23,7 +23,7 @@ def arithmetic(node: Call, operator: str, kinds: list[Type], arguments: list[exp
             cast(a, Type("decimal", (38, k.numbers[1])), dialect) for a, k in zip(arguments, kinds, strict=True)
         ]
     if any(k.base in ("date", "time", "timestamp", "timestamp with time zone") for k in kinds):
-        return _moment(operator, kinds, arguments, result, dialect)
+        return _with_interval(operator, kinds, arguments, result, dialect)
     if operator in _ARITHMETIC:
         tree = binary(_ARITHMETIC[operator], *arguments)
         return cast(tree, result, dialect) if _widens(result, dialect) else tree
@@ -63,7 +63,7 @@ def _double_division(operator: str, a: exp.Expr, b: exp.Expr, result: Type, dial
     return case([(zero, signs)], binary(exp.Div, a.copy(), b.copy()))
 
 
-def _moment(operator: str, kinds: list[Type], arguments: list[exp.Expr], result: Type, dialect: str) -> exp.Expr:
+def _with_interval(operator: str, kinds: list[Type], arguments: list[exp.Expr], result: Type, dialect: str) -> exp.Expr:
     a, b = arguments
     if kinds[0].base.startswith("interval"):
         kinds, (a, b) = kinds[::-1], (b, a)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
@@ -120,7 +119,7 @@ class _Names:
     def number(self, name: str) -> int:
         return self.numbers.setdefault(name, len(self.numbers))
 
-    def plain(self, value: Any) -> object:
+    def plain(self, value: object) -> object:
         """Nested dictionaries and lists without places, with numbers for names."""
         match value:
             case {"@type": "variable", "name": str(name), "type": kind}:

@@ -40,10 +40,10 @@ def parse_settings(model: type[S], properties: Mapping[str, Property]) -> S:
             file = next((entry.file for entry in properties.values()), None)
             raise ConfigurationError(f"{file or model.__doc__}: property '{problem['loc'][0]}' is missing") from error
         entry = properties[str(problem["loc"][0])]
-        raise entry.error(f"invalid value '{entry.value}' for '{entry.name}': {told(problem['msg'])}") from error
+        raise entry.error(f"invalid value '{entry.value}' for '{entry.name}': {reason(problem['msg'])}") from error
 
 
-def told(message: str) -> str:
+def reason(message: str) -> str:
     """What pydantic says of a value, without its own prefix."""
     return message.removeprefix("Value error, ")
 

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import pytest
 
+from coordinator.maintenance.inspection import Inspector
 from coordinator.maintenance.lake import Lake
-from coordinator.maintenance.looking import Looker
 from coordinator.maintenance.policies import TablePolicy
 from coordinator.maintenance.records import Pause, TableKey
 from coordinator.maintenance.service import MaintenanceService
@@ -97,11 +97,11 @@ class Case:
         self.answers = Answers(self.states)
         self.store = MaintenanceStore(home / "m.db")
         self.lake = cast(Lake, self.states)
-        self.looker = Looker(self.settings, lambda: (), self.lake, self.store, lambda: self.now)
+        self.inspector = Inspector(self.settings, lambda: (), self.lake, self.store, lambda: self.now)
         self.service = self.restarted()
 
     def restarted(self) -> MaintenanceService:
-        return MaintenanceService(self.settings, self.lake, self.looker, self.answers, self.store, lambda: self.now)
+        return MaintenanceService(self.settings, self.lake, self.inspector, self.answers, self.store, lambda: self.now)
 
     def work(self) -> None:
         """Until it has nothing to start."""
@@ -278,7 +278,7 @@ def test_a_broken_table_waits_twice_as_long_each_time_and_keeps_nobody(case: Cal
         assert (look.state, look.reason) == ("FAILED", "manifest is broken")
         waits.append((look.next_look - look.looked).total_seconds())
         found.now = look.next_look
-        found.looker.look(broken)
+        found.inspector.look(broken)
     assert waits == [60.0, 120.0, 240.0]
 
 
@@ -379,7 +379,7 @@ def test_a_table_that_is_worked_on_is_not_begun_again(case: Callable[..., Case])
     async def run() -> None:
         async with found.service.running():
             await going.wait()
-            looked = await asyncio.to_thread(found.looker.look, key, forced=True)
+            looked = await asyncio.to_thread(found.inspector.look, key, forced=True)
             assert looked is not None
             found.service._waiting[key] = looked, "policy"
             await asyncio.sleep(0.3)

@@ -18,7 +18,7 @@ from coordinator.config import read_config
 from coordinator.dispatch.events import QueryEvents
 from coordinator.events.bus import EventBus, NamedListener
 from coordinator.events.tracing import TracingSettings, tracing_listener
-from coordinator.listeners import load_told
+from coordinator.listeners import load_event_delivery
 from coordinator.vocabulary.trace_context import begin_tracing, outgoing_headers, trace_of
 from tests.event_samples import FAILURE, completed, service
 from tests.protocol.conftest import running_server
@@ -119,9 +119,9 @@ def test_the_configuration_switches_it_on(tmp_path: Path) -> None:
     (tmp_path / "config.properties").write_text(
         "tracing.enabled=true\notel.exporter.endpoint=http://127.0.0.1:9\nhistory.enabled=false\n"
     )
-    told = load_told(read_config(tmp_path), service(tmp_path))
-    assert [stats.name for stats in told.bus.stats()] == ["tracing"]
-    assert (told.history, told.each_creation) == (None, False)
+    delivery = load_event_delivery(read_config(tmp_path), service(tmp_path))
+    assert [stats.name for stats in delivery.bus.stats()] == ["tracing"]
+    assert (delivery.history, delivery.each_creation) == (None, False)
 
 
 def test_ids_go_into_the_log_and_to_other_services() -> None:

@@ -37,7 +37,7 @@ from coordinator.connectors.iceberg.rest.rest_catalog import ServedCatalog
 from coordinator.connectors.iceberg.table_words import check_settable, distrust_tables
 from coordinator.connectors.iceberg.tables.late_files import LateFiles
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTables
-from coordinator.vocabulary.looked_up import once
+from coordinator.vocabulary.lookup_cache import once
 from shared.errors import ErrorCode, ProcessionError
 
 _CACHED_TABLES = 256

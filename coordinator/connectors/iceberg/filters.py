@@ -74,7 +74,7 @@ def filter_of(predicate: BooleanExpression, schema: Schema, specs: Mapping[int, 
         return lambda _file: False
     by_metrics = _InclusiveMetricsEvaluator(schema, predicate, case_sensitive=True).eval
 
-    def told(file: DataFile) -> bool:
+    def metrics_match(file: DataFile) -> bool:
         try:
             return bool(by_metrics(file))
         except (struct.error, ValueError, OverflowError):  # a bound that is no value of its type tells nothing
@@ -86,7 +86,7 @@ def filter_of(predicate: BooleanExpression, schema: Schema, specs: Mapping[int, 
         spec_id = file.file.spec_id
         if spec_id not in by_partition:
             by_partition[spec_id] = _partition_filter(specs[spec_id], schema, predicate)
-        return by_partition[spec_id](file) and told(file.file)
+        return by_partition[spec_id](file) and metrics_match(file.file)
 
     return may_match
 

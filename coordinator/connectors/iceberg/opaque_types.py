@@ -108,7 +108,7 @@ def _schema(schema: dict[str, Any]) -> dict[str, object]:
     return {**schema, "fields": [_column(field) for field in schema.get("fields", ())]}
 
 
-def _column(field: dict[str, Any]) -> dict[str, object]:
+def _column(field: dict[str, object]) -> dict[str, object]:
     kind = _type(field["type"])
     nested = isinstance(field["type"], dict)
     # Defaults of structs are in their fields; those of opaque types are NULL.

@@ -166,10 +166,10 @@ def _value(value: Any, kind: IcebergType) -> str | None:
         case StringType():
             return quoted_string(value)
         case DateType():
-            moment = _moment(timedelta(days=value))
+            moment = _timestamp(timedelta(days=value))
             return None if moment is None else f"DATE '{moment.date().isoformat()}'"
         case TimestampType() | TimestamptzType():
-            moment = _moment(timedelta(microseconds=value))
+            moment = _timestamp(timedelta(microseconds=value))
             text = None if moment is None else moment.isoformat(sep=" ", timespec="microseconds")
             if text is None:
                 return None
@@ -178,7 +178,7 @@ def _value(value: Any, kind: IcebergType) -> str | None:
             return None
 
 
-def _moment(since_1970: timedelta) -> datetime | None:
+def _timestamp(since_1970: timedelta) -> datetime | None:
     try:
         return datetime(1970, 1, 1) + since_1970
     except OverflowError:

@@ -14,7 +14,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table
 from pyiceberg.typedef import EMPTY_DICT, Properties
 
-from coordinator.kernels.storage import LentStorage
+from coordinator.kernels.storage import VendedStorage
 
 _HEAD = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:[^?#]*)([?#].*)", re.DOTALL)
 
@@ -49,10 +49,10 @@ class ListedFile:
     modified: datetime | None
 
 
-class FileIOByPlace(ExactFileIO):
+class FileIOByLocation(ExactFileIO):
     """One whose file systems differ by what lies where, with the keys of the moment; ``keys`` is for other readers."""
 
-    keys: LentStorage
+    keys: VendedStorage
 
     @abstractmethod
     def at(self, location: str) -> ExactFileIO:
@@ -61,14 +61,14 @@ class FileIOByPlace(ExactFileIO):
 
 def arrow(io: FileIO, location: str) -> PyArrowFileIO:
     """Arrow's file systems for what ``io`` has at ``location``."""
-    if isinstance(io, FileIOByPlace):
+    if isinstance(io, FileIOByLocation):
         return io.at(location)
     return io if isinstance(io, PyArrowFileIO) else ExactFileIO(io.properties)
 
 
 def storage_of(table: Table, given: Mapping[str, str]) -> Mapping[str, str]:
     """What opens the files of a table: the keys that its catalog lends, else ``given``, the catalog file's."""
-    return table.io.keys if isinstance(table.io, FileIOByPlace) else given
+    return table.io.keys if isinstance(table.io, FileIOByLocation) else given
 
 
 def list_directory(io: FileIO, directory: str) -> list[ListedFile]:

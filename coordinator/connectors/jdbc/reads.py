@@ -56,7 +56,7 @@ class StatementReads:
 
     def rows(self, relation: JdbcRelation) -> ArrowStream:
         """The rows by a server-side cursor, many of them by ADBC; all of a statement in one snapshot."""
-        with self._told():
+        with self._recorded_failures():
             batches = self._batches(relation)
             first = next(batches)
         return cast(ArrowStream, pa.RecordBatchReader.from_batches(first.schema, self._watched(first, batches)))
@@ -76,7 +76,7 @@ class StatementReads:
             options["user"] = settings.user
         if settings.password is not None:
             options["password"] = settings.password
-        with self._told():
+        with self._recorded_failures():
             partitions = self._partitions(relation)
             if partitions or (self._several and dialect.import_snapshot is not None):
                 options |= self._shared_snapshot()
@@ -123,11 +123,11 @@ class StatementReads:
     def _watched(self, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The engine that pulls sees only that the stream broke; why is kept for ``failure``."""
         yield first
-        with self._told():
+        with self._recorded_failures():
             yield from rest
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _recorded_failures(self) -> Iterator[None]:
         try:
             with mapped_failures(self._settings):
                 yield

@@ -6,7 +6,7 @@ Held in the table layout under ``remoteQuery``. All SQL in it was written from t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -101,7 +101,7 @@ def _partition(scan: TableScanNode, source: RemoteSource, dialect: Dialect) -> R
     return RemotePartition(f"{source.alias}.{quoted}", bounds, int(estimate["rows"]))
 
 
-def _column(handle: dict[str, Any], alias: str, dialect: Dialect) -> RemoteColumn:
+def _column(handle: dict[str, object], alias: str, dialect: Dialect) -> RemoteColumn:
     sql = f"{alias}.{dialect.quote(str(handle['columnName']))}"
     form = handle.get("read")
     collation = handle.get("collation")

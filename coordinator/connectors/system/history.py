@@ -70,7 +70,7 @@ def history_tables(history: History) -> tuple[VirtualTable, ...]:
     def made(
         name: str, columns: Mapping[str, str], read: Callable[[HistoryTables, Wanted], Iterable[Record]]
     ) -> VirtualTable:
-        def rows(wanted: Wanted) -> Iterator[Sequence[Any]]:
+        def rows(wanted: Wanted) -> Iterator[Sequence[object]]:
             found = history()
             if found is not None:
                 yield from (_row(record, columns) for record in read(found, wanted))
@@ -90,7 +90,7 @@ def _of_access(found: HistoryTables, wanted: Wanted, access: str) -> Iterator[Re
     return (record for record in found.tables(wanted.exact) if record["access"] == access)
 
 
-def _row(record: Record, columns: Mapping[str, str]) -> list[Any]:
+def _row(record: Record, columns: Mapping[str, str]) -> list[object]:
     return [_value(record.get(_FIELDS.get(name, name)), name, kind) for name, kind in columns.items()]
 
 

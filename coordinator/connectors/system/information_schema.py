@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from coordinator.connectors.system.column_sizes import precision_scale_length
 from coordinator.connectors.system.listing import INFORMATION_SCHEMA, ListedCatalogs, Listing, Names
@@ -59,7 +58,7 @@ class InformationSchema:
     def schema_exists(self, schema: str) -> bool:
         return schema == INFORMATION_SCHEMA
 
-    def table(self, schema: str, name: str, version: Any = None) -> TableMetadata | None:
+    def table(self, schema: str, name: str, version: object = None) -> TableMetadata | None:
         found = self._tables().get(name) if self.schema_exists(schema) and version is None else None
         if found is None:
             return None

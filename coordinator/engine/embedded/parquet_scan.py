@@ -53,7 +53,7 @@ def parquet_files(scan: FileScan) -> dict[Alike, list[Input]]:
     return found
 
 
-def deleted_rows(scan: FileScan, files: Sequence[Input]) -> Any:
+def deleted_rows(scan: FileScan, files: Sequence[Input]) -> object:
     """The deleted rows of ``files`` as a table of a file's place among them and a row's place in it."""
     known = read_positions(scan.task.position_deletes, {normalize(item.path) for item in files}, scan.task.storage)
     parts = [np.zeros((2, 0), np.int64)]
@@ -148,7 +148,7 @@ def _plain_type(stored: pa.DataType) -> pa.DataType:
     return pa.binary() if pa.types.is_large_binary(stored) or pa.types.is_binary_view(stored) else stored
 
 
-def _duckdb_type(iceberg: Any) -> str | None:
+def _duckdb_type(iceberg: object) -> str | None:
     """None for what the kernels read: nested columns, UUIDs (text to Presto), fixed bytes."""
     if not isinstance(iceberg, str):
         return None

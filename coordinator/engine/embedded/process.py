@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from coordinator.engine.embedded.messages import LENGTH, Answer, EngineSettings, Statement
 
@@ -76,7 +75,7 @@ class EngineProcess:
             self._answers.close()
             self._connection.close()
 
-    def _exchange(self, message: Any) -> Answer:
+    def _exchange(self, message: object) -> Answer:
         try:
             body = pickle.dumps(message)
             self._connection.sendall(LENGTH.pack(len(body)) + body)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.connect.client.core import SparkConnectClient
@@ -13,7 +12,7 @@ from pyspark.sql.metrics import PlanMetrics
 from coordinator.engine.measured import Operator
 
 
-def measured_batches(client: SparkConnectClient, plan: Any, operators: list[Operator]) -> Iterator[pa.RecordBatch]:
+def measured_batches(client: SparkConnectClient, plan: object, operators: list[Operator]) -> Iterator[pa.RecordBatch]:
     """The batches of ``plan``; ``operators`` is filled at the end, a node before those that feed it."""
     request = client._execute_plan_request_with_metadata()
     request.plan.CopyFrom(plan)

@@ -27,7 +27,9 @@ class ProgressRelay:
         finally:
             self._here.report = None
 
-    def __call__(self, stages: Sequence[Any] | None, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
+    def __call__(
+        self, stages: Sequence[object] | None, inflight_tasks: int, operation_id: str | None, done: bool
+    ) -> None:
         del operation_id, done
         report: Report | None = getattr(self._here, "report", None)
         if report is not None and stages:

@@ -11,7 +11,7 @@ import atexit
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import grpc
 import pyspark.sql.connect.proto as connect_messages
@@ -99,8 +99,8 @@ def _nothing() -> None:
 class _Bounded:
     """A small request that ends when it is not answered in time."""
 
-    def __init__(self, call: Callable[..., Any], seconds: float) -> None:
+    def __init__(self, call: Callable[..., object], seconds: float) -> None:
         self._call, self._seconds = call, seconds
 
-    def __call__(self, request: Any, timeout: float | None = None, **more: Any) -> Any:
+    def __call__(self, request: object, timeout: float | None = None, **more: object) -> object:
         return self._call(request, timeout=self._seconds if timeout is None else timeout, **more)

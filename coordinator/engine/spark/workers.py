@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -70,7 +70,7 @@ class SparkWorkers:
                     seen.add((worker, process))
                     yield worker, result
 
-    def run_sql(self, sql: str, *, description: str = "") -> Sequence[Mapping[str, Any]]:  # noqa: ARG002
+    def run_sql(self, sql: str, *, description: str = "") -> Sequence[Mapping[str, object]]:  # noqa: ARG002
         """As the SPI says. Commands such as CALL run while the frame is made, under the query's tag like the rest."""
         return [row for batch in self._runner.batches(lambda s: sql_frame(s, sql)) for row in batch.to_pylist()]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import httpx
@@ -42,7 +42,7 @@ class OpenLineageProvider:
 
 
 class Transport(Protocol):
-    def send(self, event: Mapping[str, Any]) -> None: ...
+    def send(self, event: Mapping[str, object]) -> None: ...
 
     def close(self) -> None: ...
 
@@ -69,7 +69,7 @@ class OpenLineageListener:
     def close(self) -> None:
         self._transport.close()
 
-    def _made(self, event: Event) -> list[dict[str, Any]]:
+    def _made(self, event: Event) -> list[dict[str, object]]:
         if not isinstance(event, QueryUpdatedEvent | QueryCompletedEvent):
             return []
         if event.context.query_type not in self._types:
@@ -87,7 +87,7 @@ class OpenLineageListener:
 class LogTransport:
     """Events in the service's log."""
 
-    def send(self, event: Mapping[str, Any]) -> None:
+    def send(self, event: Mapping[str, object]) -> None:
         _log.info("lineage", lineage=msgspec.json.encode(event).decode())
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class HttpTransport:
             timeout=settings.timeout, headers=headers, params=_pairs(settings.url_params, "url-params")
         )
 
-    def send(self, event: Mapping[str, Any]) -> None:
+    def send(self, event: Mapping[str, object]) -> None:
         """Raises httpx.HTTPError."""
         body = msgspec.json.encode(event)
         content = gzip.compress(body, 5) if self._gzip else body

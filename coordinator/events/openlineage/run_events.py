@@ -63,7 +63,7 @@ class Naming:
         return self.namespace or self.datasets
 
 
-def run_event(event: QueryUpdatedEvent | QueryCompletedEvent, state: RunState, naming: Naming) -> dict[str, Any]:
+def run_event(event: QueryUpdatedEvent | QueryCompletedEvent, state: RunState, naming: Naming) -> dict[str, object]:
     """One run event; START is of the creation, the others of the end."""
     ended = event.end_time if isinstance(event, QueryCompletedEvent) and state != "START" else None
     done = state == "COMPLETE"
@@ -96,7 +96,7 @@ def run_id(created: datetime, query_id: str) -> UUID:
     return UUID(int=number & ~(0x3 << 62) | 0x2 << 62)
 
 
-def _facet(kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
+def _facet(kind: str, content: Mapping[str, object]) -> dict[str, object]:
     name = _FACETS.get(kind)
     url = f"{PRODUCER}#{kind}" if name is None else f"{_SPEC}/facets/{name}.json#/$defs/{name.partition('/')[2]}"
     return {"_producer": PRODUCER, "_schemaURL": url, **content}
@@ -137,7 +137,7 @@ def _context(context: QueryContext) -> dict[str, Any]:
     }
 
 
-def _job_facets(about: QueryMetadata, naming: Naming) -> dict[str, dict[str, Any]]:
+def _job_facets(about: QueryMetadata, naming: Naming) -> dict[str, dict[str, object]]:
     kinds = {"processingType": "BATCH", "integration": naming.scheme.upper(), "jobType": "QUERY"}
     return {
         "jobType": _facet("jobType", kinds),
@@ -157,7 +157,7 @@ def _job_name(form: str, event: QueryUpdatedEvent | QueryCompletedEvent) -> str:
     return form
 
 
-def _input(table: QueryInput, naming: Naming) -> dict[str, Any]:
+def _input(table: QueryInput, naming: Naming) -> dict[str, object]:
     facets = {"dataSource": {"name": table.catalog_name, "uri": naming.datasets}}
     if table.columns:
         facets["schema"] = {"fields": [{"name": c.name, "type": c.type} for c in table.columns]}  # type: ignore[dict-item]
@@ -172,8 +172,8 @@ def _input(table: QueryInput, naming: Naming) -> dict[str, Any]:
 
 def _output(
     table: QueryOutput, event: QueryUpdatedEvent | QueryCompletedEvent, naming: Naming, *, done: bool
-) -> dict[str, Any]:
-    facets: dict[str, dict[str, Any]] = {"dataSource": {"name": table.catalog_name, "uri": naming.datasets}}
+) -> dict[str, object]:
+    facets: dict[str, dict[str, object]] = {"dataSource": {"name": table.catalog_name, "uri": naming.datasets}}
     if table.columns:
         facets["schema"] = {"fields": [{"name": c.column_name, "type": c.column_type} for c in table.columns]}
     lineage = _column_lineage(table, naming)
@@ -181,7 +181,7 @@ def _output(
         facets["columnLineage"] = lineage
     if table.created:
         facets["lifecycleStateChange"] = {"lifecycleStateChange": "CREATE"}
-    made: dict[str, Any] = {
+    made: dict[str, object] = {
         "namespace": naming.datasets,
         "name": f"{table.catalog_name}.{table.schema}.{table.table}",
         "facets": {kind: _facet(kind, content) for kind, content in facets.items()},
@@ -192,7 +192,7 @@ def _output(
     return made
 
 
-def _column_lineage(table: QueryOutput, naming: Naming) -> dict[str, Any]:
+def _column_lineage(table: QueryOutput, naming: Naming) -> dict[str, object]:
     fields = {c.column_name: {"inputFields": _fields(c.source_columns, naming)} for c in table.columns}
     return {
         "fields": {name: field for name, field in fields.items() if field["inputFields"]},
@@ -200,9 +200,9 @@ def _column_lineage(table: QueryOutput, naming: Naming) -> dict[str, Any]:
     }
 
 
-def _fields(columns: Iterable[SourceColumn], naming: Naming) -> list[dict[str, Any]]:
+def _fields(columns: Iterable[SourceColumn], naming: Naming) -> list[dict[str, object]]:
     """Each column once, with all ways in which it counts."""
-    ways: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    ways: dict[tuple[str, str], list[dict[str, object]]] = {}
     for column in columns:
         place = (f"{column.catalog}.{column.schema}.{column.table}", column.column)
         way = {"type": column.type, "subtype": column.subtype, "description": "", "masking": False}

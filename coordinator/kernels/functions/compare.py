@@ -72,7 +72,7 @@ def compare(a: object, b: Any, *, rows: bool = False) -> int:
 ascending: Callable[[Any], Any] = cmp_to_key(compare)
 
 
-def key(value: Any) -> Any:
+def key(value: object) -> object:
     """A hashable stand-in: equal for values that are not distinct."""
     if isinstance(value, tuple):
         return ("t", *map(key, value))

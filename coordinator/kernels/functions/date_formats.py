@@ -138,7 +138,7 @@ def _joda(pattern: str) -> tuple[Show, ...]:
     return tuple(_joda_part(a, len(b)) if a else _literal(b) for a, b in joda_tokens(pattern))
 
 
-def _moment(value: Any, zone: tzinfo) -> datetime:
+def _zoned_timestamp(value: Any, zone: tzinfo) -> datetime:
     if not isinstance(value, datetime):
         value = datetime.combine(value, datetime.min.time())
     return value if value.tzinfo is not None else local(value, zone)
@@ -146,7 +146,7 @@ def _moment(value: Any, zone: tzinfo) -> datetime:
 
 def _format(compile_pattern: Callable[[str], tuple[Show, ...]]) -> Callable[..., str]:
     def show(signature: Signature, value: object, pattern: str) -> str:
-        moment = _moment(value, signature.zone)
+        moment = _zoned_timestamp(value, signature.zone)
         return "".join(part(moment) for part in compile_pattern(pattern))
 
     return show

@@ -192,7 +192,7 @@ def _offset(value: Any) -> int:
     return int((value.utcoffset() or timedelta()) // timedelta(minutes=1))
 
 
-def _zone_part(index: int) -> Any:
+def _zone_part(index: int) -> Callable[..., object]:
     def part(value: object) -> int:
         minutes = _offset(value)
         sign = -1 if minutes < 0 else 1
@@ -207,7 +207,7 @@ def _day_time(value: object, field: str) -> int:
     return int(getattr(value, field))
 
 
-def _interval_or(field: str) -> Any:
+def _interval_or(field: str) -> Callable[..., object]:
     steps = {"day": 86_400_000, "hour": 3_600_000, "minute": 60_000, "second": 1000, "millisecond": 1}
     cycle = {"day": 1 << 62, "hour": 24, "minute": 60, "second": 60, "millisecond": 1000}
 

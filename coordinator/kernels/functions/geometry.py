@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -60,7 +60,7 @@ def _all(shapes: list[object]) -> tuple[object, ...] | None:
     return tuple(map(_shown, shapes)) or None
 
 
-def _unary(measure: Callable[[Any], object]) -> Callable[[str], Any]:
+def _unary(measure: Callable[[Any], object]) -> Callable[[str], object]:
     return lambda text: measure(read_shape(text))
 
 
@@ -106,12 +106,12 @@ def _points(shape: object) -> list[Any]:
     return [_shapely().Point(c) for c in _shapely().get_coordinates(shape)]
 
 
-def _nth(shapes: Any, index: int) -> str | None:
+def _nth(shapes: Iterable[object], index: int) -> str | None:
     found = list(shapes)
     return _shown(found[index - 1]) if 1 <= index <= len(found) else None
 
 
-def _parts(shape: Any) -> list[Any]:
+def _parts(shape: Any) -> list[object]:
     return list(shape.geoms) if hasattr(shape, "geoms") else ([] if shape.is_empty else [shape])
 
 

@@ -184,7 +184,7 @@ def _sql(value: object, target: Type, caster: Caster) -> object:
             return _scalar(value, target, caster)
 
 
-def _row(value: object, target: Type, caster: Caster) -> Any:
+def _row(value: object, target: Type, caster: Caster) -> object:
     if isinstance(value, dict):
         lower = {k.lower(): v for k, v in value.items()}
         return tuple(_sql(lower.get(n.lower()), a, caster) for n, a in ((f.name or "", f.type) for f in target.fields))

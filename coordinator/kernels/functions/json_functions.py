@@ -47,7 +47,7 @@ def path_of(text: str) -> tuple[object, ...]:
     return tuple(steps)
 
 
-def _children(value: object) -> list[Any]:
+def _children(value: object) -> list[object]:
     return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
 
 

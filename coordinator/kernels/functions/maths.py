@@ -8,6 +8,7 @@ import math
 import random
 import re
 import secrets
+from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
@@ -27,7 +28,7 @@ def signed(value: int, bits: int) -> int:
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
-def _guarded(function: Any) -> Any:
+def _guarded(function: Callable[..., Any]) -> Callable[..., object]:
     """Java gives NaN and infinities where Python raises."""
 
     def apply(*values: float) -> float:
@@ -41,7 +42,7 @@ def _guarded(function: Any) -> Any:
     return apply
 
 
-def _log(base: float) -> Any:
+def _log(base: float) -> Callable[..., object]:
     def log(value: float) -> float:
         if value == 0:
             return -math.inf
@@ -93,7 +94,7 @@ def _round(signature: Signature, value: Any, digits: int = 0) -> Any:
     return int(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _WIDE))
 
 
-def _whole(rounding: str) -> Any:
+def _whole(rounding: str) -> Callable[..., object]:
     def whole(signature: Signature, value: object) -> object:
         if isinstance(value, Decimal):
             return value.to_integral_value(rounding)
@@ -229,14 +230,14 @@ def _shift(signature: Signature, value: int, count: int, direction: str) -> int:
     return value >> min(count, bits)
 
 
-def _shifter(direction: str) -> Any:
+def _shifter(direction: str) -> Callable[..., object]:
     def shift(signature: Signature, value: int, count: int) -> int:
         return _shift(signature, value, count if count >= 0 else 1 << 20, direction)
 
     return shift
 
 
-def _old_shift(left: bool) -> Any:
+def _old_shift(left: bool) -> Callable[..., object]:
     def shift(value: int, count: int, bits: int) -> int:
         check(2 <= bits <= 64, f"Bits specified must be between 2 and 64, got {bits}")
         check(count >= 0, "Specified shift must be positive")
@@ -253,7 +254,7 @@ def _arithmetic_shift(value: int, count: int) -> int:
     return value >> min(count, 64)
 
 
-def _extreme(sign: int) -> Any:
+def _extreme(sign: int) -> Callable[..., object]:
     def extreme(*values: object) -> object:
         best = values[0]
         for value in values[1:]:
@@ -281,7 +282,7 @@ def _secure(signature: Signature, *bounds: Any) -> Any:
     return source.uniform(low, high) if signature.result.base == "double" else source.randrange(low, high)
 
 
-def _wilson(sign: int) -> Any:
+def _wilson(sign: int) -> Callable[..., object]:
     def bound(successes: int, trials: int, z: float) -> float:
         check(trials > 0, "number of trials must be positive")
         check(successes >= 0, "number of successes must not be negative")

@@ -33,7 +33,7 @@ def _arithmetic(name: str) -> Callable[..., object]:
     def apply(signature: Signature, a: Any, b: Any) -> object:
         base = signature.result.base
         if any(k.base in _MOMENTS for k in signature.arguments):
-            return _moment(name, signature, a, b)
+            return _with_interval(name, signature, a, b)
         if base in INTEGERS:
             return _integer(name, base, a, b)
         if base in ("double", "real"):
@@ -116,7 +116,7 @@ def _interval(name: str, a: object, b: Any) -> object:
     return a + b if name == "add" else a - b
 
 
-def _moment(name: str, signature: Signature, a: Any, b: Any) -> Any:
+def _with_interval(name: str, signature: Signature, a: Any, b: Any) -> Any:
     kinds = signature.arguments
     if kinds[0].base in _INTERVALS:
         a, b, kinds = b, a, kinds[::-1]

@@ -273,7 +273,7 @@ def _inverse_weibull(a: float, b: float, p: float) -> float:
     return math.inf if p == 1 else b * (-math.log1p(-p)) ** (1 / a)
 
 
-def _told(name: str, function: Callable[..., object]) -> Callable[..., object]:
+def _with_java_name(name: str, function: Callable[..., object]) -> Callable[..., object]:
     """The function, whose errors begin with its name in Java."""
     first, *words = name.split("_")
     java = first + "".join(map(str.capitalize, words))
@@ -287,7 +287,7 @@ def _told(name: str, function: Callable[..., object]) -> Callable[..., object]:
     return call
 
 
-_TOLD: dict[str, Callable[..., object]] = {
+_WITH_JAVA_NAME: dict[str, Callable[..., object]] = {
     "beta_cdf": _beta, "inverse_beta_cdf": _inverse_beta, "cauchy_cdf": _cauchy, "inverse_cauchy_cdf": _inverse_cauchy,
     "chi_squared_cdf": _chi_squared, "inverse_chi_squared_cdf": _inverse_chi_squared, "f_cdf": _f,
     "inverse_f_cdf": _inverse_f, "gamma_cdf": _gamma, "inverse_gamma_cdf": _inverse_gamma, "laplace_cdf": _laplace,
@@ -297,5 +297,5 @@ _TOLD: dict[str, Callable[..., object]] = {
 }  # fmt: skip
 PROBABILITY: Table = plain(
     binomial_cdf=_binomial, inverse_binomial_cdf=_inverse_binomial, t_cdf=_student, inverse_t_cdf=_inverse_student,
-    **{name: _told(name, function) for name, function in _TOLD.items()},
+    **{name: _with_java_name(name, function) for name, function in _WITH_JAVA_NAME.items()},
 )  # fmt: skip

@@ -117,7 +117,7 @@ class Program:
             frame[self._clock] = deadline()
         return self._step(frame)
 
-    def _row(self, frame: Frame) -> Any:
+    def _row(self, frame: Frame) -> object:
         value = self._step(frame)
         return None if value is None else self._write(value)
 

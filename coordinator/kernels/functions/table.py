@@ -28,7 +28,7 @@ class Signature(NamedTuple):
 Table = dict[str, Function]
 
 
-def plain(**functions: Callable[..., Any]) -> Table:
+def plain(**functions: Callable[..., object]) -> Table:
     """NULL as soon as one argument is."""
     return {name: Function(call) for name, call in functions.items()}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import KernelError
@@ -13,7 +14,7 @@ from .stems import word_stem
 from .table import Signature, Table, plain, typed
 
 
-def _pad(left: bool) -> Any:
+def _pad(left: bool) -> Callable[..., object]:
     def pad(text: Any, size: int, fill: Any) -> object:
         check(0 <= size <= 2**31 - 1, "Target length must be in the range [0..2147483647]")
         check(len(fill) > 0, f"Padding {'string' if isinstance(text, str) else 'bytes'} must not be empty")
@@ -135,7 +136,7 @@ BLANKS = (
 )
 
 
-def _trim(left: bool, right: bool) -> Any:
+def _trim(left: bool, right: bool) -> Callable[..., object]:
     def trim(text: str, characters: str | None = None) -> str:
         cut = BLANKS if characters is None else characters
         text = text.lstrip(cut) if left and cut else text
@@ -256,7 +257,7 @@ def _key_sampling(text: str, percent: float) -> bool:
     return zlib.crc32(text.encode()) % 100 < percent * 100
 
 
-def _case(upper: bool) -> Any:
+def _case(upper: bool) -> Callable[..., object]:
     # One code point each, as Presto maps them; Python would write SS for a sharp s.
     def change(text: str) -> str:
         made = [c.upper() if upper else c.lower() for c in text]

@@ -134,13 +134,13 @@ def _filters(leaf: PlanNode) -> list[RowExpression]:
 
 
 def _explained(tree: JoinTree, scans: Sequence[TableScanNode], connector: Pushdown, reason: str) -> JoinTree:
-    def told(leaf: PlanNode) -> PlanNode:
+    def annotated(leaf: PlanNode) -> PlanNode:
         scan = _scan(leaf)
         if scan is None or scan not in scans:
             return leaf
         return _over(leaf, connector.explained(scan, reason))
 
-    return JoinTree([told(leaf) for leaf in tree.leaves], tree.terms)
+    return JoinTree([annotated(leaf) for leaf in tree.leaves], tree.terms)
 
 
 def _over(leaf: PlanNode, scan: TableScanNode) -> PlanNode:

@@ -186,7 +186,7 @@ def _table(name: TableName, columns: tuple[str, ...] | None = None) -> Mapping[s
     return table(name, columns)
 
 
-def _column(name: TableName, column: str, kind: str | None) -> Mapping[str, Any]:
+def _column(name: TableName, column: str, kind: str | None) -> Mapping[str, object]:
     described = {"catalogName": name.catalog, "schemaName": name.schema, "tableName": name.table}
     typed = {} if kind is None else {"columnType": kind}
     return {"column": {**described, "columnName": column, **typed}}

@@ -88,7 +88,7 @@ def date_of_text(value: str) -> Form:
     return Form(read, (shown,))
 
 
-def _moment_of_text(value: str, *_: Type) -> Form:
+def _timestamp_of_text(value: str, *_: Type) -> Form:
     read = tried(value, "TIMESTAMP")
     return Form(read, (matches(value, f"{DAY}|{MOMENT}"), f"({read} IS NOT NULL)"))
 
@@ -178,7 +178,7 @@ def _few_digits(value: str) -> str:
     return f"(strlen(CAST(abs({value}) AS VARCHAR)) <= 8)"
 
 
-def _text_of_moment(value: str, *_: Type) -> Form:
+def _text_of_timestamp(value: str, *_: Type) -> Form:
     return Form(f"strftime({value}, '%Y-%m-%d %H:%M:%S.%g')")
 
 
@@ -199,13 +199,13 @@ _ZONED = "timestamp with time zone"
 _CASTS: dict[tuple[str, str], _Cast] = {
     ("varchar", "integer"): _integer_of_text, ("varchar", "float"): _float_of_text,
     ("varchar", "decimal"): _decimal_of_text, ("varchar", "boolean"): _boolean_of_text,
-    ("varchar", "date"): lambda value, *_: date_of_text(value), ("varchar", "timestamp"): _moment_of_text,
+    ("varchar", "date"): lambda value, *_: date_of_text(value), ("varchar", "timestamp"): _timestamp_of_text,
     ("float", "integer"): _integer_of_float, ("decimal", "integer"): _integer_of_decimal,
     ("integer", "decimal"): _decimal_of_integer, ("float", "decimal"): _decimal_of_float,
     ("float", "float"): _float_of_float, ("boolean", "integer"): _exactly, ("boolean", "float"): _exactly,
     ("integer", "boolean"): _boolean_of_integer,
     ("integer", "varchar"): _text, ("boolean", "varchar"): _text, ("decimal", "varchar"): _text_of_decimal,
-    ("date", "varchar"): _text, ("float", "varchar"): _text_of_float, ("timestamp", "varchar"): _text_of_moment,
+    ("date", "varchar"): _text, ("float", "varchar"): _text_of_float, ("timestamp", "varchar"): _text_of_timestamp,
     (_ZONED, "varchar"): _text_of_zoned,
     ("timestamp", "date"): _exactly, ("date", "timestamp"): _exactly,
     (_ZONED, "date"): _local, (_ZONED, "timestamp"): _local, ("date", _ZONED): _zoned, ("timestamp", _ZONED): _zoned,

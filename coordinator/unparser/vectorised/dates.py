@@ -82,7 +82,7 @@ def _moved(value: str, base: str, count: str, unit: str) -> str:
     return f"({value} + to_microseconds(CAST({count} AS BIGINT) * {_MICROS[unit]}))"
 
 
-def _moment_and_interval(sign: str) -> Rule:
+def _timestamp_and_interval(sign: str) -> Rule:
     """A literal interval on a moment."""
 
     def rule(asked: Asked) -> Form | None:
@@ -217,6 +217,6 @@ DATES: dict[str, Rule] = {
     "second": _part("second({0})", clock=True), "millisecond": _part("(millisecond({0}) % 1000)", clock=True),
     "date": _date, "date_trunc": _trunc, "date_add": _add, "date_diff": _diff, "date_format": _format(joda=False),
     "format_datetime": _format(joda=True), "date_parse": _parse, "to_unixtime": _to_unixtime,
-    "from_unixtime": _from_unixtime, "$operator$add": _moment_and_interval("+"),
-    "$operator$subtract": _moment_and_interval("-"),
+    "from_unixtime": _from_unixtime, "$operator$add": _timestamp_and_interval("+"),
+    "$operator$subtract": _timestamp_and_interval("-"),
 }  # fmt: skip

@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
+from coordinator.maintenance.inspection import Looker
 from coordinator.maintenance.lake import Lake
-from coordinator.maintenance.looking import Looker
 from coordinator.maintenance.service import MaintenanceService
 from coordinator.maintenance.settings import MaintenanceSettings
 from coordinator.maintenance.statements import OwnStatements

@@ -26,7 +26,7 @@ from coordinator.sql.formatter import string_literal
 _EPOCH = datetime(1970, 1, 1)
 
 
-def partition_predicate(spec: PartitionSpec, schema: Schema, values: tuple[Any, ...]) -> str | None:
+def partition_predicate(spec: PartitionSpec, schema: Schema, values: tuple[object, ...]) -> str | None:
     """The filter of one partition; None where a transform, a type or a nested column has none."""
     parts = [_part(field, schema, value) for field, value in zip(spec.fields, values, strict=True)]
     if not parts or any(part is None for part in parts):
@@ -34,7 +34,7 @@ def partition_predicate(spec: PartitionSpec, schema: Schema, values: tuple[Any, 
     return " AND ".join(part for part in parts if part is not None)
 
 
-def _part(field: PartitionField, schema: Schema, value: Any) -> str | None:
+def _part(field: PartitionField, schema: Schema, value: object) -> str | None:
     try:
         kind, name = schema.find_type(field.source_id), schema.find_column_name(field.source_id)
     except ValueError:  # the source column was dropped

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from statistics import median
-from typing import Any
 
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
@@ -149,7 +148,7 @@ def _foreign_rewriter(rewrites: Sequence[Snapshot], now: datetime) -> str | None
 
 
 def _program(snapshot: Snapshot) -> str:
-    told: Mapping[str, Any] = {} if snapshot.summary is None else snapshot.summary.additional_properties
+    told: Mapping[str, object] = {} if snapshot.summary is None else snapshot.summary.additional_properties
     if any(key.startswith("procession.") for key in told) or told.get("engine-name") == _OURS:
         return _OURS
     return str(told.get("engine-name") or told.get("app-id") or "another program")[:100]

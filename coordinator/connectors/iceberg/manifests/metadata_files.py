@@ -84,7 +84,7 @@ def read_raw(io: FileIO, location: str) -> dict[str, object]:
         io.new_input(location).open() as stream,
         Compressor.get_compressor(location).stream_decompressor(stream) as text,
     ):
-        found: dict[str, Any] = json.loads(text.read())
+        found: dict[str, object] = json.loads(text.read())
         return found
 
 

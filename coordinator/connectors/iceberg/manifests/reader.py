@@ -211,7 +211,7 @@ class _Layout:
                 values[place] = manifest.sequence_number
 
     def _read_file(self, decoder: BinaryDecoder) -> ManifestDataFile:
-        values: list[Any] = [None] * (len(_PLACES) + len(self._extras) + 1)
+        values: list[object] = [None] * (len(_PLACES) + len(self._extras) + 1)
         values[0] = DataFileContent.DATA
         for place, read in self._file:
             values[place] = read(decoder)

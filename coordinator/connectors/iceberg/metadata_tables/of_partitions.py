@@ -43,7 +43,7 @@ def partitions(table: Table, snapshot: Snapshot | None) -> Iterator[tuple[object
     schema, measured = table.schema(), _measured(table)
     fields = table.spec().fields
     kinds = [_result_type(f, schema) for f in fields]
-    found: dict[tuple[Any, ...], _Partition] = {}
+    found: dict[tuple[object, ...], _Partition] = {}
     for live in read_live(table, snapshot).data:
         values = _values(live.file, fields, table)
         found.setdefault(values, _Partition()).add(live.file, measured)

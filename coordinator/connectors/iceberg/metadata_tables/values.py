@@ -55,15 +55,15 @@ def python_value(kind: IcebergType, value: Any) -> object:
         case TimeType():
             return value if isinstance(value, time) else (_EPOCH + timedelta(microseconds=value)).time()
         case TimestampType() | TimestamptzType():
-            return _moment(value, zoned=isinstance(kind, TimestamptzType))
+            return _timestamp(value, zoned=isinstance(kind, TimestamptzType))
         case TimestampNanoType() | TimestamptzNanoType():
-            return _moment(value // 1000, zoned=isinstance(kind, TimestamptzNanoType))
+            return _timestamp(value // 1000, zoned=isinstance(kind, TimestamptzNanoType))
         case UUIDType():
             return str(value)
         case _:
             return value
 
 
-def _moment(value: Any, *, zoned: bool) -> datetime:
+def _timestamp(value: Any, *, zoned: bool) -> datetime:
     moment = value if isinstance(value, datetime) else _EPOCH + timedelta(microseconds=value)
     return moment if zoned else moment.replace(tzinfo=None)

@@ -56,7 +56,7 @@ def answer(call: Call[Arguments]) -> Rows:
     """Raises ProcessionError when no or more than one column partitions by time."""
     table = call.catalog.open(call.schema, call.table)
     fields = _fields(table, call.arguments.column)
-    moment = _moment(call.arguments.older_than, zone_of(call.context.session.time_zone))
+    moment = _instant(call.arguments.older_than, zone_of(call.context.session.time_zone))
     live = read_live(table, table.current_snapshot())
     files = [f for f in live.data if _is_older(table, fields, f, moment)]
     # Delete files of a partition apply to nothing outside of it.
@@ -67,16 +67,16 @@ def answer(call: Call[Arguments]) -> Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Moment:
+class _Instant:
     """``older_than`` as columns with a time zone hold it, and as the others do, whose clock is the session's."""
 
     utc: datetime
     clock: datetime
 
 
-def _moment(given: datetime, here: tzinfo) -> _Moment:
+def _instant(given: datetime, here: tzinfo) -> _Instant:
     aware = given if given.tzinfo is not None else given.replace(tzinfo=here)
-    return _Moment(aware.astimezone(UTC).replace(tzinfo=None), aware.astimezone(here).replace(tzinfo=None))
+    return _Instant(aware.astimezone(UTC).replace(tzinfo=None), aware.astimezone(here).replace(tzinfo=None))
 
 
 def _fields(table: Table, column: str | None) -> Mapping[int, Mapping[int, PartitionField]]:
@@ -100,7 +100,7 @@ def _fields(table: Table, column: str | None) -> Mapping[int, Mapping[int, Parti
 
 
 def _is_older(
-    table: Table, fields: Mapping[int, Mapping[int, PartitionField]], file: LiveFile, moment: _Moment
+    table: Table, fields: Mapping[int, Mapping[int, PartitionField]], file: LiveFile, moment: _Instant
 ) -> bool:
     for i, field in fields.get(file.file.spec_id, {}).items():
         end = end_of(table, field, file.file.partition[i])

@@ -23,7 +23,7 @@ from coordinator.connectors.iceberg.maintenance.unreachable import (
 from coordinator.connectors.iceberg.manifests.live_files import LARGE_MANIFESTS
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
-from coordinator.connectors.iceberg.procedures.through_spark import call_spark_if_any, moment
+from coordinator.connectors.iceberg.procedures.through_spark import call_spark_if_any, zoned_timestamp
 from coordinator.connectors.iceberg.snapshots.metadata_changes import Change, commit_change
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
@@ -174,7 +174,7 @@ def _progress(call: Call[Arguments], phase: str) -> Callable[[int, int], None]:
 
 def _by_spark(call: Call[Arguments]) -> Rows | None:
     """Iceberg's own row; None when there is no Spark."""
-    given = {"older_than": moment(call, call.arguments.older_than), **call.given(*_PASSED_ON)}
+    given = {"older_than": zoned_timestamp(call, call.arguments.older_than), **call.given(*_PASSED_ON)}
     rows = call_spark_if_any(call, "expire_snapshots", given)
     return None if rows is None else [[int(rows[0][name] or 0) for name, _, _ in _COUNTS]]
 

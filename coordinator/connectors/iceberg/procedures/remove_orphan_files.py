@@ -33,7 +33,7 @@ from coordinator.connectors.iceberg.manifests.live_files import LARGE_MANIFESTS
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call, Rows
-from coordinator.connectors.iceberg.procedures.through_spark import call_spark, call_spark_if_any, moment
+from coordinator.connectors.iceberg.procedures.through_spark import call_spark, call_spark_if_any, zoned_timestamp
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.procedure import (
     ArgumentError,
@@ -168,7 +168,7 @@ def _mode(call: Call[Arguments]) -> Mode:
 
 def _age(call: Call[Arguments]) -> tuple[datetime, bool]:
     """The moment before which files count, and whether to only list them."""
-    given = moment(call, call.arguments.older_than)
+    given = zoned_timestamp(call, call.arguments.older_than)
     if given is not None and given > call.context.now - _LEAST_AGE:
         message = (
             "Cannot remove orphan files with an interval less than 24 hours. Executing this procedure with a short "
@@ -278,7 +278,7 @@ def _rows(call: Call[Arguments], locations: Iterable[str]) -> Rows:
 
 def _given(call: Call[Arguments], *, dry_run: bool) -> dict[str, object]:
     """The arguments of Iceberg's own procedure."""
-    given = {"older_than": moment(call, call.arguments.older_than), "dry_run": dry_run}
+    given = {"older_than": zoned_timestamp(call, call.arguments.older_than), "dry_run": dry_run}
     return given | call.given(*_PASSED_ON)
 
 

@@ -161,7 +161,7 @@ class RewriteDataFiles:
             case _:
                 return Steps(planned)
 
-    def write(self, context: ProcedureContext, handle: Call) -> Any:
+    def write(self, context: ProcedureContext, handle: Call) -> object:
         """Run the kernels, or Iceberg's procedure, which commits on its own; raises ProcessionError."""
         match handle:
             case NothingToDo() | DryRun():

@@ -9,7 +9,7 @@ from typing import Any
 
 from coordinator.connectors.iceberg.procedures.arguments import TableArguments
 from coordinator.connectors.iceberg.procedures.table_procedure import Call
-from coordinator.connectors.iceberg.rewrite.delegated import told
+from coordinator.connectors.iceberg.rewrite.delegated import presto_error
 from coordinator.connectors.iceberg.spark_sql import quoted_name, quoted_path, quoted_string, string_map
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.kernels.functions.zones import zone_of
@@ -56,7 +56,7 @@ def run_spark(call: Call[TableArguments], sql: str, description: str) -> Sequenc
     try:
         return call.context.workers.run_sql(sql, description=f"{description} {name}")
     except ProcessionError as error:
-        raise told(error, name) from error
+        raise presto_error(error, name) from error
 
 
 def spark_table(call: Call[TableArguments], schema: str | None = None, table: str | None = None) -> str:
@@ -65,7 +65,7 @@ def spark_table(call: Call[TableArguments], schema: str | None = None, table: st
     return quoted_path((call.catalog.settings.catalog, *parts, table if table is not None else call.table))
 
 
-def moment(call: Call[TableArguments], value: datetime | None) -> datetime | None:
+def zoned_timestamp(call: Call[TableArguments], value: datetime | None) -> datetime | None:
     """A timestamp argument as a moment; one without a zone is in the session's."""
     if value is None or value.tzinfo is not None:
         return value

@@ -41,7 +41,7 @@ def committed(send: Callable[[dict[str, str]], Response], idempotent: bool) -> C
             continue
         if answer is None:
             raise CommitStateUnknownException(f"The catalog's answer was lost: {type(error).__name__}") from error
-        return _told(answer)
+        return _table_response(answer)
 
 
 def _sent(
@@ -63,7 +63,7 @@ def _never_sent(error: RequestException) -> bool:
     return isinstance(reason, MaxRetryError) and isinstance(reason.reason, NewConnectionError)
 
 
-def _told(answer: Response) -> CommitTableResponse:
+def _table_response(answer: Response) -> CommitTableResponse:
     try:
         answer.raise_for_status()
     except HTTPError as error:

@@ -33,8 +33,8 @@ from requests.auth import AuthBase
 
 from coordinator.connectors.iceberg.opaque_types import parse
 from coordinator.connectors.iceberg.rest.commits import committed
-from coordinator.connectors.iceberg.rest.lent_file_io import LentFileIO
 from coordinator.connectors.iceberg.rest.table_keys import TableKeys
+from coordinator.connectors.iceberg.rest.vended_file_io import VendedFileIO
 from coordinator.connectors.iceberg.rest.vended_keys import VendedKeys, is_key, vended_keys
 from coordinator.connectors.iceberg.storage import EXACT_FILE_IO
 from coordinator.connectors.iceberg.table_words import KNOWN_FILE_IO, names_code
@@ -131,7 +131,7 @@ class ServedCatalog(RestCatalog):
     def _heard(self, response: Response, **_: object) -> None:
         """What every answer tells beside its own: the server's clock, and once what it can do."""
         if (told := response.headers.get("Date")) is not None:
-            ahead = _moment(told) - time.time()
+            ahead = _epoch_seconds(told) - time.time()
             self._clock_ahead = ahead if abs(ahead) > _MOST_AHEAD else 0.0
         if urlsplit(response.url).path.endswith("/v1/config") and response.ok:
             told_config = response.json()
@@ -163,7 +163,7 @@ class ServedCatalog(RestCatalog):
             found = self._resolve_storage_credentials(answer.storage_credentials, answer.metadata_location)
             return self._load_file_io({**answer.config, **found}, answer.metadata_location)
         keys = self._keys_of(name, answer, is_new=is_new)
-        return LentFileIO({**self.properties, **keys.shown()}, keys)
+        return VendedFileIO({**self.properties, **keys.shown()}, keys)
 
     def _keys_of(self, name: Identifier, answer: TableResponse, *, is_new: bool) -> TableKeys:
         """The keys of a table of this name, which all that read and write it share."""
@@ -247,7 +247,7 @@ def _without_keys(config: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in config.items() if not is_key(k)}
 
 
-def _moment(told: str) -> float:
+def _epoch_seconds(told: str) -> float:
     try:
         return parsedate_to_datetime(told).timestamp()
     except ValueError:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from coordinator.connectors.iceberg.rest.vended_keys import VendedKeys, is_key
-from coordinator.kernels.storage import LentStorage
+from coordinator.kernels.storage import VendedStorage
 
 _LOG = logging.getLogger(__name__)
 _MARGIN, _SHARE = 300.0, 0.3
@@ -22,7 +22,7 @@ _FRESH = 0.5
 """What is sent away has at least this share of its life before it."""
 
 
-class TableKeys(LentStorage):
+class TableKeys(VendedStorage):
     """What opens the files of one table at the moment; thread-safe.
 
     ``renew`` asks the catalog and may raise anything: the old keys are kept then, and it is asked again after a while.
@@ -37,12 +37,12 @@ class TableKeys(LentStorage):
 
     def take(self, keys: VendedKeys) -> None:
         """Keys that came with a table that was loaded anew; those without a secret replace none."""
-        if keys.is_lent or not self._keys.is_lent:
+        if keys.is_vended or not self._keys.is_vended:
             self._keys = keys
 
     @property
-    def is_lent(self) -> bool:
-        return self._keys.is_lent
+    def is_vended(self) -> bool:
+        return self._keys.is_vended
 
     def shown(self) -> dict[str, str]:
         """What is no secret of it."""
@@ -58,7 +58,7 @@ class TableKeys(LentStorage):
         return self._renewed((_UNKNOWN_LIFE if life is None else life) * _FRESH)
 
     def renewed_after(self, refused: dict[str, str]) -> dict[str, str]:
-        if self._keys.is_lent and dict(self._keys.storage) == refused:
+        if self._keys.is_vended and dict(self._keys.storage) == refused:
             with self._lock:
                 if dict(self._keys.storage) == refused:
                     self._ask()
@@ -81,7 +81,7 @@ class TableKeys(LentStorage):
 
     def _left(self) -> float:
         keys = self._keys
-        if not keys.is_lent:
+        if not keys.is_vended:
             return float("inf")
         end = keys.made_at + _UNKNOWN_LIFE if keys.ends_at is None else keys.ends_at
         return end - time.time()
@@ -94,7 +94,7 @@ class TableKeys(LentStorage):
         except Exception as error:  # the catalog's client, its network, its answers
             _LOG.warning("keys of %s could not be renewed, the old ones are kept: %s", self._name, type(error).__name__)
             return
-        if found is None or not found.is_lent:
+        if found is None or not found.is_vended:
             _LOG.warning("keys of %s could not be renewed, the old ones are kept: the catalog sent none", self._name)
             return
         self._keys, self._not_before = found, 0.0

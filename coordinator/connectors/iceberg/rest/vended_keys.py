@@ -23,7 +23,7 @@ class VendedKeys:
     storage: Mapping[str, str]
     made_at: float
     ends_at: float | None
-    is_lent: bool
+    is_vended: bool
 
     @property
     def life(self) -> float | None:
@@ -52,10 +52,10 @@ def vended_keys(
     storage = over(_of_stores(catalog), own)
     for prefix, told in listed:
         storage |= scoped(prefix, told)
-    lent = [told for told in (own, *(told for _, told in listed)) if _is_secret(told)]
+    vended = [told for told in (own, *(told for _, told in listed)) if _is_secret(told)]
     # Words of the server that prefixed keys stand before may have ended long ago.
-    ends = [end for told in ([t for _, t in listed if _is_secret(t)] or lent) for end in _ends(told)]
-    return VendedKeys(storage, now, min(ends) - clock_ahead if ends else None, bool(lent))
+    ends = [end for told in ([t for _, t in listed if _is_secret(t)] or vended) for end in _ends(told)]
+    return VendedKeys(storage, now, min(ends) - clock_ahead if ends else None, bool(vended))
 
 
 def _of_stores(properties: Mapping[str, str]) -> dict[str, str]:

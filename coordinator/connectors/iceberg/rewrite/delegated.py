@@ -143,7 +143,7 @@ def run(delegated: Delegated, context: ProcedureContext) -> Mapping[str, object]
     try:
         rows = context.workers.run_sql(delegated.sql, description=f"rewrite {name}")
     except ProcessionError as error:
-        raise told(error, name) from error
+        raise presto_error(error, name) from error
     context.report(ProcedureProgress(1, 1, f"rewriting by Iceberg's procedure ({delegated.reason})"))
     if len(rows) != 1:
         raise ProcessionError(ErrorCode.PROCEDURE_CALL_FAILED, f"Iceberg's procedure gave {len(rows)} rows for {name}")
@@ -194,7 +194,7 @@ def _sum(summaries: Iterable[Mapping[str, str]], name: str) -> int:
     return sum(int(summary.get(name, "0")) for summary in summaries)
 
 
-def told(error: ProcessionError, name: str) -> ProcessionError:
+def presto_error(error: ProcessionError, name: str) -> ProcessionError:
     """Iceberg's own failures, which arrive as text, under the codes that our path gives them."""
     if error.code is not ErrorCode.REMOTE_TASK_ERROR:
         return error

@@ -117,7 +117,7 @@ def _null_free(name: str) -> BooleanExpression:
     return made
 
 
-def _made(symbol: str, name: str, marker: Mapping[str, Any]) -> BooleanExpression:
+def _made(symbol: str, name: str, marker: Mapping[str, object]) -> BooleanExpression:
     value = decode_constant(str(marker["valueBlock"]), str(marker["type"]))
     made: BooleanExpression = _MAKE[symbol](name, value)
     return made

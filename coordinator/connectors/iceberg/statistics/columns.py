@@ -47,7 +47,7 @@ def table_statistics(catalog: TableCatalog, schema: str, name: str) -> TableStat
 
 
 def _column(field: NestedField, files: list[Any], rows: int, distinct: Mapping[int, float]) -> ColumnStatistics:
-    sizes, nulls = (_told(field, [getattr(f, of) for f in files]) for of in ("column_sizes", "null_value_counts"))
+    sizes, nulls = (_metrics(field, [getattr(f, of) for f in files]) for of in ("column_sizes", "null_value_counts"))
     lows, highs = (_bounds(field, [getattr(f, of) for f in files]) for of in ("lower_bounds", "upper_bounds"))
     whole = len(files) > 0
     ranged = isinstance(field.field_type, _WITH_RANGE)
@@ -61,13 +61,13 @@ def _column(field: NestedField, files: list[Any], rows: int, distinct: Mapping[i
     )
 
 
-def _told(field: NestedField, maps: list[Mapping[int, Any] | None]) -> list[Any]:
+def _metrics(field: NestedField, maps: list[Mapping[int, Any] | None]) -> list[Any]:
     return [of[field.field_id] for of in maps if of is not None and field.field_id in of]
 
 
 def _bounds(field: NestedField, maps: list[Mapping[int, bytes] | None]) -> list[Any]:
     kind = field.field_type
-    values = (bound_value(kind, raw) for raw in _told(field, maps))
+    values = (bound_value(kind, raw) for raw in _metrics(field, maps))
     return [value for value in values if value is not None]
 
 

@@ -330,7 +330,7 @@ def _change_columns(catalog: TableCatalog, change: ColumnStep, context: Procedur
                 if isinstance(change, ColumnAddition):
                     stage_partition_fields(transaction, change.column, _fields_of(change))
         except (ValidationError, ValueError) as error:
-            raise ProcessionError(ErrorCode.NOT_SUPPORTED, _told(error)) from error
+            raise ProcessionError(ErrorCode.NOT_SUPPORTED, _error_text(error)) from error
 
 
 def _fields_of(change: ColumnAddition) -> Sequence[PartitionField]:
@@ -385,6 +385,6 @@ def _type_of(presto: str) -> IcebergType:
     return iceberg_type(presto, lambda: next(numbers))
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

@@ -136,10 +136,10 @@ def _run(write: TableWrite, name: Sequence[str], context: WriteContext) -> None:
     try:
         context.run(f"{write.before} {target} {write.after}")
     except ProcessionError as error:
-        raise _told(error, write) from error
+        raise _presto_error(error, write) from error
 
 
-def _told(error: ProcessionError, write: TableWrite) -> ProcessionError:
+def _presto_error(error: ProcessionError, write: TableWrite) -> ProcessionError:
     """Spark's and Iceberg's failures of a write under Presto's codes and texts."""
     if error.code is not ErrorCode.REMOTE_TASK_ERROR:
         return error

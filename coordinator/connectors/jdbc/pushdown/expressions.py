@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from coordinator.connectors.jdbc.dialects.dialect import Dialect
-from coordinator.connectors.jdbc.pushdown.literals import literal, moment, text
+from coordinator.connectors.jdbc.pushdown.literals import literal, text, utc_timestamp
 from coordinator.connectors.jdbc.pushdown.refusal import NotPushable
 from coordinator.connectors.jdbc.remote_query import RemoteCollation, RemoteColumn
 from coordinator.expressions.builders import NAMESPACE, value_of
@@ -272,7 +272,7 @@ class Translator:
     def _cast(self, node: Call) -> Remote:
         target, argument = parse_type(node.returnType), node.arguments[0]
         if isinstance(argument, Constant) and target.base == "timestamp with time zone":
-            return Remote(literal(moment(value_of(argument)), target, self._dialect), target, constant=True)
+            return Remote(literal(utc_timestamp(value_of(argument)), target, self._dialect), target, constant=True)
         source = self._value(argument)
         if source.constant or not _widens(source.type, target):
             raise NotPushable(f"CAST({source.type} AS {target})")

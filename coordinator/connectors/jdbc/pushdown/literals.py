@@ -47,7 +47,7 @@ def text(value: str, dialect: Dialect) -> str:
     return dialect.syntax.text(value)
 
 
-def moment(value: object) -> datetime:
+def utc_timestamp(value: object) -> datetime:
     """``2024-02-29 10:00:00.5 Europe/Berlin`` in UTC; raises NotPushable for what is no such text."""
     try:
         found = parse_timestamp(str(value).strip())

@@ -21,7 +21,7 @@ def without_statistics(parts: Sequence[TableScanNode]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def told(scan: TableScanNode, parts: Sequence[TableScanNode]) -> TableScanNode:
+def with_missing_statistics(scan: TableScanNode, parts: Sequence[TableScanNode]) -> TableScanNode:
     """``scan`` in place of ``parts``, with what is not known of them."""
     names = without_statistics(parts)
     if not names:

@@ -14,7 +14,7 @@ from coordinator.connectors.jdbc.pushdown.cost import cheaper, estimate, multipl
 from coordinator.connectors.jdbc.pushdown.filters import push_filter
 from coordinator.connectors.jdbc.pushdown.joins import inner_join, push_outer_join, push_semi_join, translatable
 from coordinator.connectors.jdbc.pushdown.limits import push_limit, push_top_n
-from coordinator.connectors.jdbc.pushdown.missing_statistics import told, without_statistics
+from coordinator.connectors.jdbc.pushdown.missing_statistics import with_missing_statistics, without_statistics
 from coordinator.connectors.jdbc.pushdown.projections import push_projection
 from coordinator.connectors.jdbc.pushdown.refusal import NotPushable, explained
 from coordinator.connectors.jdbc.relation import jdbc_relation
@@ -92,7 +92,7 @@ def join(
     against, found = _against(database, query, wanted, scans, session, equal=equal)
     if against is not None:
         return against
-    return JoinedScan(told(scan_of(scans[0], query, wanted, found), scans), ())
+    return JoinedScan(with_missing_statistics(scan_of(scans[0], query, wanted, found), scans), ())
 
 
 def pushable(database: Database, conjunct: RowExpression, scans: Sequence[TableScanNode]) -> bool:
@@ -125,7 +125,7 @@ def _if_it_pays(
     against, found = _against(database, query, pushed.outputVariables, parts, session, equal=True)
     if against is not None:
         raise NotPushable(against)
-    return told(scan_of(pushed, query, pushed.outputVariables, found), parts)
+    return with_missing_statistics(scan_of(pushed, query, pushed.outputVariables, found), parts)
 
 
 def _against(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -229,7 +228,7 @@ def _united(a: npt.NDArray[np.uint32], b: npt.NDArray[np.uint32]) -> npt.NDArray
     if all(bool(np.all((e >> shift)[1:] > (e >> shift)[:-1])) for e in (a, b)):
         return _largest(np.sort(np.concatenate((a, b))))
     # Entries that are out of order stay so: two heads at a time, as Presto does it.
-    made: list[Any] = []
+    made: list[object] = []
     i = j = 0
     while i < len(a) and j < len(b):
         one, other = a[i] >> shift, b[j] >> shift

@@ -80,7 +80,7 @@ class Logins:
         self, state: str, code: str | None, refusal: str | None, redirect_uri: str, nonce: str | None = None
     ) -> str | None:
         """The browser is back: with its own token if it began with a nonce, else a client has it. Raises LoginError."""
-        hashed, bound = self._told(state)
+        hashed, bound = self._decoded_state(state)
         login = self._open(hashed)
         if bound is not None and not compare_digest(bound, hash_of(nonce or "")):
             raise LoginError("This login belongs to another browser")
@@ -127,7 +127,7 @@ class Logins:
         made = self._logins[hashed] = _Login(token_urlsafe(48), self._monotonic())
         return made
 
-    def _told(self, state: str) -> tuple[str, str | None]:
+    def _decoded_state(self, state: str) -> tuple[str, str | None]:
         """The login and the hash of its nonce."""
         try:
             told = jwt.decode(

@@ -59,7 +59,7 @@ def dry_run_rows(request: RewriteRequest, reason: str | None, workers: WorkerRun
 
 def _rows(table: Table, survey: Survey, methods: Sequence[tuple[str, Method]], parallelism: int) -> list[object]:
     """One row a group of ``survey``, rewritten ones first; ``methods`` are those of its groups, with their names."""
-    rows: list[Any] = [
+    rows: list[object] = [
         (
             number,
             *_files(table, group.partition, group.files),

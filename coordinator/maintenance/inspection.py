@@ -25,7 +25,7 @@ _AGAIN = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class Inspection:
     """What a look found. ``runnable`` are the steps that may run now; ``group`` shares time with other groups."""
 
     look: Look
@@ -38,7 +38,7 @@ class Looked:
         return next(iter(self.runnable), None)
 
 
-class Looker:
+class Inspector:
     """Thread-safe; keeps what it saw in the store."""
 
     def __init__(
@@ -79,7 +79,7 @@ class Looker:
         """The policy that says how its files are compacted."""
         return self.policy(key).sources["compaction"]
 
-    def look(self, key: TableKey, *, forced: bool = False, began: datetime | None = None) -> Looked | None:
+    def look(self, key: TableKey, *, forced: bool = False, began: datetime | None = None) -> Inspection | None:
         """Look at a table that changed or is due; None for one that is not, or is no more.
 
         ``began``: when work on the table began, for the limit of one run.
@@ -113,7 +113,7 @@ class Looker:
 
     def examine(
         self, key: TableKey, now: datetime, before: Look | None = None, began: datetime | None = None
-    ) -> Looked | None:
+    ) -> Inspection | None:
         """As ``look`` without writing anything down; None when there is no such table. Raises ProcessionError."""
         state = self._lake.state(key, self.policy(key), now)
         if state is None:
@@ -132,7 +132,7 @@ class Looker:
             step for step, decision in zip(steps, decisions, strict=True) if decision.verdict in ("RUN", "DRY RUN")
         )
         look = self._look_record(key, state, words, decisions, now, before)
-        return Looked(look, decisions, () if dry else runnable, words.policy.sources["compaction"])
+        return Inspection(look, decisions, () if dry else runnable, words.policy.sources["compaction"])
 
     def _unchanged(self, before: Look) -> bool:
         """A table that could not be read waits in any case."""

@@ -1,4 +1,4 @@
-"""What is read once more because keys that were lent for it ended on the way."""
+"""What is read once more because its vended keys ended on the way."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from coordinator.kernels.file_scan import FileScan
-from coordinator.kernels.lent import is_refused, lent_storage
+from coordinator.kernels.vended import is_refused, vended_storage
 from shared.errors import ProcessionError
 
 T = TypeVar("T")
@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 def with_newer_keys(read: Callable[[], Iterator[T]], scans: Iterable[FileScan]) -> Iterator[T]:
     """What ``read`` gives; once more when a store refused its keys, nothing was given yet, and there are newer ones."""
-    lent = [storage for scan in scans if (storage := lent_storage(scan.task)) is not None]
-    sent = [storage.fresh() for storage in lent]
+    vended = [storage for scan in scans if (storage := vended_storage(scan.task)) is not None]
+    sent = [storage.fresh() for storage in vended]
     delivered = False
     try:
         for item in read():
@@ -25,6 +25,6 @@ def with_newer_keys(read: Callable[[], Iterator[T]], scans: Iterable[FileScan]) 
     except ProcessionError as error:
         if delivered or not is_refused(error.code.name, error.message):
             raise
-        if all(storage.renewed_after(old) == old for storage, old in zip(lent, sent, strict=True)):
+        if all(storage.renewed_after(old) == old for storage, old in zip(vended, sent, strict=True)):
             raise
     yield from read()

@@ -1,4 +1,4 @@
-"""PyIceberg's FileIO of a table whose keys are lent: each file by the keys that hold for it at the moment.
+"""PyIceberg's FileIO of a table with vended keys: each file by the keys that hold for it at the moment.
 
 Keys may end between the moment in which they are taken and the request that carries them (a slow store, a machine that
 slept): what a store refuses is asked for once more with newer keys.
@@ -14,19 +14,19 @@ from pyiceberg.io import InputFile, InputStream, OutputFile, OutputStream
 from pyiceberg.io.pyarrow import PyArrowFile
 from pyiceberg.typedef import Properties
 
-from coordinator.connectors.iceberg.storage import ExactFileIO, FileIOByPlace
-from coordinator.kernels.lent import is_refused_by_store
-from coordinator.kernels.storage import LentStorage, properties_of
+from coordinator.connectors.iceberg.storage import ExactFileIO, FileIOByLocation
+from coordinator.kernels.storage import VendedStorage, properties_of
+from coordinator.kernels.vended import is_refused_by_store
 
 _T = TypeVar("_T")
 _KEPT = 8
 """File systems of as many sets of keys; those of keys that were renewed are dropped in time."""
 
 
-class LentFileIO(FileIOByPlace):
+class VendedFileIO(FileIOByLocation):
     """``properties`` hold no key; ``keys`` are asked for every file that is opened, written or deleted."""
 
-    def __init__(self, properties: Properties, keys: LentStorage) -> None:
+    def __init__(self, properties: Properties, keys: VendedStorage) -> None:
         super().__init__(properties)
         self.keys = keys
         self._by_keys = lru_cache(_KEPT)(_file_io)
@@ -40,20 +40,20 @@ class LentFileIO(FileIOByPlace):
         return self._by_keys(tuple(sorted(properties_of(location, keys).items())))
 
     def new_input(self, location: str) -> PyArrowFile:
-        return LentFile(self, location)
+        return VendedFile(self, location)
 
     def new_output(self, location: str) -> PyArrowFile:
-        return LentFile(self, location)
+        return VendedFile(self, location)
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
         place = location if isinstance(location, str) else location.location
         once_more(self.keys, lambda keys: self.by(keys, place).delete(place))
 
 
-class LentFile(PyArrowFile):
+class VendedFile(PyArrowFile):
     """A file that is opened with newer keys when a store refuses those that it has."""
 
-    def __init__(self, io: LentFileIO, location: str) -> None:
+    def __init__(self, io: VendedFileIO, location: str) -> None:
         self._io = io
         file = io.at(location).new_input(location)
         super().__init__(file.location, file._path, file._filesystem, file._buffer_size)
@@ -73,7 +73,7 @@ class LentFile(PyArrowFile):
         return self._asked(lambda: opening(overwrite))
 
     def to_input_file(self) -> PyArrowFile:
-        return LentFile(self._io, self.location)
+        return VendedFile(self._io, self.location)
 
     def _asked(self, request: Callable[[], _T]) -> _T:
         def by(keys: Mapping[str, str]) -> _T:
@@ -83,7 +83,7 @@ class LentFile(PyArrowFile):
         return once_more(self._io.keys, by)
 
 
-def once_more(keys: LentStorage, request: Callable[[Mapping[str, str]], _T]) -> _T:
+def once_more(keys: VendedStorage, request: Callable[[Mapping[str, str]], _T]) -> _T:
     """What ``request`` gives with the keys of the moment, or with newer ones when a store refuses those.
 
     Raises ``OSError`` as the request does when there are no newer keys, or when those are refused too.

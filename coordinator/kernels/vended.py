@@ -1,4 +1,4 @@
-"""Tasks whose keys are lent: a store that refuses them is no failure yet, since keys may have ended on the way.
+"""Tasks with vended keys: a store that refuses them is no failure yet, since keys may have ended on the way.
 
 Such a task tells that it was refused, and is run again with the keys of that moment.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .errors import KernelError
-from .storage import LentStorage
+from .storage import VendedStorage
 
 _OF_STORES = frozenset({"ICEBERG_CANNOT_OPEN_SPLIT", "ICEBERG_FILESYSTEM_ERROR"})
 _REFUSED = re.compile(
@@ -22,7 +22,7 @@ _REFUSED = re.compile(
 )
 _IDLE_ROUNDS = 2
 """So often tasks are sent once more when none of them came to its end."""
-KERNEL = "lent:run"
+KERNEL = "vended:run"
 
 
 def is_refused(name: str, text: str) -> bool:
@@ -38,8 +38,8 @@ def is_refused_by_store(text: str) -> bool:
 def run(payload: bytes) -> bytes:
     """Runs the kernel that the payload's first line names, and tells the task's number before the answer."""
     head, _, inner = payload.partition(b"\n")
-    told = json.loads(head)
-    module, function = told["kernel"].split(":")
+    head_line = json.loads(head)
+    module, function = head_line["kernel"].split(":")
     call: Any = getattr(importlib.import_module(f"{__package__}.{module}"), function)
     refused, body = False, b""
     try:
@@ -48,7 +48,7 @@ def run(payload: bytes) -> bytes:
         if not is_refused(error.name, f"{error.message} {error.__cause__}"):
             raise
         refused = True
-    return json.dumps({"number": told["number"], "refused": refused}).encode() + b"\n" + body
+    return json.dumps({"number": head_line["number"], "refused": refused}).encode() + b"\n" + body
 
 
 def dispatch(kernel: str, workers: Any, tasks: Sequence[Any], encode: Any, description: str) -> Iterator[bytes]:
@@ -56,35 +56,35 @@ def dispatch(kernel: str, workers: Any, tasks: Sequence[Any], encode: Any, descr
     waiting = dict(enumerate(tasks))
     idle = 0
     while waiting:
-        lent = {number: lent_storage(task) for number, task in waiting.items()}
-        sent = {number: {} if storage is None else storage.fresh() for number, storage in lent.items()}
+        vended = {number: vended_storage(task) for number, task in waiting.items()}
+        sent = {number: {} if storage is None else storage.fresh() for number, storage in vended.items()}
         payloads = [_payload(kernel, number, encode(task)) for number, task in waiting.items()]
         refused: list[int] = []
         for raw in workers.run_tasks(KERNEL, payloads, description=description):
             head, _, body = raw.partition(b"\n")
-            told = json.loads(head)
-            if told["refused"]:
-                refused.append(told["number"])
+            head_line = json.loads(head)
+            if head_line["refused"]:
+                refused.append(head_line["number"])
             else:
                 yield body
         idle = 0 if len(refused) < len(waiting) else idle + 1
         waiting = {number: waiting[number] for number in refused}
-        if waiting and (idle > _IDLE_ROUNDS or not all(_is_newer(lent[number], sent[number]) for number in refused)):
+        if waiting and (idle > _IDLE_ROUNDS or not all(_is_newer(vended[number], sent[number]) for number in refused)):
             yield from workers.run_tasks(kernel, [encode(task) for task in waiting.values()], description=description)
             return
 
 
-def lent_storage(task: Any) -> LentStorage | None:
-    """The lent keys of a task, or of the task inside of it; None where nothing is lent."""
+def vended_storage(task: object) -> VendedStorage | None:
+    """The vended keys of a task, or of the task inside of it; None where there are none."""
     found = getattr(task, "storage", None)
-    if isinstance(found, LentStorage):
-        return found if found.is_lent else None
+    if isinstance(found, VendedStorage):
+        return found if found.is_vended else None
     inner = getattr(task, "task", None)
-    return None if inner is None else lent_storage(inner)
+    return None if inner is None else vended_storage(inner)
 
 
-def _is_newer(lent: LentStorage | None, sent: dict[str, str]) -> bool:
-    return lent is not None and lent.renewed_after(sent) != sent
+def _is_newer(vended: VendedStorage | None, sent: dict[str, str]) -> bool:
+    return vended is not None and vended.renewed_after(sent) != sent
 
 
 def _payload(kernel: str, number: int, task: bytes) -> bytes:

@@ -9,11 +9,11 @@ from typing import TypeVar, cast
 
 T = TypeVar("T")
 
-_FOUND: ContextVar[dict[Hashable, object] | None] = ContextVar("looked_up", default=None)
+_FOUND: ContextVar[dict[Hashable, object] | None] = ContextVar("lookup_cache", default=None)
 
 
 @contextmanager
-def looking_up_once() -> Iterator[None]:
+def cached_lookups() -> Iterator[None]:
     """Meanwhile, on this thread, ``once`` remembers what it was given."""
     token = _FOUND.set({})
     try:
