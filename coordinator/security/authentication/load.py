@@ -11,13 +11,14 @@ from typing import assert_never
 from coordinator.security.authentication.authentication import Authentication
 from coordinator.security.authentication.authenticator import Authenticator
 from coordinator.security.authentication.certificate_authenticator import CertificateAuthenticator
-from coordinator.security.authentication.file_settings import LdapSettings, PasswordFileSettings
+from coordinator.security.authentication.file_settings import PasswordFileSettings
 from coordinator.security.authentication.groups import load_group_provider
 from coordinator.security.authentication.header_authenticator import HeaderAuthenticator
 from coordinator.security.authentication.jwt_authenticator import JwtAuthenticator
 from coordinator.security.authentication.jwt_keys import verification_keys
 from coordinator.security.authentication.kerberos_authenticator import KerberosAuthenticator
 from coordinator.security.authentication.ldap_directory import LdapDirectory
+from coordinator.security.authentication.ldap_settings import LdapSettings
 from coordinator.security.authentication.oauth2.authenticator import OAuth2Authenticator
 from coordinator.security.authentication.oauth2.handed_tokens import HandedTokens
 from coordinator.security.authentication.oauth2.logins import Logins
