@@ -46,9 +46,22 @@ def connector(settings: DirectorySettings) -> Connect:
             check_names=False,
         )
         if settings.start_tls:
-            made.open()
-            if not made.start_tls():
-                raise LDAPStartTLSError("the directory refuses TLS")
+            try:
+                made.open()
+                if not made.start_tls():
+                    raise LDAPStartTLSError("the directory refuses TLS")
+            except BaseException:
+                end(made)
+                raise
         return made
 
     return connect
+
+
+def end(connection: Any) -> None:
+    """Says good-bye where it can; the library leaves sockets open that nobody has answered."""
+    try:
+        connection.unbind()
+    finally:
+        if connection.socket is not None:
+            connection.socket.close()

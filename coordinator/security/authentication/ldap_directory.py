@@ -17,7 +17,7 @@ from typing import Any
 
 import structlog
 
-from coordinator.security.authentication.ldap_connections import Connect, connector
+from coordinator.security.authentication.ldap_connections import Connect, connector, end
 from coordinator.security.authentication.ldap_settings import LdapSettings
 
 _log = structlog.get_logger(__name__)
@@ -67,7 +67,7 @@ class LdapDirectory:
                 if connection.bind():
                     return self._settings.group_auth_pattern is None or len(self._found(connection, user)) > 0
             finally:
-                connection.unbind()
+                end(connection)
         return False
 
     def _by_search(self, user: str, password: str) -> bool:
@@ -79,14 +79,14 @@ class LdapDirectory:
                 return False
             names = self._found(service, user)
         finally:
-            service.unbind()
+            end(service)
         if len(names) != 1:
             return False
         connection = self._connect(names[0], password)
         try:
             return bool(connection.bind())
         finally:
-            connection.unbind()
+            end(connection)
 
     def _found(self, connection: Any, user: str) -> list[str]:
         """Distinguished names of what the pattern of groups finds."""

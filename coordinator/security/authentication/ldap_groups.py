@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from coordinator.security.authentication.file_settings import in_case
-from coordinator.security.authentication.ldap_connections import Connect, connector
+from coordinator.security.authentication.ldap_connections import Connect, connector, end
 from coordinator.security.authentication.ldap_settings import LdapGroupSettings
 from shared.errors import ErrorCode, ProcessionError
 
@@ -78,7 +78,7 @@ class LdapGroups:
             named = _texts(users[0], settings.member_of_attribute or "")
             return [name for each in named if (name := _name_in(each, settings.group_name_attribute)) is not None]
         finally:
-            connection.unbind()
+            end(connection)
 
     def _groups_with(self, connection: Any, member: str) -> list[str]:
         from ldap3.utils.conv import escape_filter_chars
