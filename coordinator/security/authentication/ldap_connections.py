@@ -46,13 +46,15 @@ def connector(settings: DirectorySettings) -> Connect:
             check_names=False,
         )
         if settings.start_tls:
+            started = False
             try:
                 made.open()
-                if not made.start_tls():
-                    raise LDAPStartTLSError("the directory refuses TLS")
-            except BaseException:
-                end(made)
-                raise
+                started = made.start_tls()
+            finally:
+                if not started:
+                    end(made)
+            if not started:
+                raise LDAPStartTLSError("the directory refuses TLS")
         return made
 
     return connect
