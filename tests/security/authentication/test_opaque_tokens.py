@@ -95,6 +95,7 @@ async def test_a_provider_that_fails_lets_nobody_in_and_is_asked_again() -> None
     with identity_provider() as provider:
         oauth2 = authenticator(provider, introspection_url=f"{provider.url}/introspect")
         token = provider.opaque_token()
+        assert await let_in(oauth2, provider.token()) == "erin"
         provider.down = True
         assert "refuses (503)" in await let_in(oauth2, token)
         provider.down = False

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from uuid import uuid4
 
 from coordinator.security.authentication.authenticator import Authenticated, AuthenticationError, Credentials
-from coordinator.security.authentication.guess_limit import GuessLimit
+from coordinator.security.authentication.guess_limit import GuessLimit, source_of
 from coordinator.security.authentication.jwt_authenticator import JwtAuthenticator, TokenExpiredError
 from coordinator.security.authentication.oauth2.handed_tokens import HandedTokens, is_web_token
 from coordinator.security.authentication.oauth2.logins import Logins, hash_of
@@ -64,14 +64,15 @@ class OAuth2Authenticator:
         """Of a token that came from elsewhere. The provider is not asked about any number of guesses."""
         if is_web_token(token):
             return await self.web_tokens.claims(token)
-        wait = self.guesses.seconds_to_wait(credentials.address)
+        source = source_of(credentials.address)
+        wait = self.guesses.seconds_to_wait(source)
         if wait > 0 and not self.opaque.remembers(token):
             raise AuthenticationError(f"Too many wrong tokens; try again in {math.ceil(wait)} s")
         try:
             return await self.opaque.claims(token, ours=False)
         except ProviderError as error:
             if isinstance(error, TokenRefusedError):
-                self.guesses.failed(credentials.address)
+                self.guesses.failed(source)
             raise AuthenticationError(f"Invalid credentials: {error}") from error
 
     async def _new_token(self, ours: Tokens | None, base: str) -> str | None:

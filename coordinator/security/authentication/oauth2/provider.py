@@ -14,6 +14,7 @@ from coordinator.security.authentication.oauth2.sealed_tokens import Tokens
 from coordinator.security.authentication.oauth2.settings import OAuth2Settings
 
 _TIMEOUT_SECONDS = 30.0
+_FAILED_SECONDS = 5.0
 _REFUSALS = frozenset({400, 401, 403})
 
 
@@ -42,6 +43,7 @@ class Provider:
         self._addresses: Addresses | None = None
         self._keys: JwksAddress | None = None
         self._lock = asyncio.Lock()
+        self._failed: tuple[str | None, float] = None, 0.0
 
     async def login_address(self, redirect_uri: str, state: str, challenge: str) -> str:
         """Where a browser logs in. Raises ProviderError."""
@@ -121,8 +123,17 @@ class Provider:
 
     async def _known(self) -> Addresses:
         async with self._lock:
-            if self._addresses is None:
+            if self._addresses is not None:
+                return self._addresses
+            problem, until = self._failed
+            if problem is not None and until > time.monotonic():
+                raise ProviderError(problem)
+            try:
                 self._addresses = await self._discovered()
+            except ProviderError as error:
+                # Requests do not wait one after the other for a provider that is gone.
+                self._failed = str(error), time.monotonic() + _FAILED_SECONDS
+                raise
             return self._addresses
 
     async def _discovered(self) -> Addresses:
