@@ -80,8 +80,6 @@ def secrets_in(config: CoordinatorConfig) -> frozenset[str]:
     """Values of the configuration that must be seen nowhere."""
     files = [catalog.properties for catalog in config.catalogs]
     files += [listener.properties for listener in config.event_listeners]
-    directories = [config.etc / "group-provider.properties", *config.etc.glob("password-authenticator*.properties")]
-    files += [read_properties(file) for file in directories if file.is_file()]
     entries = [entry for file in files for entry in file.values()]
     own = (
         config.internal.shared_secret,
@@ -92,5 +90,12 @@ def secrets_in(config: CoordinatorConfig) -> frozenset[str]:
         config.oauth2.secret_key,
         remote_token(config.spark.remote or ""),
     )
-    named = [("secret", secret) for secret in own if secret is not None]
+    named = [("secret", secret) for secret in (*own, *_of_directories(config.etc)) if secret is not None]
     return secrets_of([*((entry.name, entry.value) for entry in entries), *named, *config.spark.conf.items()])
+
+
+def _of_directories(etc: Path) -> list[str]:
+    """As whom the coordinator asks LDAP."""
+    files = [etc / "group-provider.properties", *etc.glob("password-authenticator*.properties")]
+    entries = [entry for file in files if file.is_file() for entry in read_properties(file).values()]
+    return [entry.value for entry in entries if entry.name in ("ldap.bind-password", "ldap.admin-password")]
