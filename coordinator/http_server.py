@@ -26,6 +26,7 @@ from shared.properties import ConfigurationError
 
 _log = structlog.get_logger("coordinator")
 _BACKLOG = 2048
+_HANDSHAKE_SECONDS = 10.0
 
 
 class MakeApp(Protocol):
@@ -67,7 +68,9 @@ class HttpServer(uvicorn.Server):
         await super().startup(sockets)
         loop = asyncio.get_running_loop()
         for listener in self._secure:
-            server = await loop.create_server(self._protocol, sock=listener, ssl=self._tls, backlog=_BACKLOG)
+            server = await loop.create_server(
+                self._protocol, sock=listener, ssl=self._tls, backlog=_BACKLOG, ssl_handshake_timeout=_HANDSHAKE_SECONDS
+            )
             self.servers.append(server)
         if self.started:
             for address in self._addresses:

@@ -6,11 +6,13 @@ import math
 from pathlib import Path
 
 from coordinator.config import CoordinatorConfig, CoordinatorSettings
+from coordinator.engine.spark.remote_address import read_trust_store, remote_problem, remote_token
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.gateway.settings import GatewaySettings
 from coordinator.security.redaction import secrets_of
 from coordinator.server.request_limits import RequestLimits
 from coordinator.values.settings_files import find_file
+from shared.properties import ConfigurationError, read_properties
 from shared.spi.connector import SparkDrivers
 
 
@@ -47,10 +49,18 @@ def checker_defaults(config: CoordinatorConfig) -> dict[str, dict[str, str]]:
 
 
 def spark_settings(config: CoordinatorConfig, drivers: SparkDrivers) -> SparkSettings:
-    """How Spark is reached or started, with what catalogs bring for it."""
+    """How Spark is reached or started, with what catalogs bring for it. Raises ConfigurationError."""
     given = config.spark
+    trusted = None
+    if given.trust_store is not None:
+        trusted = find_file(config.etc, given.trust_store, config.etc / "config.properties")
+        read_trust_store(trusted)
+    problem = remote_problem(given.remote or "", trusted)
+    if problem is not None:
+        raise ConfigurationError(problem)
     return given.model_copy(
         update={
+            "trust_store": trusted,
             "work_dir": config.node.data_dir / "spark",
             "packages": tuple(dict.fromkeys((*given.packages, *drivers.packages))),
             "jars": (*given.jars, *map(Path, drivers.jars)),
@@ -77,6 +87,15 @@ def secrets_in(config: CoordinatorConfig) -> frozenset[str]:
         config.https.keystore_key,
         config.oauth2.client_secret,
         config.oauth2.state_key,
+        config.oauth2.secret_key,
+        remote_token(config.spark.remote or ""),
     )
-    named = [("secret", secret) for secret in own if secret is not None]
+    named = [("secret", secret) for secret in (*own, *_of_directories(config.etc)) if secret is not None]
     return secrets_of([*((entry.name, entry.value) for entry in entries), *named, *config.spark.conf.items()])
+
+
+def _of_directories(etc: Path) -> list[str]:
+    """As whom the coordinator asks LDAP."""
+    files = [etc / "group-provider.properties", *etc.glob("password-authenticator*.properties")]
+    entries = [entry for file in files if file.is_file() for entry in read_properties(file).values()]
+    return [entry.value for entry in entries if entry.name in ("ldap.bind-password", "ldap.admin-password")]

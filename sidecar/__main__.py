@@ -11,7 +11,7 @@ from pathlib import Path
 
 import uvicorn
 
-from shared.protocol.internal_authentication import SECRET_VARIABLE
+from shared.protocol.internal_authentication import KEY_PASSWORD_VARIABLE, SECRET_VARIABLE
 from sidecar.app import create_app
 from sidecar.settings import VERSION, SidecarSettings
 
@@ -68,7 +68,12 @@ def _service_options(parser: argparse.ArgumentParser, defaults: SidecarSettings)
     parser.add_argument(
         "--https-keystore",
         type=Path,
-        help="PEM file with a private key without password and its certificate chain; the port then speaks TLS",
+        help="PEM file with a private key and its certificate chain; the port then speaks TLS",
+    )
+    parser.add_argument(
+        "--https-keystore-password-file",
+        type=Path,
+        help=f"file with the password of that private key, or {KEY_PASSWORD_VARIABLE} in the environment",
     )
     parser.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"))
 
@@ -125,9 +130,10 @@ def main(argv: list[str] | None = None) -> int:
     options = vars(arguments().parse_args(argv))
     log_level, secret_file = options.pop("log_level"), options.pop("shared_secret_file")
     keystore: Path | None = options.pop("https_keystore")
+    password_file: Path | None = options.pop("https_keystore_password_file")
     try:
         settings = SidecarSettings(**options, shared_secret=_secret(secret_file))
-        tls = None if keystore is None else _tls(keystore)
+        tls = None if keystore is None else _tls(keystore, _told(KEY_PASSWORD_VARIABLE, password_file))
         listener = socket.create_server((settings.host, settings.port), reuse_port=False)
     except (ValueError, OSError) as e:
         sys.stderr.write(
@@ -150,24 +156,30 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _tls(keystore: Path) -> ssl.SSLContext:
+def _tls(keystore: Path, password: str | None) -> ssl.SSLContext:
     """Raises ValueError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(keystore, password="")  # else the library would ask for one on the terminal
+        context.load_cert_chain(keystore, password=password or "")  # else the library would ask on the terminal
     except OSError as error:
-        raise ValueError(f"{keystore}: no private key with its certificates in PEM ({error.strerror})") from error
+        wrong = "no private key with its certificates in PEM, or a wrong password of the key"
+        raise ValueError(f"{keystore}: {wrong} ({error.strerror})") from error
     return context
 
 
 def _secret(file: Path | None) -> str | None:
     """Raises OSError or ValueError. Converter processes need not know it."""
-    told = os.environ.pop(SECRET_VARIABLE, None)
-    secret = told if file is None else file.read_text(encoding="utf-8").strip()
+    secret = _told(SECRET_VARIABLE, file)
     if secret == "":
         raise ValueError("the shared secret is empty")
     return secret
+
+
+def _told(variable: str, file: Path | None) -> str | None:
+    """A secret of the file, or of the environment, from which it is taken away. Raises OSError."""
+    told = os.environ.pop(variable, None)
+    return told if file is None else file.read_text(encoding="utf-8").strip()
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ from coordinator.events.openlineage.settings import OpenLineageSettings
 from coordinator.maintenance.settings import MaintenanceSettings
 from coordinator.security.access_control.opa_settings import OpaSettings
 from coordinator.security.access_control.settings import AccessControlSettings
-from coordinator.security.authentication.file_settings import GroupProviderSettings, LdapSettings, PasswordFileSettings
+from coordinator.security.authentication.file_settings import GroupProviderSettings, PasswordFileSettings
+from coordinator.security.authentication.ldap_settings import LdapGroupSettings, LdapSettings
 from coordinator.security.session_property_manager import SessionPropertySettings
 from coordinator.values.settings import Settings
 from shared.units import format_data_size, format_duration
@@ -25,7 +26,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 _FILES: dict[str, tuple[type[Settings], ...]] = {
     "config": CONFIG_MODELS,
     "password-authenticator": (PasswordFileSettings, LdapSettings),
-    "group-provider": (GroupProviderSettings,),
+    "group-provider": (GroupProviderSettings, LdapGroupSettings),
     "access-control": (AccessControlSettings, OpaSettings),
     "session-property-config": (SessionPropertySettings,),
     "node": (NodeSettings,),

@@ -22,6 +22,7 @@ from coordinator.config import CoordinatorConfig, read_config
 from coordinator.connectors.registry import Catalogs
 from coordinator.engine.spark.jars import JarsUnavailableError, missing_jars, resolve_jars
 from coordinator.engine.spark.java import JavaNotFoundError, find_java
+from coordinator.engine.spark.remote_address import without_secrets
 from coordinator.engine.spark.server import SparkStartError, pyspark_home
 from coordinator.engine.spark.settings import default_jar_cache
 from coordinator.exposure import why_exposed
@@ -171,7 +172,9 @@ def check_remote(name: str, url: str) -> Finding:
         with socket.create_connection((parts.hostname or "", port), timeout=_CONNECT_SECONDS):
             return Finding(name, f"{parts.hostname}:{port} takes connections")
     except OSError as error:
-        return Finding(name, f"{parts.hostname}:{port}: {error}", f"start it, or correct its address ({url})")
+        return Finding(
+            name, f"{parts.hostname}:{port}: {error}", f"start it, or correct its address ({without_secrets(url)})"
+        )
 
 
 def check_exposed(config: CoordinatorConfig) -> Finding:

@@ -6,9 +6,9 @@ import time
 from html import escape
 from secrets import token_urlsafe
 
-import jwt
 from fastapi import Request, Response
 
+from coordinator.security.authentication.oauth2.handed_tokens import Handed
 from coordinator.security.authentication.oauth2.logins import LoginError, Logins, hash_of
 from coordinator.server.uris import uris_of
 
@@ -37,18 +37,14 @@ async def to_login(request: Request, logins: Logins) -> Response:
     return response
 
 
-def logged_in(token: str) -> Response:
+def logged_in(handed: Handed) -> Response:
     """Back to the UI with the provider's token."""
-    if len(token) > _LONGEST_COOKIE:
+    if len(handed.token) > _LONGEST_COOKIE:
         return text_page(400, "The provider's token is too long for a cookie")
-    try:
-        # Who it is from is verified whenever it comes back.
-        expires = float(jwt.decode(token, options={"verify_signature": False}).get("exp", 0))
-    except (jwt.PyJWTError, TypeError, ValueError):
-        return text_page(400, "The provider's token is no JSON Web Token")
     response = Response(status_code=303, headers=SAFE_HEADERS | {"Location": "/ui/"})
-    lasting = max(int(expires - time.time()), 0)
-    response.set_cookie(COOKIE, token, path="/", secure=True, httponly=True, samesite="lax", max_age=lasting)
+    lasting = max(int(handed.expires - time.time()), 0)
+    # Who it is from is verified whenever it comes back.
+    response.set_cookie(COOKIE, handed.token, path="/", secure=True, httponly=True, samesite="lax", max_age=lasting)
     response.delete_cookie(NONCE, path="/", secure=True, httponly=True, samesite="lax")
     return response
 

@@ -12,6 +12,7 @@ BEARER_HEADER = "X-Presto-Internal-Bearer"
 ALGORITHM = "HS256"
 TOKEN_SECONDS = 300.0
 SECRET_VARIABLE = "PROCESSION_SHARED_SECRET"  # noqa: S105 - the name of one
+KEY_PASSWORD_VARIABLE = "PROCESSION_HTTPS_KEYSTORE_PASSWORD"  # noqa: S105 - the name of one
 """By which a child of `procession up` is told the secret."""
 
 

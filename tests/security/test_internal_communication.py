@@ -15,13 +15,14 @@ import httpx
 import jwt
 import psutil
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from coordinator.checks.internal_bearer import InternalBearer
 from coordinator.checks.native_settings import NativeSettings
 from coordinator.checks.sidecar_client import SidecarClient, SidecarUnavailableError
 from coordinator.config import read_config
 from coordinator.room_settings import checker_defaults
-from shared.protocol.internal_authentication import BEARER_HEADER, SECRET_VARIABLE, signing_key
+from shared.protocol.internal_authentication import BEARER_HEADER, KEY_PASSWORD_VARIABLE, SECRET_VARIABLE, signing_key
 from sidecar.app import create_app
 from sidecar.settings import SidecarSettings
 from tests.certificates import authority
@@ -176,7 +177,10 @@ async def test_tls(tmp_path: Path) -> None:
     signer = authority(tmp_path / "ca.pem")
     signer.sign(tmp_path / "server.pem", "sidecar")
     authority(tmp_path / "other.pem")
-    flags = ["--port", "0", "--workers", "1", "--https-keystore", str(tmp_path / "server.pem")]
+    encrypted = encrypt(tmp_path / "server.pem", "of the key")
+    (tmp_path / "password").write_text("of the key\n")
+    flags = ["--port", "0", "--workers", "1", "--https-keystore", str(encrypted)]
+    flags += ["--https-keystore-password-file", str(tmp_path / "password")]
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", "sidecar", *flags, stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
@@ -208,8 +212,22 @@ async def test_tls(tmp_path: Path) -> None:
         await process.wait()
 
 
+def encrypt(file: Path, password: str) -> Path:
+    """The key of a PEM file under a password; the certificates stay."""
+    content = file.read_bytes()
+    key = serialization.load_pem_private_key(content, None)
+    form = serialization.BestAvailableEncryption(password.encode())
+    kept = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, form)
+    file.write_bytes(kept + content[content.index(b"-----BEGIN CERTIFICATE") :])
+    return file
+
+
 def test_a_sidecar_without_its_certificate_does_not_start(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("text")
-    command = [sys.executable, "-m", "sidecar", "--port", "0", "--https-keystore", str(tmp_path / "text")]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, "no private key with its certificates in PEM" in done.stderr) == (2, True)
+    authority(tmp_path / "ca.pem").sign(tmp_path / "key.pem", "sidecar")
+    encrypt(tmp_path / "key.pem", "right")
+    for name, password in (("text", None), ("key.pem", None), ("key.pem", "wrong")):
+        command = [sys.executable, "-m", "sidecar", "--port", "0", "--https-keystore", str(tmp_path / name)]
+        environment = os.environ | ({} if password is None else {KEY_PASSWORD_VARIABLE: password})
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, env=environment)
+        assert (done.returncode, "no private key with its certificates in PEM" in done.stderr) == (2, True)

@@ -174,7 +174,12 @@ class SparkEngine:
         url = self._settings.remote if server is None else server.url
         assert url is not None, "a server is started when there is no remote one"
         embedded = server is not None
-        session = open_session(url, embedded=embedded, answer_seconds=self._settings.watchdog_timeout)
+        session = open_session(
+            url,
+            embedded=embedded,
+            answer_seconds=self._settings.watchdog_timeout,
+            trust_store=None if embedded else self._settings.trust_store,
+        )
         try:
             for name, value in {**({} if embedded else self._remote_conf(session)), **SESSION_CONF}.items():
                 session.conf.set(name, value)

@@ -11,13 +11,16 @@ import atexit
 import contextlib
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal
 
 import grpc
 import pyspark.sql.connect.proto as connect_messages
-from pyspark.sql.connect.client.core import DefaultChannelBuilder, SparkConnectClient
+from pyspark.sql.connect.client.core import SparkConnectClient
 from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
+
+from coordinator.engine.spark.channels import channel_builder
 
 _BOUNDED = frozenset({"Config", "Interrupt", "ReleaseExecute", "ReleaseSession", "FetchErrorDetails"})
 """Requests that a server which works answers at once, whatever else it does."""
@@ -25,9 +28,9 @@ _RELEASE_SECONDS = 5.0
 Answer = Literal["alive", "session gone", "silent"]
 
 
-def open_session(url: str, *, embedded: bool, answer_seconds: float) -> SparkSession:
+def open_session(url: str, *, embedded: bool, answer_seconds: float, trust_store: Path | None = None) -> SparkSession:
     """A session with the server at ``url``, which is not contacted yet; small requests fail past the deadline."""
-    builder = DefaultChannelBuilder(url)
+    builder = channel_builder(url, trust_store)
     # Not by SparkSession.builder, which keeps the first session of the process, and of each thread, for ever.
     session = SparkSession(connection=builder)
     client = session.client

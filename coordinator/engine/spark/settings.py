@@ -41,7 +41,13 @@ class SparkSettings(Settings):
         None,
         alias="spark.remote",
         description="Address `sc://host:port` of a Spark Connect server. Without it an embedded server is started"
-        " as a child.",
+        " as a child. `sc://host:port/;use_ssl=true;token=…` takes TLS and sends a token.",
+    )
+    trust_store: Path | None = Field(
+        None,
+        alias="spark.remote.trust-store-path",
+        description="PEM file with the certificate authorities of the server of `spark.remote`; those of the gRPC"
+        " library without it.",
     )
     warm_up: bool = Field(
         False,

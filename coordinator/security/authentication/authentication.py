@@ -12,7 +12,7 @@ from coordinator.security.authentication.authenticator import (
     Authenticator,
     Credentials,
 )
-from coordinator.security.authentication.groups import GroupsOf, no_groups
+from coordinator.security.authentication.groups import GroupsOf, groups_off_loop, no_groups
 from shared.errors import ProcessionError
 from shared.spi.access_control import Identity, SystemAccessControl
 
@@ -44,10 +44,10 @@ class Authentication:
         None where plain HTTP is let in and names no user. Raises RequestRefusedError.
         """
         if not secure:
-            return self._insecure(credentials, user)
+            return await self._insecure(credentials, user)
         found = await self._authenticated(credentials)
         # A client repeats the name that it has logged in with; the mapped user is meant, and nobody else.
-        asking = Identity(found.user, found.principal, self.groups(found.user))
+        asking = await self._identity(found.user, found.principal)
         wanted = found.user if user is None or user == found.principal else user
 
         def check() -> None:
@@ -60,9 +60,16 @@ class Authentication:
         except ProcessionError as error:
             audit(error, asking)
             raise RequestRefusedError(403, error.message) from error
-        return asking if wanted == found.user else Identity(wanted, found.principal, self.groups(wanted))
+        return asking if wanted == found.user else await self._identity(wanted, found.principal)
 
-    def _insecure(self, credentials: Credentials, user: str | None) -> Identity | None:
+    async def _identity(self, user: str, principal: str | None) -> Identity:
+        """Raises RequestRefusedError for whom nobody can say what they may do."""
+        try:
+            return Identity(user, principal, await groups_off_loop(self.groups, user))
+        except ProcessionError as error:
+            raise RequestRefusedError(503, error.message) from error
+
+    async def _insecure(self, credentials: Credentials, user: str | None) -> Identity | None:
         if not self.allow_insecure:
             raise RequestRefusedError(403, "Authentication over HTTP is not enabled")
         try:
@@ -74,7 +81,7 @@ class Authentication:
         if credentials.bearer_token() is not None:
             raise RequestRefusedError(401, "Token not allowed for insecure authentication")
         named = user or (basic[0] if basic is not None else None)
-        return None if named is None else Identity(named, None, self.groups(named))
+        return None if named is None else await self._identity(named, None)
 
     async def _authenticated(self, credentials: Credentials) -> Authenticated:
         messages: list[str] = []

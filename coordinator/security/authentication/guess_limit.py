@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 _REMEMBERED = 10_000
 _LONGEST_SECONDS = 60.0
@@ -16,6 +17,19 @@ _FORGOTTEN_SECONDS = 900.0
 class _Failures:
     count: int = 0
     last: float = 0.0
+
+
+def source_of(address: str | None) -> str | None:
+    """Whom an address belongs to: whoever has one of IPv6 has the network of 64 bits that it is in."""
+    try:
+        parsed = ip_address((address or "").partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(parsed, IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(IPv6Address(int(parsed) >> 64 << 64))
 
 
 class GuessLimit:

@@ -13,6 +13,10 @@ from coordinator.security.authentication.user_mapping import UserMapping
 CHALLENGE = 'Bearer realm="Presto", token_type="JWT"'
 
 
+class TokenExpiredError(AuthenticationError):
+    """Good but for its age."""
+
+
 @dataclass(frozen=True, slots=True)
 class JwtAuthenticator:
     """Signature, expiry and, where required, issuer and audience; then the claim ``principal_field``."""
@@ -30,12 +34,17 @@ class JwtAuthenticator:
         if not token:
             raise AuthenticationError(challenge=CHALLENGE)
         try:
-            principal = _text(await self._claims(token), self.principal_field)
-            return Authenticated(principal, self.mapping(principal))
+            return self.named(await self.claims(token))
         except AuthenticationError as error:
             raise AuthenticationError(error.message, CHALLENGE) from error
 
-    async def _claims(self, token: str) -> dict[str, object]:
+    def named(self, claims: dict[str, object]) -> Authenticated:
+        """Whom claims name. Raises AuthenticationError."""
+        principal = _text(claims, self.principal_field)
+        return Authenticated(principal, self.mapping(principal))
+
+    async def claims(self, token: str) -> dict[str, object]:
+        """Of a token that is good. Raises AuthenticationError."""
         try:
             header = jwt.get_unverified_header(token)
             algorithm, key_id = header.get("alg"), header.get("kid")
@@ -49,6 +58,8 @@ class JwtAuthenticator:
                 leeway=self.leeway,
                 options={"verify_aud": self.audience is not None},
             )
+        except jwt.ExpiredSignatureError as error:
+            raise TokenExpiredError(f"Invalid credentials: {error}") from error
         except jwt.PyJWTError as error:
             raise AuthenticationError(f"Invalid credentials: {error}") from error
         return claims

@@ -106,14 +106,22 @@ class JwksAddress:
         self._keys: Mapping[str | None, VerificationKey] = {}
         self._fetched: float | None = None
         self._tried: float | None = None
-        self._lock = asyncio.Lock()
+        self._fetch_task: asyncio.Task[None] | None = None
 
     async def key(self, key_id: str | None) -> VerificationKey | None:
-        if self._is_older_than(_FETCH_SECONDS, self._fetched) or key_id not in self._keys:
-            async with self._lock:
-                if self._is_older_than(_LEAST_SECONDS_BETWEEN_FETCHES, self._tried):
-                    await self._fetch()
-        return self._keys.get(key_id)
+        known = self._keys.get(key_id)
+        if known is None or self._is_older_than(_FETCH_SECONDS, self._fetched):
+            if not self.fetching and self._is_older_than(_LEAST_SECONDS_BETWEEN_FETCHES, self._tried):
+                self._fetch_task = asyncio.create_task(self._fetch())
+            # Who has a key that is known does not wait for a provider that is slow or silent.
+            if known is None and self._fetch_task is not None:
+                await asyncio.shield(self._fetch_task)
+        return known or self._keys.get(key_id)
+
+    @property
+    def fetching(self) -> bool:
+        """Whether the provider is being asked."""
+        return self._fetch_task is not None and not self._fetch_task.done()
 
     def _is_older_than(self, seconds: float, moment: float | None) -> bool:
         return moment is None or self._monotonic() - moment > seconds
@@ -128,6 +136,8 @@ class JwksAddress:
         except (httpx.HTTPError, ValueError, jwt.PyJWTError) as error:
             _log.error("keys of tokens cannot be fetched", url=self._url, reason=str(error) or type(error).__name__)
             return
+        finally:
+            self._tried = self._monotonic()  # a silent provider is left alone for a while, too
         self._fetched = self._monotonic()
 
 

@@ -10,7 +10,6 @@ import hashlib
 import hmac
 import re
 import secrets
-import ssl
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -18,16 +17,14 @@ from typing import Any
 
 import structlog
 
-from coordinator.security.authentication.file_settings import LdapSettings
+from coordinator.security.authentication.ldap_connections import Connect, connector, end
+from coordinator.security.authentication.ldap_settings import LdapSettings
 
 _log = structlog.get_logger(__name__)
 _USER = "${USER}"
 _SPECIAL = re.compile(r'[\x00-\x1f*()\\,=+<>#;"/|&!]')
 """What has a meaning in names or filters of LDAP: no user has it, so that none can be made of it."""
 _MOST_KEPT = 1000
-
-Connect = Callable[[str, str], Any]
-"""From a distinguished name and a password to a connection of ldap3 that is not bound."""
 
 
 class LdapDirectory:
@@ -37,7 +34,7 @@ class LdapDirectory:
         self, settings: LdapSettings, connect: Connect | None = None, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._settings, self._monotonic = settings, monotonic
-        self._connect = connect or _connector(settings)
+        self._connect = connect or connector(settings)
         self._key = secrets.token_bytes(32)
         self._seen: OrderedDict[bytes, float] = OrderedDict()
 
@@ -70,7 +67,7 @@ class LdapDirectory:
                 if connection.bind():
                     return self._settings.group_auth_pattern is None or len(self._found(connection, user)) > 0
             finally:
-                connection.unbind()
+                end(connection)
         return False
 
     def _by_search(self, user: str, password: str) -> bool:
@@ -82,14 +79,14 @@ class LdapDirectory:
                 return False
             names = self._found(service, user)
         finally:
-            service.unbind()
+            end(service)
         if len(names) != 1:
             return False
         connection = self._connect(names[0], password)
         try:
             return bool(connection.bind())
         finally:
-            connection.unbind()
+            end(connection)
 
     def _found(self, connection: Any, user: str) -> list[str]:
         """Distinguished names of what the pattern of groups finds."""
@@ -104,21 +101,3 @@ class LdapDirectory:
     def _digest(self, user: str, password: str) -> bytes:
         text = f"{len(user)}:{user}{password}".encode("utf-8", "surrogatepass")
         return hmac.digest(self._key, text, hashlib.sha256)
-
-
-def _connector(settings: LdapSettings) -> Connect:
-    import ldap3  # a package that only this needs
-
-    tls = None
-    if settings.url.startswith("ldaps://"):
-        certificates = None if settings.truststore is None else str(settings.truststore)
-        tls = ldap3.Tls(validate=ssl.CERT_REQUIRED, ca_certs_file=certificates)
-    server = ldap3.Server(settings.url, tls=tls, connect_timeout=settings.connect_timeout, get_info=ldap3.NONE)
-
-    def connect(name: str, password: str) -> object:
-        # A referral would send the password to whomever the directory names.
-        return ldap3.Connection(
-            server, name, password, auto_referrals=False, receive_timeout=settings.read_timeout, read_only=True
-        )
-
-    return connect

@@ -11,16 +11,21 @@ from typing import assert_never
 from coordinator.security.authentication.authentication import Authentication
 from coordinator.security.authentication.authenticator import Authenticator
 from coordinator.security.authentication.certificate_authenticator import CertificateAuthenticator
-from coordinator.security.authentication.file_settings import LdapSettings, PasswordFileSettings
+from coordinator.security.authentication.file_settings import PasswordFileSettings
 from coordinator.security.authentication.groups import load_group_provider
 from coordinator.security.authentication.header_authenticator import HeaderAuthenticator
 from coordinator.security.authentication.jwt_authenticator import JwtAuthenticator
 from coordinator.security.authentication.jwt_keys import verification_keys
 from coordinator.security.authentication.kerberos_authenticator import KerberosAuthenticator
 from coordinator.security.authentication.ldap_directory import LdapDirectory
+from coordinator.security.authentication.ldap_settings import LdapSettings
 from coordinator.security.authentication.oauth2.authenticator import OAuth2Authenticator
+from coordinator.security.authentication.oauth2.handed_tokens import HandedTokens
 from coordinator.security.authentication.oauth2.logins import Logins
+from coordinator.security.authentication.oauth2.opaque_tokens import OpaqueTokens
 from coordinator.security.authentication.oauth2.provider import Provider
+from coordinator.security.authentication.oauth2.refreshes import Refreshes
+from coordinator.security.authentication.oauth2.sealed_tokens import SealedTokens, secret_key
 from coordinator.security.authentication.oauth2.settings import OAuth2Settings
 from coordinator.security.authentication.password_authenticator import PasswordAuthenticator, PasswordFile
 from coordinator.security.authentication.password_file import read_password_file
@@ -163,5 +168,15 @@ def _oauth2(settings: OAuth2Settings, mapping: UserMapping) -> OAuth2Authenticat
         settings.principal_field,
         settings.max_clock_skew,
     )
-    logins = Logins(provider, settings.state_key or token_urlsafe(32), settings.challenge_timeout)
-    return OAuth2Authenticator(tokens, logins)
+    handed = HandedTokens(_sealed(settings), settings.issued_timeout, refresh=settings.refresh_tokens)
+    logins = Logins(provider, handed, settings.state_key or token_urlsafe(32), settings.challenge_timeout)
+    opaque = OpaqueTokens(provider.claims, settings.userinfo_ttl)
+    return OAuth2Authenticator(tokens, opaque, handed, logins, Refreshes(provider, handed, logins))
+
+
+def _sealed(settings: OAuth2Settings) -> SealedTokens:
+    try:
+        key = None if settings.secret_key is None else secret_key(settings.secret_key)
+    except ValueError as error:
+        raise ConfigurationError(f"{_PREFIX}.oauth2.refresh-tokens.secret-key: {error}") from error
+    return SealedTokens(key, settings.issued_timeout, settings.issued_issuer, settings.issued_audience)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from coordinator.security.authentication.authenticator import Authenticated, AuthenticationError, Credentials
-from coordinator.security.authentication.guess_limit import GuessLimit
+from coordinator.security.authentication.guess_limit import GuessLimit, source_of
 from coordinator.security.authentication.ldap_directory import LdapDirectory
 from coordinator.security.authentication.password_file import PasswordHash
 from coordinator.security.authentication.user_mapping import UserMapping
@@ -79,7 +79,7 @@ class PasswordAuthenticator:
             raise AuthenticationError("Malformed credentials: password is empty", CHALLENGE)
         sources: tuple[PasswordFile | LdapDirectory, ...] = (*self._files, *self._directories)
         if not any(source.remembers(user, password) for source in sources):
-            await self._look_at(user, password, credentials.address)
+            await self._look_at(user, password, source_of(credentials.address))
         try:
             return Authenticated(user, self._mapping(user))
         except AuthenticationError as error:

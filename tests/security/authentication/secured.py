@@ -32,6 +32,8 @@ http-server.https.ssl-context.refresh-time=100ms
 http-server.authentication.type=CERTIFICATE,PASSWORD,JWT,OAUTH2
 http-server.authentication.oauth2.client-id=procession
 http-server.authentication.oauth2.client-secret=client-secret-of-tests
+http-server.authentication.oauth2.refresh-tokens=true
+http-server.authentication.oauth2.userinfo-cache-ttl=1s
 http-server.authentication.certificate.user-mapping.pattern=CN=([^,]+),OU=lake
 http-server.authentication.jwt.key-file=etc/jwt.pem
 http-server.authentication.jwt.required-issuer=https://id.example

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from coordinator.security.authentication.authenticator import Authenticated, AuthenticationError
-from coordinator.security.authentication.file_settings import LdapSettings
 from coordinator.security.authentication.ldap_directory import LdapDirectory
+from coordinator.security.authentication.ldap_settings import LdapSettings
 from coordinator.security.authentication.load import _passwords
 from coordinator.security.authentication.password_authenticator import PasswordAuthenticator
 from shared.properties import ConfigurationError

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 import time
 import uuid
+from base64 import urlsafe_b64decode
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -36,6 +39,7 @@ def cursor(secured: Secured, user: str | None, opened: Callable[[str], None]) ->
 def erin(secured: Secured) -> None:
     provider = secured.provider
     provider.user, provider.refuses, provider.lifetime = "erin", None, 60.0
+    provider.opaque = provider.refreshes = provider.down = False
 
 
 def test_a_client_sends_its_user_to_the_provider(secured: Secured) -> None:
@@ -57,6 +61,87 @@ def test_an_expired_token_sends_them_again(secured: Secured) -> None:
     secured.provider.lifetime = 60.0
     assert who(asking) == "erin"
     assert len(seen) == 2
+
+
+def test_an_expired_token_is_replaced_without_its_user(secured: Secured) -> None:
+    seen: list[httpx.Response] = []
+    provider = secured.provider
+    for provider.opaque in (False, True):
+        provider.refreshes, provider.lifetime = True, 3.0 if provider.opaque else -61.0 + 3.0
+        asking = cursor(secured, "erin", logging_in(secured, seen))
+        assert who(asking) == "erin"
+        time.sleep(4.0)
+        provider.lifetime = 60.0
+        assert [who(asking), who(asking)] == ["erin", "erin"]
+        assert (len(seen), len(provider.refreshing)) == (1 + provider.opaque, 1)
+        provider.refreshing.clear()
+    provider.live.clear()
+    time.sleep(1.1)  # the provider's word is believed for a second
+    assert who(asking) == "erin"
+    assert len(seen) == 3, "what the provider has withdrawn has ended"
+
+
+def test_what_clients_hold_of_opaque_and_refresh_tokens_is_encrypted(secured: Secured) -> None:
+    provider = secured.provider
+    provider.opaque = provider.refreshes = True
+    token = fetched(secured)
+    head = json.loads(urlsafe_b64decode(token.split(".")[0] + "=="))
+    assert (head["alg"], head["enc"], token.count(".")) == ("dir", "A256GCM", 4)
+    [opaque] = list(provider.live)[-1:]
+    assert opaque not in token
+    statuses = [
+        secured.get("/v1/query", headers={"Authorization": f"Bearer {each}"}).status_code
+        for each in (token, f"{token[:-4]}AAAA", token + "A", opaque, list(provider.refreshing)[-1])
+    ]
+    assert statuses == [200, 401, 401, 401, 401], "the provider gave the bare tokens to others too, for all we know"
+
+
+def test_a_provider_that_is_down_lets_nobody_in(secured: Secured) -> None:
+    provider = secured.provider
+    provider.opaque = True
+    token = fetched(secured)
+    headers = {"Authorization": f"Bearer {token}"}
+    assert secured.get("/v1/query", headers=headers).status_code == 200
+    time.sleep(1.1)
+    provider.down = True
+    answer = secured.get("/v1/query", headers=headers)
+    assert (answer.status_code, "the provider refuses (503)" in answer.text) == (401, True)
+    provider.down = False
+    assert secured.get("/v1/query", headers=headers).status_code == 200
+
+
+def test_requests_side_by_side_use_a_refresh_token_once(secured: Secured) -> None:
+    provider = secured.provider
+    provider.refreshes, provider.lifetime = True, -61.0
+    token = fetched(secured)
+    provider.lifetime = 60.0
+
+    def challenge() -> str:
+        answer = secured.get("/v1/query", headers={"Authorization": f"Bearer {token}"})
+        assert answer.status_code == 401
+        return next(each for each in answer.headers.get_list("www-authenticate") if "x_token_server" in each)
+
+    with ThreadPoolExecutor(4) as threads:
+        challenges = [each.result() for each in [threads.submit(challenge) for _ in range(4)]]
+    assert len(set(challenges)) == 4
+    assert not any("redirect" in each for each in challenges)
+    for each in challenges:
+        place = httpx.URL(each.split('"')[1]).path
+        new = secured.get(place).json()["token"]
+        assert secured.get("/v1/query", headers={"Authorization": f"Bearer {new}"}).status_code == 200
+
+
+def test_a_browser_of_a_provider_with_opaque_tokens(secured: Secured) -> None:
+    provider = secured.provider
+    provider.opaque = provider.refreshes = True
+    with browser(secured) as client:
+        client.headers.update(PAGE)
+        assert client.get(f"{secured.url}/ui/").status_code == 200
+        [cookie] = [c for c in client.cookies.jar if c.name == "__Host-Procession-OAuth2-Token"]
+        assert 0 < (cookie.expires or 0) - time.time() <= 60
+        provider.live.clear()
+        time.sleep(1.1)
+        assert client.get(f"{secured.url}/ui/", follow_redirects=False).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -93,6 +178,14 @@ def begun(secured: Secured) -> tuple[str, str]:
     """A login id, and where its browser starts."""
     login_id = str(uuid.uuid4())
     return login_id, f"{secured.url}/oauth2/token/initiate/{hashlib.sha256(login_id.encode()).hexdigest()}"
+
+
+def fetched(secured: Secured) -> str:
+    """The token that a client gets for a login."""
+    login_id, start = begun(secured)
+    with browser(secured) as client:
+        assert client.get(start).status_code == 200
+    return str(secured.get(f"/oauth2/token/{login_id}").json()["token"])
 
 
 def test_a_login_that_waits_a_page_that_is_opened_twice_and_one_that_is_not_repeated(secured: Secured) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from coordinator.config import read_config
 from coordinator.exposure import check_exposure
+from coordinator.room_settings import secrets_in
 from coordinator.security.access_control.built_in import AllowAll
 from coordinator.security.authentication.load import load_authentication
 from coordinator.security.settings import HttpsSettings
@@ -120,3 +121,16 @@ def handshake(client: ssl.SSLContext, server: ssl.SSLContext) -> str | None:
         with contextlib.suppress(ssl.SSLWantReadError):
             side.do_handshake()
     return asking.version()
+
+
+def test_secrets_of_logins_are_known_as_such(tmp_path: Path) -> None:
+    """By their values, wherever they show; and no other words of these files."""
+    (tmp_path / "config.properties").write_text(
+        "spark.remote=sc://host:1/;use_ssl=true;token=of-spark\n"
+        "http-server.authentication.oauth2.refresh-tokens.secret-key=of-refresh\n"
+    )
+    (tmp_path / "password-authenticator.properties").write_text(
+        "password-authenticator.name=ldap\nldap.bind-password=of-passwords\n"
+    )
+    (tmp_path / "group-provider.properties").write_text("group-provider.name=ldap\nldap.admin-password=of-groups\n")
+    assert secrets_in(read_config(tmp_path)) == {"of-spark", "of-refresh", "of-passwords", "of-groups"}

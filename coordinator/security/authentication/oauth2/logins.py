@@ -13,12 +13,15 @@ from secrets import token_urlsafe
 
 import jwt
 
+from coordinator.security.authentication.oauth2.handed_tokens import Handed, HandedTokens
 from coordinator.security.authentication.oauth2.provider import Provider, ProviderError
 
 _AUDIENCE = "procession_oauth"
 _ALGORITHM = "HS256"
 _MOST = 10_000
 _POLL_SECONDS = 10.0
+_REFRESHED_SECONDS = 60.0
+"""How long a client has to fetch the token that replaces its old one."""
 _REFUSALS = {
     "access_denied": "OAuth2 server denied the login",
     "unauthorized_client": "OAuth2 server does not allow request from this Presto server",
@@ -52,9 +55,14 @@ class Logins:
     """Belongs to one event loop. A login is known by the hash of an id that its client alone knows."""
 
     def __init__(
-        self, provider: Provider, state_key: str, timeout: float, monotonic: Callable[[], float] = time.monotonic
+        self,
+        provider: Provider,
+        handed: HandedTokens,
+        state_key: str,
+        timeout: float,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._provider, self._timeout, self._monotonic = provider, timeout, monotonic
+        self._provider, self._handed, self._timeout, self._monotonic = provider, handed, timeout, monotonic
         self._key = sha256(state_key.encode()).digest()
         self._logins: dict[str, _Login] = {}
 
@@ -78,7 +86,7 @@ class Logins:
 
     async def finish(
         self, state: str, code: str | None, refusal: str | None, redirect_uri: str, nonce: str | None = None
-    ) -> str | None:
+    ) -> Handed | None:
         """The browser is back: with its own token if it began with a nonce, else a client has it. Raises LoginError."""
         hashed, bound = self._decoded_state(state)
         login = self._open(hashed)
@@ -89,15 +97,23 @@ class Logins:
             self._end(login, error=problem)
             raise LoginError(problem)
         try:
-            token = await self._provider.access_token(code, redirect_uri, login.verifier)
+            tokens = await self._provider.tokens(code, redirect_uri, login.verifier)
         except ProviderError as error:
             self._end(login, error=str(error))
             raise LoginError(str(error)) from error
         if bound is None:
-            self._end(login, token=token)
+            self._end(login, token=self._handed.to_client(tokens).token)
             return None
         self._logins.pop(hashed, None)
-        return token
+        return self._handed.to_browser(tokens)
+
+    def refreshed(self, login_id: str, token: str) -> None:
+        """A login that has ended without its user: the client has to fetch the token soon."""
+        self._forget_old()
+        if len(self._logins) >= _MOST:
+            raise LoginError("Too many logins are under way")
+        login = self._logins[hash_of(login_id)] = _Login("", self._monotonic() - self._timeout + _REFRESHED_SECONDS)
+        self._end(login, token=token)
 
     async def outcome(self, login_id: str) -> Outcome:
         """Of the login of this id; waits some seconds for it."""

@@ -42,6 +42,36 @@ class OAuth2Settings(Settings):
     jwks_url: str | None = Field(
         None, alias="http-server.authentication.oauth2.jwks-url", description="Address of the keys that sign tokens."
     )
+    userinfo_url: str | None = Field(
+        None,
+        alias="http-server.authentication.oauth2.userinfo-url",
+        description="Address that tells whose an opaque access token is. It comes from the provider's discovery, if"
+        " that is used for the addresses above.",
+    )
+    use_userinfo: bool = Field(
+        True,
+        alias="http-server.authentication.oauth2.oidc.use-userinfo-endpoint",
+        description="Whether the address of the discovery is used for opaque access tokens.",
+    )
+    introspection_url: str | None = Field(
+        None,
+        alias="http-server.authentication.oauth2.introspection-url",
+        description="Address that tells whose an opaque access token is, for whom it was made and whether it is still"
+        " good (RFC 7662); asked instead of the user info.",
+    )
+    userinfo_ttl: Seconds = Field(
+        60.0,
+        alias="http-server.authentication.oauth2.userinfo-cache-ttl",
+        ge=0,
+        le=3600,
+        description="How long the provider's word on an opaque access token is believed; as long works a token that"
+        " it has withdrawn.",
+    )
+    discovery: bool = Field(
+        True,
+        alias="http-server.authentication.oauth2.oidc.discovery",
+        description="Whether addresses that are not set are asked of the provider.",
+    )
     access_token_issuer: str | None = Field(
         None,
         alias="http-server.authentication.oauth2.access-token-issuer",
@@ -78,6 +108,37 @@ class OAuth2Settings(Settings):
         alias="http-server.authentication.oauth2.state-key",
         min_length=1,
         description="Key that signs what travels through the browser; without it one is made at each start.",
+    )
+    refresh_tokens: bool = Field(
+        False,
+        alias="http-server.authentication.oauth2.refresh-tokens",
+        description="Whether expired access tokens are replaced without a new login. The provider may want a scope for"
+        " it (`offline_access`).",
+    )
+    issued_timeout: Seconds = Field(
+        3600.0,
+        alias="http-server.authentication.oauth2.refresh-tokens.issued-token.timeout",
+        gt=0,
+        description="How long a token that this service has encrypted is good; each refresh gives a new one.",
+    )
+    issued_issuer: str = Field(
+        "Procession_coordinator",
+        alias="http-server.authentication.oauth2.refresh-tokens.issued-token.issuer",
+        min_length=1,
+        description="Claim `iss` of these tokens.",
+    )
+    issued_audience: str = Field(
+        "Procession_coordinator",
+        alias="http-server.authentication.oauth2.refresh-tokens.issued-token.audience",
+        min_length=1,
+        description="Claim `aud` of these tokens.",
+    )
+    secret_key: str | None = Field(
+        None,
+        alias="http-server.authentication.oauth2.refresh-tokens.secret-key",
+        description="32 bytes in base64 that encrypt these tokens; without it a key is made at each start. Several"
+        " coordinators need the same.",
+        repr=False,
     )
     pattern: str | None = Field(
         None, alias="http-server.authentication.oauth2.user-mapping.pattern", description=MAPPING_PATTERN

@@ -1,0 +1,52 @@
+"""New tokens for those that have expired, without the user. Source: Trino's TokenRefresher."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from uuid import uuid4
+
+import structlog
+
+from coordinator.security.authentication.oauth2.handed_tokens import HandedTokens
+from coordinator.security.authentication.oauth2.logins import LoginError, Logins
+from coordinator.security.authentication.oauth2.provider import Provider, ProviderError
+
+_log = structlog.get_logger(__name__)
+_KEPT_SECONDS = 60.0
+
+
+class Refreshes:
+    """Belongs to one event loop. Providers take a refresh token once, and a client may send many requests at a time."""
+
+    def __init__(
+        self, provider: Provider, handed: HandedTokens, logins: Logins, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._provider, self._handed, self._logins, self._monotonic = provider, handed, logins, monotonic
+        self._known: dict[bytes, tuple[float, asyncio.Future[str]]] = {}
+
+    async def login_id(self, refresh: str) -> str | None:
+        """Under which a client fetches its new token; None where the user has to log in."""
+        if not self._handed.refresh:
+            return None
+        now = self._monotonic()
+        self._known = {key: each for key, each in self._known.items() if each[0] > now}
+        digest = sha256(refresh.encode()).digest()
+        _, asking = self._known.get(digest, (now, None))
+        if asking is None:
+            asking = asyncio.ensure_future(self._refreshed(refresh))
+            self._known[digest] = (now + _KEPT_SECONDS, asking)
+        try:
+            token = await asyncio.shield(asking)
+            login_id = str(uuid4())
+            self._logins.refreshed(login_id, token)
+        except (ProviderError, LoginError) as error:
+            self._known.pop(digest, None)
+            _log.info("token not refreshed", reason=str(error))
+            return None
+        return login_id
+
+    async def _refreshed(self, refresh: str) -> str:
+        return self._handed.to_client(await self._provider.refreshed(refresh)).token
