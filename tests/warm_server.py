@@ -2,7 +2,7 @@
 
 A request is JSON on the socket ``FD``, with the descriptors of standard output, standard error and of a pipe for the
 exit code. What a fork does is what ``python -m coordinator`` does, but for the two seconds of imports; its planners
-are forked in the same way, by a process that it has beside it (``_planners``).
+and embedded engines are forked in the same way, by a process that it has beside it (``_children``).
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from coordinator.engine.embedded import process
+from coordinator.engine.embedded import worker as embedded
 from coordinator.validation import planner_process, worker
 from tests.warm import forked
 
@@ -55,7 +58,7 @@ def serve(connection: socket.socket, main: Callable[[Sequence[int]], None]) -> N
                     os.read(woken, 512)
                     _tell_ends(codes)
                     continue
-                request, descriptors, _, _ = socket.recv_fds(connection, REQUEST_BYTES, 4)
+                request, descriptors, _, _ = socket.recv_fds(connection, REQUEST_BYTES, 5)
                 if not request:
                     return
                 process = os.fork()
@@ -115,33 +118,43 @@ def _command(main: Callable[[], None]) -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork() == 0:
         ours.close()
-        _planners(theirs)
+        _children(theirs)
     theirs.close()
-    planner_process.subprocess = _Forks(ours)  # type: ignore[attr-defined]
+    planner_process.subprocess = process.subprocess = _Forks(ours)  # type: ignore[attr-defined]
     main()
 
 
-def _planners(connection: socket.socket) -> None:
-    """Never returns. It ends with its coordinator, and the planners with it."""
+def _children(connection: socket.socket) -> None:
+    """Never returns. It ends with its coordinator, and the planners and embedded engines with it."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    serve(connection, lambda given: worker.main([str(given[0]), str(os.getppid())]))
+    serve(connection, _child)
     os._exit(0)
 
 
+def _child(given: Sequence[int]) -> None:
+    """An engine has a pipe beside its socket."""
+    numbers = [str(number) for number in given]
+    if len(given) > 1:
+        embedded.main(numbers)
+    worker.main([*numbers, str(os.getppid())])
+
+
 class _Forks:
-    """What ``planner_process`` uses of the module ``subprocess``; a planner is a fork of what has imported its code."""
+    """What a coordinator's children are started with instead of the module ``subprocess``."""
 
     DEVNULL, TimeoutExpired = subprocess.DEVNULL, subprocess.TimeoutExpired
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
+        self._lock = threading.Lock()
 
     def Popen(self, command: Sequence[str], *, pass_fds: Sequence[int], env: Mapping[str, str], **_: Any) -> Any:
         """Standard output and error are the coordinator's."""
         request = {"arguments": list(command[3:]), "environment": dict(env), "folder": str(Path.cwd())}
-        return forked(self._connection, request, (1, 2), pass_fds)
+        with self._lock:
+            return forked(self._connection, request, (1, 2), pass_fds)
 
 
 def _warm() -> Callable[[], None]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("command", ["up", "coordinator"])
@@ -46,9 +43,10 @@ sys.exit(serve(Path(sys.argv[1]), Overrides(0, None, Path(sys.argv[2]))))
 
 
 @pytest.mark.parametrize("error", ["TimeoutError()", "OSError('no memory')"])
-def test_a_planner_that_does_not_come_up(etc: Path, tmp_path: Path, error: str) -> None:
-    command = [sys.executable, "-c", FAILING.format(error=error), str(etc), str(tmp_path / "data")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
+def test_a_planner_that_does_not_come_up(warm_procession: Any, etc: Path, tmp_path: Path, error: str) -> None:
+    script = tmp_path / "failing.py"
+    script.write_text(FAILING.format(error=error))
+    done = warm_procession(str(script), str(etc), str(tmp_path / "data"))
     assert done.returncode == 2
     told = done.stderr.splitlines()[-1]
     assert told.startswith("procession: A planner process could not be started: ")

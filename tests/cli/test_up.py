@@ -66,9 +66,7 @@ def test_a_signal_ends_everything(
     (etc / "plan-checker-providers").mkdir()
     (etc / "plan-checker-providers" / "native.properties").write_text("plan-checker-provider.name=native\n")
     log = tmp_path / "log"
-    child = running(
-        "up", "--etc", str(etc), "--data-dir", str(tmp_path / "data"), log=log, cold=number == signal.SIGINT
-    )
+    child = running("up", "--etc", str(etc), "--data-dir", str(tmp_path / "data"), log=log, cold=True)
     assert httpx.get(f"{child.url}/v1/info").json()["coordinator"] is True
     assert processes_of(tmp_path)
     family = descendants(child.process.pid)

@@ -85,7 +85,6 @@ def test_different_values_on_spark_are_estimated_as_presto_does(spark_engine: An
         if found and "error" not in theirs and len(theirs["columns"]) == len(theirs["rows"]) == 1:
             asked.setdefault(found[2], {})[found[1]] = theirs["rows"][0][0]
     assert sum(map(len, asked.values())) > 80
-    print("ASKED", len(asked), [len(a) for a in asked.values()])
     run = _on(spark_engine)
     misses = [
         (call, source, ours, theirs)

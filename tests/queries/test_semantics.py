@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
@@ -30,18 +31,30 @@ from tests.queries.cases import ERRORS, FUNCTIONS, RELATIONS, SEMANTICS, TYPES
 ON_SPARK = ", region WHERE r_regionkey = 0"
 BESIDE_A_TABLE = "(SELECT 1 AS one FROM region WHERE r_regionkey = 0) CROSS JOIN"
 Answer = Any
-Case = tuple[str, Any]
+Cell = tuple[str, str, Any]
+"""An expression, the row of its columns, and what Presto answers."""
 
 
 def statement(expression: str, row: str) -> str:
     """The expression over one row whose columns are a, b, c."""
+    return f"SELECT {expression} AS x FROM (VALUES ({row})) AS t({', '.join(names(row))})"
+
+
+def names(row: str) -> str:
+    """A letter a column."""
     depth, columns, quoted = 0, 1, False
     for character in row:
         quoted ^= character == "'"
         if not quoted:
             depth += (character in "([") - (character in ")]")
             columns += character == "," and depth == 0
-    return f"SELECT {expression} AS x FROM (VALUES ({row})) AS t({', '.join('abc'[:columns])})"
+    return "abc"[:columns]
+
+
+def numbered(expression: str, number: int) -> str:
+    """The same over columns of that number, whose letters in quotes stay."""
+    parts = re.split(r"('[^']*')", expression)
+    return "".join(part if part[:1] == "'" else re.sub(r"\b([abc])\b", rf"\g<1>{number}", part) for part in parts)
 
 
 def locally(text: str, engine: LocalEngine) -> Answer:
@@ -71,17 +84,18 @@ def over_http(service: Service, text: str) -> Answer:
     return (page["error"]["errorName"], page["error"]["message"]) if "error" in page else rows
 
 
-def batched(cases: Sequence[Case], size: int = 8) -> list[Sequence[Case]]:
-    return [cases[at : at + size] for at in range(0, len(cases), size)]
+def batched(cells: Sequence[Cell], size: int = 20) -> list[Sequence[Cell]]:
+    return [cells[at : at + size] for at in range(0, len(cells), size)]
 
 
-def cells_on_spark(service: Service, cases: Sequence[Case]) -> list[Answer]:
-    """What each statement of one row and one column answers, asked as one; one by one where that fails."""
-    parts = ", ".join(f"({text}) AS q{number}" for number, (text, _) in enumerate(cases))
-    names = ", ".join(f"q{number}.x AS x{number}" for number in range(len(cases)))
-    answer = over_http(service, f"SELECT {names} FROM {parts}{ON_SPARK}")
+def cells_on_spark(service: Service, cells: Sequence[Cell]) -> list[Answer]:
+    """What each expression over its row answers, asked over one row of all columns; one by one where that fails."""
+    shown = ", ".join(f"{numbered(expression, number)} AS x{number}" for number, (expression, _, _) in enumerate(cells))
+    columns = ", ".join(f"{name}{number}" for number, (_, row, _) in enumerate(cells) for name in names(row))
+    one = f"SELECT {shown} FROM (VALUES ({', '.join(row for _, row, _ in cells)})) AS t({columns})"
+    answer = over_http(service, f"SELECT {', '.join(f'x{n}' for n in range(len(cells)))} FROM ({one}) AS q{ON_SPARK}")
     if isinstance(answer, tuple):
-        return [over_http(service, text + ON_SPARK) for text, _ in cases]
+        return [over_http(service, statement(expression, row) + ON_SPARK) for expression, row, _ in cells]
     (row,) = answer
     return [[[cell]] for cell in row]
 
@@ -98,7 +112,8 @@ def wrong(answers: Iterable[tuple[str, Answer, Any]]) -> list[str]:
     return [f"{text}\n  {actual!r}\n  {expected!r}" for text, actual, expected in answers if not same(actual, expected)]
 
 
-VALUES = [(statement(e, row), [[expected]]) for e, row, expected in (*SEMANTICS, *FUNCTIONS, *TYPES)]
+CELLS = [*SEMANTICS, *FUNCTIONS, *TYPES]
+VALUES = [(statement(e, row), [[expected]]) for e, row, expected in CELLS]
 
 
 @pytest.fixture
@@ -128,7 +143,7 @@ def test_spark_answers_as_presto(queries: Service) -> None:
     cases = [(text.format(one=BESIDE_A_TABLE), expected) for text, expected in RELATIONS]
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda case: over_http(queries, case[0]), cases))
-        cells = list(chain.from_iterable(pool.map(lambda some: cells_on_spark(queries, some), batched(VALUES))))
+        cells = list(chain.from_iterable(pool.map(lambda some: cells_on_spark(queries, some), batched(CELLS))))
     assert wrong((c[0], a, c[1]) for c, a in zip(cases, answers, strict=True)) == []
     assert wrong((c[0], a, c[1]) for c, a in zip(VALUES, cells, strict=True)) == []
 
