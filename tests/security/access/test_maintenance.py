@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from coordinator.maintenance.inspection import Looker
+from coordinator.maintenance.inspection import Inspector
 from coordinator.maintenance.lake import Lake
 from coordinator.maintenance.service import MaintenanceService
 from coordinator.maintenance.settings import MaintenanceSettings
@@ -28,7 +28,7 @@ def kept(ruled: Ruled, tmp_path: Path) -> Iterator[Ruled]:
     """Both tables of ``lab.db`` were looked at, and there is a job of each."""
     settings = MaintenanceSettings.model_validate({"maintenance.enabled": True})
     lake, store = Lake(ruled.catalogs, ("lab",)), MaintenanceStore(tmp_path / "m.db")
-    looker = Looker(settings, lambda: (), lake, store)
+    looker = Inspector(settings, lambda: (), lake, store)
     statements = cast(OwnStatements, None)  # nothing runs here
     service = MaintenanceService(settings, lake, looker, statements, store)
     ruled.catalogs.maintenance = ServiceView(settings, lambda: (), ruled.catalogs, lake, looker, store, service)
