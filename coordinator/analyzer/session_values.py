@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timezone
+from functools import cache
+from importlib import metadata
 
 from coordinator.analyzer.call_binding import unbound
 from coordinator.analyzer.context import Analyze, Context
@@ -13,7 +15,7 @@ from coordinator.expressions.types import DATE, TIME, TIME_TZ, TIMESTAMP, TIMEST
 from coordinator.sql.tree.expressions import CurrentTime, FunctionCall
 from shared.plan.expressions import RowExpression, type_of
 
-SESSION_FUNCTIONS = ("now", "current_timezone", "current_catalog", "current_schema")
+SESSION_FUNCTIONS = ("now", "current_timezone", "current_catalog", "current_schema", "version")
 """Those that are called as functions are."""
 
 
@@ -39,8 +41,15 @@ def analyze_session_function(node: FunctionCall, name: str, context: Context, an
             return constant(context.session.catalog, VARCHAR)
         case "current_schema":
             return constant(context.session.schema, VARCHAR)
+        case "version":  # Trino's; its JDBC driver asks it for the version of the product
+            return constant(_installed_version(), VARCHAR)
         case _:
             return _clock("current_timestamp", context)
+
+
+@cache
+def _installed_version() -> str:
+    return metadata.version("procession")
 
 
 def _clock(name: str, context: Context) -> RowExpression:

@@ -14,6 +14,7 @@ from coordinator.dispatch.query import Query
 from coordinator.dispatch.result_space import ResultFile, ResultSpace
 from coordinator.dispatch.states import QueryState
 from coordinator.dispatch.stats import statement_stats
+from coordinator.dispatch.wire_results import update_type
 from coordinator.vocabulary.planned_statement import Column, SessionChange
 from shared.errors import ErrorCode, ProcessionError
 from shared.protocol.statement import Stats
@@ -168,7 +169,7 @@ class Delivery:
             binary=query.binary_results,
             data=b"[" + b",".join(chunk.json for chunk in chunks) + b"]" if chunks else None,
             error=None if retry else query.error,
-            update_type=planned.update_type if planned is not None else None,
+            update_type=update_type(planned) if planned is not None else None,
             update_count=query.update_count,
             session_change=planned.session_change if planned is not None and query.error is None else None,
             retry_url=retry,

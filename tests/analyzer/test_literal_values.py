@@ -92,6 +92,7 @@ SESSION = Session(user="ann", catalog="tpch", schema="tiny", time_zone="Europe/B
         ("current_user", "ann"),
         ("current_catalog()", "tpch"),
         ("current_schema()", "tiny"),
+        ("version()", "0.1.0"),
     ],
 )
 def test_the_clock_is_that_of_the_session_and_stands_still(expression: str, expected: object) -> None:

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -159,6 +159,9 @@ ANSWERS: dict[str, Callable[[], Answer]] = {
     "DELETE FROM t": lambda: Answer(
         (Column("rows", "bigint"),), lambda _: iter([pa.record_batch({"rows": pa.array([5], pa.int64())})]), "DELETE"
     ),
+    "CALL show": lambda: replace(numbers(3, width=1), update_type="CALL"),
+    "CREATE": lambda: done("CREATE TABLE"),
+    "SELECT version()": lambda: single("_col0", "varchar", "0.1.0"),
     "USE tpch.sf1": lambda: done("USE", set_catalog="tpch", set_schema="sf1"),
     "SET SESSION a = 'b c'": lambda: done("SET SESSION", set_session={"a": "b c"}),
     "RESET SESSION a": lambda: done("RESET SESSION", clear_session=("a",)),

@@ -18,6 +18,8 @@ import pyhive.presto
 import pytest
 import trino
 
+from tests.maven import jar
+
 VALUES = {
     "c_boolean": True,
     "c_tinyint": -128,
@@ -186,6 +188,40 @@ def test_trino_client_transaction(server):
     with trino.dbapi.connect(host="127.0.0.1", port=server.port, user="py", isolation_level=level) as connection:
         assert connection.cursor().execute("SELECT 1").fetchall() == [[1]]
     assert [session.transaction_id for session in server.planner.sessions[-3:]] == [None, "tx-1", "tx-1"]
+
+
+def test_statements_that_are_no_queries(presto_cursor, trino_cursor):
+    """Both servers send a row ``true`` of what only does something; rows of CALL are rows to both."""
+    for cursor in (presto_cursor, trino_cursor):
+        for sql, rows in (
+            ("CREATE", [[True]]),
+            ("CALL show", [[0, "x"], [1, "x"], [2, "x"]]),
+            ("DELETE FROM t", [[5]]),
+        ):
+            cursor.execute(sql)
+            assert [list(row) for row in cursor.fetchall()] == rows, sql
+    trino_cursor.execute("CREATE").fetchall()
+    assert trino_cursor.update_type == "CREATE TABLE"
+
+
+@pytest.mark.slow
+def test_rows_of_a_call_reach_users_of_jdbc(server, jdbc_jar, tmp_path):
+    source = Path(__file__).parent / "java" / "CallProbe.java"
+    subprocess.run(["javac", "-d", str(tmp_path), str(source)], check=True, timeout=120, capture_output=True)
+    path = f"{tmp_path}:{jdbc_jar}:{jar('io.trino', 'trino-jdbc', '476')}"
+    command = ["java", "-Duser.timezone=UTC", "-cp", path, "CallProbe", f"127.0.0.1:{server.port}"]
+    run = subprocess.run(command, check=False, timeout=120, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == [
+        "presto 0.1.0",
+        "presto CALL show: rows 0 1 2",
+        "presto CREATE: count 0",
+        "presto DELETE FROM t: count 5",
+        "trino 0.1.0",
+        "trino CALL show: rows 0 1 2",
+        "trino CREATE: count 0",
+        "trino DELETE FROM t: count 5",
+    ]
 
 
 @pytest.mark.slow
