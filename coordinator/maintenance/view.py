@@ -130,7 +130,7 @@ class ServiceView:
         return self._store.resume(str(scope))
 
     def _is_shown(self, policy: Policy) -> bool:
-        """Names and filters of a policy tell of its tables: to who sees one of them, or tells the service what to do."""
+        """What it says of tables is for who sees one of them, or may tell the service what to do."""
         session = current_session() if self._catalogs.access.hides_objects else None
         if session is None:
             return True

@@ -215,14 +215,15 @@ def _of_another(argument: str, location: str, other: str) -> ArgumentError:
 
 def _with_a_view_of_spark(call: Call[Arguments], view: str, *, dry_run: bool) -> Sequence[Mapping[str, object]]:
     """A temporary view, which has a plain name; any other name may mean a table of another catalog to Spark."""
+    missing = ArgumentError("file_list_view", f"Table or view {view} does not exist", ErrorCode.NOT_FOUND)
+    if not view.isidentifier():
+        raise missing
     try:
-        if not view.isidentifier():
-            raise ProcessionError(ErrorCode.NOT_FOUND, "TABLE_OR_VIEW_NOT_FOUND")
         return call_spark(call, "remove_orphan_files", _given(call, dry_run=dry_run))
     except ProcessionError as error:
         if "TABLE_OR_VIEW_NOT_FOUND" not in error.message:
             raise
-        raise ArgumentError("file_list_view", f"Table or view {view} does not exist", ErrorCode.NOT_FOUND) from error
+        raise missing from error
 
 
 def _of_view(view: Table, location: str) -> Iterator[FoundFile]:
