@@ -209,7 +209,8 @@ class Inspector:
 
 
 def _covers(pause: Pause, key: TableKey) -> bool:
-    return pause.scope == "*" or f"{key}.".startswith(f"{pause.scope}.")
+    """Scopes are in small letters, names of other programs' tables need not be."""
+    return pause.scope == "*" or f"{key}.".lower().startswith(f"{pause.scope}.")
 
 
 def _decision(now: datetime, key: TableKey, step: Step, hindrance: str | None, *, dry: bool) -> Decision:

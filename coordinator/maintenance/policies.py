@@ -139,8 +139,10 @@ class Policy(_Model):
     partitions: PartitionExpiry | None = Field(None, alias="procession.partition-expiry")
 
     def matches(self, catalog: str, schema: str, table: str) -> bool:
+        """In any letters; only ``*`` is no plain letter."""
         words, names = self.tables.split("."), (catalog, schema, table)
-        return all(fnmatchcase(name, word) for name, word in zip(names, words, strict=False))
+        plain = (word.replace("[", "[[]").replace("?", "[?]") for word in words)
+        return all(fnmatchcase(name.lower(), word) for name, word in zip(names, plain, strict=False))
 
     @property
     def narrowness(self) -> tuple[int, int]:

@@ -13,7 +13,7 @@ JobState = Literal["RUNNING", "FINISHED", "FAILED", "STOPPED", "LOST"]
 
 @dataclass(frozen=True, slots=True, order=True)
 class TableKey:
-    """A table by its name, in small letters."""
+    """A table by its name, in the letters that its catalog has."""
 
     catalog: str
     schema: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
@@ -85,7 +86,7 @@ class ServiceView:
 
     def policies(self) -> Iterable[Sequence[object]]:
         """In the order of the file, the defaults last."""
-        for policy in self._policies():
+        for policy in filter(self._is_shown, self._policies()):
             for name in TYPES:
                 content = getattr(policy, name)
                 if content is not None:
@@ -127,6 +128,17 @@ class ServiceView:
     def resume(self, session: Session, scope: Scope) -> bool:
         self._check(session)
         return self._store.resume(str(scope))
+
+    def _is_shown(self, policy: Policy) -> bool:
+        """What it says of tables is for who sees one of them, or may tell the service what to do."""
+        session = current_session() if self._catalogs.access.hides_objects else None
+        if session is None:
+            return True
+        with suppress(ProcessionError):
+            self._check(session)
+            return True
+        meant = [look.key for look in self._store.looks() if policy.matches(*_name(look.key))]
+        return next(self._seen(meant, lambda key: key), None) is not None
 
     def _check(self, session: Session) -> None:
         """Who may end the service's statements may also tell it what to do."""

@@ -192,10 +192,20 @@ def _of_source(text: str | None, table: of.TableName) -> tuple[of.Access, ...]:
     parts = names_in(text.replace("`", '"'))
     if parts is None or parts[0].lower() in ("parquet", "orc", "avro"):
         return ()
-    complete = [part.lower() for part in ("spark_catalog", "default", *parts)[-3:]]
-    return (of.SelectFromColumns(of.TableName(*complete), ()),)
+    catalog, *schemas, name = [part.lower() for part in _completed(parts)]
+    return (of.SelectFromColumns(of.TableName(catalog, ".".join(schemas), name), ()),)
+
+
+def _completed(parts: Sequence[str]) -> Sequence[str]:
+    """With Spark's own catalog and schema before names that leave them out."""
+    if len(parts) == 1:
+        return "spark_catalog", "default", *parts
+    return parts if len(parts) > 2 else ("spark_catalog", *parts)
 
 
 def _named(text: str, table: of.TableName) -> of.TableName:
-    parts = [part.lower() for part in text.split(".")]
-    return of.TableName(table.catalog, parts[-2] if len(parts) > 1 else table.schema, parts[-1])
+    """As ``named_table`` of the procedures: a schema may be inside others, ``a.b.table``."""
+    *schemas, name = text.lower().split(".")
+    if len(schemas) > 1 and schemas[0] == table.catalog:
+        schemas = schemas[1:]
+    return of.TableName(table.catalog, ".".join(schemas) or table.schema, name)

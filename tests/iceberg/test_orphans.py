@@ -135,7 +135,7 @@ def test_the_folder_of_another_table_is_refused(lake: Any, home: Path) -> None:
     age(lake.home / "wh")
     folder = lake.home / "wh" / "db" / "other"
     for location in (folder, f"file://{folder}/data", lake.home / "wh" / "db" / "other" / "metadata/"):
-        with pytest.raises(ProcessionError, match=r"holds files of another table: db\.other"):
+        with pytest.raises(ProcessionError, match=r"holds files of another table$"):
             remove(lake, location=str(location), older_than=DAYS_AGO)
     assert lake.rows("other") == [(1,)]
     elsewhere = plant(lake.home / "elsewhere" / "x.parquet")
@@ -155,7 +155,7 @@ def test_a_table_in_the_same_folder(lake: Any, home: Path, monkeypatch: Any, pla
         assert remove(lake, older_than=DAYS_AGO, dry_run=True) != [], "what only lists does not ask for each table"
     for argument, asked in (("table_name", None), ("location", str(home))):
         for dry_run in (False, True) if kind == "sql" else (False,):
-            with pytest.raises(ProcessionError, match=r"holds files of another table: db\.other") as caught:
+            with pytest.raises(ProcessionError, match=r"holds files of another table$") as caught:
                 remove(lake, older_than=DAYS_AGO, dry_run=dry_run, location=asked)
             assert isinstance(caught.value.__cause__, ArgumentError)
             assert caught.value.__cause__.argument == argument

@@ -146,3 +146,13 @@ def test_wrong_words_are_ignored_and_told(value: str) -> None:
     assert found.policy == DEFAULT
     (told,) = found.ignored
     assert len(told) < 200
+
+
+def test_names_count_in_any_letters_and_only_the_star_is_none(tmp_path: Path) -> None:
+    """Other programs make tables with capital letters, too: what is switched off for them stays off."""
+    given = policies(
+        tmp_path, compaction("a", "lake.legal.holds", enable=False), compaction("b", "lake.db.t[1]", enable=False)
+    )
+    assert not policy_of(given, "lake", "Legal", "HOLDS").compaction.enable
+    assert not policy_of(given, "lake", "db", "t[1]").compaction.enable
+    assert policy_of(given, "lake", "db", "t1").compaction.enable

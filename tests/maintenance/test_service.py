@@ -284,7 +284,7 @@ def test_a_broken_table_waits_twice_as_long_each_time_and_keeps_nobody(case: Cal
 
 def test_a_pause_covers_what_lies_below_it_and_nothing_beside(case: Callable[..., Case]) -> None:
     found = case()
-    for name in ("a", "b"):
+    for name in ("A", "b"):  # another program made it with a capital letter
         found.states.add(name)
     found.states.add("a", catalog="other")
     found.store.pause(Pause("lake.db.a", "ann", NOW, "release"))
@@ -297,7 +297,7 @@ def test_a_pause_covers_what_lies_below_it_and_nothing_beside(case: Callable[...
     assert found.store.resume("lake.db.a")
     found.now += timedelta(minutes=6)
     found.work()
-    assert sorted(found.jobs())[:1] == [("a", "FINISHED", None)]
+    assert sorted(found.jobs())[:1] == [("A", "FINISHED", None)]
 
 
 def test_tables_that_are_gone_are_forgotten(case: Callable[..., Case]) -> None:

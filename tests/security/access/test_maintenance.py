@@ -10,6 +10,7 @@ import pytest
 
 from coordinator.maintenance.inspection import Inspector
 from coordinator.maintenance.lake import Lake
+from coordinator.maintenance.policies import Policy
 from coordinator.maintenance.service import MaintenanceService
 from coordinator.maintenance.settings import MaintenanceSettings
 from coordinator.maintenance.statements import OwnStatements
@@ -22,6 +23,12 @@ EXECUTE = [{"privileges": ["EXECUTE"]}]
 SELECT = {"privileges": ["SELECT"]}
 SEEN = "SELECT table_name FROM system.maintenance.{} ORDER BY 1"
 
+_OFF = {"system.snapshot-expiry": {"enable": False}}
+POLICIES = tuple(
+    Policy.model_validate({"name": name, "tables": tables, **_OFF})
+    for name, tables in (("all", "lab"), ("of_people", "lab.db.people"), ("of_others", "lab.db.o*"), ("gone", "lab.x"))
+)
+
 
 @pytest.fixture
 def kept(ruled: Ruled, tmp_path: Path) -> Iterator[Ruled]:
@@ -31,7 +38,7 @@ def kept(ruled: Ruled, tmp_path: Path) -> Iterator[Ruled]:
     looker = Inspector(settings, lambda: (), lake, store)
     statements = cast(OwnStatements, None)  # nothing runs here
     service = MaintenanceService(settings, lake, looker, statements, store)
-    ruled.catalogs.maintenance = ServiceView(settings, lambda: (), ruled.catalogs, lake, looker, store, service)
+    ruled.catalogs.maintenance = ServiceView(settings, lambda: POLICIES, ruled.catalogs, lake, looker, store, service)
     for key in lake.tables()[0]:
         looker.look(key)
     yield ruled
@@ -80,3 +87,14 @@ def test_procedures_need_their_right_to_execute(kept: Ruled) -> None:
     kept.rules(tables=[SELECT], procedures=[{"user": "ops", "privileges": ["EXECUTE"]}])
     for call in ("maintain(dry_run => true)", "pause()", "resume()", "explain_maintenance('lab', 'db', 'people')"):
         assert "Access Denied: Cannot execute procedure" in kept.refused("bob", f"CALL lab.system.{call}")
+
+
+def test_policies_of_tables_that_are_not_seen_are_not_told(kept: Ruled) -> None:
+    """They name them, and their filters name columns and values."""
+    hidden = {"user": "bob", "table": "people", "privileges": []}
+    queries = [{"user": "ops", "allow": ["execute", "view", "kill"]}, {"allow": ["execute"]}]
+    kept.rules(tables=[hidden, SELECT], procedures=EXECUTE, queries=queries)
+    sql = "SELECT DISTINCT policy FROM system.maintenance.policies WHERE policy <> 'default' ORDER BY 1"
+    assert kept.rows("bob", sql) == [("all",), ("of_others",)]
+    assert kept.rows("alice", sql) == [("all",), ("of_others",), ("of_people",)]
+    assert kept.rows("ops", sql) == [("all",), ("gone",), ("of_others",), ("of_people",)]

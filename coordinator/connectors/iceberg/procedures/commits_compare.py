@@ -50,7 +50,7 @@ def answer(call: Call[Arguments]) -> Rows:
     other_name = call.arguments.other_table
     second = table
     if other_name is not None:
-        schema, _, name = (other_name if "." in other_name else f"{call.schema}.{other_name}").rpartition(".")
+        schema, name = call.named_table(other_name)
         found = call.catalog.load(schema, name)
         if found is None:
             raise ArgumentError("other_table", f"Table {schema}.{name} does not exist", ErrorCode.NOT_FOUND)

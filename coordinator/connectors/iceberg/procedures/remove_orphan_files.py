@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -44,6 +45,7 @@ from shared.spi.procedure import (
 )
 from shared.spi.procedure_arguments import Declared, declared_arguments
 
+_LOG = logging.getLogger(__name__)
 _DEFAULT_AGE, _LEAST_AGE = timedelta(days=3), timedelta(days=1)
 _SAMPLE = 20_000
 _Find = Callable[[Sequence[str]], list[str]]
@@ -129,7 +131,7 @@ def answer(call: Call[Arguments]) -> Rows:
     if checked:
         _refuse_tables_inside(call, table, location)
     listed = call.arguments.file_list_view
-    view = None if listed is None else call.catalog.load(*_name(call, listed))
+    view = None if listed is None else call.catalog.load(*call.named_table(listed))
     if listed is not None and view is None:
         if not (checked or dry_run):
             _refuse_tables_inside(call, table, location)
@@ -194,7 +196,7 @@ def _location(call: Call[Arguments], table: Table) -> str:
     if not outer.startswith(inner):
         other = table_around(call.catalog, outer, call.context.check_cancelled)
         if other is not None:
-            raise ArgumentError("location", f"Location {location} holds files of another table: {other}")
+            raise _of_another("location", location, other)
     return location
 
 
@@ -202,24 +204,26 @@ def _refuse_tables_inside(call: Call[Arguments], table: Table, location: str) ->
     """Raises ArgumentError when another table lies in the folder: its live files would be deleted."""
     other = other_table_at(call.catalog, table, folder(location), call.context.check_cancelled)
     if other is not None:
-        argument = "location" if call.arguments.location else "table_name"
-        raise ArgumentError(argument, f"Location {location} holds files of another table: {other}")
+        raise _of_another("location" if call.arguments.location else "table_name", location, other)
+
+
+def _of_another(argument: str, location: str, other: str) -> ArgumentError:
+    """Whose files they are the log says: who calls may not know of that table."""
+    _LOG.warning("orphans in %s are left alone, since table %s has files there", location, other)
+    return ArgumentError(argument, f"Location {location} holds files of another table")
 
 
 def _with_a_view_of_spark(call: Call[Arguments], view: str, *, dry_run: bool) -> Sequence[Mapping[str, object]]:
+    """A temporary view, which has a plain name; any other name may mean a table of another catalog to Spark."""
+    missing = ArgumentError("file_list_view", f"Table or view {view} does not exist", ErrorCode.NOT_FOUND)
+    if not view.isidentifier():
+        raise missing
     try:
         return call_spark(call, "remove_orphan_files", _given(call, dry_run=dry_run))
     except ProcessionError as error:
         if "TABLE_OR_VIEW_NOT_FOUND" not in error.message:
             raise
-        raise ArgumentError("file_list_view", f"Table or view {view} does not exist", ErrorCode.NOT_FOUND) from error
-
-
-def _name(call: Call[Arguments], listed: str) -> tuple[str, str]:
-    parts = listed.split(".")
-    if len(parts) > 2 and parts[0] == call.catalog.settings.catalog:
-        parts = parts[1:]
-    return (".".join(parts[:-1]) or call.schema), parts[-1]
+        raise missing from error
 
 
 def _of_view(view: Table, location: str) -> Iterator[FoundFile]:

@@ -55,8 +55,13 @@ def find_source(call: Call[TableArguments], text: str, argument: str) -> Source:
         if folder[0] != "parquet":
             raise ArgumentError(argument, f"Only Parquet folders can be taken in: {text}", ErrorCode.NOT_SUPPORTED)
         return Source(folder[1])
-    names = tuple(name.strip("`") for name in text.split("."))
+    names = names_of(text)
     return _of_spark(call, names if names[0] == SPARK_CATALOG else (SPARK_CATALOG, *names), argument)
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """The parts of a name; a point in backquotes divides none, and access control takes it for none either."""
+    return tuple(quoted or plain for quoted, plain in re.findall(r"`([^`]+)`|(\w+)", text))
 
 
 def _of_spark(call: Call[TableArguments], names: Sequence[str], argument: str) -> Source:

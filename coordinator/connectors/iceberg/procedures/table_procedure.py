@@ -55,6 +55,13 @@ class Call(Generic[A_co]):
             raise ProcessionError(ErrorCode.NOT_FOUND, f"Table {self.schema}.{self.table} does not exist")
         return table
 
+    def named_table(self, text: str) -> tuple[str, str]:
+        """Schema and name of another table of the catalog: ``[[catalog.]schema.]table``, as access control reads it."""
+        *schemas, name = text.split(".")
+        if len(schemas) > 1 and schemas[0].lower() == self.catalog.settings.catalog:
+            schemas = schemas[1:]
+        return ".".join(schemas) or self.schema, name
+
     def check_location(self, argument: str, location: str, *own: str) -> str:
         """The location, if it is allowed; raises ArgumentError PERMISSION_DENIED."""
         try:
