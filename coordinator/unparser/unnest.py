@@ -20,23 +20,23 @@ def unnest(rendering: Rendering, node: UnnestNode) -> Block:
     if rendering.dialect == "spark":
         return _unnest_spark(rendering, node)
     source = rendering.plain(node.source)
+    # DuckDB takes several lists side by side and fills up the shorter ones. What is unnested does not go along: a list
+    # beside each of its elements takes the square of its length.
     kept = [(column(v.name), v.name) for v in node.replicateVariables]
-    lengths = [_length_duck(k) for k in node.unnestVariables]
-    longest = call("greatest", *lengths) if len(lengths) > 1 else lengths[0]
-    position = rendering.alias() + "_position"
-    indexed = replace(
-        source,
-        columns=(
-            *((column(v.name), v.name) for v in source.variables),
-            (call("unnest", call("generate_series", number(1), longest)), position),
-        ),
-    )
-    outer = rendering.wrap(indexed, source.variables)
-    columns: list[tuple[exp.Expr, str]] = list(kept)
-    for key, made in node.unnestVariables.items():
-        columns += _elements_duck(key, made, position)
+    alias = rendering.alias()
+    elements: list[tuple[exp.Expr, str]] = []
+    columns = list(kept)
+    for i, (key, made) in enumerate(node.unnestVariables.items()):
+        lists, shown = _elements_duck(key, made, f"{alias}_element{i}")
+        elements += lists
+        columns += shown
     if node.ordinalityVariable is not None:
+        position = f"{alias}_position"
+        elements.append((call("unnest", call("generate_series", number(1), _longest(node))), position))
         columns.append((column(position), node.ordinalityVariable.name))
+    inner = replace(source, columns=(*kept, *elements))
+    names = (*(v.name for v in node.replicateVariables), *(name for _, name in elements))
+    outer = rendering.wrap(inner, tuple(Variable(name=n, type="unknown") for n in names))
     return replace(outer, columns=tuple(columns), variables=output_variables(node))
 
 
@@ -61,30 +61,31 @@ def _unnest_spark(rendering: Rendering, node: UnnestNode) -> Block:
     return Block(outer, output_variables(node), columns=tuple(columns))
 
 
+def _longest(node: UnnestNode) -> exp.Expr:
+    lengths = [_length_duck(k) for k in node.unnestVariables]
+    return call("greatest", *lengths) if len(lengths) > 1 else lengths[0]
+
+
 def _length_duck(key: str) -> exp.Expr:
     variable = _variable(key)
     function = "cardinality" if parse_type(variable.type).base == "map" else "len"
     return call("coalesce", cast(call(function, column(variable.name)), parse_type("bigint"), "duckdb"), number(0))
 
 
-def _elements_duck(key: str, made: tuple[Variable, ...], position: str) -> list[tuple[exp.Expr, str]]:
+def _elements_duck(
+    key: str, made: tuple[Variable, ...], item: str
+) -> tuple[list[tuple[exp.Expr, str]], list[tuple[exp.Expr, str]]]:
+    """The unnested lists by their names, and the elements of these; ``item`` is a name for whole rows."""
     variable = _variable(key)
     kind = parse_type(variable.type)
-    if kind.base == "map":
-        parts = ("map_keys", "map_values")
-        return [
-            (call("list_extract", call(f, column(variable.name)), column(position)), v.name)
-            for f, v in zip(parts, made, strict=True)
-        ]
-    element = call("list_extract", column(variable.name), column(position))
-    if kind.arguments[0].base != "row":
-        return [(element, made[0].name)]
-    inner = kind.arguments[0]
-    names = [field_name(inner, i) for i in range(len(made))]
-    return [
-        (exp.Dot(this=exp.Paren(this=element.copy()), expression=name(n)), v.name)
-        for n, v in zip(names, made, strict=True)
-    ]
+    if kind.base != "map" and kind.arguments[0].base == "row":
+        names = [field_name(kind.arguments[0], i) for i in range(len(made))]
+        fields = [(exp.Dot(this=column(item), expression=name(n)), v.name) for n, v in zip(names, made, strict=True)]
+        return [(call("unnest", column(variable.name)), item)], [*fields]
+    functions = ("map_keys", "map_values") if kind.base == "map" else (None,)
+    lists = [column(variable.name) if f is None else call(f, column(variable.name)) for f in functions]
+    unnested = [(call("unnest", each), v.name) for each, v in zip(lists, made, strict=True)]
+    return [*unnested], [(column(v.name), v.name) for v in made]
 
 
 def _array_spark(key: str) -> exp.Expr:

@@ -300,8 +300,7 @@ def test_except_rows(written: Written) -> None:
 def test_unnest(written: Written) -> None:
     written.check(
         "SELECT r_name, x FROM region CROSS JOIN UNNEST(ARRAY[r_regionkey, 7]) AS t (x)",
-        duckdb='SELECT "r_name", LIST_EXTRACT("unnest", "t3_position") AS "field" FROM (SELECT "r_name", "unnest", '
-        'UNNEST(GENERATE_SERIES(1, COALESCE(CAST(LEN("unnest") AS BIGINT), 0))) AS "t3_position" FROM (SELECT '
+        duckdb='SELECT "r_name", "field" FROM (SELECT "r_name", UNNEST("unnest") AS "field" FROM (SELECT '
         '"r_name", CAST(["r_regionkey", CAST(\'7\' AS BIGINT)] AS BIGINT[]) AS "unnest" FROM (SELECT '
         '"r_regionkey", "r_name" FROM "tiny"."region") AS "t1") AS "t2") AS "t4"',
         spark="SELECT `r_name`, `t3_item`.`0` AS `field` FROM (SELECT `r_name`, `unnest`, "
@@ -314,8 +313,8 @@ def test_unnest(written: Written) -> None:
 def test_unnest_with_ordinality(written: Written) -> None:
     written.check(
         "SELECT x, o FROM UNNEST(ARRAY['a', 'b']) WITH ORDINALITY AS t (x, o)",
-        duckdb='SELECT LIST_EXTRACT("unnest", "t2_position") AS "field", "t2_position" AS "ordinality" FROM (SELECT '
-        '"unnest", UNNEST(GENERATE_SERIES(1, COALESCE(CAST(LEN("unnest") AS BIGINT), 0))) AS "t2_position" '
+        duckdb='SELECT "field", "t2_position" AS "ordinality" FROM (SELECT UNNEST("unnest") AS "field", '
+        'UNNEST(GENERATE_SERIES(1, COALESCE(CAST(LEN("unnest") AS BIGINT), 0))) AS "t2_position" '
         'FROM (SELECT CAST([\'a\', \'b\'] AS TEXT[]) AS "unnest") AS "t1") AS "t3"',
         spark="SELECT `t2_item`.`0` AS `field`, CAST((`t2_item_position` + 1) AS BIGINT) AS `ordinality` FROM "
         "(SELECT `unnest`, POSEXPLODE(ARRAYS_ZIP(COALESCE(`unnest`, ARRAY()))) AS (`t2_item_position`, "
