@@ -8,7 +8,7 @@ from pathlib import Path
 
 from coordinator.security.authentication.file_settings import GroupProviderSettings, in_case
 from coordinator.security.authentication.ldap_groups import LdapGroups
-from coordinator.security.authentication.ldap_settings import LdapGroupSettings
+from coordinator.security.authentication.ldap_settings import LdapGroupSettings, read_directory
 from coordinator.security.refreshed_file import RefreshedFile, read_text
 from coordinator.values.settings_files import find_file, read_settings
 from shared.properties import ConfigurationError, read_properties
@@ -42,12 +42,7 @@ async def groups_off_loop(groups_of: GroupsOf, user: str) -> tuple[str, ...]:
 
 
 def _directory(etc: Path, file: Path) -> GroupsOf:
-    settings = read_settings(LdapGroupSettings, file)
-    problem = settings.problem()
-    if problem is not None:
-        raise ConfigurationError(f"{file}: {problem}")
-    if settings.truststore is not None:
-        settings = settings.model_copy(update={"truststore": find_file(etc, settings.truststore, file)})
+    settings = read_directory(LdapGroupSettings, etc, file)
     try:
         return LdapGroups(settings)
     except ImportError as error:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import Field
 
 from coordinator.security.authentication.file_settings import GROUP_CASE, GroupCase
 from coordinator.values.settings import Seconds, Settings
+from coordinator.values.settings_files import find_file, read_settings
+from shared.properties import ConfigurationError
 
 
 class DirectorySettings(Settings):
@@ -147,3 +149,17 @@ class LdapGroupSettings(DirectorySettings):
         if not self.use_group_filter and self.member_of_attribute is None:
             return "ldap.use-group-filter=false needs ldap.user-member-of-attribute"
         return None
+
+
+S = TypeVar("S", bound=DirectorySettings)
+
+
+def read_directory(kind: type[S], etc: Path, file: Path) -> S:
+    """The settings of a directory, with the place of its trust store. Raises ConfigurationError."""
+    settings = read_settings(kind, file)
+    problem = settings.problem()
+    if problem is not None:
+        raise ConfigurationError(f"{file}: {problem}")
+    if settings.truststore is None:
+        return settings
+    return settings.model_copy(update={"truststore": find_file(etc, settings.truststore, file)})

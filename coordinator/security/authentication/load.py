@@ -18,7 +18,7 @@ from coordinator.security.authentication.jwt_authenticator import JwtAuthenticat
 from coordinator.security.authentication.jwt_keys import verification_keys
 from coordinator.security.authentication.kerberos_authenticator import KerberosAuthenticator
 from coordinator.security.authentication.ldap_directory import LdapDirectory
-from coordinator.security.authentication.ldap_settings import LdapSettings
+from coordinator.security.authentication.ldap_settings import LdapSettings, read_directory
 from coordinator.security.authentication.oauth2.authenticator import OAuth2Authenticator
 from coordinator.security.authentication.oauth2.handed_tokens import HandedTokens
 from coordinator.security.authentication.oauth2.logins import Logins
@@ -126,12 +126,7 @@ def _kind(file: Path) -> str | None:
 
 
 def _directory(etc: Path, file: Path) -> LdapDirectory:
-    settings = read_settings(LdapSettings, file)
-    problem = settings.problem()
-    if problem is not None:
-        raise ConfigurationError(f"{file}: {problem}")
-    if settings.truststore is not None:
-        settings = settings.model_copy(update={"truststore": find_file(etc, settings.truststore, file)})
+    settings = read_directory(LdapSettings, etc, file)
     try:
         return LdapDirectory(settings)
     except ImportError as error:

@@ -76,9 +76,11 @@ def homes_around(catalog: TableCatalog, own: str, files: Collection[str]) -> lis
         return []
     found = [(name, _home(place)) for name, places in _places(catalog, lambda: None) for place in places]
     others = [(name, home) for name, home in found if name.lower() != own.lower()]
-    if not any(map(within(home for _, home in others), files)):
+    # One file a folder: a table has thousands of files in each.
+    near = list({file.rpartition("/")[0]: file for file in files}.values())
+    if not any(map(within(home for _, home in others), near)):
         return []
-    return [_own_folder(catalog, name) or home for name, home in others if any(map(within([home]), files))]
+    return [_own_folder(catalog, name) or home for name, home in others if any(map(within([home]), near))]
 
 
 def _meets(catalog: TableCatalog, name: str, each: str, location: str) -> bool:
