@@ -34,12 +34,11 @@ from coordinator.dispatch.access import AuthorizedPlanner, admitted, check_kill,
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.events import QueryEvents, access_denied
 from coordinator.dispatch.runtime_state import DispatcherState
-from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.executor import Executor
 from coordinator.engine.guarded_jobs import GuardedJobLog
-from coordinator.engine.local import LocalEngine
 from coordinator.engine.native import NativeExplainer
 from coordinator.engine.spark.engine import SparkEngine
+from coordinator.engine.sql_processes import SqlProcesses
 from coordinator.events.bus import EventBus
 from coordinator.exposure import check_exposure
 from coordinator.gateway.precheck import create_precheck_router
@@ -180,8 +179,9 @@ def create_app(
     redact = Redactor(secrets_in(config))
     jobs = GuardedJobLog(config.node.data_dir / "jobs.db", control, redact, delivery.job)
     scratch = (config.node.data_dir / "embedded").resolve()
-    embedded = EmbeddedEngine(config.embedded.of_process(scratch), config.embedded.processes)
-    executor = Executor(catalogs, LocalEngine(), spark, explainer, jobs, embedded if embedded.processes else None)
+    sql = SqlProcesses.made(config.local, config.embedded, scratch)
+    embedded = sql.embedded if config.embedded.processes else None
+    executor = Executor(catalogs, sql.local, spark, explainer, jobs, embedded)
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = Dispatcher(
@@ -196,7 +196,7 @@ def create_app(
         results_folder=(config.node.data_dir / "results").resolve(),
         events=QueryEvents(delivery.bus.publish, service, hide=redact.known, each_creation=delivery.each_creation),
     )
-    metrics = metrics_of(pool, checkers, spark, embedded, rules, delivery.bus)
+    metrics = metrics_of(pool, checkers, spark, sql, rules, delivery.bus)
     maintaining = _maintaining(config, catalogs, dispatcher, admit, rules, metrics)
     catalogs.history = None if delivery.history is None else HistoryView(delivery.history, control)
     catalogs.runtime = DispatcherState(
@@ -212,7 +212,7 @@ def create_app(
         engines=lambda: {"spark": _spark_state(spark)},
         around=lambda: _telling(
             _running(
-                *(catalogs, pool, checkers, spark, embedded, explainer, partial(_follow, groups_file, groups), jobs),
+                *(catalogs, pool, checkers, spark, sql, explainer, partial(_follow, groups_file, groups), jobs),
                 maintaining,
                 delivery.bus,
             ),
@@ -353,7 +353,7 @@ async def _running(
     pool: ValidationPool,
     checkers: PlanCheckers,
     spark: SparkEngine,
-    embedded: EmbeddedEngine,
+    sql: SqlProcesses,
     explainer: NativeExplainer,
     following: Callable[[], AbstractAsyncContextManager[None]],
     jobs: GuardedJobLog,
@@ -372,7 +372,8 @@ async def _running(
         await asyncio.to_thread(_open, catalogs)
         stack.push_async_callback(asyncio.to_thread, spark.stop)
         spark.start()
-        stack.push_async_callback(asyncio.to_thread, embedded.close)
+        stack.push_async_callback(asyncio.to_thread, sql.close)
+        sql.start()
         stack.push_async_callback(pool.aclose)
         await pool.start()
         await stack.enter_async_context(following())

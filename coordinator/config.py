@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field
 from coordinator.connectors.registry import CatalogConfig, read_catalogs
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.embedded.settings import EmbeddedSettings
+from coordinator.engine.local_settings import LocalSettings
 from coordinator.engine.spark.passed_settings import is_passed, passed_settings
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.events.settings import EventSettings, ListenerConfig, read_listeners
@@ -239,6 +240,7 @@ CONFIG_MODELS: tuple[type[Settings], ...] = (
     DispatchSettings,
     GatewaySettings,
     EmbeddedSettings,
+    LocalSettings,
     HistorySettings,
     EventSettings,
     TracingSettings,
@@ -262,6 +264,7 @@ class CoordinatorConfig(Settings):
     dispatch: DispatchSettings
     gateway: GatewaySettings
     embedded: EmbeddedSettings
+    local: LocalSettings = LocalSettings.model_validate({})
     history: HistorySettings = HistorySettings.model_validate({})
     events: EventSettings = EventSettings.model_validate({})
     tracing: TracingSettings = TracingSettings.model_validate({})
@@ -301,6 +304,7 @@ def read_config(etc: Path) -> CoordinatorConfig:
         dispatch=parse_settings(DispatchSettings, properties),
         gateway=parse_settings(GatewaySettings, properties),
         embedded=parse_settings(EmbeddedSettings, properties),
+        local=parse_settings(LocalSettings, properties),
         history=parse_settings(HistorySettings, properties),
         events=events,
         tracing=parse_settings(TracingSettings, properties),

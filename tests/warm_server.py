@@ -24,8 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from coordinator.engine.embedded import process
-from coordinator.engine.embedded import worker as embedded
+from coordinator.engine.processes import nursery
 from coordinator.validation import planner_process, worker
 from tests.warm import forked
 
@@ -120,7 +119,7 @@ def _command(main: Callable[[], None]) -> None:
         ours.close()
         _children(theirs)
     theirs.close()
-    planner_process.subprocess = process.subprocess = _Forks(ours)  # type: ignore[attr-defined]
+    planner_process.subprocess = nursery.subprocess = _Forks(ours)  # type: ignore[attr-defined]
     main()
 
 
@@ -134,10 +133,10 @@ def _children(connection: socket.socket) -> None:
 
 
 def _child(given: Sequence[int]) -> None:
-    """An engine has a pipe beside its socket."""
+    """What the engines are forked from, or a planner."""
     numbers = [str(number) for number in given]
-    if len(given) > 1:
-        embedded.main(numbers)
+    if "nursery" in sys.argv:
+        nursery.main(numbers)
     worker.main([*numbers, str(os.getppid())])
 
 

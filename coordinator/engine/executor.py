@@ -16,8 +16,9 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.registered import find_procedure
 from coordinator.engine.execution import Execution, QueryProgress
 from coordinator.engine.fetch_rows import SparkReads, fetch_rows
-from coordinator.engine.inputs import ArrowInput, SparkInput, arrow_inputs, file_scans, spark_inputs
+from coordinator.engine.inputs import SparkInput, file_scans, local_inputs, spark_inputs
 from coordinator.engine.jobs import JobLog
+from coordinator.engine.local_inputs import LocalInput
 from coordinator.engine.measured import Operator, explain_analyze
 from coordinator.engine.procedures import run_procedure
 from coordinator.engine.row_steps import select_rows
@@ -57,9 +58,9 @@ _SPARK_MAY = frozenset(
 
 
 class LocalSql(Protocol):
-    """DuckDB behind ``coordinator.engine.local``."""
+    """DuckDB behind ``coordinator.engine.processes``, or ``coordinator.engine.local`` in this process."""
 
-    def run(self, sql: str, execution: Execution, inputs: Sequence[ArrowInput] = ()) -> Iterator[pa.RecordBatch]: ...
+    def run(self, sql: str, execution: Execution, inputs: Sequence[LocalInput] = ()) -> Iterator[pa.RecordBatch]: ...
 
 
 class EmbeddedSql(Protocol):
@@ -149,7 +150,7 @@ class Executor:
             run = self._embedded.run
             yield from with_newer_keys(lambda: run(work.sql, scans, execution), scans.values())
             return
-        with arrow_inputs(work.inputs, self._catalogs, execution) as opened:
+        with local_inputs(work.inputs, self._catalogs, execution) as opened:
             yield from self._local.run(work.sql, execution, opened)
 
     def _on_spark(self, work: RunOnSpark, execution: Execution) -> Iterator[pa.RecordBatch]:

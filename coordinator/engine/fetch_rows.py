@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.engine.execution import Execution, QueryProgress
-from coordinator.engine.inputs import ArrowInput, SparkInput, spark_inputs
+from coordinator.engine.inputs import SparkInput, spark_inputs
+from coordinator.engine.local_inputs import ArrowInput
 from coordinator.engine.measured import Operator
 from coordinator.engine.row_lists import RowList, gather, row_list
 from coordinator.engine.wide_rows import MOST_HELD, KeptRows, TooLargeError, keep_rows, piece_of, pieces

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 import pyarrow.dataset as ds
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.engine.execution import Execution
+from coordinator.engine.local_inputs import ArrowInput, FilesInput, LocalInput
 from coordinator.kernels.file_scan import FileScan
 from shared.errors import ProcessionError
 from shared.spi.capabilities import asked_before
@@ -22,14 +23,6 @@ from shared.spi.relation import (
     RemoteReads,
     RowsRelation,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ArrowInput:
-    """Rows under a name: an Arrow stream, or a pyarrow dataset, of which engines read only what they need."""
-
-    name: str
-    rows: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +53,11 @@ MAX_SENT_BYTES = 64 << 20
 
 
 @contextmanager
-def arrow_inputs(inputs: Sequence[Input], catalogs: Catalogs, execution: Execution) -> Iterator[tuple[ArrowInput, ...]]:
-    """For the embedded engine, as long as the statement runs. Raises ProcessionError when a source cannot be read."""
+def local_inputs(inputs: Sequence[Input], catalogs: Catalogs, execution: Execution) -> Iterator[tuple[LocalInput, ...]]:
+    """For the local engine, as long as the statement runs. Raises ProcessionError when a source cannot be read."""
     _make_files(inputs, catalogs, execution.check_cancelled)
     with _remote_reads(inputs, catalogs, execution) as remote:
-        yield tuple(ArrowInput(made.name, _arrow(made.relation, catalogs, remote)) for made in inputs)
+        yield tuple(_for_local(made, catalogs, remote) for made in inputs)
 
 
 @contextmanager
@@ -133,6 +126,12 @@ def _remote_reads(
     finally:
         for reads in remote.values():
             reads.close()
+
+
+def _for_local(made: Input, catalogs: Catalogs, remote: Mapping[str, RemoteReads]) -> LocalInput:
+    if isinstance(made.relation, ParquetRelation):
+        return FilesInput(made.name, made.relation.paths)
+    return ArrowInput(made.name, _arrow(made.relation, catalogs, remote))
 
 
 def _for_spark(made: Input, catalogs: Catalogs, remote: Mapping[str, RemoteReads], *, shares_disk: bool) -> SparkInput:

@@ -1,28 +1,38 @@
-"""The embedded DuckDB that answers queries over values, without Spark, the network or any file.
+"""DuckDB that answers queries over values and the rows that it is given, without Spark, the network or any file.
 
-One database a process, a cursor a query. External access is off, the configuration locked, memory bounded. Results
-leave as a stream of Arrow batches whose types are those of ``coordinator.values.arrow_types``.
+It runs what users write: a service has it in processes of its own (``coordinator.engine.processes``), not in the
+coordinator. One database a process, a cursor a query. External access is off, the configuration locked, memory
+bounded. Results leave as a stream of Arrow batches whose types are those of ``coordinator.values.arrow_types``.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any, Protocol
 
 import duckdb
 import pyarrow as pa
+import pyarrow.dataset as ds
 
-from coordinator.engine.execution import Execution
-from coordinator.engine.inputs import ArrowInput
 from coordinator.engine.local_errors import presto_error
 from coordinator.engine.local_functions import register_functions
+from coordinator.engine.local_inputs import FilesInput, LocalInput
 from coordinator.engine.local_macros import MACROS
 from coordinator.kernels.functions.patience import interruptible
 from coordinator.values.python_functions import PythonFunction
 
 _BATCH_ROWS = 8192
+
+
+class Cancellable(Protocol):
+    """As much of an ``Execution`` as running SQL in this process needs."""
+
+    def check_cancelled(self) -> None: ...
+
+    def on_cancel(self, callback: Callable[[], None]) -> None: ...
 
 
 class LocalEngine:
@@ -34,7 +44,7 @@ class LocalEngine:
         self._lock = threading.Lock()
         self._known: set[PythonFunction] = set()
 
-    def run(self, sql: str, execution: Execution, inputs: Sequence[ArrowInput] = ()) -> Iterator[pa.RecordBatch]:
+    def run(self, sql: str, execution: Cancellable, inputs: Sequence[LocalInput] = ()) -> Iterator[pa.RecordBatch]:
         """The result of one statement in DuckDB's dialect over ``inputs``; raises ProcessionError with Presto's texts.
 
         Cancelling the execution interrupts the statement.
@@ -44,7 +54,7 @@ class LocalEngine:
         execution.on_cancel(partial(_interrupt, cursor))
         try:
             for made in inputs:
-                cursor.register(made.name, made.rows)
+                cursor.register(made.name, _rows(made))
             with interruptible(execution.check_cancelled):
                 reader = cursor.sql(sql).to_arrow_reader(_BATCH_ROWS)
             while (batch := _next(reader, execution)) is not None:
@@ -58,6 +68,11 @@ class LocalEngine:
             raise presto_error(error) from error
         finally:
             cursor.close()
+
+    def open(self) -> None:
+        """Make the database before the first statement needs it."""
+        with self._lock:
+            self._connection = self._connection or self._open()
 
     def close(self) -> None:
         """Closes the database; queries that still run fail."""
@@ -93,7 +108,11 @@ class LocalEngine:
         return connection
 
 
-def _next(reader: pa.RecordBatchReader, execution: Execution) -> pa.RecordBatch | None:
+def _rows(made: LocalInput) -> Any:
+    return ds.dataset(list(made.paths), format="parquet") if isinstance(made, FilesInput) else made.rows
+
+
+def _next(reader: pa.RecordBatchReader, execution: Cancellable) -> pa.RecordBatch | None:
     """DuckDB does not look at its interruption while a function of ours runs: that looks for itself."""
     execution.check_cancelled()
     with interruptible(execution.check_cancelled):

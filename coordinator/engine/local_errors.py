@@ -13,6 +13,7 @@ _TYPES = {
     "BOOL": "BOOLEAN",
 }  # fmt: skip
 _WORDS = {"addition": "+", "subtraction": "-", "multiplication": "*"}
+_NO_MEMORY = re.compile(r"Out of Memory|MemoryError|std::bad_alloc|(?:m|re)alloc of size \d+ failed")
 _Make = Callable[[re.Match[str]], tuple[ErrorCode, str]]
 
 
@@ -64,6 +65,8 @@ def presto_error(error: Exception) -> ProcessionError:
     kernel = re.search(r"KernelError: ([A-Z_]+): (.*)", text, re.DOTALL)
     if kernel is not None and kernel[1] in ErrorCode.__members__:
         return ProcessionError(ErrorCode[kernel[1]], kernel[2].strip("\n"))
+    if isinstance(error, MemoryError) or _NO_MEMORY.search(text):
+        return ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, "Query exceeded the local engine's memory limit")
     if "Python exception occurred" in text:
         return ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, "The local engine failed in a function")
     if "Max expression depth limit" in text or "Maximum tree depth" in text:
@@ -71,8 +74,6 @@ def presto_error(error: Exception) -> ProcessionError:
         return too_deep()
     if "INTERRUPT" in text:
         return ProcessionError(ErrorCode.USER_CANCELED, "Query was canceled")
-    if "Out of Memory" in text:
-        return ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, "Query exceeded the local engine's memory limit")
     first = text.split("\n\n")[0].strip()
     for pattern, make in _PATTERNS:
         match = re.search(pattern, first)

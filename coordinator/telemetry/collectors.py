@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from coordinator.checks.circuit_breaker import BreakerState
 from coordinator.checks.native import NativePlanChecker
-from coordinator.engine.embedded.engine import EngineStats
+from coordinator.engine.processes.pool import EngineStats
 from coordinator.events.bus import ListenerStats
 from coordinator.maintenance.service import MaintenanceService
 from coordinator.validation.pool import PoolStats
@@ -36,18 +36,19 @@ class PlannerPoolCollector(Collector):
         yield statements
 
 
-class EmbeddedEngineCollector(Collector):
-    """``procession_embedded_engine_processes{kind}`` and ``procession_embedded_engine_statements_total{outcome}``."""
+class EngineCollector(Collector):
+    """``procession_<name>_processes{kind}`` and ``procession_<name>_statements_total{outcome}`` of an engine."""
 
-    def __init__(self, stats: Callable[[], EngineStats]) -> None:
-        self._stats = stats
+    def __init__(self, name: str, statements: str, stats: Callable[[], EngineStats]) -> None:
+        self._name, self._statements, self._stats = name, statements, stats
 
     def collect(self) -> Iterator[Metric]:
+        engine = self._name.replace("_", " ")
         processes = GaugeMetricFamily(
-            "procession_embedded_engine_processes", "Processes of the embedded engine", labels=("kind",)
+            f"procession_{self._name}_processes", f"Processes of the {engine}", labels=("kind",)
         )
         statements = CounterMetricFamily(
-            "procession_embedded_engine_statements", "Statements over lakes by outcome", labels=("outcome",)
+            f"procession_{self._name}_statements", f"{self._statements} by outcome", labels=("outcome",)
         )
         for name, value in asdict(self._stats()).items():
             (processes if name in _NOW else statements).add_metric((name,), value)

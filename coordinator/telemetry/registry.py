@@ -5,12 +5,12 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry
 
 from coordinator.checks.plan_checkers import PlanCheckers
-from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.spark.engine import SparkEngine
+from coordinator.engine.sql_processes import SqlProcesses
 from coordinator.events.bus import EventBus
 from coordinator.security.refreshed_file import RefreshedFiles
 from coordinator.telemetry.collectors import (
-    EmbeddedEngineCollector,
+    EngineCollector,
     EventCollector,
     NativeCheckerCollector,
     PlannerPoolCollector,
@@ -24,14 +24,17 @@ def metrics_of(
     pool: ValidationPool,
     checkers: PlanCheckers,
     spark: SparkEngine,
-    embedded: EmbeddedEngine,
+    sql: SqlProcesses,
     rules: RefreshedFiles,
     bus: EventBus,
 ) -> CollectorRegistry:
     """What ``/metrics`` shows beside the queries themselves."""
     registry = CollectorRegistry()
     registry.register(PlannerPoolCollector(pool.stats))
-    registry.register(EmbeddedEngineCollector(embedded.stats))
+    registry.register(EngineCollector("embedded_engine", "Statements over lakes", sql.embedded.stats))
+    registry.register(
+        EngineCollector("local_engine", "Statements over values, databases and the like", sql.local.stats)
+    )
     registry.register(NativeCheckerCollector(checkers.providers))
     registry.register(SparkCollector(lambda: spark.status))
     registry.register(RuleFileCollector(rules.wrong))

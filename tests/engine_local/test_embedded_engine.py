@@ -19,6 +19,7 @@ import pytest
 from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.embedded.messages import EngineSettings
 from coordinator.engine.embedded.parquet_scan import parquet_files
+from coordinator.engine.processes.nursery import Nursery
 from coordinator.kernels.file_scan import FileScan
 from coordinator.kernels.tasks import Input, Output, WriteTask
 from shared.errors import ErrorCode, ProcessionError
@@ -36,9 +37,16 @@ def settings(tmp_path: Path) -> EngineSettings:
     return EngineSettings(str(tmp_path / "scratch"), memory_bytes=256 << 20)
 
 
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    made = Nursery()
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def engine(settings: EngineSettings) -> Iterator[EmbeddedEngine]:
-    made = EmbeddedEngine(settings, processes=1, patience=0.3)
+def engine(settings: EngineSettings, nursery: Nursery) -> Iterator[EmbeddedEngine]:
+    made = EmbeddedEngine(settings, nursery, processes=1, patience=0.3)
     yield made
     made.close()
     assert not Path(settings.scratch).exists()
@@ -137,7 +145,7 @@ def test_cancelling_ends_the_statement_at_once_and_the_next_one_runs(engine: Emb
 
 def test_a_process_that_dies_costs_one_statement(engine: EmbeddedEngine) -> None:
     assert rows(engine, "SELECT 1 AS n") == [{"n": 1}]
-    (child,) = [p for p in psutil.Process().children() if "embedded.worker" in " ".join(p.cmdline())]
+    (child,) = [p for p in psutil.Process().children(recursive=True) if p.name() == "sql-embedded"]
     threading.Timer(0.5, os.kill, (child.pid, signal.SIGKILL)).start()
     with pytest.raises(ProcessionError) as raised:
         rows(engine, SLOW)
@@ -162,8 +170,8 @@ def test_who_finds_no_process_free_is_told_soon(engine: EmbeddedEngine) -> None:
     assert rows(engine, "SELECT 1 AS n") == [{"n": 1}]
 
 
-def test_a_result_beyond_the_limit_leaves_nothing(tmp_path: Path) -> None:
-    engine = EmbeddedEngine(EngineSettings(str(tmp_path / "scratch"), result_bytes=1 << 20), processes=1)
+def test_a_result_beyond_the_limit_leaves_nothing(tmp_path: Path, nursery: Nursery) -> None:
+    engine = EmbeddedEngine(EngineSettings(str(tmp_path / "scratch"), result_bytes=1 << 20), nursery, processes=1)
     try:
         with pytest.raises(ProcessionError, match="limit of result bytes"):
             rows(engine, "SELECT range AS n FROM range(10000000)")

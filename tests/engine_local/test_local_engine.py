@@ -13,8 +13,8 @@ import pytest
 
 from coordinator.connectors.iceberg.relations import catalog_table
 from coordinator.connectors.registry import Catalogs
-from coordinator.engine.inputs import ArrowInput
 from coordinator.engine.local import LocalEngine
+from coordinator.engine.local_inputs import ArrowInput
 from coordinator.planner.query import plan_query
 from coordinator.sql.parser import parse_query
 from coordinator.unparser import work_of

@@ -12,8 +12,8 @@ import pytest
 from coordinator.analyzer.context import Context
 from coordinator.analyzer.expressions import analyze_expression
 from coordinator.analyzer.scope import Scope, ScopeField
-from coordinator.engine.inputs import ArrowInput
 from coordinator.engine.local import LocalEngine
+from coordinator.engine.local_inputs import ArrowInput
 from coordinator.sql.parser import parse_expression
 from coordinator.unparser import vectorised
 from coordinator.unparser.expressions import expression

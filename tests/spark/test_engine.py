@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coordinator.engine.inputs import ArrowInput, FormatInput
+from coordinator.engine.inputs import FormatInput
+from coordinator.engine.local_inputs import ArrowInput
 from coordinator.engine.spark.engine import SparkEngine
 from shared.errors import ErrorCode, ProcessionError
 

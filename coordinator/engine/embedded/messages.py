@@ -1,16 +1,10 @@
-"""What the coordinator and a process of the embedded engine tell each other, pickled: both are ours.
-
-A frame is an 8-byte little-endian length and a pickle.
-"""
+"""What the coordinator and a process of the embedded engine tell each other, pickled: both are ours."""
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, field
 
 from coordinator.kernels.file_scan import FileScan
-
-LENGTH = struct.Struct("<Q")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,16 @@
 """A process of the embedded engine: one statement after the other, each in a database of its own.
 
-Started by ``coordinator.engine.embedded.process``. The database reads the files of its statement and nothing else; it
+Forked by ``coordinator.engine.processes.nursery``. The database reads the files of its statement and nothing else; it
 is made while the process waits. Results go to a file in the scratch folder, so that a slow client holds no process.
 """
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import os
 import pickle
-import signal
-import socket
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -23,7 +18,7 @@ from typing import Any, BinaryIO
 import duckdb
 import pyarrow as pa
 
-from coordinator.engine.embedded.messages import LENGTH, Answer, Answered, EngineSettings, Failed, Statement
+from coordinator.engine.embedded.messages import Answer, Answered, EngineSettings, Failed, Statement
 from coordinator.engine.embedded.parquet_scan import (
     deleted_rows,
     identifier,
@@ -35,38 +30,27 @@ from coordinator.engine.embedded.parquet_scan import (
 from coordinator.engine.local_errors import presto_error
 from coordinator.engine.local_functions import register_functions
 from coordinator.engine.local_macros import MACROS
+from coordinator.engine.processes.memory import limit_memory
+from coordinator.engine.processes.worker import received, send, serve
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.file_scan import FileScan, scan_reader
 from shared.errors import ErrorCode, ProcessionError
 
 _BATCH_ROWS = 8192
 _PIECE_BYTES = 4 << 20
-_NICENESS = 3
-"""Below planners and the server's process, whose event loop must not wait."""
+_BESIDE_DATABASE = 1 << 30
+"""Bytes for what the database does not count: vectors, files that the kernels read, results."""
 
 
-def main(arguments: list[str]) -> None:
-    """Serve until the coordinator closes the socket. ``arguments``: descriptors of the socket and of a pipe."""
-    gc.freeze()  # what was imported stays
-    gc.enable()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # these reach the whole group; the coordinator ends us in its order
-    threading.Thread(target=_end_with_parent, args=(int(arguments[1]),), daemon=True).start()
-    with contextlib.suppress(OSError):
-        os.nice(_NICENESS)
-    with socket.socket(fileno=int(arguments[0])) as connection:
-        _serve(connection.makefile("rb"), connection.makefile("wb"))
-    os._exit(0)
-
-
-def _end_with_parent(pipe: int) -> None:
-    os.read(pipe, 1)  # nothing is ever written: the end of the pipe is the end of the coordinator
-    os._exit(1)
+def main(descriptors: Sequence[int]) -> None:
+    """Serve until the coordinator closes the socket; never returns."""
+    serve("sql-embedded", descriptors, _serve)
 
 
 def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
     settings = _received(requests)
     assert isinstance(settings, EngineSettings)
+    limit_memory(2 * settings.memory_bytes + _BESIDE_DATABASE)
     database = _database(settings)
     _send(answers, Answered(""))
     while (statement := _received(requests)) is not None:
@@ -172,14 +156,9 @@ def _database(settings: EngineSettings) -> Any:
 
 def _received(requests: BinaryIO) -> Any:
     """The next message; None when the coordinator has closed the socket."""
-    head = requests.read(LENGTH.size)
-    if len(head) < LENGTH.size:
-        return None
-    (length,) = LENGTH.unpack(head)
-    return pickle.loads(requests.read(length))  # noqa: S301 - from the coordinator that started us
+    frame = received(requests)
+    return None if frame is None else pickle.loads(frame)  # noqa: S301 - from the coordinator that started us
 
 
 def _send(answers: BinaryIO, answer: Answer) -> None:
-    body = pickle.dumps(answer)
-    answers.write(LENGTH.pack(len(body)) + body)
-    answers.flush()
+    send(answers, pickle.dumps(answer))

@@ -11,7 +11,8 @@ import pyarrow.dataset as ds
 from pyspark.sql import DataFrame
 from pyspark.sql.connect.session import SparkSession
 
-from coordinator.engine.inputs import ArrowInput, FormatInput, SparkInput
+from coordinator.engine.inputs import FormatInput, SparkInput
+from coordinator.engine.local_inputs import ArrowInput
 
 
 @contextlib.contextmanager

@@ -1,0 +1,147 @@
+"""The pool of the local engine's processes: SQL over values, system tables, tpch and databases.
+
+The coordinator itself runs none of it. A statement computes what its user wrote, and may take more memory than any
+database counts: its process fails at a limit of its own, and where all together take too much, the largest is ended.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+from collections.abc import Generator, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from coordinator.engine.execution import Execution, QueryProgress
+from coordinator.engine.local_inputs import ArrowInput, FilesInput, LocalInput
+from coordinator.engine.processes.messages import (
+    BATCH,
+    BROKEN,
+    END,
+    KIND,
+    SCHEMA,
+    WANTED,
+    LocalProcessSettings,
+    LocalStatement,
+)
+from coordinator.engine.processes.nursery import LOCAL, Nursery
+from coordinator.engine.processes.pool import EngineStats, Killer, PoolLimits, ProcessPool
+from coordinator.engine.processes.process import Buffer, EngineProcess, ProcessEndedError
+from coordinator.engine.processes.watch import MemoryWatch
+from shared.errors import ErrorCode, ProcessionError
+
+_LOG = logging.getLogger(__name__)
+
+
+class LocalProcesses:
+    """Implements ``LocalSql`` of the executor. Thread-safe; ``close`` ends the processes."""
+
+    def __init__(self, settings: LocalProcessSettings, nursery: Nursery, limits: PoolLimits, total_bytes: int) -> None:
+        self._settings, self._nursery = settings, nursery
+        self._pool = ProcessPool(self._start, limits, "local")
+        self._watch = MemoryWatch(total_bytes)
+
+    def run(self, sql: str, execution: Execution, inputs: Sequence[LocalInput] = ()) -> Iterator[pa.RecordBatch]:
+        """The result of one statement in DuckDB's dialect over ``inputs``; raises ProcessionError with Presto's texts.
+
+        Cancelling the execution, or not reading on, ends the process.
+        """
+        execution.check_cancelled()
+        process = self._pool.take(execution)
+        killer = Killer(process)
+        execution.on_cancel(killer.kill)
+        whole = False
+        self._watch.add(process, execution, killer)
+        try:
+            ended = yield from _answers(process, execution, sql, inputs)
+            whole = killer.disarm()
+        except ProcessEndedError as error:
+            self._pool.count(died=1)
+            execution.check_cancelled()
+            raise self._watch.verdict(process) from error
+        finally:
+            self._watch.remove(process)
+            (self._pool.give_back if whole else self._pool.discard)(process)
+        if ended is not None:
+            self._pool.count(failed=1)
+            execution.check_cancelled()
+            raise ended
+        self._pool.count(answered=1)
+
+    def warm_up(self) -> None:
+        """Have one process that waits. Raises ProcessionError."""
+        self._pool.give_back(self._start())
+
+    def stats(self) -> EngineStats:
+        """Now."""
+        return self._pool.stats()
+
+    def close(self) -> None:
+        """Ends all processes; statements that run fail."""
+        self._pool.close()
+        self._watch.close()
+
+    def _start(self) -> EngineProcess:
+        try:
+            return EngineProcess.start(self._nursery, LOCAL, self._settings)
+        except (ProcessEndedError, OSError) as error:
+            _LOG.error("a process of the local engine could not be started: %s", error)
+            message = "A process of the local engine could not be started"
+            raise ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, message) from error
+
+
+def _answers(
+    process: EngineProcess, execution: Execution, sql: str, inputs: Sequence[LocalInput]
+) -> Generator[pa.RecordBatch, None, ProcessionError | None]:
+    """The rows; returns how the statement failed, None when it did not. Raises ProcessEndedError."""
+    files = {made.name: made.paths for made in inputs if isinstance(made, FilesInput)}
+    streams = {
+        made.name: pa.RecordBatchReader.from_stream(made.rows) for made in inputs if isinstance(made, ArrowInput)
+    }
+    schemas = {name: reader.schema.serialize().to_pybytes() for name, reader in streams.items()}
+    process.send(pickle.dumps(LocalStatement(sql, files, schemas)))
+    readers, schema = list(streams.values()), pa.schema([])
+    broken: Exception | None = None
+    while True:
+        frame = pa.py_buffer(process.receive())
+        kind, body = frame.slice(0, KIND).to_pybytes(), frame.slice(KIND)
+        if kind == WANTED:
+            try:
+                process.send(*_next(readers[int(body.to_pybytes())]))
+            except ProcessEndedError:
+                raise
+            except Exception as error:
+                broken = error
+                process.send(BROKEN)
+        elif kind == SCHEMA:
+            schema = pa.ipc.read_schema(body)
+        elif kind == BATCH:
+            execution.check_cancelled()
+            yield pa.ipc.read_record_batch(body, schema)
+        else:
+            told = json.loads(body.to_pybytes())
+            execution.report_progress(QueryProgress(cpu_seconds=told["cpu_seconds"]))
+            return _failure(told, broken)
+
+
+def _next(reader: pa.RecordBatchReader) -> tuple[Buffer, ...]:
+    """The next rows of an input as a frame. Raises whatever its source raises."""
+    try:
+        batch = reader.read_next_batch()
+    except StopIteration:
+        return (END,)
+    return BATCH, batch.serialize()
+
+
+def _failure(told: Mapping[str, object], broken: Exception | None) -> ProcessionError | None:
+    """As the process tells it, but for an input whose source failed: that is the reason, and known here alone."""
+    if "code" not in told:
+        return None
+    if isinstance(broken, ProcessionError):
+        return broken
+    if broken is not None:
+        return ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, f"Rows cannot be read: {broken}")
+    return ProcessionError(
+        ErrorCode[str(told["code"])], str(told["message"]), retriable=bool(told.get("retriable", False))
+    )

@@ -1,0 +1,110 @@
+"""A process of the local engine: one statement after the other in one database without files or network.
+
+Forked by ``coordinator.engine.processes.nursery``. What it may take of the machine's memory is limited from outside of
+the database, which does not count the values that it computes at the moment.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+import time
+from collections.abc import Iterator, Sequence
+from threading import Lock
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from coordinator.engine.local import LocalEngine
+from coordinator.engine.local_inputs import ArrowInput, FilesInput, LocalInput
+from coordinator.engine.processes.memory import limit_memory
+from coordinator.engine.processes.messages import (
+    BATCH,
+    BROKEN,
+    END,
+    KIND,
+    SCHEMA,
+    WANTED,
+    LocalProcessSettings,
+    LocalStatement,
+    pieces,
+)
+from coordinator.engine.processes.worker import received, send, serve
+from coordinator.engine.uncancelled import Uncancelled
+from shared.errors import ErrorCode, ProcessionError
+
+_LOG = logging.getLogger(__name__)
+
+
+def main(descriptors: Sequence[int]) -> None:
+    """Serve until the coordinator closes the socket; never returns."""
+    serve("sql-local", descriptors, _serve)
+
+
+def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    settings = pickle.loads(received(requests) or b"")  # noqa: S301 - from the coordinator that forked us
+    assert isinstance(settings, LocalProcessSettings)
+    pa.set_memory_pool(pa.system_memory_pool())  # others take address space ahead, which the limit counts
+    limit_memory(settings.memory_bytes)
+    engine = LocalEngine(f"{settings.memory_bytes * 2 // 3}B", settings.threads)
+    engine.open()
+    send(answers, b"")
+    while (frame := received(requests)) is not None:
+        statement = pickle.loads(frame)  # noqa: S301 - as above
+        began = time.process_time()
+        ended = _answered(engine, statement, requests, answers)
+        told = {"cpu_seconds": time.process_time() - began} | ended
+        send(answers, END, json.dumps(told).encode())
+
+
+def _answered(
+    engine: LocalEngine, statement: LocalStatement, requests: BinaryIO, answers: BinaryIO
+) -> dict[str, object]:
+    try:
+        _send_rows(engine, statement, requests, answers)
+    except ProcessionError as error:
+        return {"code": error.code.name, "message": error.message, "retriable": error.retriable}
+    except MemoryError:
+        return {"code": "EXCEEDED_LOCAL_MEMORY_LIMIT", "message": "Query exceeded the local engine's memory limit"}
+    except Exception:
+        _LOG.exception("a statement failed on the local engine")
+        return {"code": "GENERIC_INTERNAL_ERROR", "message": "The local engine failed"}
+    return {}
+
+
+def _send_rows(engine: LocalEngine, statement: LocalStatement, requests: BinaryIO, answers: BinaryIO) -> None:
+    pull = _Pull(requests, answers)
+    inputs: list[LocalInput] = [FilesInput(name, paths) for name, paths in statement.files.items()]
+    for number, (name, schema) in enumerate(statement.streams.items()):
+        inputs.append(ArrowInput(name, pull.stream(number, pa.ipc.read_schema(pa.py_buffer(schema)))))
+    first = True
+    for batch in engine.run(statement.sql, Uncancelled(), inputs):
+        if first:
+            send(answers, SCHEMA, batch.schema.serialize())
+            first = False
+        for piece in pieces(batch):
+            send(answers, BATCH, piece.serialize())
+
+
+class _Pull:
+    """The statement's input streams: the coordinator makes the next rows of one when it is asked for them."""
+
+    def __init__(self, requests: BinaryIO, answers: BinaryIO) -> None:
+        self._requests, self._answers = requests, answers
+        self._lock = Lock()
+
+    def stream(self, number: int, schema: pa.Schema) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(schema, self._batches(number, schema))
+
+    def _batches(self, number: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        while True:
+            with self._lock:
+                send(self._answers, WANTED, str(number).encode())
+                frame = received(self._requests)
+            kind = BROKEN if frame is None else frame[:KIND]
+            if kind == END:
+                return
+            if frame is None or kind != BATCH:
+                raise ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, "The stream of an input broke")
+            yield pa.ipc.read_record_batch(pa.py_buffer(frame).slice(KIND), schema)
