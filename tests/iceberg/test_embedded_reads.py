@@ -17,7 +17,7 @@ from coordinator.connectors.registry import CatalogConfig, Catalogs
 from coordinator.engine.embedded.engine import EmbeddedEngine
 from coordinator.engine.embedded.messages import EngineSettings
 from coordinator.engine.embedded.parquet_scan import parquet_files
-from coordinator.engine.inputs import arrow_inputs, file_scans
+from coordinator.engine.inputs import file_scans, local_inputs
 from coordinator.engine.local import LocalEngine
 from coordinator.kernels.file_scan import FileScan
 from coordinator.kernels.row_groups_needed import with_needed_groups
@@ -69,7 +69,7 @@ class Reader:
         found = table_of(self.engine.run(work.sql, scans, FakeExecution()))
         local, execution = LocalEngine(), FakeExecution()
         try:
-            with arrow_inputs(work.inputs, self.catalogs, execution) as inputs:
+            with local_inputs(work.inputs, self.catalogs, execution) as inputs:
                 inside = table_of(local.run(work.sql, execution, inputs))
         finally:
             local.close()

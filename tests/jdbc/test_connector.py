@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from coordinator.connectors.registry import Catalogs
-from coordinator.engine.inputs import arrow_inputs, spark_inputs
+from coordinator.engine.inputs import local_inputs, spark_inputs
 from coordinator.engine.local import LocalEngine
 from coordinator.planner.query import plan_query
 from coordinator.sql.parser import parse_query
@@ -32,7 +32,7 @@ def query(catalogs: Catalogs, text: str) -> list[tuple[Any, ...]]:
     work = work_of(plan_query(parse_query(text), SESSION, catalogs).root, catalogs.relation)
     assert isinstance(work, RunLocally)
     run = FakeExecution()
-    with arrow_inputs(work.inputs, catalogs, run) as inputs:
+    with local_inputs(work.inputs, catalogs, run) as inputs:
         table = pa.Table.from_batches(LocalEngine().run(work.sql, run, inputs))
     return [tuple(row.values()) for row in table.to_pylist()]
 

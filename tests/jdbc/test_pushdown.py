@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs
-from coordinator.engine.inputs import arrow_inputs
+from coordinator.engine.inputs import local_inputs
 from coordinator.engine.local import LocalEngine
 from coordinator.planning.plan_statement import plan_statement
 from coordinator.vocabulary.planned_statement import RunLocally
@@ -76,7 +76,7 @@ def rows(catalogs: Catalogs, text: str, properties: dict[str, str]) -> tuple[lis
         return [line(row) for row in getattr(work, "rows", ())], 0
     found: list[str] = []
     run = FakeExecution()
-    with arrow_inputs(work.inputs, catalogs, run) as inputs:
+    with local_inputs(work.inputs, catalogs, run) as inputs:
         for batch in ENGINE.run(work.sql, run, inputs):
             found += [line(row) for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
     return sorted(found), len(work.inputs)

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 import sqlglot
 
-from coordinator.engine.inputs import arrow_inputs
+from coordinator.engine.inputs import local_inputs
 from coordinator.engine.local import LocalEngine
 from coordinator.optimizer.optimize import RULES, optimize
 from coordinator.planner.query import QueryPlan, plan_query
@@ -126,7 +126,7 @@ class RuleCases:
         if not isinstance(work, RunLocally):
             return None
         run = FakeExecution()
-        with arrow_inputs(work.inputs, self.catalogs, run) as inputs:
+        with local_inputs(work.inputs, self.catalogs, run) as inputs:
             batches = list(self.engine.run(work.sql, run, inputs))
         return _rows(row for batch in batches for row in zip(*(c.to_pylist() for c in batch.columns), strict=True))
 
@@ -139,7 +139,7 @@ class RuleCases:
         work = work_of(plan, self.catalogs.relation)
         assert isinstance(work, RunLocally)
         run = FakeExecution()
-        with arrow_inputs(work.inputs, self.catalogs, run) as inputs:
+        with local_inputs(work.inputs, self.catalogs, run) as inputs:
             self.oracle.register("loaded", pa.Table.from_batches(list(self.engine.run(work.sql, run, inputs))))
         self.oracle.execute(f"CREATE TABLE {name} AS SELECT * FROM loaded")
 

@@ -17,7 +17,7 @@ import pytest
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.connectors.registry import Catalogs, read_catalogs
-from coordinator.engine.inputs import arrow_inputs
+from coordinator.engine.inputs import local_inputs
 from coordinator.engine.local import LocalEngine
 from coordinator.planning.plan_statement import plan_statement
 from coordinator.unparser import work_of
@@ -59,7 +59,7 @@ class Counted:
         work = work_of(root, self.catalogs.relation)
         assert isinstance(work, RunLocally)
         run = FakeExecution()
-        with arrow_inputs(work.inputs, self.catalogs, run) as opened:
+        with local_inputs(work.inputs, self.catalogs, run) as opened:
             return sum(batch.num_rows for batch in self.engine.run(work.sql, run, opened))
 
 
@@ -102,6 +102,6 @@ def test_what_branches_of_an_or_ask_of_a_table_is_asked_before_the_join(
         assert isinstance(work, RunLocally)
         nations = [n for n in walk(plan) if isinstance(n, FilterNode) and isinstance(n.source, TableScanNode)]
         assert len(nations) == (1 if properties else 3)
-        with arrow_inputs(work.inputs, counted.catalogs, FakeExecution()) as opened:
+        with local_inputs(work.inputs, counted.catalogs, FakeExecution()) as opened:
             answers.append([batch.to_pylist() for batch in counted.engine.run(work.sql, FakeExecution(), opened)])
     assert answers[0] == answers[1]

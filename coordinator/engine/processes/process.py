@@ -97,4 +97,5 @@ class EngineProcess:
         if alive >= 0:
             self._nursery.end(self.pid)
             os.close(alive)
+            self._answers.close()  # who reads has met the end by now
             self._connection.close()
