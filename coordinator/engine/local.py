@@ -24,7 +24,8 @@ from coordinator.engine.local_macros import MACROS
 from coordinator.kernels.functions.patience import interruptible
 from coordinator.values.python_functions import PythonFunction
 
-_BATCH_ROWS = 8192
+_BATCH_ROWS = 2048
+"""DuckDB's own: rows may be large, and some thousand of them more than the memory there is."""
 
 
 class Cancellable(Protocol):

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from coordinator.engine.execution import Execution
 from coordinator.kernels.errors import KernelError
+from coordinator.kernels.functions.patience import interruptible
 from coordinator.kernels.functions.program import compiled
 from coordinator.vocabulary.planned_statement import CutRows, KeepRows, NameRows, OrderRows, RowStep
 from shared.errors import ErrorCode, ProcessionError
@@ -39,7 +40,9 @@ def _streamed(rows: ArrowStream, steps: Sequence[RowStep], execution: Execution)
     try:
         for batch in pa.RecordBatchReader.from_stream(rows):
             execution.check_cancelled()
-            yield reduce(_applied, steps, batch)
+            with interruptible(execution.check_cancelled):
+                kept = reduce(_applied, steps, batch)
+            yield kept
     except (pa.ArrowException, OSError) as error:
         raise ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, f"Rows cannot be read: {error}") from error
 

@@ -7,12 +7,20 @@ from __future__ import annotations
 
 import json
 
-from coordinator.expressions.builders import typed
+from coordinator.expressions.builders import NAMESPACE, typed
 from coordinator.unparser.programs import row_program
 from coordinator.unparser.scans import RelationOf
 from coordinator.vocabulary.planned_statement import CutRows, KeepRows, NameRows, OrderRows, RowStep, SelectRows
 from shared.errors import ErrorCode, ProcessionError
-from shared.plan.expressions import RowExpression, Variable
+from shared.plan.expressions import (
+    Call,
+    Constant,
+    Lambda,
+    RowExpression,
+    SpecialForm,
+    StaticFunctionHandle,
+    Variable,
+)
 from shared.plan.nodes import (
     FilterNode,
     LimitNode,
@@ -29,6 +37,15 @@ from shared.spi.relation import RowsRelation
 
 _TYPES = frozenset(["varchar", "bigint", "integer", "boolean"])
 """Those whose Arrow form and order are Presto's as they are."""
+_LIGHT = frozenset(
+    [f"$operator${name}" for name in (
+        "equal", "not_equal", "less_than", "less_than_or_equal", "greater_than", "greater_than_or_equal", "between",
+        "is_distinct_from", "cast", "add", "subtract", "negation", "modulus",
+    )]
+    + ["not", "like", "like_pattern", "lower", "upper", "length", "trim", "ltrim", "rtrim", "substr", "strpos"]
+    + ["starts_with", "ends_with"]
+)  # fmt: skip
+"""Functions whose results are no larger than their arguments, and quickly there."""
 
 
 def row_selection(root: OutputNode, relation_of: RelationOf) -> SelectRows | None:
@@ -67,6 +84,8 @@ def row_selection(root: OutputNode, relation_of: RelationOf) -> SelectRows | Non
 
 
 def _kept(predicate: RowExpression) -> KeepRows | None:
+    if not _light(predicate):
+        return None
     try:
         made = row_program(predicate)
     except ProcessionError as error:
@@ -76,6 +95,21 @@ def _kept(predicate: RowExpression) -> KeepRows | None:
     if made is None or any(typed(column).base not in _TYPES for column in made.columns):
         return None
     return KeepRows(json.dumps(made.program, separators=(",", ":")), tuple(column.name for column in made.columns))
+
+
+def _light(node: RowExpression) -> bool:
+    """Whether no value that it computes is larger than what it reads: it is computed in the coordinator itself."""
+    match node:
+        case Variable() | Constant():
+            return True
+        case Lambda():
+            return False
+        case SpecialForm():
+            return all(map(_light, node.arguments))
+        case Call():
+            handle = node.functionHandle
+            known = isinstance(handle, StaticFunctionHandle) and handle.signature.name.removeprefix(NAMESPACE) in _LIGHT
+            return known and all(map(_light, node.arguments))
 
 
 def _named(node: ProjectNode) -> NameRows | None:

@@ -36,7 +36,7 @@ from coordinator.kernels.errors import KernelError
 from coordinator.kernels.file_scan import FileScan, scan_reader
 from shared.errors import ErrorCode, ProcessionError
 
-_BATCH_ROWS = 8192
+_BATCH_ROWS = 2048
 _PIECE_BYTES = 4 << 20
 _BESIDE_DATABASE = 1 << 30
 """Bytes for what the database does not count: vectors, files that the kernels read, results."""

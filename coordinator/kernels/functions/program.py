@@ -106,6 +106,8 @@ class Program:
     def _array(self, results: list[object]) -> pa.Array:
         try:
             return pa.array(results, self._type)
+        except MemoryError:  # Arrow's is an ArrowException too
+            raise
         except (pa.ArrowException, OverflowError) as error:
             raise KernelError("NUMERIC_VALUE_OUT_OF_RANGE", f"Value out of range for {self._result}") from error
 
