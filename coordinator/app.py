@@ -161,6 +161,7 @@ def create_app(
         etc=config.etc,
         authenticated=authenticated,
         facts=delivery.anyone,
+        memory_bytes=settings.planning_memory,
     )
     rules = RefreshedFiles()
     catalogs.access = load_access_policy(config.etc, catalogs, authenticated=authenticated, files=rules)

@@ -158,6 +158,13 @@ class CoordinatorSettings(Settings):
         description="Seconds of planning that one user's heavy statements (over half a second) may take of all;"
         " then they have one planner at a time, so that the others are free for everybody else.",
     )
+    planning_memory: Bytes = Field(
+        2 << 30,
+        alias="eager-plan-validation-max-memory",
+        ge=256 << 20,
+        description="Memory of a planner process beyond what it starts with. A statement whose planning needs more"
+        " fails with GENERIC_INSUFFICIENT_RESOURCES.",
+    )
     sidecar_url: str | None = Field(
         None,
         alias="sidecar.uri",

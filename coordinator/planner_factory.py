@@ -12,6 +12,7 @@ from pathlib import Path
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.checks.providers import load_plan_checkers
 from coordinator.connectors.registry import CatalogConfig, Catalogs
+from coordinator.engine.processes.memory import limit_memory
 from coordinator.planning.plan_statement import plan_statement
 from coordinator.security.access_control.load import load_access_policy
 from coordinator.security.current_session import acting_for
@@ -34,6 +35,8 @@ class PlannerFactory:
     """Whether users have to say who they are."""
     facts: bool = False
     """Whether listeners or the history are told of statements."""
+    memory_bytes: int | None = None
+    """That planning may take beyond what the process begins with; None sets no limit."""
 
     def __call__(self) -> Callable[[str, Session], PlannedStatement]:
         catalogs = Catalogs(self.catalogs)
@@ -42,6 +45,9 @@ class PlannerFactory:
         checkers = PlanCheckers(load_plan_checkers(self.checker_directory, self.checker_defaults))
         # What another's checker makes of a plan may change with the day.
         other_checkers = any(provider.name != "native" for provider in checkers.providers)
+
+        if self.memory_bytes is not None:
+            limit_memory(self.memory_bytes)
 
         def plan(text: str, session: Session) -> PlannedStatement:
             session = replace(session, property_defaults=self.session_defaults)

@@ -282,7 +282,7 @@ class Dispatcher:
         return self.settings.eager_validation if chosen is None else chosen.strip().lower() != "false"
 
     async def _plan(self, query: Query) -> PlannedStatement:
-        planned = shown_plan(await self._planner.plan(query.text, query.session), query)
+        planned = await shown_plan(await self._planner.plan(query.text, query.session), query)
         query.timeline.record(planned.verb_seconds)
         query.planned = planned
         query.verdicts.clear()

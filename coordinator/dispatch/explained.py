@@ -5,6 +5,7 @@ In a plan a value may stand far from the name that made it a secret; so the valu
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,7 +14,7 @@ import pyarrow as pa
 
 from coordinator.dispatch.query import Query
 from coordinator.explain.json_format import pretty
-from coordinator.security.redaction import secrets_in, without
+from coordinator.security.redaction import redacted_lines, secrets_in, without
 from coordinator.vocabulary.planned_statement import (
     Column,
     ExplainAnalyze,
@@ -22,22 +23,29 @@ from coordinator.vocabulary.planned_statement import (
     ReturnRows,
 )
 
+_QUICK = 64 << 10
+"""Characters of a text in which secrets are looked for on the event loop itself."""
 
-def shown_plan(planned: PlannedStatement, query: Query) -> PlannedStatement:
+
+async def shown_plan(planned: PlannedStatement, query: Query) -> PlannedStatement:
     """The statement with the text that EXPLAIN returns as people may see it; other statements as they are."""
     if planned.query_type != "EXPLAIN":
         return planned
     hide = _hiding(query)
     match planned.work:
         case ReturnRows(((str(text),),)):
-            shown = _redacted(text, hide)
+            shown = await _aside(text, hide)
             if shown == text:
                 return planned
             column = Column(planned.columns[0].name, f"varchar({len(shown)})")
             return replace(planned, columns=(column,), work=ReturnRows(((shown,),)))
         case ExplainAnalyze(text=text) as work:
-            return replace(planned, work=replace(work, text=_redacted(text, hide)))
+            return replace(planned, work=replace(work, text=await _aside(text, hide)))
     return planned
+
+
+async def _aside(text: str, hide: Callable[[str], str]) -> str:
+    return _redacted(text, hide) if len(text) <= _QUICK else await asyncio.to_thread(_redacted, text, hide)
 
 
 def shown_rows(rows: Iterator[pa.RecordBatch], planned: PlannedStatement, query: Query) -> Iterator[pa.RecordBatch]:
@@ -60,11 +68,11 @@ def _hiding(query: Query) -> Callable[[str], str]:
 
 def _redacted(text: str, hide: Callable[[str], str]) -> str:
     if not text.startswith(("{", "[")):
-        return hide(text)
+        return hide(text) if len(text) <= _QUICK else redacted_lines(text, hide)
     try:
         plan = json.loads(text)
     except ValueError:
-        return hide(text)
+        return redacted_lines(text, hide)
     shown = _in_json(plan, hide)
     return text if shown == plan else pretty(shown)
 

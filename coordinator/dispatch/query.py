@@ -19,7 +19,7 @@ from coordinator.dispatch.states import QueryState, check_transition
 from coordinator.dispatch.timeline import Timeline
 from coordinator.engine.execution import QueryProgress
 from coordinator.resource_groups.specification import NO_LIMITS
-from coordinator.security.redaction import redacted
+from coordinator.security.redaction import redacted, shown_statement
 from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRows
 from shared.errors import ProcessionError
 from shared.spi.event_listener import FragmentVerdictInfo
@@ -70,7 +70,7 @@ class Query:
         self.session = session
         self.text = text
         self.redact = redact
-        self.shown_text = redact(text if shown_text is None else shown_text)
+        self.shown_text = shown_statement(text if shown_text is None else shown_text, redact)
         self.slug = slug
         self.retry_order = retry_order
         self.attempt = attempt

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator.engine.execution import Execution
+from coordinator.engine.streams import reader_of, unreadable
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.functions.patience import interruptible
 from coordinator.kernels.functions.program import compiled
@@ -38,13 +39,13 @@ def select_rows(rows: ArrowStream, steps: Sequence[RowStep], execution: Executio
 
 def _streamed(rows: ArrowStream, steps: Sequence[RowStep], execution: Execution) -> Iterator[pa.RecordBatch]:
     try:
-        for batch in pa.RecordBatchReader.from_stream(rows):
+        for batch in reader_of(rows):
             execution.check_cancelled()
             with interruptible(execution.check_cancelled):
                 kept = reduce(_applied, steps, batch)
             yield kept
     except (pa.ArrowException, OSError) as error:
-        raise ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, f"Rows cannot be read: {error}") from error
+        raise unreadable(error) from error
 
 
 def _applied(rows: Any, step: RowStep) -> Any:

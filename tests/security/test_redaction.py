@@ -6,7 +6,16 @@ import time
 
 import pytest
 
-from coordinator.security.redaction import Redactor, is_secret_name, redacted, secrets_in, secrets_of, shown_value
+from coordinator.security.redaction import (
+    Redactor,
+    is_secret_name,
+    redacted,
+    redacted_lines,
+    secrets_in,
+    secrets_of,
+    shown_statement,
+    shown_value,
+)
 
 
 @pytest.mark.parametrize(
@@ -99,3 +108,42 @@ def test_a_text_of_a_megabyte_takes_no_time_to_speak_of(piece: str) -> None:
     started = time.process_time()
     redacted(text)
     assert time.process_time() - started < 5
+
+
+def test_every_name_of_a_secret_is_looked_for() -> None:
+    """The quick look before the search must not miss what the search would find, letters that fold to others too."""
+    names = [
+        "PASSWORD",
+        "passwd",
+        "Passphrase",
+        "ſecret",
+        "toKen",
+        "credentials",
+        "signature",
+        "sas-x",
+        "SAS.y",
+        "sas_z",
+    ]
+    joints = ("", "-", "_", ".")
+    names += [
+        f"{who}{joint}Key"
+        for who in ["api", "access", "account", "private", "shared", "encryption"]
+        for joint in joints
+    ]
+    for name in names:
+        assert redacted(f"x {name} = 'hunter2'") == f"x {name} = '***'", name
+    assert redacted("see x://me:hunter2@host") == "see x://me:***@host"
+
+
+def test_of_long_statements_with_secrets_the_beginning_is_shown() -> None:
+    long = ", ".join(f"'value {i}'" for i in range(60_000))
+    plain = f"SELECT x IN ({long}) FROM t"
+    assert shown_statement(plain) == plain
+    started = time.process_time()
+    shown = shown_statement(f"SELECT * FROM t WHERE password = 'hunter2' OR x IN ({long})")
+    assert time.process_time() - started < 0.5, "all of it takes five times that"
+    assert shown.startswith("SELECT * FROM t WHERE password = '***' OR x IN ('value 0'")
+    assert shown.endswith("more characters are not shown)")
+    assert len(shown) < 70_000
+    plan = "".join(f"- Filter[x = 'a{i}' AND token = 'hunter2']\n" for i in range(1000))
+    assert redacted_lines(plan).count("token = '***'") == 1000

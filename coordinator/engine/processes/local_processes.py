@@ -29,6 +29,7 @@ from coordinator.engine.processes.nursery import LOCAL, Nursery
 from coordinator.engine.processes.pool import EngineStats, Killer, PoolLimits, ProcessPool
 from coordinator.engine.processes.process import Buffer, EngineProcess, ProcessEndedError
 from coordinator.engine.processes.watch import MemoryWatch
+from coordinator.engine.streams import reader_of, unreadable
 from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
@@ -96,9 +97,7 @@ def _answers(
 ) -> Generator[pa.RecordBatch, None, ProcessionError | None]:
     """The rows; returns how the statement failed, None when it did not. Raises ProcessEndedError."""
     files = {made.name: made.paths for made in inputs if isinstance(made, FilesInput)}
-    streams = {
-        made.name: pa.RecordBatchReader.from_stream(made.rows) for made in inputs if isinstance(made, ArrowInput)
-    }
+    streams = {made.name: reader_of(made.rows) for made in inputs if isinstance(made, ArrowInput)}
     schemas = {name: reader.schema.serialize().to_pybytes() for name, reader in streams.items()}
     process.send(pickle.dumps(LocalStatement(sql, files, schemas)))
     readers, schema = list(streams.values()), pa.schema([])
@@ -138,10 +137,8 @@ def _failure(told: Mapping[str, object], broken: Exception | None) -> Procession
     """As the process tells it, but for an input whose source failed: that is the reason, and known here alone."""
     if "code" not in told:
         return None
-    if isinstance(broken, ProcessionError):
-        return broken
     if broken is not None:
-        return ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, f"Rows cannot be read: {broken}")
+        return unreadable(broken)
     return ProcessionError(
         ErrorCode[str(told["code"])], str(told["message"]), retriable=bool(told.get("retriable", False))
     )
