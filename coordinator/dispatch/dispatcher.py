@@ -25,6 +25,7 @@ from coordinator.dispatch.states import QueryState
 from coordinator.dispatch.stats import elapsed_seconds, queued_seconds
 from coordinator.dispatch.totals import Totals
 from coordinator.dispatch.transactions import Transactions
+from coordinator.dispatch.unpolled import UnpolledStatements
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.query_type import query_type_of
 from coordinator.resource_groups.selection import criteria_of
@@ -85,6 +86,7 @@ class Dispatcher:
         self.registry = QueryRegistry(self.settings, self.clock)
         self.totals = Totals(self.clock)
         self._transactions = Transactions(self.clock)
+        self._unpolled = UnpolledStatements(self.settings)
         self.refusal: ProcessionError | None = None
         self._planner = planner
         self._checker = checker
@@ -202,8 +204,11 @@ class Dispatcher:
         self._events.created(query)
         self.totals.submitted()
         error = self.refusal or submission.error or too_large or self._transactions.refusal(query.session)
+        error = error or self._unpolled.refusal(query.session.user, len(query.text))
         if error is not None:
             query.fail(error)
+        else:
+            self._unpolled.add(query)
         return query
 
     def _ended(self, query: Query) -> None:
@@ -233,6 +238,7 @@ class Dispatcher:
         """Begin planning; starting again, or after the end, changes nothing."""
         if query.id in self._tasks or query.state is not QueryState.WAITING_FOR_PREREQUISITES:
             return
+        self._unpolled.discard(query)
         self.totals.started()
         task = asyncio.create_task(self._run(query), name=f"query-{query.id}")
         self._tasks[query.id] = task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from coordinator.values.machine import memory_bytes
+from coordinator.values.machine import machine_memory
 from coordinator.values.settings import Bytes, Seconds, Settings
 
 
@@ -90,6 +90,19 @@ class DispatchSettings(Settings):
         alias="eager-plan-validation-enabled",
         description="Plan and check a statement before it queues; session property eager_plan_validation_enabled.",
     )
+    max_unpolled: int = Field(
+        1_000,
+        alias="query.max-unpolled-per-user",
+        ge=1,
+        description="How many statements a user may have sent without asking for the first result, which starts them;"
+        " more fail with QUERY_QUEUE_FULL.",
+    )
+    max_unpolled_size: Bytes = Field(
+        64 << 20,
+        alias="query.max-unpolled-size-per-user",
+        ge=1 << 20,
+        description="Size of the texts of these statements, likewise.",
+    )
     max_tracked: int = 10_000
     max_buffer_size: int = 32 << 20
     patience: float = 0.5
@@ -105,4 +118,4 @@ class DispatchSettings(Settings):
         """``max_buffered``, by default a part of the memory."""
         if self.max_buffered is not None:
             return self.max_buffered
-        return min(1 << 30, max(64 << 20, memory_bytes() // 100))
+        return min(1 << 30, max(64 << 20, (machine_memory() or 0) // 100))

@@ -6,9 +6,9 @@ import math
 
 from pydantic import Field
 
-from coordinator.engine.machine_memory import machine_memory
 from coordinator.engine.processes.messages import LocalProcessSettings
 from coordinator.engine.processes.pool import PoolLimits
+from coordinator.values.machine import machine_memory
 from coordinator.values.settings import Bytes, Settings
 
 _SHARE_OF_ONE_USER = 0.75

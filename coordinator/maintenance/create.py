@@ -39,8 +39,8 @@ class Maintenance:
 
     def query_ended(self, query: Query) -> None:
         """Count what statements of others read."""
-        planned, source = query.planned, query.session.source
-        if planned is not None and query.error is None and source != self.view.source and planned.update_type is None:
+        planned, own = query.planned, self.view.own(query.session)
+        if planned is not None and query.error is None and not own and planned.update_type is None:
             self.service.scanned(TableKey(v.catalog, v.schema, v.name) for v in planned.table_versions if not v.view)
 
 
@@ -59,7 +59,7 @@ def create_maintenance(
     set_aside_if_damaged(file, "memory of the maintenance service")
     store = MaintenanceStore(file)
     inspector = Inspector(settings, policies, lake, store)
-    statements = OwnStatements(dispatcher, settings.user, settings.source, admit)
+    statements = OwnStatements(dispatcher, settings, admit)
     service = MaintenanceService(settings, lake, inspector, statements, store)
     return Maintenance(service, ServiceView(settings, policies, catalogs, lake, inspector, store, service), store)
 

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field
 
 from coordinator.maintenance.windows import Window, parse_windows
 from coordinator.values.settings import Bytes, Names, Seconds, Settings
+from shared.spi.session import Session
 
 Windows = Annotated[
     tuple[Window, ...], BeforeValidator(lambda value: parse_windows(value) if isinstance(value, str) else value)
@@ -103,3 +104,7 @@ class MaintenanceSettings(Settings):
     keep_days: int = Field(
         30, alias="maintenance.history-days", ge=1, description="How long decisions and jobs are kept."
     )
+
+    def own(self, session: Session) -> bool:
+        """Whether a statement is the service's: anybody may claim its source, but not its user."""
+        return (session.user, session.source) == (self.user, self.source)

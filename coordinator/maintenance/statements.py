@@ -9,6 +9,7 @@ from dataclasses import replace
 from coordinator.dispatch.dispatcher import Dispatcher, Submission
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.states import QueryState
+from coordinator.maintenance.settings import MaintenanceSettings
 from shared.spi.session import Session
 
 _POLL_SECONDS = 1.0
@@ -18,10 +19,13 @@ _PAGE_BYTES = 1 << 20
 class OwnStatements:
     """Runs on the dispatcher's event loop, as one user. ``admit`` makes a session what the access control allows."""
 
-    def __init__(self, dispatcher: Dispatcher, user: str, source: str, admit: Callable[[Session], Session]) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, settings: MaintenanceSettings, admit: Callable[[Session], Session]
+    ) -> None:
         self._dispatcher = dispatcher
-        self._session = Session(user=user, principal=user, source=source, client_tags=("maintenance",))
-        self._source = source
+        user = settings.user
+        self._session = Session(user=user, principal=user, source=settings.source, client_tags=("maintenance",))
+        self._settings = settings
         self._admit = admit
 
     async def run(self, text: str, begun: Callable[[str], Awaitable[None]], seconds: float | None = None) -> None:
@@ -46,7 +50,7 @@ class OwnStatements:
     def users_wait(self) -> bool:
         """Statements of others stand in a queue."""
         return any(
-            query.state is QueryState.QUEUED and query.session.source != self._source
+            query.state is QueryState.QUEUED and not self._settings.own(query.session)
             for query in self._dispatcher.registry
         )
 

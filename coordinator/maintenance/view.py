@@ -52,10 +52,9 @@ class ServiceView:
         self._service = service
         self._now = now
 
-    @property
-    def source(self) -> str:
-        """Of the service's own statements."""
-        return self._settings.source
+    def own(self, session: Session) -> bool:
+        """Whether a statement is the service's."""
+        return self._settings.own(session)
 
     def tables(self) -> Iterable[Sequence[object]]:
         """The worst first."""

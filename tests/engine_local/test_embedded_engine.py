@@ -145,7 +145,8 @@ def test_cancelling_ends_the_statement_at_once_and_the_next_one_runs(engine: Emb
 
 def test_a_process_that_dies_costs_one_statement(engine: EmbeddedEngine) -> None:
     assert rows(engine, "SELECT 1 AS n") == [{"n": 1}]
-    (child,) = [p for p in psutil.Process().children(recursive=True) if p.name() == "sql-embedded"]
+    forking = [p for p in psutil.Process().children() if "nursery" in p.cmdline()]
+    (child,) = [p for parent in forking for p in parent.children() if p.name() == "sql-embedded"]
     threading.Timer(0.5, os.kill, (child.pid, signal.SIGKILL)).start()
     with pytest.raises(ProcessionError) as raised:
         rows(engine, SLOW)

@@ -50,7 +50,9 @@ def rows(engine: LocalProcesses, sql: str, execution: Any = None, *inputs: Local
 
 
 def children() -> list[psutil.Process]:
-    return [p for p in psutil.Process().children(recursive=True) if p.name() == "sql-local"]
+    """Of our own, not those of services that other tests share."""
+    forking = [p for p in psutil.Process().children() if "nursery" in p.cmdline()]
+    return [p for parent in forking for p in parent.children() if p.name() == "sql-local"]
 
 
 def ended(child: psutil.Process) -> None:
@@ -58,6 +60,7 @@ def ended(child: psutil.Process) -> None:
     child.kill()
     while child.status() != psutil.STATUS_ZOMBIE:
         time.sleep(0.01)
+    time.sleep(0.1)  # its other threads hold the socket for a moment more
 
 
 def of(user: str) -> FakeExecution:

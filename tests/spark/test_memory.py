@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.engine.machine_memory import machine_memory
 from coordinator.engine.spark.memory import default_heap, direct_memory
+from coordinator.values.machine import machine_memory
 
 GB = 1 << 30
 

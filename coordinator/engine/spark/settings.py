@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pydantic import Field
 
-from coordinator.engine.machine_memory import machine_memory
 from coordinator.engine.spark.memory import default_heap, direct_memory
 from coordinator.engine.spark.passed_settings import SESSION_SAFE
+from coordinator.values.machine import machine_memory
 from coordinator.values.settings import Bytes, Names, Paths, Seconds, Settings
 from shared.units import parse_data_size
 
