@@ -9,9 +9,13 @@ from typing import assert_never
 
 from sqlglot import exp
 
+from coordinator.expressions.builders import typed
 from coordinator.unparser.trees import name, number
+from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableScanNode
+from shared.plan.types import Type
 from shared.spi.relation import CatalogTable, Input, JdbcRelation, ParquetRelation, ReadHere, Relation, RowsRelation
+from shared.units import format_data_size
 
 RelationOf = Callable[[TableScanNode], Relation]
 """What a connector says of a scan; planning passes one that asks the catalogs."""
@@ -20,6 +24,29 @@ RelationOf = Callable[[TableScanNode], Relation]
 SEQUENCE_NUMBER = "$data_sequence_number"
 """Presto's hidden column of Iceberg tables."""
 _FILE, _NUMBERS = "$numbered_file", "procession_numbers"
+
+
+_MOST_SENT = 64 << 20
+_EXPANSION = 8
+"""From stored bytes to decoded ones, where nothing tells."""
+
+
+def _sent(node: TableScanNode, relation: CatalogTable, here: ReadHere) -> RowsRelation:
+    """The rows of a table that Spark does not load, for Spark. Raises NOT_SUPPORTED."""
+    table = ".".join(relation.parts)
+    times = [variable.name for variable in node.outputVariables if _holds_time(typed(variable))]
+    if times:
+        message = f"Spark cannot read columns of type time ({', '.join(times)}) of table {table}"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+    if (here.decoded_bytes or here.size_bytes * _EXPANSION) > _MOST_SENT:
+        limit = format_data_size(_MOST_SENT)
+        message = f"Spark does not load table {table} for its column types, and more than {limit} are not sent to it"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
+    return here.relation
+
+
+def _holds_time(kind: Type) -> bool:
+    return kind.base == "time" or any(map(_holds_time, kind.arguments))
 
 
 @dataclass(slots=True)
@@ -37,6 +64,8 @@ class Scans:
         match relation:
             case CatalogTable(here=ReadHere(relation=rows)) if self.dialect != "spark":
                 return self._given(rows)
+            case CatalogTable(here=ReadHere(only=True) as here):
+                return self._given(_sent(node, relation, here))
             case CatalogTable():
                 return self._known(relation)
             case ParquetRelation() | RowsRelation() | JdbcRelation():
