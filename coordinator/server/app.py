@@ -18,11 +18,11 @@ from coordinator.server.lifecycle import NodeLifecycle
 from coordinator.server.metrics import metrics_router
 from coordinator.server.node import NodeRoutes
 from coordinator.server.oauth2 import OAuth2Routes
+from coordinator.server.prepared_texts import ParseStatement, PreparedTexts
 from coordinator.server.problems import ErrorBoundary, ProblemError, answer_problem, text_response
 from coordinator.server.queries import QueryRoutes
 from coordinator.server.query_access import QueryAccess
 from coordinator.server.resource_groups import ResourceGroupRoutes
-from coordinator.server.session import ParseStatement
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.server.statement import StatementRoutes
 from coordinator.server.ui import UiRoutes
@@ -57,7 +57,11 @@ def create_server(
     app.add_exception_handler(ProblemError, answer_problem)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     access = QueryAccess(settings.access_control, settings.denied)
-    app.include_router(StatementRoutes(dispatcher, settings, parse_statement).router())
+    app.include_router(
+        StatementRoutes(
+            dispatcher, settings, None if parse_statement is None else PreparedTexts(parse_statement)
+        ).router()
+    )
     app.include_router(QueryRoutes(dispatcher, access).router())
     if settings.history is not None:
         app.include_router(HistoryRoutes(settings.history, access).router())

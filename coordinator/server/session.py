@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -14,15 +13,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from starlette.datastructures import Headers
 
 from coordinator.security.access_control.enabled_roles import is_selected_role
+from coordinator.server.prepared_texts import PreparedTexts
 from coordinator.server.problems import bad_request
 from shared.errors import ErrorCode, ProcessionError
 from shared.protocol import headers as names
 from shared.protocol.headers import Family, family_of, header_name
 from shared.spi.access_control import Identity
 from shared.spi.session import Session
-
-ParseStatement = Callable[[str], object]
-"""Raises ProcessionError for text that is no statement."""
 
 _ESTIMATES = frozenset({"EXECUTION_TIME", "CPU_TIME", "PEAK_MEMORY", "PEAK_TASK_MEMORY"})
 
@@ -62,7 +59,7 @@ def session_of(
     headers: Headers,
     client: str | None,
     start: datetime,
-    parse_statement: ParseStatement | None = None,
+    prepared: PreparedTexts | None = None,
     *,
     principal_header: str | None = None,
     process_forwarded: bool = False,
@@ -80,7 +77,7 @@ def session_of(
         raise bad_request("User must be set")
     principal = None if principal_header is None else headers.get(principal_header, "").strip() or None
     return replace(
-        _asked(request, user, parse_statement),
+        _asked(request, user, prepared),
         remote_address=_remote_address(headers, client) if process_forwarded else client,
         principal=principal if identity is None else identity.principal,
         groups=() if identity is None else identity.groups,
@@ -90,7 +87,7 @@ def session_of(
     )
 
 
-def _asked(request: RequestHeaders, user: str, parse_statement: ParseStatement | None) -> Session:
+def _asked(request: RequestHeaders, user: str, prepared: PreparedTexts | None) -> Session:
     """What the headers of the family say."""
     catalog, schema = request.text(names.CATALOG), request.text(names.SCHEMA)
     if schema is not None and catalog is None:
@@ -111,7 +108,7 @@ def _asked(request: RequestHeaders, user: str, parse_statement: ParseStatement |
         client_tags=tuple(dict.fromkeys(request.items(names.CLIENT_TAGS))),
         properties=properties,
         catalog_properties=catalog_properties,
-        prepared_statements=_prepared_statements(request, parse_statement),
+        prepared_statements=_prepared_statements(request, prepared),
         roles=_roles(request),
         extra_credentials={key: unquote_plus(value) for key, value in request.pairs(names.EXTRA_CREDENTIAL)},
         resource_estimates=_resource_estimates(request),
@@ -143,19 +140,19 @@ def _roles(request: RequestHeaders) -> dict[str, str]:
     return found
 
 
-def _prepared_statements(request: RequestHeaders, parse_statement: ParseStatement | None) -> dict[str, str]:
-    prepared: dict[str, str] = {}
+def _prepared_statements(request: RequestHeaders, prepared: PreparedTexts | None) -> dict[str, str]:
+    found: dict[str, str] = {}
     for key, encoded in request.pairs(names.PREPARED_STATEMENT):
         name, sql = unquote_plus(key), unquote_plus(encoded)
         if not name or not sql:
             request.invalid(names.PREPARED_STATEMENT)
-        if parse_statement is not None:
-            try:
-                parse_statement(sql)
-            except ProcessionError as error:
-                request.invalid(names.PREPARED_STATEMENT, error.wire_message)
-        prepared[name] = sql
-    return prepared
+        found[name] = sql
+    if prepared is not None:
+        try:
+            prepared.check(found.values())
+        except ProcessionError as error:
+            request.invalid(names.PREPARED_STATEMENT, error.wire_message)
+    return found
 
 
 def _resource_estimates(request: RequestHeaders) -> dict[str, str]:

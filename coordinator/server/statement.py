@@ -17,10 +17,11 @@ from coordinator.dispatch.delivery import Delivery, Page, TokenError
 from coordinator.dispatch.dispatcher import Dispatcher, Submission
 from coordinator.dispatch.query import Query as StatementQuery
 from coordinator.server.authentication import authenticated_identity
+from coordinator.server.prepared_texts import PreparedTexts
 from coordinator.server.problems import NOT_FOUND, ProblemError, bad_request
 from coordinator.server.query_access import is_stranger
 from coordinator.server.results import Answer, results_response
-from coordinator.server.session import ParseStatement, RequestHeaders, is_placeholder, session_of, unknown_time_zone
+from coordinator.server.session import RequestHeaders, is_placeholder, session_of, unknown_time_zone
 from coordinator.server.settings import ServerSettings
 from coordinator.server.uris import uris_of
 from shared.errors import ProcessionError
@@ -45,7 +46,7 @@ class StatementRoutes:
 
     dispatcher: Dispatcher
     settings: ServerSettings
-    parse_statement: ParseStatement | None = None
+    prepared: PreparedTexts | None = None
 
     def router(self) -> APIRouter:
         """All routes of ``/v1/statement``."""
@@ -202,7 +203,7 @@ class StatementRoutes:
             request.headers,
             client,
             clock.now(),
-            self.parse_statement,
+            self.prepared,
             principal_header=trusted,
             process_forwarded=self.settings.process_forwarded,
             identity=authenticated_identity(request),
