@@ -40,7 +40,7 @@ _IN_MAP = re.compile(
 _LOGIN = re.compile(r"(://[^\s/:@'\"]{0,200}+:)([^\s/@'\"]{1,500}+)(?=@)")
 _URL_PARAMETER = re.compile(rf"([?&;]{_NAMES}[\w.-]{{0,100}}+=)([^&;\s'\"]+)", re.IGNORECASE)
 _LEAST_LENGTH = 4
-_SEARCHED = 64 << 10
+_SEARCHED = 16 << 10
 _MOST_VALUES = 50
 """Of one text: looking for each takes time."""
 

@@ -202,3 +202,13 @@ def test_explain_analyze_is_refused_before_anything_runs(plan: Plan) -> None:
     with pytest.raises(ProcessionError) as caught:
         plan("EXPLAIN ANALYZE CALL system.help()")
     assert caught.value.code is ErrorCode.NOT_SUPPORTED
+
+
+def test_prepared_statements_fit_a_header(plan: Plan) -> None:
+    """Python's HTTP client fails at a longer header, and forgets why."""
+    assert plan(f"PREPARE p FROM SELECT '{'%' * 19_000}'", session()).session_change.added_prepare.keys() == {"p"}
+    with pytest.raises(
+        ProcessionError, match="too long for the header in which clients keep it: it takes 600"
+    ) as caught:
+        plan(f"PREPARE p FROM SELECT '{'%' * 20_000}'", session())
+    assert caught.value.code is ErrorCode.QUERY_TEXT_TOO_LARGE
