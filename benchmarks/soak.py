@@ -63,10 +63,11 @@ def sizes(service: Service) -> dict[str, dict[str, float]]:
 
 
 def kind(process: psutil.Process, root: psutil.Process) -> str:
-    line = " ".join(process.cmdline())
+    line = " ".join([process.name(), *process.cmdline()])
     if process.pid == root.pid:
         return "coordinator"
-    names = {"guard.py": "guards", "embedded.worker": "embedded", "validation": "planners", "sidecar": "sidecar"}
+    names = {"guard.py": "guards", "sql-embedded": "embedded", "sql-local": "local", "validation": "planners"}
+    names |= {"sidecar": "sidecar", "processes.nursery": "nursery"}
     return next((name for word, name in names.items() if word in line), "others")
 
 

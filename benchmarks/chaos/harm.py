@@ -21,7 +21,9 @@ _PARTS: dict[str, Callable[[str], bool]] = {
     "planner": lambda line: "validation" in line or "spawn_main" in line or "forkserver" in line,
     "sidecar": lambda line: "-m sidecar" in line and "guard.py" not in line,
     "converter": lambda line: "sidecar.velox" in line or "sidecar/velox" in line or "sidecar.child" in line,
-    "embedded worker": lambda line: "embedded.worker" in line,
+    "embedded worker": lambda line: line.startswith("sql-embedded "),
+    "local worker": lambda line: line.startswith("sql-local "),
+    "nursery": lambda line: "processes.nursery" in line and not line.startswith("sql-"),
 }
 
 
@@ -52,7 +54,7 @@ def victims(service: Service, whom: str) -> list[psutil.Process]:
 
 def _is(child: psutil.Process, whom: str) -> bool:
     with contextlib.suppress(psutil.Error):
-        return _PARTS[whom](" ".join(child.cmdline()))
+        return _PARTS[whom](" ".join([child.name(), *child.cmdline()]))
     return False
 
 

@@ -188,7 +188,13 @@ def rounds(seed: int, count: int) -> list[Round]:
     harms = [
         *(Harm("kill", whom) for whom in ("coordinator", "spark", "python worker", "planner", "sidecar", "converter")),
         *(Harm("stop", whom, 20) for whom in ("spark", "python worker", "sidecar", "planner", "coordinator")),
-        *(Harm("kill", "embedded worker"), Harm("database", seconds=10), Harm("storage", seconds=5)),
+        *(
+            Harm("kill", "embedded worker"),
+            Harm("kill", "local worker"),
+            Harm("kill", "nursery"),
+            Harm("database", seconds=10),
+            Harm("storage", seconds=5),
+        ),
         Harm("disk"),
     ]
     chance.shuffle(harms)
