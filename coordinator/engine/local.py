@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import duckdb
 import pyarrow as pa
@@ -109,7 +109,7 @@ class LocalEngine:
         return connection
 
 
-def _rows(made: LocalInput) -> Any:
+def _rows(made: LocalInput) -> object:
     return ds.dataset(list(made.paths), format="parquet") if isinstance(made, FilesInput) else made.rows
 
 

@@ -40,7 +40,7 @@ _TYPES = frozenset(["varchar", "bigint", "integer", "boolean"])
 _LIGHT = frozenset(
     [f"$operator${name}" for name in (
         "equal", "not_equal", "less_than", "less_than_or_equal", "greater_than", "greater_than_or_equal", "between",
-        "is_distinct_from", "cast", "add", "subtract", "negation", "modulus",
+        "is_distinct_from", "cast", "add", "subtract", "multiply", "divide", "negation", "modulus",
     )]
     + ["not", "like", "like_pattern", "lower", "upper", "length", "trim", "ltrim", "rtrim", "substr", "strpos"]
     + ["starts_with", "ends_with"]

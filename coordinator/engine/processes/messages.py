@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+
+import pyarrow as pa
 
 SCHEMA, BATCH, WANTED, END, BROKEN = b"schema  ", b"batch   ", b"wanted  ", b"end     ", b"broken  "
 """Of the rows that follow; some rows; the next rows of the input of this number, please; no more rows, or how the
@@ -34,7 +35,7 @@ class LocalStatement:
     streams: dict[str, bytes]
 
 
-def pieces(batch: Any) -> Iterator[Any]:
+def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Rows may be a megabyte each; who reads a batch has to hold it."""
     rows = max(1, _PIECE_BYTES * batch.num_rows // max(1, batch.nbytes))
     return (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -118,23 +119,41 @@ def main(arguments: Sequence[str]) -> None:
     gc.freeze()  # pages with what was imported stay shared with the forks
     gc.enable()
     connection = socket.socket(fileno=int(arguments[0]))
-    while True:
-        request, descriptors, _, _ = socket.recv_fds(connection, _REQUEST.size, 4)
-        if len(request) < _REQUEST.size:
-            os._exit(0)
-        what, number = _REQUEST.unpack(request)
-        answer = _reaped(number) if what == _REAP else os.fork()
-        if what == _FORK and answer == 0:
-            connection.close()
-            _become(mains[number], descriptors)
-        for given in descriptors:
-            os.close(given)
-        connection.sendall(_ANSWER.pack(answer))
+    try:
+        _serve(connection, mains)
+    finally:
+        os._exit(0)  # not by the end of native libraries, which report leaks
+
+
+def _serve(connection: socket.socket, mains: Mapping[int, Callable[[Sequence[int]], None]]) -> None:
+    with contextlib.suppress(OSError):  # the coordinator has gone
+        while _served(connection, mains):
+            pass
+
+
+def _served(connection: socket.socket, mains: Mapping[int, Callable[[Sequence[int]], None]]) -> bool:
+    """Answer one request; False when there are no more."""
+    request, descriptors, _, _ = socket.recv_fds(connection, _REQUEST.size, 4)
+    if len(request) < _REQUEST.size:
+        return False
+    what, number = _REQUEST.unpack(request)
+    answer = _reaped(number) if what == _REAP else os.fork()
+    if what == _FORK and answer == 0:
+        connection.close()
+        _become(mains[number], descriptors)
+    for given in descriptors:
+        os.close(given)
+    connection.sendall(_ANSWER.pack(answer))
+    return True
 
 
 def _become(main: Callable[[Sequence[int]], None], descriptors: Sequence[int]) -> None:
     try:
         main(descriptors)
+    except OSError:
+        os._exit(1)  # the coordinator has gone
+    except BaseException:
+        traceback.print_exc()
     finally:
         os._exit(1)
 
