@@ -155,13 +155,73 @@ def test_query_that_runs_out_of_time_leaves_no_table(harmed: Service) -> None:
     assert harmed.lake().list_tables("db") == tables
 
 
+def pour(target: str, source: str, merged: bool = False) -> str:
+    """As ``fill`` into a table that is there."""
+    rows = (
+        f"SELECT a.id, a.text || CAST(b.id AS varchar) || b.text AS text "
+        f"FROM iceberg.db.{source} a CROSS JOIN iceberg.db.{source} b"
+    )
+    if not merged:
+        return f"INSERT INTO iceberg.db.{target} {rows}"
+    return (
+        f"MERGE INTO iceberg.db.{target} t USING ({rows}) s ON t.id = -s.id "
+        "WHEN MATCHED THEN UPDATE SET text = s.text WHEN NOT MATCHED THEN INSERT (id, text) VALUES (s.id, s.text)"
+    )
+
+
+SMALL_FILES = {"write.target-file-size-bytes": "1000000"}
+IN_BETWEEN = "00000-7-5f0c1c1e-9a1b-4c55-8f2e-0123456789ab-0-00001.parquet"
+"""What another program wrote and has not committed yet."""
+
+
+def whole_files(table: Table) -> set[str]:
+    """Data files that are complete: Parquet's last bytes are there. A finished task leaves such ones."""
+
+    def ends_well(file: str) -> bool:
+        try:
+            return Path(file).read_bytes()[-4:] == b"PAR1"
+        except OSError:
+            return False
+
+    return {file for file in data_files(table) if ends_well(file)}
+
+
+@pytest.mark.parametrize("end", ["cancel", "time limit", "kill spark"])
+def test_a_failed_write_leaves_no_file_and_touches_none_of_others(harmed: Service, end: str) -> None:
+    name = end.replace(" ", "_")
+    harmed.create(f"poured_{name}", [wide(0, rows=30_000)])
+    table = harmed.create(f"goal_{name}", [wide(1, rows=10)], properties=SMALL_FILES)
+    other = Path(table.location().removeprefix("file://")) / "data" / IN_BETWEEN
+    other.write_bytes(b"not committed yet")
+    before, rows = under_warehouse(harmed), checksum(table)
+    mine = {file for file in before if f"/goal_{name}/" in file}
+    limit = {"query_max_execution_time": "20s"} if end == "time limit" else {}
+    pouring = pour(f"goal_{name}", f"poured_{name}", merged=end == "cancel")
+    thread, outcome = in_background(harmed, pouring, session_properties=limit)
+    eventually(lambda: len(whole_files(table) - before) > 1, 300)
+    match end:
+        case "cancel":
+            assert httpx.delete(f"{harmed.url}/v1/query/{running_query(harmed)}").status_code == 204
+        case "kill spark":
+            spark_of(harmed).kill()
+    thread.join(timeout=300)
+    assert isinstance(outcome[0], prestodb.exceptions.PrestoQueryError)
+    expected = {"cancel": "USER_CANCELED", "time limit": "EXCEEDED_TIME_LIMIT", "kill spark": "REMOTE_HOST_GONE"}
+    assert outcome[0].error_name == expected[end]
+    eventually(lambda: {file for file in under_warehouse(harmed) if f"/goal_{name}/" in file} == mine, 60)
+    assert (checksum(table), other.read_bytes()) == (rows, b"not committed yet")
+
+
 def test_killed_coordinator_leaves_no_orphan_no_half_filled_table_and_no_process(harmed: Service) -> None:
-    """A rewrite and a CREATE TABLE AS die with it, both once they have written files; the next tests have its heir."""
+    """A rewrite, a CREATE TABLE AS and an INSERT die with it, once they have written files; the next tests have its heir."""
+    poured = harmed.create("poured", [wide(1, rows=10)], properties=SMALL_FILES)
     table, _ = harmed.create("t", [wide(i) for i in range(8)]), harmed.create("origin", [wide(0, rows=30_000)])
     before, files, everything = checksum(table), data_files(table), under_warehouse(harmed)
     tables = sorted(harmed.lake().list_tables("db"))
     filling, _ = in_background(harmed, fill("origin"))
     eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(harmed) - everything), 300)
+    pouring, _ = in_background(harmed, pour("poured", "origin"))
+    eventually(lambda: len(whole_files(poured) - everything) > 1, 300)
     rewriting, _ = in_background(harmed, CALL.format("t"))
     eventually(lambda: data_files(table) != files, 120)
     children = family(harmed.process.pid)
@@ -170,13 +230,15 @@ def test_killed_coordinator_leaves_no_orphan_no_half_filled_table_and_no_process
     harmed.process.wait()
     rewriting.join()
     filling.join()
+    pouring.join()
     eventually(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))
     assert len(harmed.lake().list_tables("db")) == len(tables) + 1
 
     harmed.succeeded_by(start_service(harmed.etc, harmed.data_dir, harmed.etc.parent / "log"))
     assert sorted(harmed.execute("SHOW TABLES FROM iceberg.db")) == [[name] for _, name in tables]
     assert checksum(table) == before
-    # What an earlier test's table left may go meanwhile.
+    # The INSERT's files go when its Spark has surely ended; what an earlier test's table left may go meanwhile.
+    eventually(lambda: under_warehouse(harmed) <= everything, 60)
     assert {name for name in everything if "/filled_" not in name} <= under_warehouse(harmed) <= everything
     assert harmed.execute(CALL.format("t"))[0][0] == 8
     assert checksum(table) == before

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import threading
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ from coordinator.engine.spark.functions import sql_frame
 from coordinator.engine.spark.jars import JarsUnavailableError
 from coordinator.engine.spark.java import JavaNotFoundError
 from coordinator.engine.spark.kernel_package import zip_kernels
+from coordinator.engine.spark.named_writes import NamedWrites
 from coordinator.engine.spark.passed_settings import SESSION_CONF, of_session
 from coordinator.engine.spark.progress import ProgressRelay
 from coordinator.engine.spark.runner import Connecting, Fixed, Runner
@@ -54,6 +56,7 @@ class SparkEngine:
         self._watcher: threading.Thread | None = None
         self._writers = WriterSessions(self._new_session)
         self._status = SparkStatus()
+        self._named = NamedWrites(self._new_session)
 
     def start(self) -> None:
         """Watch Spark in the background: it is started again when it dies or is of no use. Returns at once.
@@ -86,12 +89,29 @@ class SparkEngine:
             runner = Runner(engine, execution, execution.report_progress, operators)
             yield from runner.batches(lambda session: sql_frame(view(session), sql))
 
-    def write(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]:
-        """As ``run``, in a session that no other statement shares: what ``sql`` commits carries the query's id."""
-        with self._writers.session(self.connect(), execution.query_id, self._settings_of(execution)) as connection:
+    def write(
+        self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = (), write_id: str | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """As ``run``, in a session that no other statement shares: what ``sql`` commits carries the query's id.
+
+        The names of the files that it writes hold ``write_id``, which ``new_write_id`` has given.
+        """
+        main, settings = self.connect(), self._settings_of(execution)
+        with (
+            self._named.writing(write_id, main.server),
+            self._writers.session(main, execution.query_id, settings, write_id or "") as connection,
+        ):
             runner = Runner(Fixed(connection), execution, execution.report_progress)
             with views_over(inputs) as view:
                 yield from runner.batches(lambda session: sql_frame(view(session), sql))
+
+    def new_write_id(self) -> str | None:
+        """What the files of one write are to be known by; None where Spark cannot be told how to name them."""
+        return str(uuid.uuid4()) if self._settings.remote is None else None
+
+    def end_write(self, catalog: str, write_id: str) -> bool:
+        """Whether a write that failed commits nothing from now on; False: not known yet, ask again. Blocks."""
+        return self._named.end(catalog, write_id)
 
     def workers(self, execution: Execution) -> SparkWorkers:
         """Where the kernels of one query run; their progress is the procedure's to report."""

@@ -44,6 +44,10 @@ _OPENS = [
 _WITH_OWN_SECRET = re.compile(r"local(\[(\d+|\*)(\s*,\s*\d+)?\])?")
 """Masters for which Spark makes the secret of ``spark.authenticate`` itself."""
 _BOOTSTRAP = Path(__file__).with_name("bootstrap")
+OUR_JAR = Path(__file__).parent / "jvm" / "procession-writes.jar"
+"""Made by ``tools.java_classes`` from the sources beside it."""
+_CATALOGS = {"org.apache.iceberg.spark.SparkCatalog": "procession.spark.NamedWritesCatalog"}
+"""Classes of ours that stand for those of Iceberg: docs/adr/0013."""
 _LOG4J = """\
 rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
@@ -81,6 +85,11 @@ class EmbeddedServer:
     def alive(self) -> bool:
         return not self._given_up.is_set() and self.child.poll() is None
 
+    @property
+    def gone(self) -> bool:
+        """Its process has ended; one that was given up may live on for a while."""
+        return self.child.poll() is not None
+
     def give_up(self) -> None:
         """It lives and is of no use: count it as ended from now on. ``stop`` must follow."""
         self._given_up.set()
@@ -101,7 +110,7 @@ def start_server(
     """
     java = find_java(os.environ)
     home = pyspark_home()
-    jars = [*resolve_jars(settings.packages, settings.jar_cache, java, home), *settings.jars]
+    jars = [*resolve_jars(settings.packages, settings.jar_cache, java, home), *settings.jars, OUR_JAR]
     _prepare(settings.work_dir)
     port, token = _free_port(), secrets.token_hex(16)
     conf = _spark_conf(settings, catalog_conf, port, jars)
@@ -177,7 +186,7 @@ def _spark_conf(
         conf["spark.authenticate"] = "true"
     if any("iceberg-spark-runtime" in jar.name for jar in jars):
         conf["spark.sql.extensions"] = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-    conf |= catalog_conf
+    conf |= {name: _CATALOGS.get(value, value) for name, value in catalog_conf.items()}
     return conf | with_our_extensions(conf.get("spark.sql.extensions", ""), settings.conf)
 
 

@@ -7,7 +7,8 @@ number of rows, is found whatever else was committed meanwhile.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
@@ -20,6 +21,7 @@ from coordinator.connectors.iceberg.spark_types import times_of, unknown_to_spar
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.creation import create, new_table
 from coordinator.connectors.iceberg.tables.ddl import appear, remove_unfinished, unfinished_name, upgrade
+from coordinator.connectors.iceberg.tables.open_writes import open_write
 from coordinator.connectors.iceberg.tables.targets import path_of, target_of
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import TableCreation
@@ -45,7 +47,8 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
     _check_writable(check_for_spark(table), write, head)
     counted = _count_ahead(table, write, head, context)
     name = table.name()[-1]
-    _run(write, path_of(table, branch), context)
+    with _recorded(catalog, table, write, context) as write_id:
+        _run(write, path_of(table, branch), context, write_id)
     after = catalog.open(write.schema, name)
     _check_positions(after, write, context)
     return _rows(after, write, context) if counted is None else counted
@@ -130,11 +133,23 @@ def _check_types(table: Table, write: TableWrite) -> None:
     raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
 
 
-def _run(write: TableWrite, name: Sequence[str], context: WriteContext) -> None:
+@contextmanager
+def _recorded(catalog: TableCatalog, table: Table, write: TableWrite, context: WriteContext) -> Iterator[str | None]:
+    """Around a write: the id that its files are known by, when it fails and they are to be removed."""
+    context.procedure.check_cancelled()
+    write_id = context.new_write_id()
+    if write_id is None:
+        yield None
+        return
+    with catalog.late_writes.recorded(open_write(write_id, write.schema, table), lambda: context.end_write(write_id)):
+        yield write_id
+
+
+def _run(write: TableWrite, name: Sequence[str], context: WriteContext, write_id: str | None = None) -> None:
     target = quoted_path((write.catalog, *write.schema.split("."), *name))
     context.procedure.check_cancelled()
     try:
-        context.run(f"{write.before} {target} {write.after}")
+        context.run(f"{write.before} {target} {write.after}", write_id)
     except ProcessionError as error:
         raise _presto_error(error, write) from error
 

@@ -40,7 +40,9 @@ def recover(catalog: TableCatalog, journal: Journal) -> list[Recovered]:
     """Close every open entry of the journal; to be called at start, before any call of this coordinator begins."""
     calls = [_recover(catalog, journal, entry) for entry in journal.open_entries(catalog.settings.catalog)]
     unfinished = [e for e in catalog.unfinished.open_entries() if not catalog.late_files.watches(e.schema, e.name)]
-    return [*calls, *(_remove(catalog, entry) for entry in unfinished)]
+    # Spark's own writes: the Spark that did them may need a moment to end.
+    writes = [Recovered(w.id, w.schema, w.table, "POSTPONED") for w in catalog.late_writes.recover()]
+    return [*calls, *(_remove(catalog, entry) for entry in unfinished), *writes]
 
 
 def _remove(catalog: TableCatalog, entry: UnfinishedTable) -> Recovered:
