@@ -213,7 +213,7 @@ def test_a_failed_write_leaves_no_file_and_touches_none_of_others(harmed: Servic
 
 
 def test_killed_coordinator_leaves_no_orphan_no_half_filled_table_and_no_process(harmed: Service) -> None:
-    """A rewrite, a CREATE TABLE AS and an INSERT die with it, once they have written files; the next tests have its heir."""
+    """A rewrite, a CREATE TABLE AS and an INSERT die with it once they have written files; other tests have its heir."""
     poured = harmed.create("poured", [wide(1, rows=10)], properties=SMALL_FILES)
     table, _ = harmed.create("t", [wide(i) for i in range(8)]), harmed.create("origin", [wide(0, rows=30_000)])
     before, files, everything = checksum(table), data_files(table), under_warehouse(harmed)

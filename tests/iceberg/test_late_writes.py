@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.table import Table
 
+from coordinator.connectors.iceberg.catalog import UNFINISHED
 from coordinator.connectors.iceberg.tables.late_writes import LateWrites
 from coordinator.connectors.iceberg.tables.open_writes import OpenWrite, OpenWrites, open_write
 from coordinator.connectors.iceberg.tables.write_leftovers import remove_leftovers
@@ -65,6 +66,13 @@ def committed(table: Table, branch: str = "main") -> tuple[OpenWrite, set[Path]]
     return OpenWrite(drawn[0], "db", "t", record.table_uuid, record.directories, record.sequence_number), new
 
 
+def watching(
+    lake: Any, records: OpenWrites, quiet: float, find: Callable[[str, str], Table] | None = None
+) -> LateWrites:
+    catalog = lake.connector.tables_of
+    return LateWrites(records, quiet, find or catalog.open, catalog.file_io, UNFINISHED)
+
+
 def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
@@ -114,7 +122,7 @@ def test_what_later_snapshots_carry_stays_once_its_own_is_gone(lake: Any, table:
 def test_a_failed_write_leaves_nothing_also_of_what_comes_later(table: Table, lake: Any, records: OpenWrites) -> None:
     write_id, before = str(uuid4()), files(table)
     may_end: list[bool] = []
-    late = LateWrites(records, 2.0, lake.connector.tables_of.open)
+    late = watching(lake, records, 2.0)
     with (
         pytest.raises(Broken),
         late.recorded(open_write(write_id, "db", table), lambda: bool(may_end)),
@@ -133,7 +141,7 @@ def test_a_failed_write_leaves_nothing_also_of_what_comes_later(table: Table, la
 
 
 def test_a_write_that_landed_is_not_recorded_any_more(table: Table, lake: Any, records: OpenWrites) -> None:
-    late = LateWrites(records, 2.0, lake.connector.tables_of.open)
+    late = watching(lake, records, 2.0)
     with late.recorded(open_write(str(uuid4()), "db", table), lambda: True):
         assert len(records.open_entries()) == 1
     assert records.open_entries() == []
@@ -143,7 +151,7 @@ def test_the_next_start_removes_what_a_death_left(table: Table, lake: Any, recor
     write_id, before = str(uuid4()), files(table)
     records.begin(open_write(write_id, "db", table))
     left(table, write_id)
-    late = LateWrites(records, 1.0, lake.connector.tables_of.open)
+    late = watching(lake, records, 1.0)
     assert [write.id for write in late.recover(after_seconds=0.2)] == [write_id]
     assert late.recover() == []
     eventually(lambda: files(table) == before)
@@ -162,7 +170,7 @@ def test_a_catalog_that_is_away_is_asked_again(table: Table, lake: Any, records:
 
     records.begin(open_write(write_id, "db", table))
     left(table, write_id)
-    late = LateWrites(records, 1.0, find)
+    late = watching(lake, records, 1.0, find)
     late.recover(after_seconds=0)
     eventually(lambda: files(table) == before)
     eventually(lambda: records.open_entries() == [])
@@ -174,9 +182,24 @@ def test_another_table_of_that_name_is_left_alone(table: Table, lake: Any, recor
     lake.other.drop_table("db.t")
     lake.create("t", [ROWS])
     records.begin(write)
-    LateWrites(records, 0.2, lake.connector.tables_of.open).recover(after_seconds=0)
+    watching(lake, records, 0.2).recover(after_seconds=0)
     eventually(lambda: records.open_entries() == [])
     assert found <= files(table)
+
+
+def test_files_of_a_table_that_never_appeared_go_from_a_folder_that_others_share(
+    lake: Any, records: OpenWrites, tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared"
+    hidden = lake.create(f"{UNFINISHED}x", [ROWS], properties={"write.data.path": f"file://{shared}"})
+    write = open_write(str(uuid4()), "db", hidden)
+    of_others = set(shared.iterdir())
+    (shared / f"00000-1-{write.id}-00001.parquet").write_bytes(b"rows")
+    lake.other.drop_table(f"db.{UNFINISHED}x")
+    records.begin(write)
+    watching(lake, records, 0.2).recover(after_seconds=0)
+    eventually(lambda: records.open_entries() == [])
+    assert set(shared.iterdir()) == of_others
 
 
 def test_folders_of_the_table_are_those_that_it_names(lake: Any, tmp_path: Path) -> None:

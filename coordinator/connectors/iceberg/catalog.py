@@ -64,7 +64,7 @@ class TableCatalog:
         self.unfinished = UnfinishedTables(settings.catalog, settings.journal_file)
         self.late_files = LateFiles(self.unfinished, settings.unfinished_quiet_time)
         records = OpenWrites(settings.catalog, settings.journal_file)
-        self.late_writes = LateWrites(records, settings.unfinished_quiet_time, self.open)
+        self.late_writes = LateWrites(records, settings.unfinished_quiet_time, self.open, self.file_io, UNFINISHED)
         self.forgotten: Callable[[str, str], None] = lambda _schema, _name: None
         """Told of a table that was unregistered: its name may become another table's."""
         self._catalog: Catalog | None = None

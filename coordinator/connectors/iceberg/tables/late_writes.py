@@ -13,10 +13,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from pyiceberg.io import FileIO
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.tables.open_writes import OpenWrite, OpenWrites
-from coordinator.connectors.iceberg.tables.write_leftovers import remove_leftovers
+from coordinator.connectors.iceberg.tables.write_leftovers import remove_all, remove_leftovers
 from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
@@ -41,13 +42,23 @@ class _Failed:
 class LateWrites:
     """Thread-safe; its thread lives while something is watched.
 
-    ``find`` gives a table at its newest metadata, or raises ProcessionError.
+    ``find`` gives a table at its newest metadata, or raises ProcessionError; ``io`` what reads and writes a location.
+    Names of tables that nobody sees begin with ``unseen``.
     """
 
-    def __init__(self, records: OpenWrites, quiet_seconds: float, find: Callable[[str, str], Table]) -> None:
+    def __init__(
+        self,
+        records: OpenWrites,
+        quiet_seconds: float,
+        find: Callable[[str, str], Table],
+        io: Callable[[str], FileIO],
+        unseen: str,
+    ) -> None:
         self._records = records
         self._quiet_seconds = quiet_seconds
         self._find = find
+        self._io = io
+        self._unseen = unseen
         self._failed: list[_Failed] = []
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -138,10 +149,19 @@ class LateWrites:
         except ProcessionError as error:
             if error.code is not ErrorCode.NOT_FOUND:
                 raise
-            return 0
+            return self._remove_unseen(writes)
         if str(table.metadata.table_uuid) != writes[0].table_uuid:
             return 0
-        removed = remove_leftovers(table, writes)
-        if removed:
-            _LOG.warning("%s: removed %d files that failed writes left", writes[0].table, removed)
-        return removed
+        return _told(writes, remove_leftovers(table, writes))
+
+    def _remove_unseen(self, writes: Sequence[OpenWrite]) -> int:
+        """Of a table that was being filled: a write into it is open only while the table has no name of its own."""
+        if not writes[0].table.startswith(self._unseen):
+            return 0
+        return _told(writes, remove_all(self._io(writes[0].directories[0]), writes))
+
+
+def _told(writes: Sequence[OpenWrite], removed: int) -> int:
+    if removed:
+        _LOG.warning("%s: removed %d files that failed writes left", writes[0].table, removed)
+    return removed

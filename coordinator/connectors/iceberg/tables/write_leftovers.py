@@ -31,8 +31,16 @@ def remove_leftovers(table: Table, writes: Sequence[OpenWrite]) -> int:
     if not found:
         return 0
     named = _named_by_snapshots(table, writes)
-    doomed = [file for file in found if normalize(_CHECKSUM.sub(r"\1", file)) not in named]
-    left = sum(batch.count(False) for batch in delete_all(table.io, doomed, _DELETES_AT_ONCE))
+    return _delete(table.io, [file for file in found if normalize(_CHECKSUM.sub(r"\1", file)) not in named])
+
+
+def remove_all(io: FileIO, writes: Sequence[OpenWrite]) -> int:
+    """The same of a table that nobody ever saw, and that is gone."""
+    return _delete(io, list(_files_of(io, writes)))
+
+
+def _delete(io: FileIO, doomed: Sequence[str]) -> int:
+    left = sum(batch.count(False) for batch in delete_all(io, doomed, _DELETES_AT_ONCE))
     if left:
         raise OSError(f"{left} of {len(doomed)} files cannot be deleted")
     return len(doomed)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
+from coordinator.connectors.iceberg.locations import LOCATION_PROPERTIES
 from coordinator.connectors.iceberg.snapshots.metadata_deletes import delete_files
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from coordinator.connectors.iceberg.spark_types import times_of, unknown_to_spark
@@ -23,6 +24,7 @@ from coordinator.connectors.iceberg.tables.creation import create, new_table
 from coordinator.connectors.iceberg.tables.ddl import appear, remove_unfinished, unfinished_name, upgrade
 from coordinator.connectors.iceberg.tables.open_writes import open_write
 from coordinator.connectors.iceberg.tables.targets import path_of, target_of
+from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import TableCreation
 from shared.spi.table_writes import TableWrite, WriteContext
@@ -60,11 +62,15 @@ def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCr
     name = unfinished_name(context.procedure)
     create(catalog, new, write.schema, name, write.table)
     try:
-        _check_types(catalog.open(write.schema, name), write)
+        table = catalog.open(write.schema, name)
+        _check_types(table, write)
         if new.version == 3:
             upgrade(catalog, write.schema, name, context.run)
         if not write.no_rows:
-            _run(write, (name,), context)
+            # Of a folder that is the table's alone all files may go, whoever wrote them (late_files).
+            own = is_own_folder(table.location()) and not LOCATION_PROPERTIES & table.properties.keys()
+            with nullcontext() if own else _recorded(catalog, table, write, context) as write_id:
+                _run(write, (name,), context, write_id)
         context.procedure.check_cancelled()
         appear(catalog, write.schema, name, write.table)
     except BaseException:
