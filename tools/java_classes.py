@@ -8,6 +8,7 @@ Spark's first start fetches.
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 import zipfile
@@ -19,6 +20,18 @@ from coordinator.engine.spark.settings import SparkSettings
 
 _ALWAYS = (1980, 1, 1, 0, 0, 0)
 """The same classes give the same jar, byte by byte."""
+
+
+DIGEST = "sources.sha256"
+"""The entry that tells which sources the classes were made of."""
+
+
+def digest() -> str:
+    """Of the sources, with their names."""
+    found = hashlib.sha256()
+    for source in sorted(OUR_JAR.parent.rglob("*.java")):
+        found.update(source.relative_to(OUR_JAR.parent).as_posix().encode() + b"\0" + source.read_bytes() + b"\0")
+    return found.hexdigest()
 
 
 def compiled(folder: Path) -> dict[str, bytes]:
@@ -41,8 +54,8 @@ def main() -> int:
     with TemporaryDirectory() as folder:
         classes = compiled(Path(folder))
     with zipfile.ZipFile(OUR_JAR, "w") as jar:
-        for name, data in classes.items():
-            jar.writestr(zipfile.ZipInfo(name, _ALWAYS), data)
+        for name, data in {**classes, DIGEST: digest().encode()}.items():
+            jar.writestr(zipfile.ZipInfo(name, _ALWAYS), data, zipfile.ZIP_DEFLATED)
     return 0
 
 
