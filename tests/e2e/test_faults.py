@@ -184,7 +184,7 @@ def whole_files(table: Table) -> set[str]:
     return {file for file in data_files(table) if ends_well(file)}
 
 
-@pytest.mark.parametrize("end", ["cancel", "time limit", "kill spark"])
+@pytest.mark.parametrize("end", ["cancel", "time limit", "kill spark", "kill coordinator"])
 def test_a_failed_write_leaves_no_file_and_touches_none_of_others(harmed: Service, end: str) -> None:
     name = end.replace(" ", "_")
     harmed.create(f"poured_{name}", [wide(0, rows=30_000)])
@@ -201,24 +201,24 @@ def test_a_failed_write_leaves_no_file_and_touches_none_of_others(harmed: Servic
             assert httpx.delete(f"{harmed.url}/v1/query/{running_query(harmed)}").status_code == 204
         case "kill spark":
             spark_of(harmed).kill()
+        case "kill coordinator":
+            harmed.process.kill()
+            harmed.process.wait()
+            harmed.succeeded_by(start_service(harmed.etc, harmed.data_dir, harmed.etc.parent / "log"))
     thread.join(timeout=300)
-    assert isinstance(outcome[0], prestodb.exceptions.PrestoQueryError)
     expected = {"cancel": "USER_CANCELED", "time limit": "EXCEEDED_TIME_LIMIT", "kill spark": "REMOTE_HOST_GONE"}
-    assert outcome[0].error_name == expected[end]
+    assert getattr(outcome[0], "error_name", None) == expected.get(end)
     eventually(lambda: {file for file in under_warehouse(harmed) if f"/goal_{name}/" in file} == mine, 60)
     assert (checksum(table), other.read_bytes()) == (rows, b"not committed yet")
 
 
 def test_killed_coordinator_leaves_no_orphan_no_half_filled_table_and_no_process(harmed: Service) -> None:
-    """A rewrite, a CREATE TABLE AS and an INSERT die with it once they have written files; other tests have its heir."""
-    poured = harmed.create("poured", [wide(1, rows=10)], properties=SMALL_FILES)
+    """A rewrite and a CREATE TABLE AS die with it, both once they have written files; the next tests have its heir."""
     table, _ = harmed.create("t", [wide(i) for i in range(8)]), harmed.create("origin", [wide(0, rows=30_000)])
     before, files, everything = checksum(table), data_files(table), under_warehouse(harmed)
     tables = sorted(harmed.lake().list_tables("db"))
     filling, _ = in_background(harmed, fill("origin"))
     eventually(lambda: any(name.endswith(".parquet") for name in under_warehouse(harmed) - everything), 300)
-    pouring, _ = in_background(harmed, pour("poured", "origin"))
-    eventually(lambda: len(whole_files(poured) - everything) > 1, 300)
     rewriting, _ = in_background(harmed, CALL.format("t"))
     eventually(lambda: data_files(table) != files, 120)
     children = family(harmed.process.pid)
@@ -227,15 +227,13 @@ def test_killed_coordinator_leaves_no_orphan_no_half_filled_table_and_no_process
     harmed.process.wait()
     rewriting.join()
     filling.join()
-    pouring.join()
     eventually(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))
     assert len(harmed.lake().list_tables("db")) == len(tables) + 1
 
     harmed.succeeded_by(start_service(harmed.etc, harmed.data_dir, harmed.etc.parent / "log"))
     assert sorted(harmed.execute("SHOW TABLES FROM iceberg.db")) == [[name] for _, name in tables]
     assert checksum(table) == before
-    # The INSERT's files go when its Spark has surely ended; what an earlier test's table left may go meanwhile.
-    eventually(lambda: under_warehouse(harmed) <= everything, 60)
+    # What an earlier test's table left may go meanwhile.
     assert {name for name in everything if "/filled_" not in name} <= under_warehouse(harmed) <= everything
     assert harmed.execute(CALL.format("t"))[0][0] == 8
     assert checksum(table) == before

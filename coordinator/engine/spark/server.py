@@ -202,6 +202,8 @@ def _java_arguments(settings: SparkSettings, conf: Mapping[str, str], class_path
         # Collections that free next to nothing count as out of memory; by default only at 98 % of the time.
         "-XX:GCTimeLimit=90",
         "-XX:GCHeapFreeLimit=5",
+        # Frames tell a damaged file from anything else (unreadable_files.py), also when it is met often.
+        "-XX:-OmitStackTraceInFastThrow",
         "-Xshare:auto",
         *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENS),
         "--enable-native-access=ALL-UNNAMED",
