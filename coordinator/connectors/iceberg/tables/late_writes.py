@@ -76,7 +76,11 @@ class LateWrites:
         except BaseException:
             self._watch([_Failed(write, end, time.monotonic())])
             raise
-        self._records.close(write.id)
+        try:
+            self._records.close(write.id)
+        except Exception as error:
+            # It is committed; the next start finds its files named by a snapshot, and closes the record.
+            _LOG.warning("The record of a write to %s stays open: %s", write.table, error)
 
     def recover(self, after_seconds: float = DEAD_AFTER_SECONDS) -> Sequence[OpenWrite]:
         """Take up what an earlier process left open; to be called before this one writes anything."""
