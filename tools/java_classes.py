@@ -15,7 +15,8 @@ import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from coordinator.engine.spark.server import OUR_JAR, pyspark_home
+from coordinator.engine.spark.our_classes import OUR_JAR
+from coordinator.engine.spark.server import pyspark_home
 from coordinator.engine.spark.settings import SparkSettings
 
 _ALWAYS = (1980, 1, 1, 0, 0, 0)

@@ -12,11 +12,14 @@ from uuid import uuid4
 import pytest
 from pyspark.sql.connect.session import SparkSession
 
+from coordinator.engine.spark import our_classes
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.named_writes import NamedWrites
 from coordinator.engine.spark.progress import ProgressRelay
 from coordinator.engine.spark.server import EmbeddedServer
 from coordinator.engine.spark.sessions import drop_session, open_session
+from coordinator.engine.spark.settings import SparkSettings
+from tests.execution import FakeExecution
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 MERGE_ON_READ = "'write.merge.mode'='merge-on-read', 'write.delete.mode'='merge-on-read'"
@@ -158,3 +161,29 @@ def test_a_catalog_of_another_class_has_no_writes_to_end(lake: Lake, monkeypatch
     write_id = str(uuid4())
     lake.writes._servers[write_id] = lake.server
     assert lake.writes.end("lake", write_id)
+
+
+@pytest.mark.parametrize("has_it", [True, False])
+def test_a_server_of_others_names_files_when_it_has_our_jar(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_it: bool
+) -> None:
+    """Any embedded server has it: to this one, the other coordinator may be told another class."""
+    if not has_it:
+        monkeypatch.setattr(our_classes, "_CATALOGS", {"org.apache.iceberg.spark.SparkCatalog": "not.There"})
+    conf = {f"spark.sql.catalog.lake{name}": value for name, value in lake.conf.items()}
+    conf["spark.sql.catalog.lake"] = "org.apache.iceberg.spark.SparkCatalog"
+    name = "of_others" if has_it else "of_others_alone"
+    lake.run(f"CREATE TABLE lake.db.{name} (id bigint) USING iceberg")
+    before = lake.files()
+    remote = SparkEngine(SparkSettings(work_dir=tmp_path, remote=lake.server.url), conf)
+    try:
+        write_id = remote.new_write_id()
+        assert (write_id is not None) == has_it
+        list(remote.write(f"INSERT INTO lake.db.{name} VALUES (1)", FakeExecution(), (), write_id))
+        new = lake.files() - before
+        assert new
+        assert all(write_id in file.name for file in new) if write_id is not None else True
+        assert remote.end_write("lake", str(uuid4()))
+        assert remote.end_earlier_write("lake", str(uuid4()))
+    finally:
+        remote.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 
-from coordinator.engine.spark.server import OUR_JAR
+from coordinator.engine.spark.our_classes import OUR_JAR
 from tools.java_classes import DIGEST, digest
 
 

@@ -1,4 +1,4 @@
-"""Writes of an embedded server whose files are known by name: which server has them, and how they are ended for good.
+"""Writes whose files are known by name: which server has them, and how they are ended for good.
 
 That a statement failed here does not mean that Spark has ended it: a commit may be under way, and would land after its
 files were removed. Our catalog in the JVM (``jvm/procession/spark``) refuses the commits of a write that was ended.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 
 from pyspark.sql.connect.session import SparkSession
@@ -29,13 +30,13 @@ class NamedWrites:
 
     def __init__(self, make: Callable[[EmbeddedServer | None, ProgressRelay], SparkSession]) -> None:
         self._make = make
-        self._servers: dict[str, EmbeddedServer] = {}
+        self._servers: dict[str, EmbeddedServer | None] = {}
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
     def writing(self, write_id: str | None, server: EmbeddedServer | None) -> Iterator[None]:
-        """Around a write by ``server``, which is remembered when it fails."""
-        if write_id is None or server is None:
+        """Around a write by ``server``, None for that of others, which is remembered when it fails."""
+        if write_id is None:
             yield
             return
         with self._lock:
@@ -46,8 +47,8 @@ class NamedWrites:
     def end(self, catalog: str, write_id: str) -> bool:
         """Whether the write commits nothing from now on: its server refuses, or is gone. Blocks."""
         with self._lock:
-            server = self._servers.get(write_id)
-        if server is None or server.gone or self._refused(server, catalog, write_id):
+            known, server = write_id in self._servers, self._servers.get(write_id)
+        if not known or (server is not None and server.gone) or self.refused(server, catalog, write_id):
             self._forget(write_id)
             return True
         return False
@@ -56,7 +57,12 @@ class NamedWrites:
         with self._lock:
             self._servers.pop(write_id, None)
 
-    def _refused(self, server: EmbeddedServer, catalog: str, write_id: str) -> bool:
+    def understood(self, catalog: str) -> bool:
+        """Whether a server of others has our catalog in its class path. Blocks."""
+        return self.refused(None, catalog, str(uuid.uuid4()), otherwise=False)
+
+    def refused(self, server: EmbeddedServer | None, catalog: str, write_id: str, *, otherwise: bool = True) -> bool:
+        """Whether the server commits nothing of the write from now on; ``otherwise`` for one without our catalog."""
         session = None
         try:
             session = self._make(server, ProgressRelay())
@@ -64,10 +70,12 @@ class NamedWrites:
             session.sql(f"SELECT * FROM `{catalog}`.procession_ended_writes.`{write_id}`").schema  # noqa: B018, S608
         except Exception as error:
             told = str(error)
-            if _ENDED in told or _NO_SUCH_PLACE in told:
+            if _ENDED in told:
                 return True
+            if _NO_SUCH_PLACE in told:
+                return otherwise
             _LOG.info("Write %s cannot be ended yet: %s", write_id, "it commits" if _COMMITS in told else told)
         finally:
             if session is not None:
-                drop_session(session, release=server.alive)
+                drop_session(session, release=server is None or server.alive)
         return False

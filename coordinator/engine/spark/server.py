@@ -20,6 +20,7 @@ from coordinator.engine.spark.class_archive import LISTING, Archiver, ClassArchi
 from coordinator.engine.spark.jars import resolve_jars
 from coordinator.engine.spark.java import Java, find_java
 from coordinator.engine.spark.kernel_package import unpack_kernels
+from coordinator.engine.spark.our_classes import OUR_JAR, with_our_catalogs
 from coordinator.engine.spark.passed_settings import with_our_extensions
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.security.child_environment import JAVA, STORES, child_environment
@@ -44,10 +45,6 @@ _OPENS = [
 _WITH_OWN_SECRET = re.compile(r"local(\[(\d+|\*)(\s*,\s*\d+)?\])?")
 """Masters for which Spark makes the secret of ``spark.authenticate`` itself."""
 _BOOTSTRAP = Path(__file__).with_name("bootstrap")
-OUR_JAR = Path(__file__).parent / "jvm" / "procession-writes.jar"
-"""Made by ``tools.java_classes`` from the sources beside it."""
-_CATALOGS = {"org.apache.iceberg.spark.SparkCatalog": "procession.spark.NamedWritesCatalog"}
-"""Classes of ours that stand for those of Iceberg: docs/adr/0013."""
 _LOG4J = """\
 rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
@@ -186,7 +183,7 @@ def _spark_conf(
         conf["spark.authenticate"] = "true"
     if any("iceberg-spark-runtime" in jar.name for jar in jars):
         conf["spark.sql.extensions"] = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-    conf |= {name: _CATALOGS.get(value, value) for name, value in catalog_conf.items()}
+    conf |= with_our_catalogs(catalog_conf)
     return conf | with_our_extensions(conf.get("spark.sql.extensions", ""), settings.conf)
 
 

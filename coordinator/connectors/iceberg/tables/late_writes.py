@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pyiceberg.io import FileIO
 from pyiceberg.table import Table
@@ -82,13 +83,18 @@ class LateWrites:
             # It is committed; the next start finds its files named by a snapshot, and closes the record.
             _LOG.warning("The record of a write to %s stays open: %s", write.table, error)
 
-    def recover(self, after_seconds: float = DEAD_AFTER_SECONDS) -> Sequence[OpenWrite]:
-        """Take up what an earlier process left open; to be called before this one writes anything."""
+    def recover(
+        self, end: Callable[[str], bool] = lambda _id: True, after_seconds: float = DEAD_AFTER_SECONDS
+    ) -> Sequence[OpenWrite]:
+        """Take up what an earlier process left open; to be called before this one writes anything.
+
+        ``end`` is as that of ``recorded``, for the write of an id.
+        """
         left = self._records.open_entries()
         with self._lock:
             known = {one.write.id for one in self._failed}
         left = [write for write in left if write.id not in known]
-        self._watch([_Failed(write, lambda: True, time.monotonic() + after_seconds) for write in left])
+        self._watch([_Failed(write, partial(end, write.id), time.monotonic() + after_seconds) for write in left])
         return left
 
     def _watch(self, failed: Sequence[_Failed]) -> None:
