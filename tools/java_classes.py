@@ -54,9 +54,12 @@ def main() -> int:
         return 2
     with TemporaryDirectory() as folder:
         classes = compiled(Path(folder))
-    with zipfile.ZipFile(OUR_JAR, "w") as jar:
+    fresh = OUR_JAR.with_suffix(".new")
+    with zipfile.ZipFile(fresh, "w") as jar:
         for name, data in {**classes, DIGEST: digest().encode()}.items():
             jar.writestr(zipfile.ZipInfo(name, _ALWAYS), data, zipfile.ZIP_DEFLATED)
+    # A JVM that runs keeps the file that it has.
+    fresh.replace(OUR_JAR)
     return 0
 
 

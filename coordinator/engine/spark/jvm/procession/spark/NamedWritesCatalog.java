@@ -65,19 +65,21 @@ public final class NamedWritesCatalog extends SparkCatalog {
         proxy(
             plain,
             (self, method, arguments) -> {
-              Optional<String> write = write();
-              if (write.isEmpty()) {
-                return call(plain, method, arguments);
-              }
               switch (method.getName()) {
                 case "locationProvider":
-                  return new NamedLocations((LocationProvider) call(plain, method, arguments), write.get());
+                  LocationProvider locations = (LocationProvider) call(plain, method, arguments);
+                  return write().isEmpty() ? locations : new NamedLocations(locations, write().get());
                 case "metadataFileLocation":
                   // The list of a snapshot's manifests, and manifests.
-                  return call(plain, method, new Object[] {NamedLocations.appended((String) arguments[0], write.get())});
+                  String name = (String) arguments[0];
+                  Object[] named = {write().isEmpty() ? name : NamedLocations.appended(name, write().get())};
+                  return call(plain, method, named);
                 case "commit":
-                  commit(write.get(), plain, (TableMetadata) arguments[0], (TableMetadata) arguments[1]);
-                  return null;
+                  if (write().isPresent()) {
+                    commit(write().get(), plain, (TableMetadata) arguments[0], (TableMetadata) arguments[1]);
+                    return null;
+                  }
+                  return call(plain, method, arguments);
                 default:
                   return call(plain, method, arguments);
               }
