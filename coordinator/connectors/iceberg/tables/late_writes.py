@@ -23,6 +23,8 @@ from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 30.0
+_LONGEST_PAUSE_AFTER_A_FAILURE = 600.0
+"""Metadata that cannot be read may stay so."""
 _PAUSE_PER_LOOK = 10
 """A pause is at least so many times as long as the look before it: a large table is not listed all the time."""
 DEAD_AFTER_SECONDS = 12.0
@@ -127,7 +129,7 @@ class LateWrites:
 
     def _look(self, failed: Sequence[_Failed]) -> list[_Failed]:
         """Remove what these writes of one table left; those of which nothing more is expected."""
-        begun, found = time.monotonic(), 0
+        begun, found, longest = time.monotonic(), 0, _LONGEST_PAUSE_SECONDS
         try:
             ended = [one for one in failed if one.ended or self._end(one)]
             if ended:
@@ -138,14 +140,14 @@ class LateWrites:
         except Exception as error:
             # The catalog or the storage may be gone for a while; the records stay open, and so does the watch.
             _LOG.warning("What failed writes to %s left cannot be removed yet: %s", failed[0].write.table, error)
-            over = []
+            over, longest = [], _LONGEST_PAUSE_AFTER_A_FAILURE
         now = time.monotonic()
         for one in failed:
             if found:
                 one.quiet_since, one.pause = now, _FIRST_PAUSE_SECONDS
             pause = max(one.pause, _PAUSE_PER_LOOK * (now - begun))
-            one.next_look = now + min(pause, max(self._quiet_seconds, _FIRST_PAUSE_SECONDS))
-            one.pause = min(2 * one.pause, _LONGEST_PAUSE_SECONDS)
+            one.next_look = now + pause
+            one.pause = min(2 * one.pause, longest)
         return over
 
     def _end(self, one: _Failed) -> bool:
