@@ -7,7 +7,7 @@ import gc
 import math
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -370,7 +370,7 @@ async def _running(
         explainer.bind(asyncio.get_running_loop())
         stack.push_async_callback(explainer.aclose)
         stack.push_async_callback(checkers.aclose)
-        await asyncio.to_thread(_open, catalogs)
+        await asyncio.to_thread(_open, catalogs, spark)
         stack.push_async_callback(asyncio.to_thread, spark.stop)
         spark.start()
         stack.push_async_callback(asyncio.to_thread, sql.close)
@@ -385,17 +385,22 @@ async def _running(
         yield
 
 
-def _open(catalogs: Catalogs) -> None:
+def _open(catalogs: Catalogs, spark: SparkEngine) -> None:
     """Reach every catalog once, and settle what calls of an earlier coordinator left open in it."""
     for name in catalogs.names():
         try:
             connector = catalogs.connector(name)
             connector.schemas()
-            for outcome in getattr(connector, "recover", tuple)():
+            recover: Callable[..., Iterable[object]] = getattr(connector, "recover", _nothing_to_recover)
+            for outcome in recover(partial(spark.end_earlier_write, name)):
                 _log.info("recovered", catalog=name, outcome=str(outcome))
         except ProcessionError as error:
             # An unreachable catalog must not keep the coordinator down; its journal stays open for the next start.
             _log.error("catalog cannot be reached", catalog=name, reason=error.message)
+
+
+def _nothing_to_recover(_end_write: Callable[[str], bool]) -> Iterable[object]:
+    return ()
 
 
 def _overridden(config: CoordinatorConfig, overrides: Overrides) -> CoordinatorConfig:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from benchmarks.chaos.rounds import Outcome, Round, play, rounds
+from benchmarks.chaos.rounds import Outcome, play, rounds
 from tests.conftest import _processes_of
 from tests.e2e.service import Service, start_service, write_etc
 
@@ -38,17 +38,19 @@ def run(home: Path, options: argparse.Namespace) -> dict[str, object]:
         for this in rounds(options.seed, options.first + options.rounds)[options.first :]:
             if time.monotonic() > deadline:
                 break
+            if options.operations and this.operation not in options.operations:
+                continue
             log = [f"round {this.number}: {this.operation}, after {this.after} s {this.harm}"]
             started = time.monotonic()
             service, outcome = play(service, this, log, home / "log")
-            totals.update(figures(this, outcome))
+            totals.update(figures(outcome))
             log.append(describe(outcome, time.monotonic() - started))
             print("\n".join(log), flush=True)
     finally:
         service.stop()
     time.sleep(1)
     totals["processes_left"] = len(_processes_of(home))
-    names = ("rounds", "rows_wrong", "orphans", "orphans_of_writes", "double_commits", "unhealed", "processes_left")
+    names = ("rounds", "rows_wrong", "orphans", "double_commits", "unhealed", "processes_left")
     return {"bench": "chaos", "seed": options.seed, **{name: totals[name] for name in names}}
 
 
@@ -60,17 +62,13 @@ def prepared(home: Path) -> Service:
     return service
 
 
-def figures(this: Round, outcome: Outcome) -> dict[str, int]:
-    """``orphans_of_writes``: files that nothing may remove but by their age, docs/operations.md."""
+def figures(outcome: Outcome) -> dict[str, int]:
     verdict = outcome.verdict
-    write = this.operation in ("insert", "merge")
-    left = len(verdict.orphans)
     return {
         "rounds": 1,
         "rows_wrong": verdict.wrong,
         "double_commits": verdict.twice,
-        "orphans": 0 if write else left,
-        "orphans_of_writes": left if write else 0,
+        "orphans": len(verdict.orphans),
         "unhealed": int(outcome.light is None) + int(outcome.heavy is None),
     }
 
@@ -80,6 +78,7 @@ def main() -> int:
     for name, default in (("seed", 1), ("rounds", 20), ("first", 0)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--seconds", type=float, default=500)
+    parser.add_argument("--operations", nargs="*", help="only rounds of these")
     parser.add_argument("--log", type=Path, help="where the service's log is kept")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder:

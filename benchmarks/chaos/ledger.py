@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterable
@@ -38,6 +39,10 @@ class Verdict:
     orphans: tuple[str, ...]
 
 
+_OF_THE_WRITER = re.compile(r"/\d{5}-\d+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.parquet$")
+"""As PyIceberg names files: a full disk leaves those that it was about to commit."""
+
+
 def ids_of(table: Table) -> Counter[int]:
     """As PyIceberg reads the current snapshot, deletes applied."""
     column: pa.ChunkedArray = table.refresh().scan(selected_fields=("id",)).to_arrow()["id"]
@@ -62,10 +67,10 @@ def named(table: Table) -> set[str]:
 
 
 def orphans(table: Table) -> tuple[str, ...]:
-    """Data files on disk that nothing names; what other writers left of metadata is theirs."""
+    """Data files on disk that nothing names; what the writer beside left, and of metadata, is not ours."""
     folder = Path(plain(table.location())) / "data"
     there = {str(file) for file in folder.rglob("*") if file.is_file() and not file.name.endswith(".crc")}
-    return tuple(sorted(there - named(table)))
+    return tuple(sorted(file for file in there - named(table) if not _OF_THE_WRITER.search(file)))
 
 
 def judge(table: Table, ledger: Ledger) -> Verdict:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 
 from coordinator.dispatch.buffer import PageBuffer
 from coordinator.dispatch.clock import Clock
@@ -40,6 +41,14 @@ class RetryOrder:
     def expired(self) -> bool:
         """The gateway has forgotten the statement by now."""
         return self.clock.monotonic() >= self.expires_at
+
+
+@cache
+def _drained() -> PageBuffer:
+    """Stands for all that were read or dropped."""
+    buffer = PageBuffer(0, lambda: None)
+    buffer.close()
+    return buffer
 
 
 class Query:
@@ -225,13 +234,15 @@ class Query:
         self.buffer.close()
 
     def shrink(self, text_length: int) -> None:
-        """Free what only a recent query needs: its plan and rows that were known, and the end of a long text."""
+        """Free what only a recent query needs: what is known of its plan, its rows, and the end of a long text."""
         self.shown_text = self.shown_text[:text_length]
         if len(self.text) > text_length:
             self.text = ""
         planned = self.planned
         if planned is not None and planned.work != _NO_WORK:
-            self.planned = replace(planned, initial_plan=None, logical_plan=None, subplan=None, work=_NO_WORK)
+            plans = replace(planned, initial_plan=None, logical_plan=None, subplan=None, work=_NO_WORK)
+            self.planned = replace(plans, verb_seconds={}, table_versions=(), accesses=(), facts=None)
+        self.buffer = _drained()
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
         """Call back on a thread of its own if the query fails; at once if it has ended. From any thread."""

@@ -72,7 +72,13 @@ class EmbeddedSql(Protocol):
 class SparkSql(SparkReads, Protocol):
     """Spark behind ``coordinator.engine.spark``."""
 
-    def write(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]: ...
+    def write(
+        self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = (), write_id: str | None = None
+    ) -> Iterator[pa.RecordBatch]: ...
+
+    def new_write_id(self) -> str | None: ...
+
+    def end_write(self, catalog: str, write_id: str) -> bool: ...
 
 
 class Executor:
@@ -209,12 +215,14 @@ class Executor:
         write = work.write
         with spark_inputs(work.inputs, self._catalogs, execution, shares_disk=self._spark.shares_disk) as inputs:
 
-            def run(sql: str) -> list[Mapping[str, object]]:
-                batches = self._spark.write(sql, execution, inputs)
+            def run(sql: str, write_id: str | None = None) -> list[Mapping[str, object]]:
+                batches = self._spark.write(sql, execution, inputs, write_id)
                 return [row for batch in batches for row in batch.to_pylist()]
 
             writer = asked_before(self._catalogs.capabilities(write.catalog).writes)
-            rows = writer.write(write, WriteContext(self._context(write.catalog, execution), run))
+            context = self._context(write.catalog, execution)
+            end = partial(self._spark.end_write, write.catalog)
+            rows = writer.write(write, WriteContext(context, run, self._spark.new_write_id, end))
         execution.set_update_count(rows)
         return rows
 

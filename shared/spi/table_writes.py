@@ -50,12 +50,26 @@ class TableWrite:
     by_position: bool = False
 
 
+class RunStatement(Protocol):
+    """Gives one statement to the engine; what it commits carries the property ``procession.query-id``."""
+
+    def __call__(self, sql: str, write_id: str | None = None, /) -> Sequence[Mapping[str, Any]]:
+        """Its rows. The names of all files that it writes hold ``write_id``."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class WriteContext:
-    """``run`` gives one statement to the engine; what it commits carries the property ``procession.query-id``."""
+    """``run`` gives one statement to the engine.
+
+    ``new_write_id`` gives a new id for the names of a write's files, or None where the engine names them as it likes.
+    ``end_write`` tells whether the write of that id, which failed, commits nothing from now on; False: ask again.
+    """
 
     procedure: ProcedureContext
-    run: Callable[[str], Sequence[Mapping[str, Any]]]
+    run: RunStatement
+    new_write_id: Callable[[], str | None] = lambda: None
+    end_write: Callable[[str], bool] = lambda _write_id: True
 
     @property
     def query_id(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -153,6 +154,62 @@ def test_query_that_runs_out_of_time_leaves_no_table(harmed: Service) -> None:
     eventually(lambda: under_warehouse(harmed) <= before, 120)
     assert {name for name in before if "/filled_" not in name} <= under_warehouse(harmed)
     assert harmed.lake().list_tables("db") == tables
+
+
+def pour(target: str, source: str) -> str:
+    """As ``fill`` into a table that is there; the first of its tasks ends soon."""
+    return (
+        f"INSERT INTO iceberg.db.{target} SELECT id, text FROM iceberg.db.{source} UNION ALL "
+        "SELECT a.id, a.text || CAST(b.id AS varchar) || b.text AS text "
+        f"FROM iceberg.db.{source} a CROSS JOIN iceberg.db.{source} b"
+    )
+
+
+SMALL_FILES = {"write.target-file-size-bytes": "1000000"}
+IN_BETWEEN = "00000-7-5f0c1c1e-9a1b-4c55-8f2e-0123456789ab-0-00001.parquet"
+"""What another program wrote and has not committed yet."""
+
+
+def whole_files(table: Table) -> set[str]:
+    """Data files that are complete: Parquet's last bytes are there. A finished task leaves such ones."""
+
+    def ends_well(file: str) -> bool:
+        try:
+            with Path(file).open("rb") as source:
+                source.seek(-4, os.SEEK_END)
+                return source.read() == b"PAR1"
+        except OSError:
+            return False
+
+    return {file for file in data_files(table) if ends_well(file)}
+
+
+@pytest.mark.parametrize("end", ["cancel", "time limit", "kill spark", "kill coordinator"])
+def test_a_failed_write_leaves_no_file_and_touches_none_of_others(harmed: Service, end: str) -> None:
+    name = end.replace(" ", "_")
+    harmed.create(f"poured_{name}", [wide(0, rows=30_000)])
+    table = harmed.create(f"goal_{name}", [wide(1, rows=10)], properties=SMALL_FILES)
+    other = Path(table.location().removeprefix("file://")) / "data" / IN_BETWEEN
+    other.write_bytes(b"not committed yet")
+    before, rows = under_warehouse(harmed), checksum(table)
+    mine = {file for file in before if f"/goal_{name}/" in file}
+    limit = {"query_max_execution_time": "20s"} if end == "time limit" else {}
+    thread, outcome = in_background(harmed, pour(f"goal_{name}", f"poured_{name}"), session_properties=limit)
+    eventually(lambda: len(whole_files(table) - before) > 1, 300)
+    match end:
+        case "cancel":
+            assert httpx.delete(f"{harmed.url}/v1/query/{running_query(harmed)}").status_code == 204
+        case "kill spark":
+            spark_of(harmed).kill()
+        case "kill coordinator":
+            harmed.process.kill()
+            harmed.process.wait()
+            harmed.succeeded_by(start_service(harmed.etc, harmed.data_dir, harmed.etc.parent / "log"))
+    thread.join(timeout=300)
+    expected = {"cancel": "USER_CANCELED", "time limit": "EXCEEDED_TIME_LIMIT", "kill spark": "REMOTE_HOST_GONE"}
+    assert getattr(outcome[0], "error_name", None) == expected.get(end)
+    eventually(lambda: {file for file in under_warehouse(harmed) if f"/goal_{name}/" in file} == mine, 60)
+    assert (checksum(table), other.read_bytes()) == (rows, b"not committed yet")
 
 
 def test_killed_coordinator_leaves_no_orphan_no_half_filled_table_and_no_process(harmed: Service) -> None:

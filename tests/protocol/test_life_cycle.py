@@ -122,6 +122,14 @@ def test_ended_queries_expire_beyond_the_history(start_server):
         server.clock.advance(50)
         server.sweep(server.dispatcher.registry.get(ids[0]))
         assert len(server.dispatcher.registry) == 5
+        old, new = (server.dispatcher.registry.get(ids[at]) for at in (0, -1))
+        # What only a recent one needs is free.
+        assert (old.planned.subplan, old.planned.facts, old.planned.verb_seconds, old.buffer.drained) == (
+            *(None, None, {}),
+            True,
+        )
+        assert new.planned.verb_seconds
+        assert server.client.get(f"/v1/query/{ids[0]}").json()["state"] == "FINISHED"
         server.clock.advance(11)
         server.wait_for(lambda: len(server.dispatcher.registry) == 2)
         statuses = [server.client.get(f"/v1/query/{i}").status_code for i in ids]

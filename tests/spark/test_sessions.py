@@ -109,6 +109,41 @@ def test_dropping_a_session_of_a_silent_server_waits_for_nothing(own_engine: Spa
     assert seven(own_engine, executions()) == [{"n": 7}]
 
 
+def test_statements_of_a_remote_server_that_falls_silent_may_be_sent_again(
+    own_engine: SparkEngine, executions: Any, tmp_path: Path
+) -> None:
+    connection = own_engine.connect()
+    assert connection.server is not None
+    settings = SparkSettings(
+        work_dir=tmp_path, remote=connection.server.url, watchdog_interval=0.2, watchdog_timeout=0.5
+    )
+    remote = SparkEngine(settings, {})
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append(list(remote.run("SELECT count(*) FROM range(1e12)", executions())))
+        except ProcessionError as error:
+            outcome.append((error.code, error.retriable))
+
+    remote.start()
+    try:
+        assert seven(remote, executions()) == [{"n": 7}]
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        time.sleep(1)
+        jvm = jvm_of(connection)
+        suspend(jvm)
+        try:
+            thread.join(60)
+            assert outcome == [(ErrorCode.REMOTE_HOST_GONE, True)]
+        finally:
+            os.kill(jvm, signal.SIGCONT)
+    finally:
+        # What ran there goes on, as nobody could end it; the next test's server is another one.
+        remote.stop()
+
+
 def test_a_silent_server_is_replaced_and_its_statements_may_be_sent_again(
     own_engine: SparkEngine, executions: Any
 ) -> None:

@@ -36,6 +36,8 @@ from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg
 from coordinator.connectors.iceberg.rest.rest_catalog import ServedCatalog
 from coordinator.connectors.iceberg.table_words import check_settable, distrust_tables
 from coordinator.connectors.iceberg.tables.late_files import LateFiles
+from coordinator.connectors.iceberg.tables.late_writes import LateWrites
+from coordinator.connectors.iceberg.tables.open_writes import OpenWrites
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTables
 from coordinator.vocabulary.lookup_cache import once
 from shared.errors import ErrorCode, ProcessionError
@@ -61,6 +63,8 @@ class TableCatalog:
         self.settings = settings
         self.unfinished = UnfinishedTables(settings.catalog, settings.journal_file)
         self.late_files = LateFiles(self.unfinished, settings.unfinished_quiet_time)
+        records = OpenWrites(settings.catalog, settings.journal_file)
+        self.late_writes = LateWrites(records, settings.unfinished_quiet_time, self.open, self.file_io, UNFINISHED)
         self.forgotten: Callable[[str, str], None] = lambda _schema, _name: None
         """Told of a table that was unregistered: its name may become another table's."""
         self._catalog: Catalog | None = None

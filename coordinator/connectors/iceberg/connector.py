@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -135,9 +135,12 @@ class IcebergConnector:
         with mapped(f"{schema}.{table}"):
             return table_state(self.catalog, schema, table, found, now, retention)
 
-    def recover(self) -> Sequence[Recovered]:
-        """Finish or undo the calls that a dead coordinator left open; to be called once at start."""
-        return recover(self.tables_of, self.journal)
+    def recover(self, end_write: Callable[[str], bool] = lambda _write_id: True) -> Sequence[Recovered]:
+        """Finish or undo what a dead coordinator left open; to be called once at start.
+
+        ``end_write`` is asked, later, whether the engine commits nothing any more of a write that was open.
+        """
+        return recover(self.tables_of, self.journal, end_write)
 
     def relation(self, scan: TableScanNode) -> Relation:
         handle = scan.table.connectorHandle

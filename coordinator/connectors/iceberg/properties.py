@@ -69,8 +69,7 @@ _SPARK = "org.apache.iceberg.spark.SparkCatalog"
 class IcebergSettings:
     """A checked catalog file. ``uri`` is an SQLAlchemy URL for ``sql``; ``storage`` goes to every FileIO.
 
-    ``unfinished_quiet_time``: the folder of a table that a failed statement left is watched until nothing came for so
-    many seconds.
+    ``unfinished_quiet_time``: what a failed statement left is watched until nothing came for so many seconds.
     """
 
     catalog: str

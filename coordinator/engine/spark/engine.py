@@ -7,8 +7,10 @@ import logging
 import os
 import re
 import threading
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql.connect.session import SparkSession
@@ -22,6 +24,8 @@ from coordinator.engine.spark.functions import sql_frame
 from coordinator.engine.spark.jars import JarsUnavailableError
 from coordinator.engine.spark.java import JavaNotFoundError
 from coordinator.engine.spark.kernel_package import zip_kernels
+from coordinator.engine.spark.named_writes import NamedWrites
+from coordinator.engine.spark.our_classes import of_iceberg, with_our_catalogs
 from coordinator.engine.spark.passed_settings import SESSION_CONF, of_session
 from coordinator.engine.spark.progress import ProgressRelay
 from coordinator.engine.spark.runner import Connecting, Fixed, Runner
@@ -54,6 +58,8 @@ class SparkEngine:
         self._watcher: threading.Thread | None = None
         self._writers = WriterSessions(self._new_session)
         self._status = SparkStatus()
+        self._named = NamedWrites(partial(self._new_session, named=True))
+        self._names_files = settings.remote is None
 
     def start(self) -> None:
         """Watch Spark in the background: it is started again when it dies or is of no use. Returns at once.
@@ -86,12 +92,45 @@ class SparkEngine:
             runner = Runner(engine, execution, execution.report_progress, operators)
             yield from runner.batches(lambda session: sql_frame(view(session), sql))
 
-    def write(self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = ()) -> Iterator[pa.RecordBatch]:
-        """As ``run``, in a session that no other statement shares: what ``sql`` commits carries the query's id."""
-        with self._writers.session(self.connect(), execution.query_id, self._settings_of(execution)) as connection:
+    def write(
+        self, sql: str, execution: Execution, inputs: Sequence[SparkInput] = (), write_id: str | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """As ``run``, in a session that no other statement shares: what ``sql`` commits carries the query's id.
+
+        The names of the files that it writes hold ``write_id``, which ``new_write_id`` has given.
+        """
+        main, settings = self.connect(), self._settings_of(execution)
+        with (
+            self._named.writing(write_id, main.server),
+            self._writers.session(main, execution.query_id, settings, write_id or "") as connection,
+        ):
             runner = Runner(Fixed(connection), execution, execution.report_progress)
             with views_over(inputs) as view:
                 yield from runner.batches(lambda session: sql_frame(view(session), sql))
+
+    def new_write_id(self) -> str | None:
+        """What the files of one write are to be known by; None where Spark cannot be told how to name them.
+
+        Raises ProcessionError when a Spark of others cannot be had.
+        """
+        if self._settings.remote is not None:
+            self.connect()
+        return str(uuid.uuid4()) if self._names_files else None
+
+    def end_write(self, catalog: str, write_id: str) -> bool:
+        """Whether a write that failed commits nothing from now on; False: not known yet, ask again. Blocks."""
+        return self._named.end(catalog, write_id)
+
+    def end_earlier_write(self, catalog: str, write_id: str) -> bool:
+        """The same of a write that an earlier process began: its own Spark has ended, one of others may go on.
+
+        Raises ProcessionError when a Spark of others cannot be had.
+        """
+        if self._settings.remote is None:
+            return True
+        self.connect()
+        # One without our classes cannot be the one, not restarted since, that named its files.
+        return not self._names_files or self._named.refused(None, catalog, write_id)
 
     def workers(self, execution: Execution) -> SparkWorkers:
         """Where the kernels of one query run; their progress is the procedure's to report."""
@@ -156,6 +195,7 @@ class SparkEngine:
             progress = ProgressRelay()
             session = self._new_session(server, progress)
             if server is None:
+                self._names_files = any(self._named.understood(name) for name in of_iceberg(self._catalog_conf)[:1])
                 session.addArtifacts(str(zip_kernels(self._settings.work_dir / "kernels")), pyfile=True)
             connection = Connection(session, server, _parallelism(session, self._settings), progress)
         except _START_FAILURES as error:
@@ -170,7 +210,10 @@ class SparkEngine:
             raise failure from error
         return connection
 
-    def _new_session(self, server: EmbeddedServer | None, progress: ProgressRelay) -> SparkSession:
+    def _new_session(
+        self, server: EmbeddedServer | None, progress: ProgressRelay, *, named: bool | None = None
+    ) -> SparkSession:
+        """``named``: with our catalogs, on a server of others; None for as far as it is known to have them."""
         url = self._settings.remote if server is None else server.url
         assert url is not None, "a server is started when there is no remote one"
         embedded = server is not None
@@ -181,7 +224,7 @@ class SparkEngine:
             trust_store=None if embedded else self._settings.trust_store,
         )
         try:
-            for name, value in {**({} if embedded else self._remote_conf(session)), **SESSION_CONF}.items():
+            for name, value in {**({} if embedded else self._remote_conf(session, named)), **SESSION_CONF}.items():
                 session.conf.set(name, value)
         except BaseException:
             drop_session(session, release=False)
@@ -189,10 +232,12 @@ class SparkEngine:
         session.registerProgressHandler(progress)
         return session
 
-    def _remote_conf(self, session: SparkSession) -> Mapping[str, str]:
+    def _remote_conf(self, session: SparkSession, named: bool | None) -> Mapping[str, str]:
         """What a server that others started is told: catalogs, and what is passed through and may change later."""
         passed = {name: value for name, value in self._settings.conf.items() if session.conf.isModifiable(name)}
-        return {**self._catalog_conf, **passed}
+        ours = self._names_files if named is None else named
+        catalogs = with_our_catalogs(self._catalog_conf) if ours else self._catalog_conf
+        return {**catalogs, **passed}
 
     def _drop(self, *, keep_server: bool) -> EmbeddedServer | None:
         """Forget the connection; nothing here waits for an answer. Its server, when it lives and is kept."""

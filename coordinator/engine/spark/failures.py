@@ -7,6 +7,7 @@ import re
 import grpc
 from pyspark.errors import PySparkException, PythonException
 
+from coordinator.engine.spark.unreadable_files import unreadable_file
 from shared.errors import ErrorCode, ProcessionError
 
 _KERNEL = re.compile(r"KernelError: ([A-Z_]+): (.*)")
@@ -88,7 +89,7 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
         return spark_gone(_first_line(getattr(error, "details", lambda: "")() or "connection lost"))
     if "No space left on device" in text:
         return ProcessionError(ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk")
-    return _lost(error, text) or _failed(error, text)
+    return _lost(error, text) or (None if condition else unreadable_file(text)) or _failed(error, text)
 
 
 def _lost(error: Exception, text: str) -> ProcessionError | None:

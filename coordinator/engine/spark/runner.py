@@ -82,10 +82,14 @@ class Runner:
             raise
         except Exception as error:
             self._execution.check_cancelled()
+            given_up = connection.lost.is_set()
             failure = map_failure(error, server_alive=connection.server_alive)
             if failure.code is ErrorCode.USER_CANCELED:
                 # Nobody here asked for it: the server closed the session under the statement.
                 failure = spark_gone("it ended the statement")
+            if given_up and failure.code is ErrorCode.REMOTE_TASK_ERROR:
+                # A session that was closed under the statement fails in many words.
+                failure = spark_gone("it did not answer any more")
             if is_useless(error) and connection.server is not None:
                 connection.server.give_up()
             if session_gone(error) or (failure.code is ErrorCode.REMOTE_HOST_GONE and connection.server is None):

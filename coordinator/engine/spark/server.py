@@ -20,6 +20,7 @@ from coordinator.engine.spark.class_archive import LISTING, Archiver, ClassArchi
 from coordinator.engine.spark.jars import resolve_jars
 from coordinator.engine.spark.java import Java, find_java
 from coordinator.engine.spark.kernel_package import unpack_kernels
+from coordinator.engine.spark.our_classes import OUR_JAR, with_our_catalogs
 from coordinator.engine.spark.passed_settings import with_our_extensions
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.security.child_environment import JAVA, STORES, child_environment
@@ -81,6 +82,11 @@ class EmbeddedServer:
     def alive(self) -> bool:
         return not self._given_up.is_set() and self.child.poll() is None
 
+    @property
+    def gone(self) -> bool:
+        """Its process has ended; one that was given up may live on for a while."""
+        return self.child.poll() is not None
+
     def give_up(self) -> None:
         """It lives and is of no use: count it as ended from now on. ``stop`` must follow."""
         self._given_up.set()
@@ -101,7 +107,7 @@ def start_server(
     """
     java = find_java(os.environ)
     home = pyspark_home()
-    jars = [*resolve_jars(settings.packages, settings.jar_cache, java, home), *settings.jars]
+    jars = [*resolve_jars(settings.packages, settings.jar_cache, java, home), *settings.jars, OUR_JAR]
     _prepare(settings.work_dir)
     port, token = _free_port(), secrets.token_hex(16)
     conf = _spark_conf(settings, catalog_conf, port, jars)
@@ -177,7 +183,7 @@ def _spark_conf(
         conf["spark.authenticate"] = "true"
     if any("iceberg-spark-runtime" in jar.name for jar in jars):
         conf["spark.sql.extensions"] = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-    conf |= catalog_conf
+    conf |= with_our_catalogs(catalog_conf)
     return conf | with_our_extensions(conf.get("spark.sql.extensions", ""), settings.conf)
 
 
@@ -193,6 +199,8 @@ def _java_arguments(settings: SparkSettings, conf: Mapping[str, str], class_path
         # Collections that free next to nothing count as out of memory; by default only at 98 % of the time.
         "-XX:GCTimeLimit=90",
         "-XX:GCHeapFreeLimit=5",
+        # Frames tell a damaged file from anything else (unreadable_files.py), also when it is met often.
+        "-XX:-OmitStackTraceInFastThrow",
         "-Xshare:auto",
         *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENS),
         "--enable-native-access=ALL-UNNAMED",

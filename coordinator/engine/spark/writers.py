@@ -18,6 +18,8 @@ from coordinator.engine.spark.server import EmbeddedServer
 from coordinator.engine.spark.sessions import drop_session
 
 _MOST_IDLE = 4
+_WRITE_ID = "spark.procession.write-id"
+"""What an embedded server puts into the names of files (jvm/procession/spark); others take no notice."""
 _COMMIT_PROPERTY = "spark.sql.iceberg.snapshot-property.procession.query-id"
 
 
@@ -31,11 +33,16 @@ class WriterSessions:
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def session(self, main: Connection, query_id: str, settings: Mapping[str, str]) -> Iterator[Connection]:
-        """A connection to the server of ``main``, whose commits carry ``query_id``; with the statement's settings."""
+    def session(
+        self, main: Connection, query_id: str, settings: Mapping[str, str], write_id: str = ""
+    ) -> Iterator[Connection]:
+        """A connection to the server of ``main``, whose commits carry ``query_id``; with the statement's settings.
+
+        The names of the files that it writes hold ``write_id``.
+        """
         writer = self._take(main)
         try:
-            for name, value in {**settings, _COMMIT_PROPERTY: query_id}.items():
+            for name, value in {**settings, _COMMIT_PROPERTY: query_id, _WRITE_ID: write_id}.items():
                 writer.session.conf.set(name, value)
             yield writer
         except BaseException:

@@ -7,20 +7,24 @@ number of rows, is found whatever else was committed meanwhile.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError
+from coordinator.connectors.iceberg.locations import LOCATION_PROPERTIES
 from coordinator.connectors.iceberg.snapshots.metadata_deletes import delete_files
 from coordinator.connectors.iceberg.spark_sql import quoted_path
 from coordinator.connectors.iceberg.spark_types import times_of, unknown_to_spark
 from coordinator.connectors.iceberg.table_words import check_for_spark
 from coordinator.connectors.iceberg.tables.creation import create, new_table
 from coordinator.connectors.iceberg.tables.ddl import appear, remove_unfinished, unfinished_name, upgrade
+from coordinator.connectors.iceberg.tables.open_writes import open_write
 from coordinator.connectors.iceberg.tables.targets import path_of, target_of
+from coordinator.connectors.iceberg.tables.unfinished import is_own_folder
 from shared.errors import ErrorCode, ProcessionError
 from shared.spi.catalog_changes import TableCreation
 from shared.spi.table_writes import TableWrite, WriteContext
@@ -45,7 +49,8 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
     _check_writable(check_for_spark(table), write, head)
     counted = _count_ahead(table, write, head, context)
     name = table.name()[-1]
-    _run(write, path_of(table, branch), context)
+    with _recorded(catalog, table, write, context) as write_id:
+        _run(write, path_of(table, branch), context, write_id)
     after = catalog.open(write.schema, name)
     _check_positions(after, write, context)
     return _rows(after, write, context) if counted is None else counted
@@ -57,11 +62,15 @@ def _create_and_fill(catalog: TableCatalog, write: TableWrite, creation: TableCr
     name = unfinished_name(context.procedure)
     create(catalog, new, write.schema, name, write.table)
     try:
-        _check_types(catalog.open(write.schema, name), write)
+        table = catalog.open(write.schema, name)
+        _check_types(table, write)
         if new.version == 3:
             upgrade(catalog, write.schema, name, context.run)
         if not write.no_rows:
-            _run(write, (name,), context)
+            # Of a folder that is the table's alone all files may go, whoever wrote them (late_files).
+            own = is_own_folder(table.location()) and not LOCATION_PROPERTIES & table.properties.keys()
+            with nullcontext() if own else _recorded(catalog, table, write, context) as write_id:
+                _run(write, (name,), context, write_id)
         context.procedure.check_cancelled()
         appear(catalog, write.schema, name, write.table)
     except BaseException:
@@ -130,11 +139,23 @@ def _check_types(table: Table, write: TableWrite) -> None:
     raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
 
 
-def _run(write: TableWrite, name: Sequence[str], context: WriteContext) -> None:
+@contextmanager
+def _recorded(catalog: TableCatalog, table: Table, write: TableWrite, context: WriteContext) -> Iterator[str | None]:
+    """Around a write: the id that its files are known by, when it fails and they are to be removed."""
+    context.procedure.check_cancelled()
+    write_id = context.new_write_id()
+    if write_id is None:
+        yield None
+        return
+    with catalog.late_writes.recorded(open_write(write_id, write.schema, table), lambda: context.end_write(write_id)):
+        yield write_id
+
+
+def _run(write: TableWrite, name: Sequence[str], context: WriteContext, write_id: str | None = None) -> None:
     target = quoted_path((write.catalog, *write.schema.split("."), *name))
     context.procedure.check_cancelled()
     try:
-        context.run(f"{write.before} {target} {write.after}")
+        context.run(f"{write.before} {target} {write.after}", write_id)
     except ProcessionError as error:
         raise _presto_error(error, write) from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 from typing import Literal
@@ -36,11 +36,18 @@ class Recovered:
     problem: str = ""
 
 
-def recover(catalog: TableCatalog, journal: Journal) -> list[Recovered]:
-    """Close every open entry of the journal; to be called at start, before any call of this coordinator begins."""
+def recover(
+    catalog: TableCatalog, journal: Journal, end_write: Callable[[str], bool] = lambda _write_id: True
+) -> list[Recovered]:
+    """Close every open entry of the journal; to be called at start, before any call of this coordinator begins.
+
+    ``end_write`` tells whether the engine commits nothing any more of a write that an earlier process began.
+    """
     calls = [_recover(catalog, journal, entry) for entry in journal.open_entries(catalog.settings.catalog)]
     unfinished = [e for e in catalog.unfinished.open_entries() if not catalog.late_files.watches(e.schema, e.name)]
-    return [*calls, *(_remove(catalog, entry) for entry in unfinished)]
+    # Spark's own writes: the Spark that did them may need a moment to end.
+    writes = [Recovered(w.id, w.schema, w.table, "POSTPONED") for w in catalog.late_writes.recover(end_write)]
+    return [*calls, *(_remove(catalog, entry) for entry in unfinished), *writes]
 
 
 def _remove(catalog: TableCatalog, entry: UnfinishedTable) -> Recovered:

@@ -1,0 +1,113 @@
+"""Writes that Spark does for a statement: a record of each, so that what a failed one left can be told and removed.
+
+The id is drawn for one write, and the names of all files that Spark makes for it hold it (docs/adr/0013).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import sqlalchemy as sa
+from pyiceberg.table import Table
+
+from coordinator.connectors.iceberg.locations import LOCATION_PROPERTIES
+
+_METADATA = sa.MetaData()
+_WRITES = sa.Table(
+    "open_writes",
+    _METADATA,
+    sa.Column("write_id", sa.String, primary_key=True),
+    sa.Column("catalog", sa.String, nullable=False),
+    sa.Column("schema_name", sa.String, nullable=False),
+    sa.Column("table_name", sa.String, nullable=False),
+    sa.Column("table_uuid", sa.String, nullable=False),
+    sa.Column("directories", sa.String, nullable=False),
+    sa.Column("sequence_number", sa.BigInteger, nullable=False),
+    sa.Column("begun_at", sa.String, nullable=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWrite:
+    """``directories`` are those that its files lie in; ``sequence_number`` is the table's last one before it began."""
+
+    id: str
+    schema: str
+    table: str
+    table_uuid: str
+    directories: tuple[str, ...]
+    sequence_number: int
+
+
+def open_write(write_id: str, schema: str, table: Table) -> OpenWrite:
+    """The record of a write that is about to begin."""
+    metadata, location = table.metadata, table.location().rstrip("/")
+    named = [metadata.properties[name] for name in sorted(LOCATION_PROPERTIES & metadata.properties.keys())]
+    own = [f"{location}/data", f"{location}/metadata"]
+    if "write.location-provider.impl" in metadata.properties:
+        own = [location]
+    directories = tuple(dict.fromkeys([*own, *named]))
+    sequence_number = 0 if metadata.format_version == 1 else metadata.last_sequence_number
+    uuid = str(metadata.table_uuid)
+    return OpenWrite(write_id, schema, table.name()[-1], uuid, directories, sequence_number)
+
+
+class OpenWrites:
+    """The record of one catalog, in the file of its journal; thread-safe, each write durable on return."""
+
+    def __init__(self, catalog: str, file: Path) -> None:
+        self._catalog = catalog
+        self._file = file
+        self._engine: sa.Engine | None = None
+        self._lock = threading.Lock()
+
+    def begin(self, write: OpenWrite) -> None:
+        """Before the engine is told anything."""
+        row = {
+            "write_id": write.id,
+            "catalog": self._catalog,
+            "schema_name": write.schema,
+            "table_name": write.table,
+            "table_uuid": write.table_uuid,
+            "directories": json.dumps(write.directories),
+            "sequence_number": write.sequence_number,
+            "begun_at": datetime.now(UTC).isoformat(),
+        }
+        with self._open().begin() as connection:
+            connection.execute(sa.insert(_WRITES).values(**row))
+
+    def close(self, write_id: str) -> None:
+        """After it was committed, or nothing of it is left."""
+        with self._open().begin() as connection:
+            connection.execute(sa.delete(_WRITES).where(_WRITES.c.write_id == write_id))
+
+    def open_entries(self) -> list[OpenWrite]:
+        """Oldest first; empty when nothing was ever recorded."""
+        if not self._file.exists():
+            return []
+        wanted = sa.select(_WRITES).where(_WRITES.c.catalog == self._catalog).order_by(_WRITES.c.begun_at)
+        with self._open().connect() as connection:
+            rows = connection.execute(wanted).mappings().all()
+        return [
+            OpenWrite(
+                r["write_id"],
+                r["schema_name"],
+                r["table_name"],
+                r["table_uuid"],
+                tuple(json.loads(r["directories"])),
+                r["sequence_number"],
+            )
+            for r in rows
+        ]
+
+    def _open(self) -> sa.Engine:
+        with self._lock:
+            if self._engine is None:
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+                self._engine = sa.create_engine(f"sqlite:///{self._file}", poolclass=sa.NullPool)
+                _METADATA.create_all(self._engine)
+            return self._engine

@@ -1,0 +1,127 @@
+package procession.spark;
+
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.util.LinkedHashSet;
+import java.util.Optional;
+import java.util.Set;
+import org.apache.iceberg.BaseTable;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.TableOperations;
+import org.apache.iceberg.catalog.Catalog;
+import org.apache.iceberg.exceptions.ValidationException;
+import org.apache.iceberg.io.LocationProvider;
+import org.apache.iceberg.spark.SparkCatalog;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * Iceberg's catalog, where the files of a write carry a name that the coordinator knows before the write begins, and
+ * where a write that was given up commits nothing any more.
+ *
+ * <p>A session whose setting {@link #WRITE} is empty gets what Iceberg gives.
+ */
+public final class NamedWritesCatalog extends SparkCatalog {
+  static final String WRITE = "spark.procession.write-id";
+  private static final String ENDED = "procession_ended_writes";
+
+  private SparkSession session;
+
+  @Override
+  protected Catalog buildIcebergCatalog(String name, CaseInsensitiveStringMap options) {
+    session = SparkSession.active();
+    Catalog catalog = super.buildIcebergCatalog(name, options);
+    return proxy(
+        catalog,
+        (self, method, arguments) -> {
+          Object result = call(catalog, method, arguments);
+          return method.getName().equals("loadTable") && result != null && result.getClass() == BaseTable.class
+              ? named((BaseTable) result)
+              : result;
+        });
+  }
+
+  /** A table of the namespace {@link #ENDED} is no table: to ask for it ends the write of that name. */
+  @Override
+  public Table loadTable(Identifier identifier) throws NoSuchTableException {
+    if (identifier.namespace().length == 1 && identifier.namespace()[0].equals(ENDED)) {
+      throw new IllegalStateException(Writes.end(identifier.name()) ? "procession: ended" : "procession: commits");
+    }
+    return super.loadTable(identifier);
+  }
+
+  private Optional<String> write() {
+    String id = session.conf().get(WRITE, "");
+    return id.isEmpty() ? Optional.empty() : Optional.of(id);
+  }
+
+  private org.apache.iceberg.Table named(BaseTable table) {
+    TableOperations plain = table.operations();
+    TableOperations operations =
+        proxy(
+            plain,
+            (self, method, arguments) -> {
+              switch (method.getName()) {
+                case "locationProvider":
+                  LocationProvider locations = (LocationProvider) call(plain, method, arguments);
+                  return write().isEmpty() ? locations : new NamedLocations(locations, write().get());
+                case "metadataFileLocation":
+                  // The list of a snapshot's manifests, and manifests.
+                  String name = (String) arguments[0];
+                  Object[] named = {write().isEmpty() ? name : NamedLocations.appended(name, write().get())};
+                  return call(plain, method, named);
+                case "commit":
+                  if (write().isPresent()) {
+                    commit(write().get(), plain, (TableMetadata) arguments[0], (TableMetadata) arguments[1]);
+                    return null;
+                  }
+                  return call(plain, method, arguments);
+                default:
+                  return call(plain, method, arguments);
+              }
+            });
+    return new BaseTable(operations, table.name(), table.reporter());
+  }
+
+  private static void commit(String write, TableOperations operations, TableMetadata base, TableMetadata next) {
+    if (!Writes.beginCommit(write)) {
+      throw new ValidationException("The write was given up: it commits nothing");
+    }
+    try {
+      operations.commit(base, next);
+    } finally {
+      Writes.endCommit(write);
+    }
+  }
+
+  private static Object call(Object target, java.lang.reflect.Method method, Object[] arguments) throws Throwable {
+    try {
+      return method.invoke(target, arguments);
+    } catch (InvocationTargetException error) {
+      throw error.getCause();
+    }
+  }
+
+  @SuppressWarnings("unchecked")
+  private static <T> T proxy(T target, InvocationHandler handler) {
+    Set<Class<?>> interfaces = new LinkedHashSet<>();
+    for (Class<?> type = target.getClass(); type != null; type = type.getSuperclass()) {
+      collect(type, interfaces);
+    }
+    ClassLoader loader = target.getClass().getClassLoader();
+    return (T) Proxy.newProxyInstance(loader, interfaces.toArray(new Class<?>[0]), handler);
+  }
+
+  private static void collect(Class<?> type, Set<Class<?>> found) {
+    for (Class<?> each : type.getInterfaces()) {
+      if (java.lang.reflect.Modifier.isPublic(each.getModifiers())) {
+        found.add(each);
+      }
+      collect(each, found);
+    }
+  }
+}

@@ -1,0 +1,189 @@
+"""Files of a write hold its id, whatever the table's layout; a write that was ended commits nothing."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from pyspark.sql.connect.session import SparkSession
+
+from coordinator.engine.spark import our_classes
+from coordinator.engine.spark.engine import SparkEngine
+from coordinator.engine.spark.named_writes import NamedWrites
+from coordinator.engine.spark.progress import ProgressRelay
+from coordinator.engine.spark.server import EmbeddedServer
+from coordinator.engine.spark.sessions import drop_session, open_session
+from coordinator.engine.spark.settings import SparkSettings
+from tests.execution import FakeExecution
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+MERGE_ON_READ = "'write.merge.mode'='merge-on-read', 'write.delete.mode'='merge-on-read'"
+CHANGES = (
+    "INSERT INTO lake.db.{t} SELECT id, CAST(id % 2 AS INT) FROM range(10)",
+    "INSERT OVERWRITE lake.db.{t} SELECT id, CAST(id % 2 AS INT) FROM range(12)",
+    "DELETE FROM lake.db.{t} WHERE id = 3",
+    "UPDATE lake.db.{t} SET p = 1 WHERE id = 4",
+    "MERGE INTO lake.db.{t} t USING (SELECT 4L AS id, 7 AS p UNION ALL SELECT 100L, 8) s ON t.id = s.id "
+    "WHEN MATCHED THEN UPDATE SET p = s.p WHEN NOT MATCHED THEN INSERT *",
+)
+
+
+class Lake:
+    """A catalog that only sessions of these tests know."""
+
+    def __init__(self, server: EmbeddedServer, home: Path) -> None:
+        self.server, self.home = server, home
+        self.conf = {
+            "": "procession.spark.NamedWritesCatalog",
+            ".type": "jdbc",
+            ".warehouse": f"file://{home}/wh",
+            ".uri": f"jdbc:sqlite:{home}/catalog.db",
+            ".jdbc.schema-version": "V1",
+            ".cache-enabled": "false",
+        }
+        self.session = self.make(server, ProgressRelay())
+        self.writes = NamedWrites(self.make)
+
+    def make(self, server: EmbeddedServer | None, _progress: ProgressRelay) -> SparkSession:
+        assert server is not None
+        session = open_session(server.url, embedded=True, answer_seconds=60)
+        for name, value in self.conf.items():
+            session.conf.set(f"spark.sql.catalog.lake{name}", value)
+        return session
+
+    def run(self, sql: str, write_id: str = "") -> None:
+        self.session.conf.set("spark.procession.write-id", write_id)
+        with self.writes.writing(write_id or None, self.server):
+            self.session.sql(sql)
+
+    def snapshots(self, table: str) -> int:
+        return self.session.sql(f"SELECT count(*) FROM lake.db.{table}.snapshots").collect()[0][0]  # type: ignore[no-any-return]
+
+    def files(self) -> set[Path]:
+        there = {file for file in (self.home / "wh").rglob("*") if file.is_file()}
+        return {file for file in there if not file.name.endswith((".crc", ".metadata.json"))}
+
+
+@pytest.fixture(scope="module")
+def lake(engine: SparkEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    server = engine.connect().server
+    assert server is not None
+    lake = Lake(server, tmp_path_factory.mktemp("named"))
+    lake.run("CREATE NAMESPACE lake.db")
+    yield lake
+    drop_session(lake.session, release=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "layout", "properties"),
+    [
+        ("plain", "", "'format-version'='2'"),
+        ("parted", "PARTITIONED BY (p)", f"'format-version'='2', {MERGE_ON_READ}"),
+        ("vectors", "", f"'format-version'='3', 'write.object-storage.enabled'='true', {MERGE_ON_READ}"),
+        ("first", "PARTITIONED BY (p)", "'format-version'='1', 'write.object-storage.partitioned-paths'='false'"),
+    ],
+)
+def test_every_file_of_a_write_holds_its_id(lake: Lake, name: str, layout: str, properties: str) -> None:
+    lake.run(f"CREATE TABLE lake.db.{name} (id bigint, p int) USING iceberg {layout} TBLPROPERTIES ({properties})")
+    for change in CHANGES:
+        before, write_id = lake.files(), str(uuid4())
+        lake.run(change.format(t=name), write_id)
+        new = lake.files() - before
+        assert new
+        assert {file for file in new if write_id not in file.name} == set()
+        data = [file for file in new if file.parent.name != "metadata"]
+        # No longer than Iceberg's own names.
+        assert all(len(re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}-", file.name)) == 1 for file in data)
+    rows = lake.session.sql(f"SELECT count(*), sum(id), sum(p) FROM lake.db.{name}").collect()[0]
+    assert tuple(rows) == (12, 163, 20)
+
+
+def test_without_an_id_files_are_named_as_by_iceberg(lake: Lake) -> None:
+    lake.run("CREATE TABLE lake.db.unnamed (id bigint) USING iceberg")
+    before = lake.files()
+    lake.run("INSERT INTO lake.db.unnamed VALUES (1)")
+    names = sorted(file.name for file in lake.files() - before)
+    drawn = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    shapes = [rf"00000-\d+-{drawn}-0-00001\.parquet", rf"{drawn}-m0\.avro", rf"snap-\d+-1-{drawn}\.avro"]
+    assert sorted(shape for shape in shapes for name in names if re.fullmatch(shape, name)) == sorted(shapes)
+    assert len(names) == 3
+
+
+def test_a_write_that_was_ended_commits_nothing(lake: Lake) -> None:
+    lake.run("CREATE TABLE lake.db.ended (id bigint) USING iceberg")
+    write_id = str(uuid4())
+    with pytest.raises(ZeroDivisionError), lake.writes.writing(write_id, lake.server):
+        raise ZeroDivisionError
+    assert lake.writes.end("lake", write_id)
+    with pytest.raises(Exception, match="given up"):
+        lake.run("INSERT INTO lake.db.ended VALUES (1)", write_id)
+    assert lake.snapshots("ended") == 0
+    lake.run("INSERT INTO lake.db.ended VALUES (2)", str(uuid4()))
+    assert lake.snapshots("ended") == 1
+
+
+def test_a_commit_that_is_under_way_is_waited_for(lake: Lake) -> None:
+    """The catalog's database is busy: after ``end``, either the write has landed or it never will."""
+    lake.run("CREATE TABLE lake.db.busy (id bigint) USING iceberg")
+    write_id, outcome = str(uuid4()), []
+    before = lake.files()
+
+    def write() -> None:
+        try:
+            lake.run("INSERT INTO lake.db.busy VALUES (1)", write_id)
+            outcome.append(1)
+        except Exception:
+            outcome.append(0)
+
+    with sqlite3.connect(lake.home / "catalog.db") as held:
+        held.execute("BEGIN IMMEDIATE")
+        thread = threading.Thread(target=write)
+        thread.start()
+        while not any(file.name.startswith("snap-") for file in lake.files() - before):
+            thread.join(0.02)
+            assert thread.is_alive(), "it failed before it could commit"
+        held.rollback()
+    lake.writes._servers[write_id] = lake.server
+    assert lake.writes.end("lake", write_id)
+    landed = lake.snapshots("busy")
+    thread.join(60)
+    assert outcome == [landed]
+    assert lake.snapshots("busy") == landed
+
+
+def test_a_catalog_of_another_class_has_no_writes_to_end(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(lake.conf, "", "org.apache.iceberg.spark.SparkCatalog")
+    write_id = str(uuid4())
+    lake.writes._servers[write_id] = lake.server
+    assert lake.writes.end("lake", write_id)
+
+
+@pytest.mark.parametrize("has_it", [True, False])
+def test_a_server_of_others_names_files_when_it_has_our_jar(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_it: bool
+) -> None:
+    """Any embedded server has it: to this one, the other coordinator may be told another class."""
+    if not has_it:
+        monkeypatch.setattr(our_classes, "_CATALOGS", {"org.apache.iceberg.spark.SparkCatalog": "not.There"})
+    conf = {f"spark.sql.catalog.lake{name}": value for name, value in lake.conf.items()}
+    conf["spark.sql.catalog.lake"] = "org.apache.iceberg.spark.SparkCatalog"
+    name = "of_others" if has_it else "of_others_alone"
+    lake.run(f"CREATE TABLE lake.db.{name} (id bigint) USING iceberg")
+    before = lake.files()
+    remote = SparkEngine(SparkSettings(work_dir=tmp_path, remote=lake.server.url), conf)
+    try:
+        write_id = remote.new_write_id()
+        assert (write_id is not None) == has_it
+        list(remote.write(f"INSERT INTO lake.db.{name} VALUES (1)", FakeExecution(), (), write_id))
+        new = lake.files() - before
+        assert new
+        assert all(write_id in file.name for file in new) if write_id is not None else True
+        assert remote.end_write("lake", str(uuid4()))
+        assert remote.end_earlier_write("lake", str(uuid4()))
+    finally:
+        remote.stop()
