@@ -147,13 +147,15 @@ def _columns(
     """The columns in their order, those of LIKE among them, and the properties that LIKE hands on."""
     found: dict[str, NewColumn] = {}
     inherited: dict[str, object] = {}
+    inheriting = False
     for element in statement.elements:
         if isinstance(element, sql.LikeClause):
-            if element.including_properties and inherited:
+            if element.including_properties and inheriting:
                 message = "Only one LIKE clause can specify INCLUDING PROPERTIES"
                 raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
             made, properties = _like(element, catalog, session, catalogs)
             inherited |= properties
+            inheriting |= element.including_properties
         else:
             made = [new_column(element, editor, catalog, session)]
         for column in made:
@@ -227,6 +229,8 @@ def plan_rename_table(statement: sql.RenameTable, session: Session, catalogs: Ca
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
     if connector.table(target.schema, target.name) is not None:
         raise _exists(f"Target table '{target}' already exists", statement.location)
+    if catalogs.view(target.catalog, target.schema, target.name) is not None:
+        raise _exists(f"Target table '{target}' is an existing view", statement.location)
     change = TableRename(name.schema, name.name, target.schema, target.name)
     editable(connector, "renaming tables").validate(change)
     return change_statement(name.catalog, change, "RENAME TABLE")
