@@ -9,9 +9,9 @@ from coordinator.expressions.types import read_type, type_text
 from coordinator.planner.ddl import change_statement, new_column, nothing_to_do
 from coordinator.planner.object_names import (
     ObjectName,
+    commented,
     connector_of,
     editable,
-    commented,
     missing_table,
     object_name,
     refuse_reference,

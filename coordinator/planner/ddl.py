@@ -11,6 +11,7 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.types import read_type, type_text
 from coordinator.planner.guard import current_guard
 from coordinator.planner.object_names import (
+    ObjectName,
     connector_of,
     editable,
     existing_table,
@@ -118,8 +119,7 @@ def plan_create_table(statement: sql.CreateTable, session: Session, catalogs: Ca
         if statement.if_not_exists:
             return nothing_to_do("CREATE TABLE")
         raise _exists(f"Table '{name}' already exists", statement.location)
-    if catalogs.view(name.catalog, name.schema, name.name) is not None:
-        raise _exists(f"View '{name}' already exists", statement.location)
+    refuse_name_of_view(name, statement.location, catalogs)
     editor = editable(connector, "creating tables")
     require_schema(name.catalog, name.schema, catalogs)
     columns, inherited = _columns(statement, editor, name.catalog, session, catalogs)
@@ -129,6 +129,12 @@ def plan_create_table(statement: sql.CreateTable, session: Session, catalogs: Ca
     )
     editor.validate(change)
     return change_statement(name.catalog, change, "CREATE TABLE")
+
+
+def refuse_name_of_view(name: ObjectName, location: ErrorLocation, catalogs: Catalogs) -> None:
+    """Raises ProcessionError when a view has the name that a new table is to have."""
+    if catalogs.view(name.catalog, name.schema, name.name) is not None:
+        raise _exists(f"View '{name}' already exists", location)
 
 
 def require_schema(catalog: str, schema: str, catalogs: Catalogs) -> None:

@@ -94,16 +94,14 @@ def _resolved(named: Sequence[tuple[Identifier, ...]], table: ObjectName, known:
     for name in named:
         *prefix, column = (part.value.lower() for part in name)
         if column not in columns or tuple(prefix) != relation[len(relation) - len(prefix) :]:
-            message = f"Column '{'.'.join((*prefix, column))}' cannot be resolved"
+            message = f"{'' if prefix else 'Column '}'{'.'.join((*prefix, column))}' cannot be resolved"
             place = ErrorLocation(name[0].location.line, name[0].location.column)
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=place)
         found.add(columns[column])
     return found
 
 
-def _of_query(
-    tree: Query, location: ErrorLocation
-) -> tuple[tuple[str, ...], Sequence[tuple[Identifier, ...]] | None]:
+def _of_query(tree: Query, location: ErrorLocation) -> tuple[tuple[str, ...], Sequence[tuple[Identifier, ...]] | None]:
     """The table and the columns of a query; None for all of them."""
     block = tree.body
     if isinstance(block, QuerySpecification) and block.where is not None:

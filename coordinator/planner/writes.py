@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.builders import coerce, constant
 from coordinator.expressions.types import can_coerce, read_type
-from coordinator.planner.ddl import require_schema
+from coordinator.planner.ddl import refuse_name_of_view, require_schema
 from coordinator.planner.object_names import (
     connector_of,
     editable,
@@ -173,6 +173,7 @@ def plan_create_table_as(
             return _no_rows()
         message = f"Destination table '{name}' already exists"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+    refuse_name_of_view(name, statement.location, catalogs)
     editor = editable(connector, "creating tables")
     writable(connector, "creating tables with data")
     require_schema(name.catalog, name.schema, catalogs)

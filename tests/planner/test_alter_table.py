@@ -90,7 +90,7 @@ def test_the_only_column_stays() -> None:
         ("TABLE orders IS 'it''s'", CommentChange(*ORDERS, None, "it's")),
         ("TABLE orders IS NULL", CommentChange(*ORDERS, None, None)),
         ("COLUMN orders.day IS 'd'", CommentChange(*ORDERS, "day", "d")),
-        ('COLUMN iceberg.db.odd."SELECT" IS \'d\'', CommentChange("db", "odd", "select", "d")),
+        ("COLUMN iceberg.db.odd.\"SELECT\" IS 'd'", CommentChange("db", "odd", "select", "d")),
         ("VIEW cheap IS 'v'", ViewCreation(replace(CHEAP, comment="v"), replace=True)),
         (
             "COLUMN db.cheap.orderkey IS 'v'",

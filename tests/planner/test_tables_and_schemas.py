@@ -127,7 +127,10 @@ def test_what_is_asked_of_a_connector(text: str, change: object) -> None:
         ("CREATE TABLE none.t (a bigint)", "NOT_FOUND: Schema none not found"),
         ("CREATE TABLE a.b.c.t (a bigint)", "SYNTAX_ERROR: line 1:14: Too many dots in table name: a.b.c.t"),
         ("CREATE TABLE t (a bigint, A date)", "SYNTAX_ERROR: line 1:27: Column name 'a' specified more than once"),
-        ("CREATE TABLE t (day date, LIKE orders)", "SYNTAX_ERROR: line 1:27: Column name 'day' specified more than once"),
+        (
+            "CREATE TABLE t (day date, LIKE orders)",
+            "SYNTAX_ERROR: line 1:27: Column name 'day' specified more than once",
+        ),
         ("CREATE TABLE t (a nope)", "SYNTAX_ERROR: line 1:17: Unknown type 'nope' for column 'a'"),
         (
             "CREATE TABLE t (a bigint) WITH (format_version = 'two')",
@@ -150,7 +153,10 @@ def test_what_is_asked_of_a_connector(text: str, change: object) -> None:
             for one, other in (("orders", "odd"), ("odd", "orders"))
         ),
         ("CREATE TABLE t (LIKE none)", "SYNTAX_ERROR: line 1:17: LIKE table 'iceberg.db.none' does not exist"),
-        ("CREATE TABLE t (LIKE lake.db.orders)", "SYNTAX_ERROR: line 1:17: LIKE table across catalogs is not supported"),
+        (
+            "CREATE TABLE t (LIKE lake.db.orders)",
+            "SYNTAX_ERROR: line 1:17: LIKE table across catalogs is not supported",
+        ),
         ("CREATE TABLE lake.db.t (a bigint)", "NOT_SUPPORTED: This connector does not support creating tables"),
         ("CREATE TABLE refused (a bigint)", "NOT_SUPPORTED: TableCreation is refused"),
         ("DROP TABLE none", "SYNTAX_ERROR: line 1:1: Table 'iceberg.db.none' does not exist"),
