@@ -9,7 +9,7 @@ from coordinator.expressions.folding import folded
 from coordinator.expressions.types import INTEGERS, VARCHAR, displayed, length_of
 from coordinator.kernels.functions.arrow_forms import field_name
 from coordinator.kernels.functions.zones import zone_of
-from coordinator.unparser.attempts import absorbs_null, forgiving
+from coordinator.unparser.attempts import forgivable, forgiving
 from coordinator.unparser.casts import (
     GUARDED,
     SHOWN,
@@ -37,10 +37,11 @@ from coordinator.unparser.program_choice import (
     operator_in_python,
     wholly_in_python,
 )
-from coordinator.unparser.programs import python_call, runs_in_python
+from coordinator.unparser.programs import calls_python, python_call, runs_in_python
+from coordinator.unparser.qualified_columns import column_of, declared
 from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.session_zone import session_zone
-from coordinator.unparser.trees import binary, call, case, cast, column, is_null, name, number, text
+from coordinator.unparser.trees import binary, call, case, cast, is_null, name, number, text
 from coordinator.unparser.vectorised import vectorised
 from shared.errors import ProcessionError
 from shared.plan.expressions import (
@@ -67,7 +68,7 @@ def expression(node: RowExpression, dialect: str) -> exp.Expr:
 def _expression(node: RowExpression, dialect: str) -> exp.Expr:
     match node:
         case Variable():
-            return column(node.name)
+            return column_of(node.name)
         case Constant():
             return literal(value_of(node), typed(node), dialect)
         case SpecialForm():
@@ -76,7 +77,8 @@ def _expression(node: RowExpression, dialect: str) -> exp.Expr:
             return _call(node, dialect)
         case Lambda():
             parameters = [name(a) for a in node.arguments]
-            return exp.Lambda(this=expression(node.body, dialect), expressions=parameters)
+            with declared(node.arguments):
+                return exp.Lambda(this=expression(node.body, dialect), expressions=parameters)
 
 
 def _special(form: SpecialForm, dialect: str) -> exp.Expr:
@@ -256,9 +258,10 @@ def _like(node: Call, dialect: str) -> exp.Expr:
 def _try(node: Call, dialect: str) -> exp.Expr:
     thunk = node.arguments[0]
     assert isinstance(thunk, Lambda)
-    if dialect == "duckdb" or absorbs_null(thunk.body) or needs_python(thunk.body, dialect):
+    if dialect == "duckdb" or not forgivable(thunk.body) or needs_python(thunk.body, dialect):
         return python_call(node, dialect, expression)
-    return forgiving(expression(thunk.body, dialect))
+    tree = expression(thunk.body, dialect)
+    return python_call(node, dialect, expression) if calls_python(tree) else forgiving(tree)
 
 
 def _cast(node: Call, attempt: bool, dialect: str) -> exp.Expr:
