@@ -118,14 +118,14 @@ def plan_alter_column(statement: sql.AlterColumn, session: Session, catalogs: Ca
         return nothing_to_do("ALTER COLUMN")
     if not _written_column(table, statement.column, statement.location, "alter"):
         raise _missing_column(statement.column, statement.location)
-    kind = None
+    type_ = None
     if statement.type is not None:
         try:
-            kind = type_text(read_type(statement.type))
+            type_ = type_text(read_type(statement.type))
         except ValueError as error:
             message = f"Unknown type '{statement.type}' for column '{statement.column}'"
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location) from error
-    change = ColumnChange(table.schema, table.name, statement.column, kind, statement.nullable)
+    change = ColumnChange(table.schema, table.name, statement.column, type_, statement.nullable)
     return _planned(name, change, "ALTER COLUMN", catalogs, "altering columns")
 
 

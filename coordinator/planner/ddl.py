@@ -190,12 +190,12 @@ def _like(
 def new_column(definition: sql.ColumnDefinition, editor: EditableCatalog, catalog: str, session: Session) -> NewColumn:
     """A column with its type read and its properties evaluated; raises ProcessionError, located."""
     try:
-        kind = type_text(read_type(definition.type))
+        type_ = type_text(read_type(definition.type))
     except ValueError as error:
         message = f"Unknown type '{definition.type}' for column '{definition.name}'"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=definition.location) from error
     given = evaluate_properties(definition.properties, editor.column_properties(), "column", catalog, session)
-    return NewColumn(definition.name, kind, definition.nullable, definition.comment, given)
+    return NewColumn(definition.name, type_, definition.nullable, definition.comment, given)
 
 
 def plan_drop_table(statement: sql.DropTable, session: Session, catalogs: Catalogs) -> PlannedStatement:

@@ -43,8 +43,8 @@ def plan_show_stats(statement: ShowStats, session: Session, catalogs: Catalogs) 
     wanted = None if named is None else _resolved(named, name, table)
     guard = current_guard(session)
     shown_names = [c.name for c in table.columns if not c.hidden and (wanted is None or c.name in wanted)]
-    told = TableName(name.catalog, table.schema.lower(), (table.tells_of or table.name).lower())
-    guard.ask(SelectFromColumns(told, tuple(n.lower() for n in shown_names)))
+    read = TableName(name.catalog, table.schema.lower(), (table.tells_of or table.name).lower())
+    guard.ask(SelectFromColumns(read, tuple(n.lower() for n in shown_names)))
     connector = connector_of(name.catalog, statement.location, catalogs)
     found: TableStatistics | None = None
     if hasattr(connector, "statistics"):
@@ -52,8 +52,8 @@ def plan_show_stats(statement: ShowStats, session: Session, catalogs: Catalogs) 
     if found is None:
         rows = None if table.row_count is None else float(table.row_count)
         found = TableStatistics(rows, tuple(ColumnStatistics(c.name) for c in table.columns if not c.hidden))
-    masks = guard.column_masks(told, {c.name: c.type for c in table.columns if c.name in shown_names}, guard.reader)
-    found = _as_seen(found, table, guard.row_filters(told, guard.reader), masks)
+    masks = guard.column_masks(read, {c.name: c.type for c in table.columns if c.name in shown_names}, guard.reader)
+    found = _as_seen(found, table, guard.row_filters(read, guard.reader), masks)
     shown = [_row(c) for c in found.columns if wanted is None or c.column in wanted]
     total = (None, None, None, None, None if found.rows is None else float(found.rows), None, None, None)
     return PlannedStatement("DESCRIBE", _COLUMNS, ReturnRows((*shown, total)))

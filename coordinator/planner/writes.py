@@ -124,9 +124,9 @@ def _writer(
     given = {c.name: f.variable for c, f in zip(columns, source.visible, strict=True)}
     values: list[tuple[RowExpression, str]] = []
     for column in visible:
-        kind = read_type(column.type)
+        type_ = read_type(column.type)
         found = given.get(column.name)
-        value: RowExpression = constant(None, kind) if found is None else coerce(found, kind, planner.context.zone)
+        value: RowExpression = constant(None, type_) if found is None else coerce(found, type_, planner.context.zone)
         values.append((value, column.name))
     written = tuple(builder.add_each(values))
     required = tuple(v for v, c in zip(written, visible, strict=True) if not c.nullable)

@@ -139,7 +139,7 @@ class RemoteReads(Protocol):
         """Spark's options to read ``relation``, secrets among them: for the engine alone, never logged."""
         ...
 
-    def failure(self, told: ProcessionError) -> ProcessionError:
+    def failure(self, error: ProcessionError) -> ProcessionError:
         """The database's own error behind what an engine told; ``told`` itself when there is none."""
         ...
 
