@@ -119,7 +119,7 @@ def _children(field: FieldJson) -> Sequence[FieldJson]:
 
 
 def _fits(element: Struct, type_: str) -> bool:
-    """Whether a primitive column of a file is stored as Iceberg stores ``kind``."""
+    """Whether a primitive column of a file is stored as Iceberg stores ``type_``."""
     physical = element[1][1]
     if found := _DECIMAL.fullmatch(type_):
         return physical in (_INT32, _INT64, _FIXED) and _decimal(element) == (int(found[1]), int(found[2]))

@@ -16,7 +16,7 @@ from shared.plan.types import Type
 
 
 def literal(value: Any, type_: Type, dialect: str) -> exp.Expr:
-    """The tree of a value of ``shared.spi.procedure.Arguments`` form, of exactly the type ``kind``."""
+    """The tree of a value of ``shared.spi.procedure.Arguments`` form, of exactly the type ``type_``."""
     if value is None:
         return cast(exp.Null(), type_, dialect)
     match type_.base:
@@ -52,7 +52,7 @@ def _map(value: Mapping[object, object], type_: Type, dialect: str) -> exp.Expr:
 
 
 def row(values: list[exp.Expr], type_: Type) -> exp.Expr:
-    """A row value with the field names of ``kind``."""
+    """A row value with the field names of ``type_``."""
     pairs = [
         exp.PropertyEQ(this=exp.to_identifier(field_name(type_, i), quoted=True), expression=v)
         for i, v in enumerate(values)

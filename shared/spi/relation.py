@@ -140,7 +140,7 @@ class RemoteReads(Protocol):
         ...
 
     def failure(self, error: ProcessionError) -> ProcessionError:
-        """The database's own error behind what an engine told; ``told`` itself when there is none."""
+        """The database's own error behind what an engine told; ``error`` itself when there is none."""
         ...
 
     def cancel(self) -> None:

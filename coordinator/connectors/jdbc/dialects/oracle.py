@@ -92,7 +92,7 @@ def _collations(connection: Connection, schema: str, table: str) -> Mapping[str,
 
 
 def collation(type_: str, name: str | None, letters: str) -> Collation:
-    """How a column of type ``kind`` compares; only AL32UTF8 has the order of code points."""
+    """How a column of type ``type_`` compares; only AL32UTF8 has the order of code points."""
     large = type_ in ("CLOB", "NCLOB", "LONG")  # these compare with nothing
     same = not large and (name is None or name in _BINARY)
     ordered = same and letters == "AL32UTF8" and not type_.startswith("N")

@@ -39,12 +39,12 @@ _EPOCH = datetime(1970, 1, 1)
 class LikelyRows:
     """``plan`` gives the rows of the plan that it stands for, provided that it gives ``rows`` rows.
 
-    ``told`` is its condition in words.
+    ``condition`` is that in words.
     """
 
     plan: PlanNode
     rows: int
-    told: str
+    condition: str
 
 
 def likely_rows(plan: PlanNode, bounds_of: ColumnBoundsOf) -> LikelyRows | None:
