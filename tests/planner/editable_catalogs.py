@@ -66,6 +66,8 @@ class EditableConnector(FakeConnector):
         super().__init__(catalog)
         db = self._tables["db"]
         db["odd"] = table(catalog, "db", "odd", ODD)
+        twins = (column(1, "a b", "varchar"), column(2, "a_b", "varchar"), column(3, "at", "bigint"))
+        db["twins"] = table(catalog, "db", "twins", twins)
         db["single"] = table(catalog, "db", "single", ORDERS[:1])
         needs = (replace(column(1, "id", "bigint"), nullable=False), column(2, "small", "smallint"))
         db["strict"] = table(catalog, "db", "strict", needs)

@@ -24,6 +24,7 @@ from tests.unparser.spark_reader import SparkReader
 TABLES = {
     "strict": ("id BIGINT, small SMALLINT", "(1, 10), (2, 20), (3, NULL), (4, 40)"),
     "odd": ('"select" BIGINT, "a ""b""" VARCHAR', "(1, 'x'), (2, NULL), (3, 'it''s')"),
+    "twins": ('"a b" VARCHAR, a_b VARCHAR, "at" BIGINT', "('xyz', 'zyx', 0)"),
     "orders": (
         "orderkey BIGINT, status VARCHAR, price DECIMAL(12, 2), day DATE, comment VARCHAR",
         "(1, 'a', 1.50, DATE '2024-01-01', 'x'), (2, 'b', 7.25, NULL, NULL), (9, NULL, NULL, DATE '2024-02-29', 'z')",
@@ -142,6 +143,13 @@ def test_names_that_are_no_plain_words(reader: SparkReader, text: str, rows: str
     """A column is said with its relation also inside functions and lambdas, whatever their parameters are called."""
     found = _after(reader, text, "odd")
     assert [" ".join(map(str, row)) for row in found] == rows.split("|")
+
+
+def test_columns_whose_variables_have_the_names_of_others(reader: SparkReader) -> None:
+    """``"a b"`` is the variable ``a_b``, which is another column's name."""
+    assert _after(reader, 'UPDATE twins SET "at" = strpos("a b", \'z\')', "twins") == [("xyz", "zyx", 3)]
+    assert _after(reader, "UPDATE twins SET \"at\" = strpos(a_b, 'z')", "twins") == [("xyz", "zyx", 1)]
+    assert _after(reader, "DELETE FROM twins WHERE starts_with(\"a b\", 'z')", "twins") == [("xyz", "zyx", 0)]
 
 
 def test_a_new_table_is_filled() -> None:
