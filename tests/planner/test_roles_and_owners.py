@@ -1,4 +1,4 @@
-"""Statements about roles, privileges and owners: what a connector would be asked for, what is shown, what is refused."""
+"""Statements about roles, privileges and owners: what is asked of a connector, what is shown and what is refused."""
 
 from __future__ import annotations
 
