@@ -119,7 +119,7 @@ def show_create_view(statement: ShowCreateView, session: Session, catalogs: Cata
             message = f"Relation '{name}' is a table, not a view"
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
         raise _missing(name, statement.location)
-    if view.dialect != "presto":
+    if not view.definition:
         message = f"Cannot show view '{name}': its dialect is '{view.dialect}'"
         raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
     written = qualified((name.catalog, name.schema, name.name))

@@ -31,6 +31,7 @@ CHEAP = ViewMetadata(
     *("iceberg", "db", "ann"),
 )
 ASKED = replace(CHEAP, name="asked", security="INVOKER", comment="as who asks")
+TRINOS = replace(CHEAP, name="trinos", dialect="trino")
 FOREIGN = replace(CHEAP, name="foreign", definition="", dialect="spark")
 PROPERTIES = (
     PropertyDeclaration("format", "varchar", "Format of files."),
@@ -71,7 +72,7 @@ class EditableConnector(FakeConnector):
         db["single"] = table(catalog, "db", "single", ORDERS[:1])
         needs = (replace(column(1, "id", "bigint"), nullable=False), column(2, "small", "smallint"))
         db["strict"] = table(catalog, "db", "strict", needs)
-        self._views = {each.name: each for each in (CHEAP, ASKED, FOREIGN)}
+        self._views = {each.name: each for each in (CHEAP, ASKED, TRINOS, FOREIGN)}
 
     @property
     def capabilities(self) -> Capabilities:

@@ -158,6 +158,10 @@ WITH (
         ("SCHEMA empty", "CREATE SCHEMA iceberg.empty"),
         ("SCHEMA lake.db", "CREATE SCHEMA lake.db"),
         (
+            "VIEW trinos",
+            "CREATE VIEW iceberg.db.trinos SECURITY DEFINER AS\nSELECT orderkey FROM orders WHERE price < 10",
+        ),
+        (
             "VIEW asked",
             "CREATE VIEW iceberg.db.asked SECURITY INVOKER AS\nSELECT orderkey FROM orders WHERE price < 10",
         ),
