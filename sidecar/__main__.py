@@ -178,8 +178,8 @@ def _secret(file: Path | None) -> str | None:
 
 def _told(variable: str, file: Path | None) -> str | None:
     """A secret of the file, or of the environment, from which it is taken away. Raises OSError."""
-    told = os.environ.pop(variable, None)
-    return told if file is None else file.read_text(encoding="utf-8").strip()
+    given = os.environ.pop(variable, None)
+    return given if file is None else file.read_text(encoding="utf-8").strip()
 
 
 if __name__ == "__main__":

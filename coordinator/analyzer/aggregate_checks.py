@@ -30,21 +30,27 @@ def misplaced(node: FunctionCall | GroupingOperation, clause: str, context: Cont
 
 
 def refuse_nested(node: FunctionCall, name: str, context: Context, is_aggregate: Callable[[str], bool]) -> None:
-    """No aggregate or window inside an aggregate."""
-    inside = [call for operand in (*node.arguments, *node.order_by) for call in _calls(operand)]
-    windows = [call for call in inside if call.window is not None]
-    aggregates = [call for call in inside if call.window is None and is_aggregate(call.name[-1].value.lower())]
-    for what, nested in (("aggregations", aggregates), ("window functions", windows)):
+    """No aggregate, window or grouping inside an aggregate, its order and its filter."""
+    operands = (*node.arguments, *node.order_by, *(() if node.filter is None else (node.filter,)))
+    inside = [call for operand in operands for call in _calls(operand)]
+    calls = [call for call in inside if isinstance(call, FunctionCall)]
+    windows = [call for call in calls if call.window is not None]
+    aggregates = [call for call in calls if call.window is None and is_aggregate(call.name[-1].value.lower())]
+    groupings = [call for call in inside if isinstance(call, GroupingOperation)]
+    found = (("aggregations", aggregates), ("window functions", windows), ("grouping operations", groupings))
+    for what, nested in found:
         if nested:
             shown = ", ".join(map(format_expression, nested))
             raise context.error(node, f"Cannot nest {what} inside aggregation '{name}': [{shown}]")
 
 
-def _calls(node: Node) -> Iterator[FunctionCall]:
+def _calls(node: Node) -> Iterator[FunctionCall | GroupingOperation]:
     """The calls at a node and below it; a window hides what is in it, and subqueries have calls of their own."""
     stack = [node]
     while stack:
         current = stack.pop()
+        if isinstance(current, GroupingOperation):
+            yield current
         if isinstance(current, FunctionCall):
             yield current
             if current.window is not None:

@@ -41,13 +41,13 @@ Evaluate = Callable[[Expression, str], object]
 """The value of an expression, coerced to a type."""
 
 
-def other_spelling(kind: str, value: Expression, evaluate: Evaluate) -> object:
+def other_spelling(type_: str, value: Expression, evaluate: Evaluate) -> object:
     """The value where another engine's spelling was used; None where the expression is Presto's own."""
     if isinstance(value, StringLiteral):
-        return _of_text(kind, value.value)
-    if kind.startswith("array(") and _is_call(value, "array"):
-        return tuple(evaluate(part, kind[len("array(") : -1]) for part in value.arguments)
-    if kind == _TEXT_MAP and _is_call(value, "map"):
+        return _of_text(type_, value.value)
+    if type_.startswith("array(") and _is_call(value, "array"):
+        return tuple(evaluate(part, type_[len("array(") : -1]) for part in value.arguments)
+    if type_ == _TEXT_MAP and _is_call(value, "map"):
         parts = value.arguments
         if len(parts) % 2 == 0 and not any(_is_collection(part) for part in parts):
             values = [_text(part, evaluate) for part in parts]
@@ -55,8 +55,8 @@ def other_spelling(kind: str, value: Expression, evaluate: Evaluate) -> object:
     return None
 
 
-def _of_text(kind: str, text: str) -> tuple[str, ...] | dict[str, str] | datetime | None:
-    match kind:
+def _of_text(type_: str, text: str) -> tuple[str, ...] | dict[str, str] | datetime | None:
+    match type_:
         case "array(varchar)":
             return tuple(entry.strip() for entry in _ENTRY.findall(text))
         case "map(varchar,varchar)":

@@ -84,10 +84,10 @@ def _widened_state(initial: RowExpression | None, bodies: dict[int, Lambda]) -> 
     """The state of REDUCE_AGG where its lambdas give a wider type than its initial value has."""
     if initial is None:
         return None
-    kind: Type | None = typed(initial)
+    type_: Type | None = typed(initial)
     for body in bodies.values():
-        kind = None if kind is None else common_super_type(kind, typed(body.body))
-    return kind if kind != typed(initial) else None
+        type_ = None if type_ is None else common_super_type(type_, typed(body.body))
+    return type_ if type_ != typed(initial) else None
 
 
 def _is_literal(value: RowExpression | None) -> bool:
@@ -99,8 +99,8 @@ def _is_literal(value: RowExpression | None) -> bool:
     return isinstance(value, SpecialForm) and value.form == "ROW_CONSTRUCTOR" and all(map(_is_literal, value.arguments))
 
 
-def _refuse_one_part(kind: Type) -> None:
-    if kind.base in ("varchar", "varbinary", "char"):
+def _refuse_one_part(type_: Type) -> None:
+    if type_.base in ("varchar", "varbinary", "char"):
         message = "There must be two or more concatenation arguments"
         raise ProcessionError(ErrorCode.INVALID_FUNCTION_ARGUMENT, message)
 

@@ -52,13 +52,13 @@ def _switch(
     if node.default is not None:
         results.append(node.default)
     values = [analyze(result, context) for result in results]
-    kind = common_type(results, values, "All CASE results", context)
+    type_ = common_type(results, values, "All CASE results", context)
     otherwise = values.pop() if node.default is not None else constant(None, UNKNOWN)
     whens = [
-        special("WHEN", kind, condition, coerce(value, kind, context.zone))
+        special("WHEN", type_, condition, coerce(value, type_, context.zone))
         for condition, value in zip(conditions, values, strict=True)
     ]
-    return special("SWITCH", kind, constant(True, BOOLEAN), *whens, coerce(otherwise, kind, context.zone))
+    return special("SWITCH", type_, constant(True, BOOLEAN), *whens, coerce(otherwise, type_, context.zone))
 
 
 def analyze_if(node: FunctionCall, context: Context, analyze: Analyze) -> RowExpression:
@@ -69,11 +69,11 @@ def analyze_if(node: FunctionCall, context: Context, analyze: Analyze) -> RowExp
     values = [analyze(argument, context) for argument in node.arguments[1:]]
     if len(values) == 1:
         values.append(constant(None, typed(values[0])))
-    kind = common_super_type(typed(values[0]), typed(values[1]))
-    if kind is None:
+    type_ = common_super_type(typed(values[0]), typed(values[1]))
+    if type_ is None:
         shown = f"{type_of(values[0])} vs {type_of(values[1])}"
         raise context.error(node, f"Result types for IF must be the same: {shown}")
-    return special("IF", kind, condition, *(coerce(value, kind, context.zone) for value in values))
+    return special("IF", type_, condition, *(coerce(value, type_, context.zone) for value in values))
 
 
 def analyze_coalesce(node: FunctionCall, context: Context, analyze: Analyze) -> RowExpression:
@@ -81,8 +81,8 @@ def analyze_coalesce(node: FunctionCall, context: Context, analyze: Analyze) -> 
     values = [analyze(argument, context) for argument in node.arguments]
     if len(values) < 2:
         raise context.error(node, "The 'coalesce' function must have at least two arguments")
-    kind = common_type(node.arguments, values, "All COALESCE operands", context)
-    return special("COALESCE", kind, *(coerce(value, kind, context.zone) for value in values))
+    type_ = common_type(node.arguments, values, "All COALESCE operands", context)
+    return special("COALESCE", type_, *(coerce(value, type_, context.zone) for value in values))
 
 
 def analyze_nullif(node: FunctionCall, context: Context, analyze: Analyze) -> RowExpression:
@@ -94,12 +94,12 @@ def analyze_nullif(node: FunctionCall, context: Context, analyze: Analyze) -> Ro
     if common is None:
         message = f"Types are not comparable with NULLIF: {type_of(first)} vs {type_of(second)}"
         raise context.error(node, message)
-    kind = typed(first)
-    if _large(first) or kind.base == "unknown":
-        return special("NULL_IF", kind, first, second)
+    type_ = typed(first)
+    if _large(first) or type_.base == "unknown":
+        return special("NULL_IF", type_, first, second)
     # As Presto: workers know no NULL_IF.
     same = operator("=", (coerce(first, common, context.zone), coerce(second, common, context.zone)), BOOLEAN)
-    return special("IF", kind, same, constant(None, kind), first)
+    return special("IF", type_, same, constant(None, type_), first)
 
 
 def _large(expression: RowExpression) -> bool:

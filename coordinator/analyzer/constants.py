@@ -50,14 +50,14 @@ def typed_constant(node: Expression, session: Session, coerced_to: str | None = 
     """
     context = Context(session, clause="Constant expression")
     expression = analyze_expression(node, context)
-    kind = typed(expression)
+    type_ = typed(expression)
     if coerced_to is not None:
         target = read_type(coerced_to)
-        if not can_coerce(kind, target):
-            return kind, None
+        if not can_coerce(type_, target):
+            return type_, None
         expression = coerce(expression, target, context.zone)
     try:
-        return kind, evaluate(expression, context.zone)
+        return type_, evaluate(expression, context.zone)
     except NotConstantError as error:
         raise _not_constant(error, node) from error
 

@@ -225,12 +225,12 @@ def _row(node: tree.Row, context: Context) -> RowExpression:
 
 def _at_time_zone(node: tree.AtTimeZone, context: Context) -> RowExpression:
     value, zone = _analyze(node.value, context), _analyze(node.time_zone, context)
-    kind = typed(value)
-    if kind.base not in ("timestamp", "timestamp with time zone", "time", "time with time zone"):
+    type_ = typed(value)
+    if type_.base not in ("timestamp", "timestamp with time zone", "time", "time with time zone"):
         what = "Type of value must be a time or timestamp with or without time zone"
-        raise context.error(node.value, f"{what} (actual {type_text(kind)})")
-    if kind.base in ("timestamp", "time"):
-        value = coerce(value, TIME_TZ if kind.base == "time" else TIMESTAMP_TZ, context.zone)
+        raise context.error(node.value, f"{what} (actual {type_text(type_)})")
+    if type_.base in ("timestamp", "time"):
+        value = coerce(value, TIME_TZ if type_.base == "time" else TIMESTAMP_TZ, context.zone)
     return call_binding.call(node, "at_timezone", (value, zone), context)
 
 

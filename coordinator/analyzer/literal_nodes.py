@@ -97,11 +97,11 @@ def _decimal(node: DecimalLiteral, context: Context) -> RowExpression:
 def _typed(node: GenericLiteral, context: Context) -> RowExpression:
     name = " ".join(node.type.lower().split())
     try:
-        kind = read_type(name)
+        type_ = read_type(name)
     except ValueError as error:
         raise context.error(node, f"Unknown type: {node.type}") from error
-    if kind.base != "json" and not can_cast(VARCHAR, kind):
-        message = f"CAST to {type_text(kind)} cannot be applied to varchar"
+    if type_.base != "json" and not can_cast(VARCHAR, type_):
+        message = f"CAST to {type_text(type_)} cannot be applied to varchar"
         raise ProcessionError(ErrorCode.OPERATOR_NOT_FOUND, message)
     try:
         return typed_literal(name, node.value, context)
@@ -116,8 +116,8 @@ def _typed(node: GenericLiteral, context: Context) -> RowExpression:
 
 def _interval(node: IntervalLiteral, context: Context) -> RowExpression:
     try:
-        kind, result = parse_interval(node.value, node.sign, node.start, node.end)
-        return constant(result, Type(kind))
+        type_, result = parse_interval(node.value, node.sign, node.start, node.end)
+        return constant(result, Type(type_))
     except ValueError as error:
         if not str(error).startswith("Cannot write") and " value: " not in str(error):
             raise context.error(node, str(error)) from error

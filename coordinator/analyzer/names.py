@@ -63,10 +63,10 @@ def _fields(node: Node, base: RowExpression, names: Sequence[str], shown: str, c
     """The field of a field of ``base``, which ``shown`` is the text of."""
     whole = ".".join((shown, *names)).lower()
     for count, name in enumerate(names):
-        kind = typed(base)
-        if kind.base != "row":
+        type_ = typed(base)
+        if type_.base != "row":
             raise context.error(node, f"Expression {'.'.join((shown, *names[:count])).lower()} is not of type ROW")
-        positions = [i for i, f in enumerate(kind.fields) if f.name is not None and f.name.lower() == name.lower()]
+        positions = [i for i, f in enumerate(type_.fields) if f.name is not None and f.name.lower() == name.lower()]
         if not positions:
             raise context.error(node, f"Column '{whole}' cannot be resolved")
         if len(positions) > 1:

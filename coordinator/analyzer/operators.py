@@ -150,19 +150,19 @@ def comparison(node: Node, symbol: str, left: RowExpression, right: RowExpressio
 
 def negate(node: Node, value: RowExpression, context: Context) -> RowExpression:
     """``- value``; a number is negated at once."""
-    kind = typed(value)
-    if kind.base not in NUMERIC and kind not in _INTERVALS:
-        raise context.error(node, f"'-' cannot be applied to {type_text(kind)}")
+    type_ = typed(value)
+    if type_.base not in NUMERIC and type_ not in _INTERVALS:
+        raise context.error(node, f"'-' cannot be applied to {type_text(type_)}")
     if isinstance(value, Constant):
         number = value_of(value)
         # Decimal('-0.00') is 0 in Presto; -0.0 stays a double's own value.
         negated = None if number is None else negated_number(number)
         try:
-            return constant(negated, kind)
+            return constant(negated, type_)
         except ValueError as error:
-            message = f"{kind.base} negation overflow: {number}"
+            message = f"{type_.base} negation overflow: {number}"
             raise context.error(node, message, ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE) from error
-    return function_call("$operator$negation", (value,), kind, display="NEGATION")
+    return function_call("$operator$negation", (value,), type_, display="NEGATION")
 
 
 def negated_number(number: Any) -> object:
@@ -174,9 +174,9 @@ def negated_number(number: Any) -> object:
 
 def boolean(node: Node, value: RowExpression, context: Context, what: str) -> RowExpression:
     """``value`` as a condition; NULL becomes a NULL boolean."""
-    kind = typed(value)
-    if kind.base not in ("boolean", "unknown"):
-        raise context.error(node, f"{what} must evaluate to a boolean: actual type {type_text(kind)}")
+    type_ = typed(value)
+    if type_.base not in ("boolean", "unknown"):
+        raise context.error(node, f"{what} must evaluate to a boolean: actual type {type_text(type_)}")
     return coerce(value, BOOLEAN)
 
 
@@ -184,11 +184,11 @@ def between(
     node: Node, value: RowExpression, low: RowExpression, high: RowExpression, context: Context
 ) -> RowExpression:
     """``value BETWEEN low AND high``."""
-    kinds = [typed(e) for e in (value, low, high)]
-    common = common_super_type(kinds[0], kinds[1])
-    common = None if common is None else common_super_type(common, kinds[2])
+    types = [typed(e) for e in (value, low, high)]
+    common = common_super_type(types[0], types[1])
+    common = None if common is None else common_super_type(common, types[2])
     if common is None or not is_orderable(common):
-        shown = [type_text(k) for k in kinds]
+        shown = [type_text(k) for k in types]
         raise context.error(node, f"Cannot check if {shown[0]} is BETWEEN {shown[1]} and {shown[2]}")
     operands = tuple(coerce(e, common, context.zone) for e in (value, low, high))
     return function_call("$operator$between", operands, BOOLEAN, display="BETWEEN")
@@ -225,28 +225,28 @@ def like(
 
 
 def _text_of_like(node: Node, value: RowExpression, what: str, context: Context) -> None:
-    kind = typed(value)
-    if kind.base not in ("varchar", "char", "unknown"):
-        raise context.error(node, f"{what} LIKE expression must evaluate to a varchar (actual: {type_text(kind)})")
+    type_ = typed(value)
+    if type_.base not in ("varchar", "char", "unknown"):
+        raise context.error(node, f"{what} LIKE expression must evaluate to a varchar (actual: {type_text(type_)})")
 
 
 def subscript(node: SubscriptExpression, base: RowExpression, index: RowExpression, context: Context) -> RowExpression:
     """``base[index]`` of an array (from 1), a map or a row."""
-    kind = typed(base)
-    if kind.base == "array":
+    type_ = typed(base)
+    if type_.base == "array":
         if typed(index).base not in ("tinyint", "smallint", "integer", "bigint", "unknown"):
-            raise _subscript_error(node.base, kind, typed(index), context)
+            raise _subscript_error(node.base, type_, typed(index), context)
         at = coerce(index, BIGINT, context.zone)
-        return function_call("$operator$subscript", (base, at), kind.arguments[0], display="SUBSCRIPT")
-    if kind.base == "map":
-        key, value = kind.arguments
+        return function_call("$operator$subscript", (base, at), type_.arguments[0], display="SUBSCRIPT")
+    if type_.base == "map":
+        key, value = type_.arguments
         common = common_super_type(key, typed(index))
         if common is None:
-            raise _subscript_error(node.base, kind, typed(index), context)
+            raise _subscript_error(node.base, type_, typed(index), context)
         base = coerce(base, map_of(common, value), context.zone)
         at = coerce(index, common, context.zone)
         return function_call("$operator$subscript", (base, at), value, display="SUBSCRIPT")
-    raise _subscript_error(node.base, kind, typed(index), context)
+    raise _subscript_error(node.base, type_, typed(index), context)
 
 
 def row_subscript(base: RowExpression, index: RowExpression | None, node: Node, context: Context) -> RowExpression:

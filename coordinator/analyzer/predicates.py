@@ -76,9 +76,9 @@ def analyze_logic(node: Predicate, context: Context, analyze: Analyze) -> RowExp
 def boolean_operand(node: Expression, context: Context, analyze: Analyze, what: str) -> RowExpression:
     """What must be boolean inside an expression; NULL becomes a NULL boolean."""
     value = analyze(node, context)
-    kind = typed(value)
-    if kind.base not in ("boolean", "unknown"):
-        raise context.error(node, f"{what} must evaluate to a boolean (actual: {type_text(kind)})")
+    type_ = typed(value)
+    if type_.base not in ("boolean", "unknown"):
+        raise context.error(node, f"{what} must evaluate to a boolean (actual: {type_text(type_)})")
     return coerce(value, BOOLEAN)
 
 

@@ -186,7 +186,9 @@ def _evaluate(argument: Argument, written: CallArgument, session: Session) -> An
     if argument.type == "varchar" and plain is not None:  # as most are: its own value
         return plain
     try:
-        value = other_spelling(argument.type, written.value, lambda part, kind: evaluate_constant(part, kind, session))
+        value = other_spelling(
+            argument.type, written.value, lambda part, type_: evaluate_constant(part, type_, session)
+        )
         if value is None:
             value = _presto_value(argument.type, written.value, session)
     except ProcessionError as error:
@@ -197,12 +199,12 @@ def _evaluate(argument: Argument, written: CallArgument, session: Session) -> An
     return value
 
 
-def _presto_value(kind: str, value: Expression, session: Session) -> object:
+def _presto_value(type_: str, value: Expression, session: Session) -> object:
     """A moment with a zone is taken for a timestamp: the hour that a clock shows twice would not survive a cast."""
-    if kind != "timestamp":
-        return evaluate_constant(value, kind, session)
+    if type_ != "timestamp":
+        return evaluate_constant(value, type_, session)
     try:
-        return instant(evaluate_constant(value, _ZONED if constant_type(value, session) == _ZONED else kind, session))
+        return instant(evaluate_constant(value, _ZONED if constant_type(value, session) == _ZONED else type_, session))
     except (ValueError, OverflowError) as error:
         raise ProcessionError(ErrorCode.NUMERIC_VALUE_OUT_OF_RANGE, "Value of timestamp out of range") from error
 

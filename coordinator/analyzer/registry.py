@@ -107,11 +107,11 @@ def registry() -> Mapping[str, tuple[FunctionSignature, ...]]:
             line["variable_arity"] == "true",
         )
         functions.setdefault(signature.name, []).append(signature)
-    for moment in ("timestamp with time zone", "time with time zone"):
+    for instant in ("timestamp with time zone", "time with time zone"):
         # Hidden from SHOW FUNCTIONS; AT TIME ZONE calls it.
         for zone in ("varchar(x)", "interval day to second"):
-            taken = (_read(moment), _read(zone))
-            hidden = FunctionSignature("at_timezone", "scalar", taken, _read(moment), True, False)
+            taken = (_read(instant), _read(zone))
+            hidden = FunctionSignature("at_timezone", "scalar", taken, _read(instant), True, False)
             functions.setdefault("at_timezone", []).append(hidden)
     for name in ("max_data_size_for_stats", "sum_data_size_for_stats"):
         # Hidden too; ANALYZE of other engines writes them out.

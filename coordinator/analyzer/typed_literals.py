@@ -53,15 +53,15 @@ def typed_literal(name: str, text: str, context: Context) -> RowExpression:
     return constant(cast_constant(text, VARCHAR, target, context.zone), target)
 
 
-def timestamp_in_region(moment: datetime, region: str) -> RowExpression:
+def timestamp_in_region(instant: datetime, region: str) -> RowExpression:
     """A moment whose clock is that of a region; a literal alone would mean the first of two equal hours."""
-    literal = timestamp_literal(f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} {region}")
-    later = _offset(moment.replace(fold=0)) - _offset(moment)
+    literal = timestamp_literal(f"{instant:%Y-%m-%d %H:%M:%S}.{instant.microsecond // 1000:03d} {region}")
+    later = _offset(instant.replace(fold=0)) - _offset(instant)
     return literal if not later else operator("+", (literal, constant(later, DAY_SECOND)), TIMESTAMP_TZ)
 
 
-def _offset(moment: datetime) -> timedelta:
-    return moment.utcoffset() or timedelta()
+def _offset(instant: datetime) -> timedelta:
+    return instant.utcoffset() or timedelta()
 
 
 def timestamp_literal(text: str) -> RowExpression:

@@ -63,10 +63,10 @@ class _Canonical:
         self._literals: dict[tuple[str, str], int] = {}
 
     def form(self, value: Any) -> Any:
-        kind = type(value)  # exact: these come from a decoder, and half of the key's time was spent on asking more
-        if kind is dict:
+        type_ = type(value)  # exact: these come from a decoder, and half of the key's time was spent on asking more
+        if type_ is dict:
             return self._object(value)
-        if kind is list or kind is tuple:
+        if type_ is list or type_ is tuple:
             return [self.form(item) for item in value]
         return value
 

@@ -155,13 +155,13 @@ class PlanCheckers:
 
         Raises ProcessionError: the failure of the first fragment that failed, after which the rest is cancelled.
         """
-        told: set[PrestoWarning] = set()
+        warnings: set[PrestoWarning] = set()
         async with aclosing(self.fragment_verdicts(subplan, session, verified=verified)) as verdicts:
             async for verdict in verdicts:
                 note(_verdict_info(verdict))
                 for warning in verdict.warnings:
-                    if warning not in told:
-                        told.add(warning)
+                    if warning not in warnings:
+                        warnings.add(warning)
                         warn(warning)
                 if verdict.error is not None:
                     raise verdict.error

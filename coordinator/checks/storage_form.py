@@ -102,5 +102,5 @@ def _without_domains_of_other_types(scan: TableScanNode) -> TableHandle:
 
 def _is_changed(entry: object) -> bool:
     values = entry.get("domain", {}).get("values", {}) if isinstance(entry, dict) else {}
-    kind = values.get("type") if isinstance(values, dict) else None
-    return isinstance(kind, str) and storage_type(kind) != kind
+    type_ = values.get("type") if isinstance(values, dict) else None
+    return isinstance(type_, str) and storage_type(type_) != type_

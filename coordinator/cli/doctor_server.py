@@ -55,12 +55,12 @@ def examine_server(server: str, user: str, login: Login) -> Iterator[Finding]:
         try:
             info = client.get(f"{asked.server}/v1/info")
             about = info.raise_for_status().json()
-            told = about["nodeVersion"]["version"]
+            version = about["nodeVersion"]["version"]
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as error:
             fix = "start it (procession up), or correct --server; see its log if it should run"
             yield Finding("server", f"{asked.server} does not answer as Procession does: {error}", fix)
             return
-        yield _version(asked.server, told, about.get("uptime", ""))
+        yield _version(asked.server, version, about.get("uptime", ""))
         yield from _clock(info)
         yield from _state(client, asked.server)
         yield from _engines(client, asked.server)
@@ -68,9 +68,9 @@ def examine_server(server: str, user: str, login: Login) -> Iterator[Finding]:
     yield _statement(asked)
 
 
-def _version(server: str, told: str, uptime: str) -> Finding:
-    mine, detail = version("procession"), f"{server}, version {told}, up for {uptime}"
-    if told == mine:
+def _version(server: str, node_version: str, uptime: str) -> Finding:
+    mine, detail = version("procession"), f"{server}, version {node_version}, up for {uptime}"
+    if node_version == mine:
         return Finding("server", detail)
     return Finding("server", f"{detail}; this command is of {mine}", "upgrade the older one, or use its own command")
 

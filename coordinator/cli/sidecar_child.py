@@ -92,8 +92,8 @@ class SidecarChild:
     def _start(self) -> GuardedChild:
         command = [sys.executable, "-m", "sidecar", "--port", str(self._port), *self._options]
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
-        told = {"PYTHONPATH": path, SECRET_VARIABLE: self._secret}
-        child = GuardedChild(command, env=child_environment() | told, log_file=self._log_file)
+        variables = {"PYTHONPATH": path, SECRET_VARIABLE: self._secret}
+        child = GuardedChild(command, env=child_environment() | variables, log_file=self._log_file)
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline and child.poll() is None and not self._stopping.is_set():
             try:

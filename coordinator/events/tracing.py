@@ -154,8 +154,8 @@ def _verbs(event: QueryCompletedEvent) -> Iterator[tuple[str, tuple[datetime, da
         yield "deliver", (max(begun, event.end_time - timedelta(seconds=seconds["deliver"])), event.end_time)
 
 
-def _nanoseconds(moment: datetime) -> int:
-    return round(moment.timestamp() * 1_000_000) * 1000
+def _nanoseconds(instant: datetime) -> int:
+    return round(instant.timestamp() * 1_000_000) * 1000
 
 
 def _module(name: str) -> Any:

@@ -87,26 +87,26 @@ def constant_text(constant: Constant) -> str:
     return "null" if value is None else typed_text(value, parse_type(constant.type))
 
 
-def typed_text(value: Any, kind: Type) -> str:
+def typed_text(value: Any, type_: Type) -> str:
     """A value with its type's name before it."""
-    match kind.base:
+    match type_.base:
         case "array":
-            return f"ARRAY[{', '.join(_inner(v, kind.arguments[0]) for v in value)}]"
+            return f"ARRAY[{', '.join(_inner(v, type_.arguments[0]) for v in value)}]"
         case "map":
-            key, item = kind.arguments
+            key, item = type_.arguments
             keys = ", ".join(_inner(v, key) for v in value)
             return f"MAP(ARRAY[{keys}], ARRAY[{', '.join(_inner(v, item) for v in value.values())}])"
         case "row":
-            return f"ROW({', '.join(_inner(v, t) for v, t in zip(value, kind.arguments, strict=True))})"
+            return f"ROW({', '.join(_inner(v, t) for v, t in zip(value, type_.arguments, strict=True))})"
         case "interval year to month":
             years, months = divmod(abs(value), 12)
-            return f"{kind.base.upper()}'{'-' if value < 0 else ''}{years}-{months}'"
+            return f"{type_.base.upper()}'{'-' if value < 0 else ''}{years}-{months}'"
         case base:
             return f"{base.upper()}'{plain_text(value)}'"
 
 
-def _inner(value: object, kind: Type) -> str:
-    return "null" if value is None else typed_text(value, kind)
+def _inner(value: object, type_: Type) -> str:
+    return "null" if value is None else typed_text(value, type_)
 
 
 def plain_text(value: object) -> str:
@@ -146,12 +146,12 @@ def type_text(text: str) -> str:
     return _display(parse_type(text))
 
 
-def _display(kind: Type) -> str:
-    if kind.base == "row":
-        return f"row({', '.join(_field(p) for p in kind.parameters if isinstance(p, Field))})"
-    if kind.arguments:
-        return f"{kind.base}({', '.join(map(_display, kind.arguments))})"
-    return str(kind)
+def _display(type_: Type) -> str:
+    if type_.base == "row":
+        return f"row({', '.join(_field(p) for p in type_.parameters if isinstance(p, Field))})"
+    if type_.arguments:
+        return f"{type_.base}({', '.join(map(_display, type_.arguments))})"
+    return str(type_)
 
 
 def _field(field: Field) -> str:

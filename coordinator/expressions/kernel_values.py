@@ -24,17 +24,17 @@ _SAME = frozenset(
 )  # fmt: skip
 
 
-def to_kernel(value: Any, kind: Type) -> object:
+def to_kernel(value: Any, type_: Type) -> object:
     """The kernels' form of a value of ``shared.spi.procedure.Arguments``."""
-    if value is None or kind.base in _SAME:
+    if value is None or type_.base in _SAME:
         return value
-    match kind.base:
+    match type_.base:
         case "array":
-            return tuple(to_kernel(v, kind.arguments[0]) for v in value)
+            return tuple(to_kernel(v, type_.arguments[0]) for v in value)
         case "row":
-            return tuple(to_kernel(v, a) for v, a in zip(value, kind.arguments, strict=True))
+            return tuple(to_kernel(v, a) for v, a in zip(value, type_.arguments, strict=True))
         case "map":
-            key, item = kind.arguments
+            key, item = type_.arguments
             return {to_kernel(k, key): to_kernel(v, item) for k, v in value.items()}
         case "interval day to second":
             return value // _MILLISECOND
@@ -46,17 +46,17 @@ def to_kernel(value: Any, kind: Type) -> object:
             return value
 
 
-def from_kernel(value: Any, kind: Type) -> object:
+def from_kernel(value: Any, type_: Type) -> object:
     """The inverse of ``to_kernel``; raises ValueError or OverflowError for what Python cannot hold."""
-    if value is None or kind.base in _SAME:
+    if value is None or type_.base in _SAME:
         return value
-    match kind.base:
+    match type_.base:
         case "array":
-            return tuple(from_kernel(v, kind.arguments[0]) for v in value)
+            return tuple(from_kernel(v, type_.arguments[0]) for v in value)
         case "row":
-            return tuple(from_kernel(v, a) for v, a in zip(value, kind.arguments, strict=True))
+            return tuple(from_kernel(v, a) for v, a in zip(value, type_.arguments, strict=True))
         case "map":
-            key, item = kind.arguments
+            key, item = type_.arguments
             return {from_kernel(k, key): from_kernel(v, item) for k, v in value.items()}
         case "interval day to second":
             return timedelta(milliseconds=value)

@@ -38,8 +38,8 @@ class ProgramBuilder:
             case Variable():
                 return ["parameter", node.name] if node.name in parameters else self._column(node)
             case Constant():
-                kind = typed(node)
-                return ["constant", encoded(value_of(node), kind), str(kind)]
+                type_ = typed(node)
+                return ["constant", encoded(value_of(node), type_), str(type_)]
             case Lambda():
                 names = list(node.arguments)
                 return ["lambda", names, self.expression(node.body, parameters | set(names))]
@@ -85,12 +85,12 @@ class ProgramBuilder:
                 raise self._refuse(f"Function {name}")
             return self._column(node)
         self.volatile |= name in VOLATILE
-        kinds = ["function" if isinstance(a, Lambda) else str(typed(a)) for a in node.arguments]
+        types = ["function" if isinstance(a, Lambda) else str(typed(a)) for a in node.arguments]
         return [
             "call",
             name,
             str(typed(node)),
-            kinds,
+            types,
             [self.expression(a, parameters) for a in node.arguments],
         ]
 
@@ -107,25 +107,25 @@ def _reads(node: RowExpression, parameters: frozenset[str]) -> bool:
             return False
 
 
-def encoded(value: object, kind: Type) -> object:
+def encoded(value: object, type_: Type) -> object:
     """A constant in the JSON form that ``kernels.functions.arrow_forms.decoded`` reads."""
-    return _encoded(to_kernel(value, kind), kind)
+    return _encoded(to_kernel(value, type_), type_)
 
 
-def _encoded(value: Any, kind: Type) -> object:
+def _encoded(value: Any, type_: Type) -> object:
     if value is None:
         return None
-    match kind.base:
+    match type_.base:
         case "double" | "real" | "decimal":
             return f"{value:f}" if isinstance(value, Decimal) else repr(value)
         case "timestamp with time zone":
             return [value.isoformat(), zone_name(value.tzinfo)]
         case "array":
-            return [_encoded(v, kind.arguments[0]) for v in value]
+            return [_encoded(v, type_.arguments[0]) for v in value]
         case "row":
-            return [_encoded(v, a) for v, a in zip(value, kind.arguments, strict=True)]
+            return [_encoded(v, a) for v, a in zip(value, type_.arguments, strict=True)]
         case "map":
-            key, item = kind.arguments
+            key, item = type_.arguments
             return [[_encoded(k, key), _encoded(v, item)] for k, v in value.items()]
         case "date" | "time" | "timestamp":
             return value.isoformat()

@@ -92,12 +92,12 @@ def _fragment(number: str, root: PlanNode, scheme: PartitioningScheme) -> Simple
 
 
 def _partitioning(inside: list[PlanNode]) -> PartitioningHandle:
-    kinds = {type(node) for node in inside}
-    if kinds & {nodes.TableFinishNode, nodes.ProcedureFinishNode, nodes.MetadataDeleteNode, nodes.FetchNode}:
+    types = {type(node) for node in inside}
+    if types & {nodes.TableFinishNode, nodes.ProcedureFinishNode, nodes.MetadataDeleteNode, nodes.FetchNode}:
         return partitioning.COORDINATOR
-    if nodes.TableScanNode in kinds:
+    if nodes.TableScanNode in types:
         return partitioning.SOURCE
-    if nodes.DistributedMaintenanceNode in kinds:
+    if nodes.DistributedMaintenanceNode in types:
         return partitioning.ALL_WORKERS
     remote = [node for node in inside if isinstance(node, nodes.RemoteSourceNode)]
     if any(source.exchangeType == "REPARTITION" for source in remote):

@@ -71,12 +71,12 @@ def _state(aggregation: Aggregation) -> str | None:
     if not isinstance(call.functionHandle, StaticFunctionHandle):
         return None
     name = call.functionHandle.signature.name.removeprefix(_PREFIX)
-    kinds = [parse_type(type_of(argument)) for argument in call.arguments]
+    types = [parse_type(type_of(argument)) for argument in call.arguments]
     if name in _COUNTS:
         return "bigint"
-    if len(kinds) != 1:
+    if len(types) != 1:
         return None
-    base = kinds[0].base
+    base = types[0].base
     if name in _OF_ARGUMENT or name in _BITWISE:
         return type_of(call.arguments[0])
     if name in _MOMENTS:

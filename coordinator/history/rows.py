@@ -26,8 +26,8 @@ _FIXED_SIZE = 400
 """Bytes of a row's numbers and indexes, about."""
 
 
-def micros(moment: datetime | None) -> int | None:
-    return None if moment is None else round(moment.timestamp() * 1_000_000)
+def micros(instant: datetime | None) -> int | None:
+    return None if instant is None else round(instant.timestamp() * 1_000_000)
 
 
 def from_micros(value: int | None) -> datetime | None:

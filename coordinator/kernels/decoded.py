@@ -34,8 +34,8 @@ def chunk_bytes(chunk: Struct) -> int:
     physical, values, stored = meta[1][1], meta[5][1], meta[6][1]
     if physical != _BYTE_ARRAY:
         return int(values * _WIDTHS.get(physical, 0)) or int(stored)
-    told = meta[16][1] if 16 in meta else {}
-    return int(max(told[1][1], 0) + values * _OFFSET) if 1 in told else int(max(stored, meta[7][1]))
+    statistics = meta[16][1] if 16 in meta else {}
+    return int(max(statistics[1][1], 0) + values * _OFFSET) if 1 in statistics else int(max(stored, meta[7][1]))
 
 
 def of_group(group: Struct, leaves: Sequence[int]) -> Decoded:
@@ -49,5 +49,5 @@ def of_group(group: Struct, leaves: Sequence[int]) -> Decoded:
 def _pages(chunk: Struct) -> int:
     """Data pages of a chunk; 1 where the footer does not tell."""
     meta = column_meta(chunk)
-    told = [s for s in meta[13][1][1] if s[1][1] in _DATA_PAGES] if 13 in meta else []
-    return max(1, sum(int(s[3][1]) for s in told))
+    counts = [s for s in meta[13][1][1] if s[1][1] in _DATA_PAGES] if 13 in meta else []
+    return max(1, sum(int(s[3][1]) for s in counts))

@@ -111,35 +111,35 @@ def _bounds(leaf: Leaf, metas: Sequence[Struct], statistics: Sequence[Struct]) -
     return lowest, highest
 
 
-def _single_value(kind: str, physical: int, raw: bytes) -> bytes:
-    if not kind.startswith("decimal"):
+def _single_value(type_: str, physical: int, raw: bytes) -> bytes:
+    if not type_.startswith("decimal"):
         return raw
     # Integers are little-endian, fixed bytes big-endian; Iceberg wants the fewest bytes.
     value = int.from_bytes(raw, "little" if physical in _INTEGERS else "big", signed=True)
     return value.to_bytes((value + (value < 0)).bit_length() // 8 + 1, "big", signed=True)
 
 
-def _order(kind: str) -> Callable[[bytes], Any]:
-    if kind in ("int", "date"):
+def _order(type_: str) -> Callable[[bytes], Any]:
+    if type_ in ("int", "date"):
         return lambda raw: struct.unpack("<i", raw)[0]
-    if kind in ("long", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"):
+    if type_ in ("long", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"):
         return lambda raw: struct.unpack("<q", raw)[0]
-    if kind == "float":
+    if type_ == "float":
         return lambda raw: struct.unpack("<f", raw)[0]
-    if kind == "double":
+    if type_ == "double":
         return lambda raw: struct.unpack("<d", raw)[0]
-    if kind.startswith("decimal"):
+    if type_.startswith("decimal"):
         return lambda raw: int.from_bytes(raw, "big", signed=True)
     return lambda raw: raw
 
 
-def _truncated(kind: str, lower: bytes, upper: bytes, width: int | None) -> tuple[bytes, bytes | None]:
+def _truncated(type_: str, lower: bytes, upper: bytes, width: int | None) -> tuple[bytes, bytes | None]:
     if width is None:
         return lower, upper
-    if kind == "string":
+    if type_ == "string":
         low, high = lower.decode("utf-8", "replace"), upper.decode("utf-8", "replace")
         return low[:width].encode(), _string_above(high, width)
-    if kind in ("binary",) or kind.startswith("fixed"):
+    if type_ in ("binary",) or type_.startswith("fixed"):
         return lower[:width], _bytes_above(upper, width)
     return lower, upper
 

@@ -27,14 +27,14 @@ def key_set(values: pa.Array) -> KeySet:
     return _Numbers(values) if _number_type(values.type) is not None else _Others(values)
 
 
-def _number_type(kind: pa.DataType) -> Any:
+def _number_type(type_: pa.DataType) -> Any:
     """The integer type that has the same bits; None for types whose values are not integers of up to 64 bits."""
     t = pa.types
-    if t.is_integer(kind):
-        return kind
-    if t.is_date32(kind) or t.is_time32(kind):
+    if t.is_integer(type_):
+        return type_
+    if t.is_date32(type_) or t.is_time32(type_):
         return pa.int32()
-    return pa.int64() if t.is_time64(kind) or t.is_timestamp(kind) else None
+    return pa.int64() if t.is_time64(type_) or t.is_timestamp(type_) else None
 
 
 def _numbers(array: pa.Array) -> npt.NDArray[Any]:

@@ -41,10 +41,10 @@ def key_array(array: Values, column: KeyColumn) -> pa.Array:
     return found.cast(pa.binary()) if is_bytes(found.type) else found
 
 
-def is_bytes(kind: pa.DataType) -> bool:
+def is_bytes(type_: pa.DataType) -> bool:
     """Whether values are compared as bytes of any length."""
     checks = (pa.types.is_string, pa.types.is_binary, pa.types.is_fixed_size_binary, pa.types.is_large_string)
-    return any(check(kind) for check in (*checks, pa.types.is_large_binary))
+    return any(check(type_) for check in (*checks, pa.types.is_large_binary))
 
 
 def _nulls(array: pa.Array) -> npt.NDArray[np.bool_]:
@@ -54,17 +54,17 @@ def _nulls(array: pa.Array) -> npt.NDArray[np.bool_]:
 
 def fixed_words(array: pa.Array) -> list[Words]:
     """Values of a fixed width as unsigned words, the first one deciding; nulls are 0."""
-    kind = array.type
-    if pa.types.is_decimal(kind):
+    type_ = array.type
+    if pa.types.is_decimal(type_):
         return _decimal_words(array)
-    if pa.types.is_boolean(kind):
+    if pa.types.is_boolean(type_):
         return [pc.fill_null(array, False).to_numpy(zero_copy_only=False).astype(np.uint64)]
-    if pa.types.is_floating(kind):
+    if pa.types.is_floating(type_):
         return [_float_words(pc.fill_null(array.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False))]
-    if pa.types.is_null(kind):
+    if pa.types.is_null(type_):
         return [np.zeros(len(array), np.uint64)]
-    width = pa.int32() if getattr(kind, "bit_width", 64) == 32 else pa.int64()
-    values = array.cast(width) if pa.types.is_temporal(kind) else array
+    width = pa.int32() if getattr(type_, "bit_width", 64) == 32 else pa.int64()
+    values = array.cast(width) if pa.types.is_temporal(type_) else array
     numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).astype(np.int64)
     return [numbers.view(np.uint64) ^ _SIGN]
 

@@ -62,10 +62,10 @@ def look_up(raw: bytes) -> bytes:
     """Kernel: the rows as an Arrow stream, in the task's order; the schema's metadata has its number and traffic."""
     task, traffic = wire.decode(LookUpTask, raw), Traffic()
     table = read_rows(task, traffic)
-    told = {b"number": str(task.number), b"requests": str(traffic.requests), b"bytes": str(traffic.bytes)}
+    metadata = {b"number": str(task.number), b"requests": str(traffic.requests), b"bytes": str(traffic.bytes)}
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema.with_metadata(told)) as writer:
-        writer.write_table(table.replace_schema_metadata(told))
+    with pa.ipc.new_stream(sink, table.schema.with_metadata(metadata)) as writer:
+        writer.write_table(table.replace_schema_metadata(metadata))
     return bytes(sink.getvalue())
 
 

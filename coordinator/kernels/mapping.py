@@ -26,12 +26,12 @@ def _has_id(field: pa.Field) -> bool:
     return field_id(field) is not None or any(_has_id(child) for child in _children(field.type))
 
 
-def _children(kind: pa.DataType) -> list[pa.Field]:
-    if pa.types.is_struct(kind):
-        return [kind.field(i) for i in range(kind.num_fields)]
-    if is_list(kind):
-        return [kind.value_field]
-    return [kind.key_field, kind.item_field] if pa.types.is_map(kind) else []
+def _children(type_: pa.DataType) -> list[pa.Field]:
+    if pa.types.is_struct(type_):
+        return [type_.field(i) for i in range(type_.num_fields)]
+    if is_list(type_):
+        return [type_.value_field]
+    return [type_.key_field, type_.item_field] if pa.types.is_map(type_) else []
 
 
 def _named(field: pa.Field, mapping: NameMapping) -> pa.Field:
@@ -42,14 +42,14 @@ def _named(field: pa.Field, mapping: NameMapping) -> pa.Field:
 
 
 def _with(field: pa.Field, entry: Mapping[str, Any], name: str) -> pa.Field:
-    kind, inner = field.type, entry.get("fields", [])
-    if pa.types.is_struct(kind):
-        kind = pa.struct([_named(child, inner) for child in _children(kind)])
-    elif is_list(kind):
-        kind = pa.list_(_renamed(kind.value_field, inner, "element"))
-    elif pa.types.is_map(kind):
-        kind = pa.map_(_renamed(kind.key_field, inner, "key"), _renamed(kind.item_field, inner, "value"))
-    return pa.field(name, kind, field.nullable, metadata={FIELD_ID: str(entry["field-id"]).encode()})
+    type_, inner = field.type, entry.get("fields", [])
+    if pa.types.is_struct(type_):
+        type_ = pa.struct([_named(child, inner) for child in _children(type_)])
+    elif is_list(type_):
+        type_ = pa.list_(_renamed(type_.value_field, inner, "element"))
+    elif pa.types.is_map(type_):
+        type_ = pa.map_(_renamed(type_.key_field, inner, "key"), _renamed(type_.item_field, inner, "value"))
+    return pa.field(name, type_, field.nullable, metadata={FIELD_ID: str(entry["field-id"]).encode()})
 
 
 def _renamed(field: pa.Field, mapping: NameMapping, name: str) -> pa.Field:

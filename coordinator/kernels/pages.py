@@ -138,10 +138,10 @@ def _coded(meta: Struct, pages: int) -> tuple[bool, ...]:
 
     What they really have is checked when they were read (``dictionaries_missed``).
     """
-    told = [s for s in meta[13][1][1] if s[1][1] in _DATA_PAGES] if 13 in meta else []
-    if sum(s[3][1] for s in told) != pages:
+    counts = [s for s in meta[13][1][1] if s[1][1] in _DATA_PAGES] if 13 in meta else []
+    if sum(s[3][1] for s in counts) != pages:
         return ()
-    coded = sum(s[3][1] for s in told if s[2][1] in _DICTIONARY_CODES)
+    coded = sum(s[3][1] for s in counts if s[2][1] in _DICTIONARY_CODES)
     return tuple(i < coded for i in range(pages))
 
 
@@ -230,8 +230,8 @@ def _only_codes(piece: Piece) -> bool:
     if len(piece.chunks) != 1 or piece.column.repeated[0] or len(piece.column.schema) != 1:
         return False
     meta = column_meta(piece.chunks[0])
-    told = [s for s in meta[13][1][1] if s[1][1] in _DATA_PAGES] if 13 in meta else []
-    return meta[1][1] == _BYTE_ARRAY and bool(told) and all(s[2][1] in _DICTIONARY_CODES for s in told)
+    counts = [s for s in meta[13][1][1] if s[1][1] in _DATA_PAGES] if 13 in meta else []
+    return meta[1][1] == _BYTE_ARRAY and bool(counts) and all(s[2][1] in _DICTIONARY_CODES for s in counts)
 
 
 def _row_group(body: bytearray, piece: Piece, parts: Sequence[memoryview]) -> Struct:

@@ -72,14 +72,14 @@ def _codes(
 
 
 def _value(scalar: pa.Scalar) -> object:
-    kind = scalar.type
-    if not scalar.is_valid or pa.types.is_null(kind):
+    type_ = scalar.type
+    if not scalar.is_valid or pa.types.is_null(type_):
         return None
-    if pa.types.is_date(kind):
+    if pa.types.is_date(type_):
         return scalar.cast(pa.int32()).as_py()
-    if pa.types.is_temporal(kind):
+    if pa.types.is_temporal(type_):
         return scalar.cast(pa.int64()).as_py()
     value = scalar.as_py()
     if isinstance(value, bytes):
         return value.hex()
-    return str(value) if pa.types.is_decimal(kind) else value
+    return str(value) if pa.types.is_decimal(type_) else value

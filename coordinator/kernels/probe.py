@@ -35,17 +35,17 @@ _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 def run(payload: bytes) -> bytes:
     """The Probed of a ProbeTask; the first file that cannot be copied ends the look."""
     task = wire.decode(ProbeTask, payload)
-    kinds: set[str] = set()
+    types: set[str] = set()
     codecs: set[str] = set()
     reason = None
     for path, footer in _footers(task.files, task.storage):
-        kinds.add(_kind(footer))
+        types.add(_kind(footer))
         codecs |= _codecs(footer)
         reason = _reason(footer, task.fields)
         if reason is not None:
             reason = f"{reason}: {path}"
             break
-    return wire.encode(Probed(task.group, sorted(kinds), sorted(codecs), reason))
+    return wire.encode(Probed(task.group, sorted(types), sorted(codecs), reason))
 
 
 def _footers(paths: Sequence[str], storage: Mapping[str, str]) -> Iterator[tuple[str, Struct]]:
@@ -76,8 +76,8 @@ def _reason(footer: Struct, fields: Sequence[FieldJson]) -> str | None:
     if carried != [number for field in fields for number in _ids(field)]:
         return "a file has other columns than the table has today"
     primitive = [element for element in elements[1:] if not element.get(5, (0, 0))[1]]
-    for element, (field, kind) in zip(primitive, (leaf for f in fields for leaf in _leaves(f)), strict=True):
-        if not _fits(element, kind):
+    for element, (field, type_) in zip(primitive, (leaf for f in fields for leaf in _leaves(f)), strict=True):
+        if not _fits(element, type_):
             return f"column {field} has another type in a file"
     for group in row_groups(footer):
         for chunk in columns(group):
@@ -103,31 +103,31 @@ def _leaves(field: FieldJson) -> Iterator[tuple[str, str]]:
 
 
 def _children(field: FieldJson) -> Sequence[FieldJson]:
-    kind = field["type"]
-    if isinstance(kind, str):
+    type_ = field["type"]
+    if isinstance(type_, str):
         return ()
-    match kind["type"]:
+    match type_["type"]:
         case "struct":
-            inner: Sequence[FieldJson] = kind["fields"]
+            inner: Sequence[FieldJson] = type_["fields"]
             return inner
         case "list":
-            return (list_element(kind),)
+            return (list_element(type_),)
         case "map":
-            return map_entry(kind)
+            return map_entry(type_)
         case _:
             return ()
 
 
-def _fits(element: Struct, kind: str) -> bool:
-    """Whether a primitive column of a file is stored as Iceberg stores ``kind``."""
+def _fits(element: Struct, type_: str) -> bool:
+    """Whether a primitive column of a file is stored as Iceberg stores ``type_``."""
     physical = element[1][1]
-    if found := _DECIMAL.fullmatch(kind):
+    if found := _DECIMAL.fullmatch(type_):
         return physical in (_INT32, _INT64, _FIXED) and _decimal(element) == (int(found[1]), int(found[2]))
-    if kind.startswith("fixed["):
-        return bool(physical == _FIXED and element[2][1] == int(kind[6:-1]))
-    if _PHYSICAL.get(kind) != physical:
+    if type_.startswith("fixed["):
+        return bool(physical == _FIXED and element[2][1] == int(type_[6:-1]))
+    if _PHYSICAL.get(type_) != physical:
         return False
-    return kind not in _UNITS or _unit(element) == _UNITS[kind]
+    return type_ not in _UNITS or _unit(element) == _UNITS[type_]
 
 
 def _decimal(element: Struct) -> tuple[int, int]:

@@ -67,8 +67,8 @@ def arrow_type(iceberg: Any) -> pa.DataType:
         case "map":
             key, value = map_entry(iceberg)
             return pa.map_(arrow_field(key), arrow_field(value))
-        case kind:
-            raise KernelError("NOT_SUPPORTED", f"Iceberg type {kind} cannot be written")
+        case type_:
+            raise KernelError("NOT_SUPPORTED", f"Iceberg type {type_} cannot be written")
 
 
 def arrow_field(field: FieldJson) -> pa.Field:
@@ -123,23 +123,23 @@ def aligner(source: pa.Field, target: FieldJson) -> Align | None:
     iceberg = target["type"]
     if isinstance(iceberg, str):
         return _primitive(source.type, wanted)
-    kind = iceberg["type"]
-    if kind == "struct" and pa.types.is_struct(source.type):
+    type_ = iceberg["type"]
+    if type_ == "struct" and pa.types.is_struct(source.type):
         return _struct(source.type, iceberg["fields"], wanted)
-    if kind == "list" and is_list(source.type):
+    if type_ == "list" and is_list(source.type):
         inner = aligner(source.type.value_field, list_element(iceberg))
         return lambda array: _relist(array, wanted, inner)
-    if kind == "map" and pa.types.is_map(source.type):
+    if type_ == "map" and pa.types.is_map(source.type):
         key, value = map_entry(iceberg)
         align_key, align_value = aligner(source.type.key_field, key), aligner(source.type.item_field, value)
         return lambda array: _remap(array, wanted, align_key, align_value)
     name = target["name"]
-    raise KernelError("ICEBERG_BAD_DATA", f"Column {name} is {source.type} in the file and {kind} in the table")
+    raise KernelError("ICEBERG_BAD_DATA", f"Column {name} is {source.type} in the file and {type_} in the table")
 
 
-def is_list(kind: pa.DataType) -> bool:
+def is_list(type_: pa.DataType) -> bool:
     """Whether an Arrow type holds lists of one element type, in any of Arrow's layouts for offsets."""
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+    return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_))
 
 
 def _primitive(source: Any, wanted: pa.DataType) -> Align | None:

@@ -61,17 +61,17 @@ def scoped(prefix: str, properties: Mapping[str, str]) -> dict[str, str]:
 
 def properties_of(location: str, properties: Mapping[str, str]) -> dict[str, str]:
     """The properties that hold for one file, by their plain names."""
-    told = properties.current() if isinstance(properties, VendedStorage) else properties
-    plain = {name: value for name, value in told.items() if " " not in name}
-    if len(plain) == len(told):
+    current = properties.current() if isinstance(properties, VendedStorage) else properties
+    plain = {name: value for name, value in current.items() if " " not in name}
+    if len(plain) == len(current):
         return plain
     place = _S3.sub("s3://", location.rstrip("/")) + "/"  # a folder is under its own prefix
-    prefixes = {name.partition(" ")[0] for name in told if " " in name}
+    prefixes = {name.partition(" ")[0] for name in current if " " in name}
     fitting = [prefix for prefix in prefixes if place.startswith(_S3.sub("s3://", prefix))]
     if not fitting:
         return plain
     chosen = max(fitting, key=len) + " "
-    return over(plain, {name.removeprefix(chosen): v for name, v in told.items() if name.startswith(chosen)})
+    return over(plain, {name.removeprefix(chosen): v for name, v in current.items() if name.startswith(chosen)})
 
 
 def normalize(location: str) -> str:

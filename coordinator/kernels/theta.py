@@ -77,21 +77,21 @@ def seed_hash() -> int:
 
 def single_values(values: pa.Array) -> Iterator[Any]:
     """Arrow values without nulls as Iceberg's single-value bytes: arrays of shape (values, bytes), one a length."""
-    kind = values.type
-    if pa.types.is_boolean(kind):
+    type_ = values.type
+    if pa.types.is_boolean(type_):
         yield pc.cast(values, pa.uint8()).to_numpy(zero_copy_only=False).reshape(-1, 1)
-    elif pa.types.is_decimal(kind):
+    elif pa.types.is_decimal(type_):
         yield from _decimals(values)
-    elif pa.types.is_fixed_size_binary(kind):
-        width = kind.byte_width
+    elif pa.types.is_fixed_size_binary(type_):
+        width = type_.byte_width
         data = np.frombuffer(memoryview(values.buffers()[1] or b""), np.uint8)
         yield data[values.offset * width : (values.offset + len(values)) * width].reshape(-1, width)
-    elif pa.types.is_string(kind) or pa.types.is_binary(kind):
+    elif pa.types.is_string(type_) or pa.types.is_binary(type_):
         yield from _texts(values, "<i4")
-    elif pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
+    elif pa.types.is_large_string(type_) or pa.types.is_large_binary(type_):
         yield from _texts(values, "<i8")
     else:
-        width = kind.bit_width // 8
+        width = type_.bit_width // 8
         data = np.frombuffer(memoryview(values.buffers()[1] or b""), np.uint8)
         yield data[values.offset * width : (values.offset + len(values)) * width].reshape(-1, width)
 

@@ -43,20 +43,20 @@ def transformed(array: pa.Array, transform: str) -> pa.Array:
 
 def truncated(array: pa.Array, width: int) -> pa.Array:
     """Text by characters, bytes by bytes, numbers down to a multiple of ``width`` (of the unscaled value)."""
-    kind = array.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    type_ = array.type
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
         return pc.utf8_slice_codeunits(array, 0, width)
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
         return pc.binary_slice(array, 0, width)
-    if pa.types.is_integer(kind):
+    if pa.types.is_integer(type_):
         values = pc.fill_null(array, 0).to_numpy(zero_copy_only=False).astype(np.int64)
         floored = values - np.mod(values, width)
         # As Java's numbers do, the least ones wrap around.
-        return pa.array(floored.astype(kind.to_pandas_dtype()), mask=_nulls(array))
-    if pa.types.is_decimal(kind):
-        unscaled = [None if v is None else _unscaled(v, kind.scale) for v in array.to_pylist()]
-        return _decimals([None if v is None else v - v % width for v in unscaled], kind.scale)
-    raise KernelError("NOT_SUPPORTED", f"truncate of {kind} is no partition transform")
+        return pa.array(floored.astype(type_.to_pandas_dtype()), mask=_nulls(array))
+    if pa.types.is_decimal(type_):
+        unscaled = [None if v is None else _unscaled(v, type_.scale) for v in array.to_pylist()]
+        return _decimals([None if v is None else v - v % width for v in unscaled], type_.scale)
+    raise KernelError("NOT_SUPPORTED", f"truncate of {type_} is no partition transform")
 
 
 def bucketed(array: pa.Array, buckets: int) -> pa.Array:
@@ -67,25 +67,25 @@ def bucketed(array: pa.Array, buckets: int) -> pa.Array:
 
 
 def _hashed(array: pa.Array) -> npt.NDArray[np.uint32]:
-    kind = array.type
-    if pa.types.is_decimal(kind):
-        raw = [b"" if v is None else _least_bytes(_unscaled(v, kind.scale)) for v in array.to_pylist()]
+    type_ = array.type
+    if pa.types.is_decimal(type_):
+        raw = [b"" if v is None else _least_bytes(_unscaled(v, type_.scale)) for v in array.to_pylist()]
         return hashed_bytes(pa.array(raw, pa.binary()))
-    if pa.types.is_integer(kind):
+    if pa.types.is_integer(type_):
         return hashed_longs(_numbers(array))
-    if pa.types.is_date(kind):
+    if pa.types.is_date(type_):
         return hashed_longs(_numbers(array.cast(pa.int32())))
-    if pa.types.is_time(kind):
+    if pa.types.is_time(type_):
         return hashed_longs(_numbers(array.cast(pa.time64("us")).cast(pa.int64())))
-    if pa.types.is_timestamp(kind):
+    if pa.types.is_timestamp(type_):
         return hashed_longs(_numbers(_micros(array)))
-    if pa.types.is_fixed_size_binary(kind) or pa.types.is_binary(kind) or pa.types.is_string(kind):
+    if pa.types.is_fixed_size_binary(type_) or pa.types.is_binary(type_) or pa.types.is_string(type_):
         return hashed_bytes(pc.fill_null(array.cast(pa.binary()), b""))
-    raise KernelError("NOT_SUPPORTED", f"bucket of {kind} is no partition transform")
+    raise KernelError("NOT_SUPPORTED", f"bucket of {type_} is no partition transform")
 
 
-def _is_date_or_timestamp(kind: pa.DataType) -> bool:
-    return any(check(kind) for check in (pa.types.is_date, pa.types.is_timestamp))
+def _is_date_or_timestamp(type_: pa.DataType) -> bool:
+    return any(check(type_) for check in (pa.types.is_date, pa.types.is_timestamp))
 
 
 def _micros(array: pa.Array) -> pa.Array:

@@ -51,9 +51,9 @@ def encode(record: object) -> bytes:
     return json.dumps(record, default=_plain).encode()
 
 
-def decode(kind: type[Record], raw: bytes) -> Record:
+def decode(type_: type[Record], raw: bytes) -> Record:
     """The record of some bytes; bytes themselves when those are asked for."""
-    found: Record = raw if kind is bytes else _record(kind, json.loads(raw))  # type: ignore[assignment]
+    found: Record = raw if type_ is bytes else _record(type_, json.loads(raw))  # type: ignore[assignment]
     return found
 
 
@@ -63,24 +63,24 @@ def _plain(value: Any) -> Any:
         return value.current()
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    kind: Any = type(value)
-    return {name: getattr(value, name) for name in _names(kind)}
+    type_: Any = type(value)
+    return {name: getattr(value, name) for name in _names(type_)}
 
 
 @cache
-def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
+def _names(type_: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(type_))
 
 
-def _record(kind: Any, raw: dict[str, Any]) -> Any:
-    readers = _readers(kind)
-    return kind(**{name: readers[name](value) if name in readers else value for name, value in raw.items()})
+def _record(type_: Any, raw: dict[str, Any]) -> Any:
+    readers = _readers(type_)
+    return type_(**{name: readers[name](value) if name in readers else value for name, value in raw.items()})
 
 
 @cache
-def _readers(kind: Any) -> dict[str, _Reader]:
+def _readers(type_: Any) -> dict[str, _Reader]:
     """How the fields of a record are read that are not what JSON gives."""
-    found = {name: _reader(hint) for name, hint in get_type_hints(kind).items()}
+    found = {name: _reader(hint) for name, hint in get_type_hints(type_).items()}
     return {name: reader for name, reader in found.items() if reader is not None}
 
 

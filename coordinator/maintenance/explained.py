@@ -37,8 +37,8 @@ def explained(
     for partition in worst:
         text = f"{partition.small_files} small files of {partition.files}, {partition.size} bytes"
         deleted = f", {partition.position_deletes} position deletes, {partition.equality_deletes} equality deletes"
-        moment = "" if partition.last_change is None else f", changed at {partition.last_change:%Y-%m-%d %H:%M:%S} UTC"
-        yield "partition", partition.name or "(all)", f"{text}{deleted}{moment}"
+        instant = "" if partition.last_change is None else f", changed at {partition.last_change:%Y-%m-%d %H:%M:%S} UTC"
+        yield "partition", partition.name or "(all)", f"{text}{deleted}{instant}"
 
 
 def _health(state: TableState) -> Iterator[Line]:
@@ -76,6 +76,6 @@ def _past(past: Past) -> Iterator[Line]:
     scans = "not counted yet" if past.scans_per_day is None else f"{past.scans_per_day:.1f}"
     yield "past", "scans a day", scans
     yield "past", "tries in a row that came to nothing", str(past.setbacks)
-    for name, moment in (("last rewrite", past.last_rewrite), ("last look for orphans", past.last_orphans)):
-        if moment is not None:
-            yield "past", name, f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+    for name, instant in (("last rewrite", past.last_rewrite), ("last look for orphans", past.last_orphans)):
+        if instant is not None:
+            yield "past", name, f"{instant:%Y-%m-%d %H:%M:%S} UTC"

@@ -269,15 +269,15 @@ def _values(record: Look | Decision | MaintenanceJob | Pause) -> dict[str, objec
     return {name: v.isoformat() if isinstance(v, datetime) else v for name, v in values.items()}
 
 
-def _record(kind: type[R], row: Any) -> R:
+def _record(type_: type[R], row: Any) -> R:
     values = dict(row._mapping)
     for name in _MOMENTS & values.keys():
         if values[name] is not None:
             values[name] = datetime.fromisoformat(values[name]).astimezone(UTC)
     if "catalog" in values:
         values["key"] = TableKey(*(values.pop(name) for name in _KEY))
-    names = {field.name for field in fields(kind)}
-    return kind(**{name: value for name, value in values.items() if name in names})
+    names = {field.name for field in fields(type_)}
+    return type_(**{name: value for name, value in values.items() if name in names})
 
 
 def _durable(connection: Any, _record: object) -> None:

@@ -26,15 +26,15 @@ class Window:
     end: int
     zone: ZoneInfo
 
-    def closes(self, moment: datetime) -> datetime | None:
+    def closes(self, instant: datetime) -> datetime | None:
         """When the window that is open at a moment closes, in UTC; None while it is closed."""
-        local = moment.astimezone(self.zone).date()
+        local = instant.astimezone(self.zone).date()
         for day in (local, local - _DAY):
             if day.weekday() not in self.days:
                 continue
             over_midnight = self.end <= self.start
             opened, closed = self._at(day, self.start), self._at(day + _DAY if over_midnight else day, self.end)
-            if opened <= moment < closed:
+            if opened <= instant < closed:
                 return closed
         return None
 
@@ -49,13 +49,13 @@ def parse_windows(text: str) -> tuple[Window, ...]:
     return tuple(_parse(part.strip()) for part in text.split(";") if part.strip())
 
 
-def open_until(windows: Sequence[Window], moment: datetime) -> datetime | None:
+def open_until(windows: Sequence[Window], instant: datetime) -> datetime | None:
     """Until when maintenance may run without a break; None while it may not. Without windows it always may."""
     if not windows:
         return datetime.max.replace(tzinfo=UTC)
     until: datetime | None = None
     for _ in range(2 * len(_DAYS) * len(windows)):
-        ends = [end for window in windows if (end := window.closes(until or moment)) is not None]
+        ends = [end for window in windows if (end := window.closes(until or instant)) is not None]
         if not ends:
             break
         until = max(ends)

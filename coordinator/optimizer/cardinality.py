@@ -158,6 +158,6 @@ def key_values(pairs: Sequence[tuple[Variable, Variable]], smaller: float, disti
     return max(1.0, *known) if known else max(1.0, smaller)
 
 
-def _width(kind: str) -> int:
-    base = parse_type(kind).base
+def _width(type_: str) -> int:
+    base = parse_type(type_).base
     return _TEXT_WIDTH if base in ("varchar", "char", "varbinary", "json") else _WIDTHS.get(base, _OTHER_WIDTH)

@@ -186,15 +186,15 @@ def optimize(
     Raises ProcessionError INVALID_PLAN_ERROR naming a rule that changed the output, GENERIC_INTERNAL_ERROR naming one
     that failed.
     """
-    ids, told = PlanNodeIds.after(plan), [] if notes is None else notes
+    ids, remarks = PlanNodeIds.after(plan), [] if notes is None else notes
     context = RuleContext(
-        session, ids, pushdown_of, table_rows or {}, row_position, column_bounds, told, distinct_values or {}
+        session, ids, pushdown_of, table_rows or {}, row_position, column_bounds, remarks, distinct_values or {}
     )
     wanted = _output_types(plan)
     fired: list[FiredRule] = []
-    kinds = {type(node) for node in walk(plan)}
+    types = {type(node) for node in walk(plan)}
     for rule in rules:
-        if rule.kinds is not None and kinds.isdisjoint(rule.kinds):
+        if rule.kinds is not None and types.isdisjoint(rule.kinds):
             continue
         if value_in(session, rule.switch).lower() != "true":
             continue
@@ -206,7 +206,7 @@ def optimize(
             message = f"Optimizer rule {rule.name} changed the output of the plan from {wanted} to {found}"
             raise ProcessionError(ErrorCode.INVALID_PLAN_ERROR, message)
         plan = rewritten
-        kinds = {type(node) for node in walk(plan)}
+        types = {type(node) for node in walk(plan)}
         fired.append(FiredRule(rule.name, plan))
     return plan, tuple(fired)
 

@@ -9,6 +9,7 @@ from coordinator.expressions.types import read_type, type_text
 from coordinator.planner.ddl import change_statement, new_column, nothing_to_do
 from coordinator.planner.object_names import (
     ObjectName,
+    commented,
     connector_of,
     editable,
     missing_table,
@@ -57,6 +58,14 @@ def _missing_column(column: str, location: ErrorLocation) -> ProcessionError:
     return ProcessionError(ErrorCode.SYNTAX_ERROR, f"Column '{column}' does not exist", location=location)
 
 
+def _written_column(table: TableMetadata, column: str, location: ErrorLocation, doing: str) -> bool:
+    """Whether there is a column of that name. Raises NOT_SUPPORTED for one that the table itself makes."""
+    found = table.column(column)
+    if (found is not None and found.hidden) or column in {c.name.lower() for c in table.hidden_columns}:
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Cannot {doing} hidden column", location=location)
+    return found is not None
+
+
 def plan_add_column(statement: sql.AddColumn, session: Session, catalogs: Catalogs) -> PlannedStatement:
     name, table = _table(statement.table, statement.location, session, catalogs, optional=statement.if_table_exists)
     if table is None:
@@ -76,7 +85,7 @@ def plan_drop_column(statement: sql.DropColumn, session: Session, catalogs: Cata
     name, table = _table(statement.table, statement.location, session, catalogs, optional=statement.if_table_exists)
     if table is None:
         return nothing_to_do("DROP COLUMN")
-    if table.column(statement.column) is None:
+    if not _written_column(table, statement.column, statement.location, "drop"):
         if statement.if_exists:
             return nothing_to_do("DROP COLUMN")
         raise _missing_column(statement.column, statement.location)
@@ -91,7 +100,7 @@ def plan_rename_column(statement: sql.RenameColumn, session: Session, catalogs: 
     name, table = _table(statement.table, statement.location, session, catalogs, optional=statement.if_table_exists)
     if table is None:
         return nothing_to_do("RENAME COLUMN")
-    if table.column(statement.column) is None:
+    if not _written_column(table, statement.column, statement.location, "rename"):
         if statement.if_exists:
             return nothing_to_do("RENAME COLUMN")
         raise _missing_column(statement.column, statement.location)
@@ -107,16 +116,16 @@ def plan_alter_column(statement: sql.AlterColumn, session: Session, catalogs: Ca
     name, table = _table(statement.table, statement.location, session, catalogs, optional=statement.if_table_exists)
     if table is None:
         return nothing_to_do("ALTER COLUMN")
-    if table.column(statement.column) is None:
+    if not _written_column(table, statement.column, statement.location, "alter"):
         raise _missing_column(statement.column, statement.location)
-    kind = None
+    type_ = None
     if statement.type is not None:
         try:
-            kind = type_text(read_type(statement.type))
+            type_ = type_text(read_type(statement.type))
         except ValueError as error:
             message = f"Unknown type '{statement.type}' for column '{statement.column}'"
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location) from error
-    change = ColumnChange(table.schema, table.name, statement.column, kind, statement.nullable)
+    change = ColumnChange(table.schema, table.name, statement.column, type_, statement.nullable)
     return _planned(name, change, "ALTER COLUMN", catalogs, "altering columns")
 
 
@@ -132,23 +141,29 @@ def plan_set_properties(statement: sql.SetTableProperties, session: Session, cat
 
 def plan_comment(statement: sql.CommentOn, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """COMMENT ON is Trino's; dbt sends it to persist its documentation."""
-    parts = statement.name
-    column = parts[-1] if statement.kind == "COLUMN" else None
-    if column is not None and len(parts) == 1:
-        message = f"Column name '{column}' has no table"
-        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
-    of = parts if column is None else parts[:-1]
+    of, column = commented(statement)
     named = object_name(of, statement.location, session)
     connector_of(named.catalog, statement.location, catalogs)
     view = catalogs.view(named.catalog, named.schema, named.name)
-    if view is not None:
+    if view is not None and statement.kind != "TABLE":
         return _comment_on_view(statement, view, column, catalogs)
+    if view is not None or statement.kind == "VIEW":
+        raise _not_of_its_kind(statement, named, catalogs)
     name, table = _table(of, statement.location, session, catalogs)
     assert table is not None
-    if column is not None and table.column(column) is None:
+    if column is not None and not _written_column(table, column, statement.location, "comment on"):
         raise _missing_column(column, statement.location)
     change = CommentChange(table.schema, table.name, column, statement.comment)
     return _planned(name, change, "COMMENT", catalogs, "setting comments")
+
+
+def _not_of_its_kind(statement: sql.CommentOn, name: ObjectName, catalogs: Catalogs) -> ProcessionError:
+    """A table where a view is named, or a view where a table is: what may be done to one is not asked of the other."""
+    wanted, other = ("Table", "view") if statement.kind == "TABLE" else ("View", "table")
+    message = f"{wanted} '{name}' does not exist"
+    if other == "view" or catalogs.table(name.catalog, name.schema, name.name) is not None:
+        message += f", but a {other} with that name exists. Did you mean COMMENT ON {other.upper()} {name}?"
+    return ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
 
 
 def _comment_on_view(

@@ -11,6 +11,7 @@ from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.types import read_type, type_text
 from coordinator.planner.guard import current_guard
 from coordinator.planner.object_names import (
+    ObjectName,
     connector_of,
     editable,
     existing_table,
@@ -118,8 +119,7 @@ def plan_create_table(statement: sql.CreateTable, session: Session, catalogs: Ca
         if statement.if_not_exists:
             return nothing_to_do("CREATE TABLE")
         raise _exists(f"Table '{name}' already exists", statement.location)
-    if catalogs.view(name.catalog, name.schema, name.name) is not None:
-        raise _exists(f"View '{name}' already exists", statement.location)
+    refuse_name_of_view(name, statement.location, catalogs)
     editor = editable(connector, "creating tables")
     require_schema(name.catalog, name.schema, catalogs)
     columns, inherited = _columns(statement, editor, name.catalog, session, catalogs)
@@ -129,6 +129,12 @@ def plan_create_table(statement: sql.CreateTable, session: Session, catalogs: Ca
     )
     editor.validate(change)
     return change_statement(name.catalog, change, "CREATE TABLE")
+
+
+def refuse_name_of_view(name: ObjectName, location: ErrorLocation, catalogs: Catalogs) -> None:
+    """Raises ProcessionError when a view has the name that a new table is to have."""
+    if catalogs.view(name.catalog, name.schema, name.name) is not None:
+        raise _exists(f"View '{name}' already exists", location)
 
 
 def require_schema(catalog: str, schema: str, catalogs: Catalogs) -> None:
@@ -147,13 +153,15 @@ def _columns(
     """The columns in their order, those of LIKE among them, and the properties that LIKE hands on."""
     found: dict[str, NewColumn] = {}
     inherited: dict[str, object] = {}
+    inheriting = False
     for element in statement.elements:
         if isinstance(element, sql.LikeClause):
-            if element.including_properties and inherited:
+            if element.including_properties and inheriting:
                 message = "Only one LIKE clause can specify INCLUDING PROPERTIES"
                 raise ProcessionError(ErrorCode.NOT_SUPPORTED, message)
             made, properties = _like(element, catalog, session, catalogs)
             inherited |= properties
+            inheriting |= element.including_properties
         else:
             made = [new_column(element, editor, catalog, session)]
         for column in made:
@@ -182,12 +190,12 @@ def _like(
 def new_column(definition: sql.ColumnDefinition, editor: EditableCatalog, catalog: str, session: Session) -> NewColumn:
     """A column with its type read and its properties evaluated; raises ProcessionError, located."""
     try:
-        kind = type_text(read_type(definition.type))
+        type_ = type_text(read_type(definition.type))
     except ValueError as error:
         message = f"Unknown type '{definition.type}' for column '{definition.name}'"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=definition.location) from error
     given = evaluate_properties(definition.properties, editor.column_properties(), "column", catalog, session)
-    return NewColumn(definition.name, kind, definition.nullable, definition.comment, given)
+    return NewColumn(definition.name, type_, definition.nullable, definition.comment, given)
 
 
 def plan_drop_table(statement: sql.DropTable, session: Session, catalogs: Catalogs) -> PlannedStatement:
@@ -227,6 +235,8 @@ def plan_rename_table(statement: sql.RenameTable, session: Session, catalogs: Ca
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
     if connector.table(target.schema, target.name) is not None:
         raise _exists(f"Target table '{target}' already exists", statement.location)
+    if catalogs.view(target.catalog, target.schema, target.name) is not None:
+        raise _exists(f"Target table '{target}' is an existing view", statement.location)
     change = TableRename(name.schema, name.name, target.schema, target.name)
     editable(connector, "renaming tables").validate(change)
     return change_statement(name.catalog, change, "RENAME TABLE")

@@ -47,7 +47,7 @@ def describe_input(statement: Statement, prepared: str, session: Session, catalo
     rows = list(types.items())
     if not rows:
         return rows_statement((Column("Position", "unknown"), Column("Type", "unknown")), ())
-    return rows_statement((Column("Position", "integer"), _text_column("Type", [kind for _, kind in rows])), rows)
+    return rows_statement((Column("Position", "integer"), _text_column("Type", [type_ for _, type_ in rows])), rows)
 
 
 def _of_arguments(call: Call, session: Session, catalogs: Catalogs) -> dict[int, str]:
@@ -126,8 +126,8 @@ def _text_column(name: str, values: Sequence[str]) -> Column:
     return Column(name, f"varchar({max(map(len, values))})")
 
 
-def _size(kind: str) -> int:
-    parsed = parse_type(kind)
+def _size(type_: str) -> int:
+    parsed = parse_type(type_)
     if parsed.base == "decimal":
         return 8 if parsed.numbers and parsed.numbers[0] <= _SHORT_DECIMAL else 16
     return _FIXED_SIZES.get(parsed.base, 0)

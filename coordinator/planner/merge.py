@@ -136,9 +136,9 @@ _OPERATIONS = {"INSERT": 1, "DELETE": 2, "UPDATE": 3}
 
 def _merge_row(target: Target, clauses: tuple[RowClause, ...]) -> RowExpression:
     """Presto's merge row: the columns' new values, then the operation and the number of the case; NULL for none."""
-    kinds = (*(read_type(f.variable.type) for f in target.fields), INTEGER, INTEGER)
-    kind = row(kinds)
-    found: RowExpression = constant(None, kind)
+    types = (*(read_type(f.variable.type) for f in target.fields), INTEGER, INTEGER)
+    type_ = row(types)
+    found: RowExpression = constant(None, type_)
     present = not_(special("IS_NULL", BOOLEAN, ROW_ID))
     for number, clause in reversed(list(enumerate(clauses))):
         values = dict(clause.values)
@@ -146,5 +146,5 @@ def _merge_row(target: Target, clauses: tuple[RowClause, ...]) -> RowExpression:
         cells += [constant(_OPERATIONS[clause.action], INTEGER), constant(number, INTEGER)]
         test = present if clause.matched else special("IS_NULL", BOOLEAN, ROW_ID)
         applies = test if clause.condition is None else conjunction([test, clause.condition])
-        found = special("IF", typed(found), applies, special("ROW_CONSTRUCTOR", kind, *cells), found)
+        found = special("IF", typed(found), applies, special("ROW_CONSTRUCTOR", type_, *cells), found)
     return found

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from coordinator.connectors.registry import Catalogs
+from coordinator.sql.ddl_statements import CommentOn
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.catalog_changes import EditableCatalog
 from shared.spi.connector import Connector, TableMetadata
@@ -25,7 +26,10 @@ class ObjectName:
 
 
 def object_name(parts: tuple[str, ...], location: ErrorLocation, session: Session) -> ObjectName:
-    """A name with the session's catalog and schema put in; raises SYNTAX_ERROR when there are none."""
+    """A name with the session's catalog and schema put in; raises SYNTAX_ERROR when there are none, or more parts."""
+    if len(parts) > 3:
+        message = f"Too many dots in table name: {'.'.join(parts)}"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
     catalog = parts[-3] if len(parts) > 2 else session.catalog
     schema = parts[-2] if len(parts) > 1 else session.schema
     if catalog is None:
@@ -44,6 +48,17 @@ def schema_name(parts: tuple[str, ...], location: ErrorLocation, session: Sessio
     if catalog is None:
         raise _not_set("Catalog", location)
     return catalog.lower(), parts[-1].lower()
+
+
+def commented(statement: CommentOn) -> tuple[tuple[str, ...], str | None]:
+    """The table or view that COMMENT ON names, and the column. Raises SYNTAX_ERROR for a column without a table."""
+    parts = statement.name
+    if statement.kind != "COLUMN":
+        return parts, None
+    if len(parts) == 1:
+        message = f"Column name '{parts[-1]}' has no table"
+        raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+    return parts[:-1], parts[-1]
 
 
 def _not_set(what: str, location: ErrorLocation) -> ProcessionError:

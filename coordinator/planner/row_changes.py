@@ -190,13 +190,13 @@ def scan_target(
     return Target(table, scan, tuple(fields))
 
 
-def _metadata_column(number: int, name: str, kind: str) -> dict[str, object]:
+def _metadata_column(number: int, name: str, type_: str) -> dict[str, object]:
     """Iceberg's metadata column as Presto's Iceberg connector names it in plans."""
     identity = {"id": number, "name": name, "typeCategory": "PRIMITIVE", "children": []}
     return {
         "@type": "iceberg",
         "columnIdentity": identity,
-        "type": kind,
+        "type": type_,
         "columnType": "REGULAR",
         "requiredSubfields": [],
     }
@@ -257,13 +257,13 @@ def coerced(
 
     An exact number becomes a decimal of any size, checked row by row: ``price + 1`` has a digit more than ``price``.
     """
-    kinds = [read_type(target.variable(column).type) for column, _ in values]  # type: ignore[union-attr]
+    types = [read_type(target.variable(column).type) for column, _ in values]  # type: ignore[union-attr]
     actual = [typed(value) for _, value in values]
-    if not all(can_coerce(a, k) or _becomes_decimal(a, k) for a, k in zip(actual, kinds, strict=True)):
-        shown = [", ".join(type_text(k) for k in found) for found in (kinds, actual)]
+    if not all(can_coerce(a, k) or _becomes_decimal(a, k) for a, k in zip(actual, types, strict=True)):
+        shown = [", ".join(type_text(k) for k in found) for found in (types, actual)]
         message = f"{complaint}: Table: [{shown[0]}], Expressions: [{shown[1]}]"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
-    return [(column, coerce(value, kind, context.zone)) for (column, value), kind in zip(values, kinds, strict=True)]
+    return [(column, coerce(value, type_, context.zone)) for (column, value), type_ in zip(values, types, strict=True)]
 
 
 def _becomes_decimal(actual: Type, wanted: Type) -> bool:

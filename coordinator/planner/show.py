@@ -163,9 +163,9 @@ def _connector(catalog: str | None, location: ErrorLocation, session: Session, c
     return catalogs.connector(name)
 
 
-def _names(column: str, names: Iterable[str], like: Like | None, kind: str = "varchar") -> PlannedStatement:
+def _names(column: str, names: Iterable[str], like: Like | None, type_: str = "varchar") -> PlannedStatement:
     wanted = _matcher(like)
-    return rows_statement((Column(column, kind),), ((name,) for name in sorted(names) if wanted(name)))
+    return rows_statement((Column(column, type_),), ((name,) for name in sorted(names) if wanted(name)))
 
 
 def _matcher(like: Like | None) -> Any:

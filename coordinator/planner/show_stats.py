@@ -8,8 +8,9 @@ from typing import cast
 
 from coordinator.connectors.registry import Catalogs
 from coordinator.planner.guard import current_guard
-from coordinator.planner.object_names import connector_of, existing_table, object_name
+from coordinator.planner.object_names import ObjectName, connector_of, existing_table, object_name
 from coordinator.sql.ddl_statements import ShowStats
+from coordinator.sql.tree.expressions import Identifier
 from coordinator.sql.tree.names import qualified_name
 from coordinator.sql.tree.queries import AllColumns, Query, QuerySpecification, Table
 from coordinator.vocabulary.planned_statement import Column, PlannedStatement, ReturnRows
@@ -34,15 +35,16 @@ _COLUMNS = (
 
 def plan_show_stats(statement: ShowStats, session: Session, catalogs: Catalogs) -> PlannedStatement:
     """Raises ProcessionError for a missing table, and for queries that are more than columns of one table."""
-    parts, wanted = statement.table, None
+    parts, named = statement.table, None
     if statement.query is not None:
-        parts, wanted = _of_query(statement.query, statement.location)
+        parts, named = _of_query(statement.query, statement.location)
     name = object_name(parts, statement.location, session)
     table = existing_table(name, statement.location, catalogs)
+    wanted = None if named is None else _resolved(named, name, table)
     guard = current_guard(session)
     shown_names = [c.name for c in table.columns if not c.hidden and (wanted is None or c.name in wanted)]
-    told = TableName(name.catalog, table.schema.lower(), (table.tells_of or table.name).lower())
-    guard.ask(SelectFromColumns(told, tuple(n.lower() for n in shown_names)))
+    read = TableName(name.catalog, table.schema.lower(), (table.tells_of or table.name).lower())
+    guard.ask(SelectFromColumns(read, tuple(n.lower() for n in shown_names)))
     connector = connector_of(name.catalog, statement.location, catalogs)
     found: TableStatistics | None = None
     if hasattr(connector, "statistics"):
@@ -50,8 +52,8 @@ def plan_show_stats(statement: ShowStats, session: Session, catalogs: Catalogs) 
     if found is None:
         rows = None if table.row_count is None else float(table.row_count)
         found = TableStatistics(rows, tuple(ColumnStatistics(c.name) for c in table.columns if not c.hidden))
-    masks = guard.column_masks(told, {c.name: c.type for c in table.columns if c.name in shown_names}, guard.reader)
-    found = _as_seen(found, table, guard.row_filters(told, guard.reader), masks)
+    masks = guard.column_masks(read, {c.name: c.type for c in table.columns if c.name in shown_names}, guard.reader)
+    found = _as_seen(found, table, guard.row_filters(read, guard.reader), masks)
     shown = [_row(c) for c in found.columns if wanted is None or c.column in wanted]
     total = (None, None, None, None, None if found.rows is None else float(found.rows), None, None, None)
     return PlannedStatement("DESCRIBE", _COLUMNS, ReturnRows((*shown, total)))
@@ -84,7 +86,22 @@ def _row(column: ColumnStatistics) -> tuple[object, ...]:
     )
 
 
-def _of_query(tree: Query, location: ErrorLocation) -> tuple[tuple[str, ...], set[str] | None]:
+def _resolved(named: Sequence[tuple[Identifier, ...]], table: ObjectName, known: TableMetadata) -> set[str]:
+    """The columns that a query names. Raises SYNTAX_ERROR, located, for what is no column of its table."""
+    columns = {c.name.lower(): c.name for c in known.columns if not c.hidden}
+    relation = (table.catalog, table.schema, table.name)
+    found = set()
+    for name in named:
+        *prefix, column = (part.value.lower() for part in name)
+        if column not in columns or tuple(prefix) != relation[len(relation) - len(prefix) :]:
+            message = f"{'' if prefix else 'Column '}'{'.'.join((*prefix, column))}' cannot be resolved"
+            place = ErrorLocation(name[0].location.line, name[0].location.column)
+            raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=place)
+        found.add(columns[column])
+    return found
+
+
+def _of_query(tree: Query, location: ErrorLocation) -> tuple[tuple[str, ...], Sequence[tuple[Identifier, ...]] | None]:
     """The table and the columns of a query; None for all of them."""
     block = tree.body
     if isinstance(block, QuerySpecification) and block.where is not None:
@@ -94,7 +111,7 @@ def _of_query(tree: Query, location: ErrorLocation) -> tuple[tuple[str, ...], se
         message = "Only SELECT of columns of one table is supported in SHOW STATS"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
     parts = tuple(part.value.lower() for part in block.from_.name)
-    names: set[str] = set()
+    names: list[tuple[Identifier, ...]] = []
     for item in block.select:
         if isinstance(item, AllColumns):
             return parts, None
@@ -102,7 +119,7 @@ def _of_query(tree: Query, location: ErrorLocation) -> tuple[tuple[str, ...], se
         if name is None or item.alias is not None:
             message = "Only table columns names are supported in SHOW STATS SELECT clause"
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
-        names.add(name[-1].value.lower())
+        names.append(name)
     return parts, names
 
 

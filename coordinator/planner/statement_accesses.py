@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from coordinator.planner.object_names import object_name, schema_name
+from coordinator.planner.object_names import commented, object_name, schema_name
 from coordinator.planner.role_accesses import accesses_of_roles
 from coordinator.sql import ddl_statements as ddl
 from coordinator.sql import statements as sql
@@ -195,13 +195,14 @@ def _of_the_rest(
 
 
 def _of_comment(statement: ddl.CommentOn, session: Session) -> of.Access:
+    named = _table(commented(statement)[0], statement.location, session)
     match statement.kind:
         case "TABLE":
-            return of.SetTableComment(_table(statement.name, statement.location, session))
+            return of.SetTableComment(named)
         case "VIEW":
-            return of.SetViewComment(_table(statement.name, statement.location, session))
+            return of.SetViewComment(named)
         case "COLUMN":
-            return of.SetColumnComment(_table(statement.name[:-1], statement.location, session))
+            return of.SetColumnComment(named)
         case _:
             assert_never(statement.kind)
 

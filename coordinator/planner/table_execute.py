@@ -126,11 +126,11 @@ def _threshold(name: str, argument: CallArgument, session: Session) -> tuple[str
         if name == "file_size_threshold":
             # Trino joins any two files below the threshold.
             return "options", f"min-file-size-bytes={parse_data_size(value)},min-input-files=2"
-        moment = session.start.astimezone(UTC) - timedelta(seconds=parse_duration(value))
+        instant = session.start.astimezone(UTC) - timedelta(seconds=parse_duration(value))
     except (ValueError, OverflowError) as error:
         message = f"Unable to set procedure property '{name}' to ['{value}']: {error}"
         raise ProcessionError(ErrorCode.INVALID_PROCEDURE_ARGUMENT, message, location=argument.location) from error
-    return "older_than", moment.isoformat()
+    return "older_than", instant.isoformat()
 
 
 def _literal(name: str, value: str, start: ErrorLocation, location: ErrorLocation) -> CallArgument:

@@ -119,6 +119,9 @@ def show_create_view(statement: ShowCreateView, session: Session, catalogs: Cata
             message = f"Relation '{name}' is a table, not a view"
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
         raise _missing(name, statement.location)
+    if not view.definition:
+        message = f"Cannot show view '{name}': its dialect is '{view.dialect}'"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=statement.location)
     written = qualified((name.catalog, name.schema, name.name))
     return one_text("Create View", f"CREATE VIEW {written} SECURITY {view.security} AS\n{view.definition}")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from coordinator.connectors.registry import Catalogs
 from coordinator.expressions.builders import coerce, constant
 from coordinator.expressions.types import can_coerce, read_type
-from coordinator.planner.ddl import require_schema
+from coordinator.planner.ddl import refuse_name_of_view, require_schema
 from coordinator.planner.object_names import (
     connector_of,
     editable,
@@ -124,9 +124,9 @@ def _writer(
     given = {c.name: f.variable for c, f in zip(columns, source.visible, strict=True)}
     values: list[tuple[RowExpression, str]] = []
     for column in visible:
-        kind = read_type(column.type)
+        type_ = read_type(column.type)
         found = given.get(column.name)
-        value: RowExpression = constant(None, kind) if found is None else coerce(found, kind, planner.context.zone)
+        value: RowExpression = constant(None, type_) if found is None else coerce(found, type_, planner.context.zone)
         values.append((value, column.name))
     written = tuple(builder.add_each(values))
     required = tuple(v for v, c in zip(written, visible, strict=True) if not c.nullable)
@@ -173,6 +173,7 @@ def plan_create_table_as(
             return _no_rows()
         message = f"Destination table '{name}' already exists"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=statement.location)
+    refuse_name_of_view(name, statement.location, catalogs)
     editor = editable(connector, "creating tables")
     writable(connector, "creating tables with data")
     require_schema(name.catalog, name.schema, catalogs)

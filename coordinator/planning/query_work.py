@@ -35,7 +35,7 @@ def explain_work(steps: Steps, logical: OutputNode) -> ReturnRows:
     fetch = fetch_of(logical)
     likely = None if fetch is None else _likely_rows(steps, fetch)
     if likely is not None:
-        steps.notes.append(f"the first rows are looked for where {likely.told}, everywhere if too few are there")
+        steps.notes.append(f"the first rows are looked for where {likely.condition}, everywhere if too few are there")
     whole = logical if fetch is None else steps.before_late_materialization()
     limits = engine_limits(steps.session)
     steps.engine_note = engine_note(whole, steps.catalogs.relation, limits, fetches=fetch is not None)

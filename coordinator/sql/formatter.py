@@ -148,8 +148,8 @@ def _literal(node: Expression) -> str:
         case tree.BinaryLiteral():
             return f"X'{node.value.hex().upper()}'"
         case tree.GenericLiteral():
-            kind = node.type.upper() if node.type.lower() in _OWN_LITERALS else node.type
-            return f"{kind} {string_literal(node.value)}"
+            type_ = node.type.upper() if node.type.lower() in _OWN_LITERALS else node.type
+            return f"{type_} {string_literal(node.value)}"
         case tree.IntervalLiteral():
             end = "" if node.end is None else f" TO {node.end.upper()}"
             sign = "- " if node.sign < 0 else ""

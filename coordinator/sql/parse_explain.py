@@ -48,11 +48,11 @@ def _default_format(explain_type: ExplainType | None) -> ExplainFormat:
     return ExplainFormat.JSON if explain_type is ExplainType.IO else ExplainFormat.TEXT
 
 
-def _option(cursor: Cursor, kind: type[Option], previous: Option | None) -> Option:
+def _option(cursor: Cursor, type_: type[Option], previous: Option | None) -> Option:
     location = cursor.location
-    names = {option.name: option for option in kind}
+    names = {option.name: option for option in type_}
     option = names[cursor.require(*sorted(names))]
     if previous is not None and previous is not option:
-        message = f"EXPLAIN {kind.__name__.removeprefix('Explain').upper()} is given twice"
+        message = f"EXPLAIN {type_.__name__.removeprefix('Explain').upper()} is given twice"
         raise ProcessionError(ErrorCode.SYNTAX_ERROR, message, location=location)
     return option

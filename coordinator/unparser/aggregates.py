@@ -70,8 +70,8 @@ def _aggregate_call(aggregation: Aggregation, key: str, dialect: str) -> tuple[e
             arguments[-1] = exp.Order(this=arguments[-1], expressions=[ordered(o.variable, o.sortOrder) for o in order])
     tree = _applied(function, arguments, dialect)
     tree = _filtered(tree, condition)
-    kind = parse_type(aggregation.call.returnType)
-    tree = cast(tree, kind, dialect) if needs_cast(function, kind, dialect) else tree
+    type_ = parse_type(aggregation.call.returnType)
+    tree = cast(tree, type_, dialect) if needs_cast(function, type_, dialect) else tree
     return tree, key.partition("<")[0]
 
 
@@ -160,8 +160,8 @@ def window_call(
         window = call(str(inner.this), over(inner.expressions[0]), *inner.expressions[1:])
     else:
         window = over(inner)
-    kind = parse_type(function.functionCall.returnType)
-    tree = cast(window, kind, dialect) if needs_cast(presto, kind, dialect) else window
+    type_ = parse_type(function.functionCall.returnType)
+    tree = cast(window, type_, dialect) if needs_cast(presto, type_, dialect) else window
     return tree, key.partition("<")[0]
 
 
@@ -202,8 +202,8 @@ def _frame(
         return None
     start, start_side = _bound(frame, frame.startType, frame.startValue, known, order, dialect)
     end, end_side = _bound(frame, frame.endType, frame.endValue, known, order, dialect)
-    kind = "RANGE" if dialect == "spark" and frame.type == "GROUPS" else frame.type
-    return exp.WindowSpec(kind=kind, start=start, start_side=start_side, end=end, end_side=end_side)
+    type_ = "RANGE" if dialect == "spark" and frame.type == "GROUPS" else frame.type
+    return exp.WindowSpec(kind=type_, start=start, start_side=start_side, end=end, end_side=end_side)
 
 
 def _bound(

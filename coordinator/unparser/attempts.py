@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from coordinator.expressions.builders import NAMESPACE, typed
 from coordinator.unparser.trees import binary, call, case, number
-from shared.plan.expressions import Call, RowExpression, SpecialForm
+from shared.plan.expressions import Call, Constant, Lambda, RowExpression, StaticFunctionHandle, Variable
 
 
 def forgiving(body: exp.Expr) -> exp.Expr:
@@ -19,11 +20,31 @@ def forgiving(body: exp.Expr) -> exp.Expr:
     return tree
 
 
-def absorbs_null(body: RowExpression) -> bool:
-    """Whether NULL inside may give something else outside, so that a NULL for an error would be seen."""
-    if isinstance(body, SpecialForm):
-        return body.form not in ("DEREFERENCE",) or any(absorbs_null(a) for a in body.arguments)
-    return isinstance(body, Call) and any(absorbs_null(a) for a in body.arguments)
+_NUMBERS = ("tinyint", "smallint", "integer", "bigint", "decimal", "real", "double")
+_SCALARS = (*_NUMBERS, "boolean", "varchar", "char", "date", "timestamp")
+_ARITHMETIC = {f"$operator${name}" for name in ("add", "subtract", "multiply", "divide", "modulus")}
+_COMPARISONS = {
+    f"$operator${name}"
+    for name in (
+        *("equal", "not_equal", "less_than", "less_than_or_equal", "greater_than", "greater_than_or_equal", "between"),
+    )
+}
+
+
+def forgivable(body: RowExpression) -> bool:
+    """Whether ``forgiving`` gives TRY's answer: a part that fails makes the whole NULL, and every part is known.
+
+    Functions may fail themselves, or make something of NULL: an array has one more element by it.
+    """
+    if isinstance(body, Variable | Constant):
+        return True
+    if not isinstance(body, Call) or not isinstance(body.functionHandle, StaticFunctionHandle):
+        return False
+    function = body.functionHandle.signature.name.removeprefix(NAMESPACE)
+    types = (typed(body).base, *(typed(a).base for a in body.arguments if not isinstance(a, Lambda)))
+    allowed = _NUMBERS if function in _ARITHMETIC else _SCALARS
+    known = function in _ARITHMETIC or function in _COMPARISONS or function in ("$operator$cast", "try_cast")
+    return known and all(base in allowed for base in types) and all(forgivable(a) for a in body.arguments)
 
 
 _FORGIVING: dict[type[exp.Expr], str] = {

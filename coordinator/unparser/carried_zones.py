@@ -142,8 +142,8 @@ class _Zones:
                 return None
 
     def _common(self, expressions: Sequence[RowExpression]) -> str | None:
-        moments = (e for e in expressions if type_of(e) == TIMESTAMP_TZ.base)
-        return _only(self._zone(e) for e in moments if not (isinstance(e, Constant) and value_of(e) is None))
+        instants = (e for e in expressions if type_of(e) == TIMESTAMP_TZ.base)
+        return _only(self._zone(e) for e in instants if not (isinstance(e, Constant) and value_of(e) is None))
 
 
 def _only(zones: Iterable[str | None]) -> str | None:

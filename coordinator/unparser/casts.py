@@ -49,33 +49,33 @@ GUARDED = {
 
 def guarded(value: exp.Expr, target: Type, *, attempt: bool) -> exp.Expr:
     """Spark's cast of a text that Presto casts too."""
-    told, ending = f"Cannot cast '{{}}' to {target.base.upper()}".split("{}")
+    beginning, ending = f"Cannot cast '{{}}' to {target.base.upper()}".split("{}")
     result = cast(value.copy(), target, "spark", attempt=attempt)
     if target.base in ("date", "timestamp"):
-        told, ending = f"Value cannot be cast to {target.base}: ", ""
+        beginning, ending = f"Value cannot be cast to {target.base}: ", ""
     if target.base == "timestamp":
         # Presto keeps the instant of a text with a zone.
         zoned = cast(value.copy(), Type("timestamp with time zone"), "spark", attempt=attempt)
         result = cast(zoned, target, "spark")
     if target.base == "decimal":
-        told, ending = "Cannot cast VARCHAR '", f"' to DECIMAL({target.numbers[0]}, {target.numbers[1]}). Value "
-        large = _refused(told, value, f"{ending}too large.", attempt)
+        beginning, ending = "Cannot cast VARCHAR '", f"' to DECIMAL({target.numbers[0]}, {target.numbers[1]}). Value "
+        large = _refused(beginning, value, f"{ending}too large.", attempt)
         result = call("coalesce", cast(value.copy(), target, "spark", attempt=True), large)
         ending += "is not a number."
     matches = call("regexp_like", value.copy(), text(GUARDED[target.base]))
-    return case([(is_null(value), exp.Null()), (matches, result)], _refused(told, value, ending, attempt))
+    return case([(is_null(value), exp.Null()), (matches, result)], _refused(beginning, value, ending, attempt))
 
 
-def _refused(told: str, value: exp.Expr, ending: str, attempt: bool) -> exp.Expr:
+def _refused(beginning: str, value: exp.Expr, ending: str, attempt: bool) -> exp.Expr:
     if attempt:
         return exp.Null()
-    shown = call("concat", text(f"KernelError: INVALID_CAST_ARGUMENT: {told}"), value.copy(), text(ending))
+    shown = call("concat", text(f"KernelError: INVALID_CAST_ARGUMENT: {beginning}"), value.copy(), text(ending))
     return call("raise_error", shown)
 
 
-def names_of(kind: Type) -> tuple[object, ...]:
-    own = tuple(field_name(kind, i) for i in range(len(kind.fields)))
-    return (*own, *(names_of(a) for a in kind.arguments))
+def names_of(type_: Type) -> tuple[object, ...]:
+    own = tuple(field_name(type_, i) for i in range(len(type_.fields)))
+    return (*own, *(names_of(a) for a in type_.arguments))
 
 
 def renamed(value: exp.Expr, source: Type, target: Type, dialect: str) -> exp.Expr:
@@ -101,11 +101,11 @@ def represented(shown: exp.Expr, target: Type, attempt: bool, dialect: str) -> e
     length = length_of(target)
     if length >= len(str(-(1 << 63))):
         return shown
-    told = call(
+    message = call(
         "concat",
         text("KernelError: INVALID_CAST_ARGUMENT: Value "),
         shown.copy(),
         text(f" cannot be represented as {target}"),
     )
-    failure = exp.Null() if attempt else call("error" if dialect == "duckdb" else "raise_error", told)
+    failure = exp.Null() if attempt else call("error" if dialect == "duckdb" else "raise_error", message)
     return case([(binary(exp.GT, call("length", shown.copy()), number(length)), failure)], shown)

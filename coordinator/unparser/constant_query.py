@@ -51,12 +51,12 @@ def constant_rows(plan: PlanNode) -> ReturnRows | None:
 def _rows(plan: PlanNode) -> tuple[tuple[object, ...], ...]:
     if not isinstance(plan, OutputNode):
         raise NotConstantError(type(plan).__name__)
-    kinds = [Column(v.name, v.type) for v in plan.outputVariables]
+    types = [Column(v.name, v.type) for v in plan.outputVariables]
     rows = tuple(
         tuple(_shown(_value(row[v.name]), typed(v)) for v in plan.outputVariables) for row in _relation(plan.source)
     )
     try:
-        rows_to_batch(kinds, rows)
+        rows_to_batch(types, rows)
     except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
         raise NotConstantError(str(error)) from error
     return rows
@@ -120,9 +120,9 @@ def _value(expression: RowExpression) -> object:
         raise NotConstantError(str(error)) from error
 
 
-def _shown(value: Any, kind: Type) -> object:
+def _shown(value: Any, type_: Type) -> object:
     """A kernel's value as ``rows_to_batch`` takes it."""
-    match kind.base:
+    match type_.base:
         case _ if value is None:
             return None
         case "timestamp with time zone" if isinstance(value, datetime):
@@ -135,11 +135,11 @@ def _shown(value: Any, kind: Type) -> object:
             except OverflowError as error:
                 raise NotConstantError(str(error)) from error
         case "array":
-            return [_shown(v, kind.arguments[0]) for v in value]
+            return [_shown(v, type_.arguments[0]) for v in value]
         case "row":
-            return tuple(_shown(v, k) for v, k in zip(value, kind.arguments, strict=True))
+            return tuple(_shown(v, k) for v, k in zip(value, type_.arguments, strict=True))
         case "map":
-            key, item = kind.arguments
+            key, item = type_.arguments
             return [(_shown(k, key), _shown(v, item)) for k, v in value.items()]
         case "uuid" | "ipaddress" | "ipprefix":
             return str(value)

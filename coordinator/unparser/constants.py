@@ -15,46 +15,46 @@ from coordinator.unparser.trees import call, cast, number, text
 from shared.plan.types import Type
 
 
-def literal(value: Any, kind: Type, dialect: str) -> exp.Expr:
-    """The tree of a value of ``shared.spi.procedure.Arguments`` form, of exactly the type ``kind``."""
+def literal(value: Any, type_: Type, dialect: str) -> exp.Expr:
+    """The tree of a value of ``shared.spi.procedure.Arguments`` form, of exactly the type ``type_``."""
     if value is None:
-        return cast(exp.Null(), kind, dialect)
-    match kind.base:
+        return cast(exp.Null(), type_, dialect)
+    match type_.base:
         case "boolean":
             return exp.Boolean(this=value)
         case "integer":
-            return number(value) if value > -(1 << 31) else cast(text(str(value)), kind, dialect)
+            return number(value) if value > -(1 << 31) else cast(text(str(value)), type_, dialect)
         case "varchar" | "char" | "json":
             return text(value)
         case "double" | "real":
-            return cast(text(_float(value)), kind, dialect)
+            return cast(text(_float(value)), type_, dialect)
         case "decimal":
-            return cast(text(f"{value:f}"), kind, dialect)
+            return cast(text(f"{value:f}"), type_, dialect)
         case "varbinary":
             return call("from_hex" if dialect == "duckdb" else "unhex", text(value.hex()))
         case "array":
-            items = [literal(v, kind.arguments[0], dialect) for v in value]
-            return cast(exp.Array(expressions=items), kind, dialect)
+            items = [literal(v, type_.arguments[0], dialect) for v in value]
+            return cast(exp.Array(expressions=items), type_, dialect)
         case "map":
-            return cast(_map(value, kind, dialect), kind, dialect)
+            return cast(_map(value, type_, dialect), type_, dialect)
         case "row":
-            return row([literal(v, t, dialect) for v, t in zip(value, kind.arguments, strict=True)], kind)
+            return row([literal(v, t, dialect) for v, t in zip(value, type_.arguments, strict=True)], type_)
         case _:
-            return cast(text(_text(value)), kind, dialect)
+            return cast(text(_text(value)), type_, dialect)
 
 
-def _map(value: Mapping[object, object], kind: Type, dialect: str) -> exp.Expr:
+def _map(value: Mapping[object, object], type_: Type, dialect: str) -> exp.Expr:
     if not value:
         return exp.Map(keys=exp.Array(expressions=[]), values=exp.Array(expressions=[]))
-    keys = exp.Array(expressions=[literal(k, kind.arguments[0], dialect) for k in value])
-    values = exp.Array(expressions=[literal(v, kind.arguments[1], dialect) for v in value.values()])
+    keys = exp.Array(expressions=[literal(k, type_.arguments[0], dialect) for k in value])
+    values = exp.Array(expressions=[literal(v, type_.arguments[1], dialect) for v in value.values()])
     return call("map" if dialect == "duckdb" else "map_from_arrays", keys, values)
 
 
-def row(values: list[exp.Expr], kind: Type) -> exp.Expr:
-    """A row value with the field names of ``kind``."""
+def row(values: list[exp.Expr], type_: Type) -> exp.Expr:
+    """A row value with the field names of ``type_``."""
     pairs = [
-        exp.PropertyEQ(this=exp.to_identifier(field_name(kind, i), quoted=True), expression=v)
+        exp.PropertyEQ(this=exp.to_identifier(field_name(type_, i), quoted=True), expression=v)
         for i, v in enumerate(values)
     ]
     return exp.Struct(expressions=pairs)
@@ -72,8 +72,8 @@ def _text(value: object) -> str:
     if isinstance(value, timedelta):
         return str(value // timedelta(milliseconds=1))
     if isinstance(value, datetime):
-        moment = value if value.tzinfo is None else value.astimezone(UTC)
-        return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond:06d}" + ("" if value.tzinfo is None else "+00:00")
+        instant = value if value.tzinfo is None else value.astimezone(UTC)
+        return f"{instant:%Y-%m-%d %H:%M:%S}.{instant.microsecond:06d}" + ("" if value.tzinfo is None else "+00:00")
     return time_text(value) if isinstance(value, time) else str(value)
 
 

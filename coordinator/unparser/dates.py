@@ -39,8 +39,8 @@ def _from_mysql(pattern: str) -> str:
     return made.replace("''", "")
 
 
-def _date_format(moment: exp.Expr, pattern: exp.Expr) -> exp.Expr:
-    return call("date_format", moment, text(_from_mysql(_literal(pattern))))
+def _date_format(instant: exp.Expr, pattern: exp.Expr) -> exp.Expr:
+    return call("date_format", instant, text(_from_mysql(_literal(pattern))))
 
 
 SPARK_DATES: dict[str, Callable[..., exp.Expr]] = {"date_format": _date_format}

@@ -9,7 +9,7 @@ from coordinator.expressions.folding import folded
 from coordinator.expressions.types import INTEGERS, VARCHAR, displayed, length_of
 from coordinator.kernels.functions.arrow_forms import field_name
 from coordinator.kernels.functions.zones import zone_of
-from coordinator.unparser.attempts import absorbs_null, forgiving
+from coordinator.unparser.attempts import forgivable, forgiving
 from coordinator.unparser.casts import (
     GUARDED,
     SHOWN,
@@ -37,10 +37,11 @@ from coordinator.unparser.program_choice import (
     operator_in_python,
     wholly_in_python,
 )
-from coordinator.unparser.programs import python_call, runs_in_python
+from coordinator.unparser.programs import calls_python, python_call, runs_in_python
+from coordinator.unparser.qualified_columns import column_of, declared
 from coordinator.unparser.refusals import place_refusal, unsupported
 from coordinator.unparser.session_zone import session_zone
-from coordinator.unparser.trees import binary, call, case, cast, column, is_null, name, number, text
+from coordinator.unparser.trees import binary, call, case, cast, is_null, name, number, text
 from coordinator.unparser.vectorised import vectorised
 from shared.errors import ProcessionError
 from shared.plan.expressions import (
@@ -67,7 +68,7 @@ def expression(node: RowExpression, dialect: str) -> exp.Expr:
 def _expression(node: RowExpression, dialect: str) -> exp.Expr:
     match node:
         case Variable():
-            return column(node.name)
+            return column_of(node.name)
         case Constant():
             return literal(value_of(node), typed(node), dialect)
         case SpecialForm():
@@ -76,11 +77,12 @@ def _expression(node: RowExpression, dialect: str) -> exp.Expr:
             return _call(node, dialect)
         case Lambda():
             parameters = [name(a) for a in node.arguments]
-            return exp.Lambda(this=expression(node.body, dialect), expressions=parameters)
+            with declared(node.arguments):
+                return exp.Lambda(this=expression(node.body, dialect), expressions=parameters)
 
 
 def _special(form: SpecialForm, dialect: str) -> exp.Expr:
-    kind = typed(form)
+    type_ = typed(form)
     if dialect == "spark" and form.form in ("IF", "SWITCH", "COALESCE") and needs_python(form, dialect):
         # Spark computes Python functions before the branches are chosen: errors of rows that take another one.
         return python_call(form, dialect, expression)
@@ -103,7 +105,7 @@ def _special(form: SpecialForm, dialect: str) -> exp.Expr:
         case "IN":
             return exp.Paren(this=exp.In(this=arguments[0], expressions=arguments[1:]))
         case "ROW_CONSTRUCTOR":
-            return row(arguments, kind)
+            return row(arguments, type_)
         case "DEREFERENCE":
             base = typed(form.arguments[0])
             index = form.arguments[1]
@@ -154,7 +156,7 @@ def _call(node: Call, dialect: str) -> exp.Expr:
 
 
 def _function(node: Call, function: str, arguments: list[exp.Expr], dialect: str) -> exp.Expr:
-    kind = typed(node)
+    type_ = typed(node)
     if function in ("concat", "length", "element_at", "typeof"):
         special = _overloaded(node, function, arguments, dialect)
         if special is not None:
@@ -170,7 +172,7 @@ def _function(node: Call, function: str, arguments: list[exp.Expr], dialect: str
         if runs_in_python(function):
             return python_call(node, dialect, expression)
         raise unsupported(f"Function {function} with {len(arguments)} arguments", dialect) from error
-    return cast(result, kind, dialect) if needs_cast(function, kind, dialect) else result
+    return cast(result, type_, dialect) if needs_cast(function, type_, dialect) else result
 
 
 def _overloaded(node: Call, function: str, arguments: list[exp.Expr], dialect: str) -> exp.Expr | None:
@@ -219,9 +221,9 @@ def _folded(node: Call, dialect: str) -> exp.Expr | None:
 
 
 def _operator(node: Call, operator: str, dialect: str) -> exp.Expr:
-    kinds = [typed(a) for a in node.arguments]
-    in_python = operator_in_python(operator, kinds, dialect) or hours_on_date(node, kinds)
-    if in_python or decimals_in_python(operator, kinds, typed(node), dialect):
+    types = [typed(a) for a in node.arguments]
+    in_python = operator_in_python(operator, types, dialect) or hours_on_date(node, types)
+    if in_python or decimals_in_python(operator, types, typed(node), dialect):
         return python_call(node, dialect, expression)
     arguments = [expression(a, dialect) for a in node.arguments]
     if operator in COMPARISON:
@@ -231,12 +233,12 @@ def _operator(node: Call, operator: str, dialect: str) -> exp.Expr:
     if operator == "between":
         return exp.Paren(this=exp.Between(this=arguments[0], low=arguments[1], high=arguments[2]))
     if operator == "negation":
-        if dialect == "spark" and kinds[0].base == "decimal" and kinds[0].numbers[0] > SPARK_DIGITS:
-            return cast(binary(exp.Sub, cast(number(0), kinds[0], dialect), arguments[0]), kinds[0], dialect)
+        if dialect == "spark" and types[0].base == "decimal" and types[0].numbers[0] > SPARK_DIGITS:
+            return cast(binary(exp.Sub, cast(number(0), types[0], dialect), arguments[0]), types[0], dialect)
         return exp.Paren(this=exp.Neg(this=exp.Paren(this=arguments[0])))
     if operator == "subscript":
-        return subscript(kinds[0], arguments, dialect)
-    return arithmetic(node, operator, kinds, arguments, dialect)
+        return subscript(types[0], arguments, dialect)
+    return arithmetic(node, operator, types, arguments, dialect)
 
 
 def _like(node: Call, dialect: str) -> exp.Expr:
@@ -256,9 +258,10 @@ def _like(node: Call, dialect: str) -> exp.Expr:
 def _try(node: Call, dialect: str) -> exp.Expr:
     thunk = node.arguments[0]
     assert isinstance(thunk, Lambda)
-    if dialect == "duckdb" or absorbs_null(thunk.body) or needs_python(thunk.body, dialect):
+    if dialect == "duckdb" or not forgivable(thunk.body) or needs_python(thunk.body, dialect):
         return python_call(node, dialect, expression)
-    return forgiving(expression(thunk.body, dialect))
+    tree = expression(thunk.body, dialect)
+    return python_call(node, dialect, expression) if calls_python(tree) else forgiving(tree)
 
 
 def _cast(node: Call, attempt: bool, dialect: str) -> exp.Expr:
@@ -267,8 +270,8 @@ def _cast(node: Call, attempt: bool, dialect: str) -> exp.Expr:
     if source.base == "unknown" and isinstance(inner, Variable | Constant) and target.base not in OPAQUE:
         # Engines hold it as a number, which they would not cast to dates, bytes or arrays.
         return cast(exp.Null(), target, dialect)
-    moments = {source.base, target.base}
-    zoned = "timestamp with time zone" in moments and len(moments) > 1 and session_zone() != "UTC"
+    instants = {source.base, target.base}
+    zoned = "timestamp with time zone" in instants and len(instants) > 1 and session_zone() != "UTC"
     zoned |= source.base in TEXT and target.base == "timestamp" and session_zone() != "UTC"
     if cast_in_python(source, target, dialect) or (carries_zone(inner) and source != target) or zoned:
         return python_call(node, dialect, expression)

@@ -56,9 +56,9 @@ def row_offset(frame: WindowFrame, kind: str, bound: Variable, order: Ordering |
     high, low = (key_tree, end_tree) if (kind == "PRECEDING") == ascending else (end_tree, key_tree)
     no_key = binary(exp.Is, column(order.variable.name), exp.Null())
     wrong = binary(exp.Or, binary(exp.Is, column(bound.name), exp.Null()), binary(exp.LT, high, low))
-    told = text("KernelError: GENERIC_USER_ERROR: Window frame offset value must not be negative or null")
+    message = text("KernelError: GENERIC_USER_ERROR: Window frame offset value must not be negative or null")
     distance = binary(exp.Sub, high, low)
-    return case([(no_key, _zero(sort_key)), (wrong, call("error", told))], distance)
+    return case([(no_key, _zero(sort_key)), (wrong, call("error", message))], distance)
 
 
 def _timestamp(variable: Variable) -> exp.Expr:

@@ -42,13 +42,13 @@ def _grouping_sets(rendering: Rendering, node: AggregationNode, group: GroupIdNo
         present = {k.name for k in keys}
         columns: list[tuple[exp.Expr, str]] = []
         for key in node.groupingSets.groupingKeys:
-            kind = parse_type(key.type)
+            type_ = parse_type(key.type)
             if key == group.groupIdVariable:
-                value: exp.Expr = cast(number(number_of_set), kind, dialect)
+                value: exp.Expr = cast(number(number_of_set), type_, dialect)
             elif key.name in present:
                 value = column(origin[key.name].name)
             else:
-                value = cast(exp.Null(), kind, dialect)
+                value = cast(exp.Null(), type_, dialect)
             columns.append((value, key.name))
         columns += [aggregate_call(a, key, dialect) for key, a in node.aggregations.items()]
         if not node.aggregations and not all(group.groupingSets):

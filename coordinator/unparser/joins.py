@@ -96,7 +96,7 @@ def single_row(rendering: Rendering, node: EnforceSingleRowNode) -> Block:
     columns = []
     for variable in variables:
         first = call("first", column(variable.name))
-        kind = parse_type(variable.type)
-        several = exp.If(this=binary(exp.GT, count.copy(), number(1)), true=cast(error.copy(), kind, dialect))
+        type_ = parse_type(variable.type)
+        several = exp.If(this=binary(exp.GT, count.copy(), number(1)), true=cast(error.copy(), type_, dialect))
         columns.append((exp.Case(ifs=[several], default=first), variable.name))
     return rendering.wrap(replace(source, columns=tuple(columns), group=()), variables)

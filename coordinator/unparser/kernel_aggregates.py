@@ -53,15 +53,15 @@ def kernel_aggregate(
     """The program over the collected rows; ``over`` makes a window of the collecting call."""
     values = [a for a in node.arguments if not isinstance(a, Lambda)]
     lambdas = [lambda_program(a, dialect) for a in node.arguments if isinstance(a, Lambda)]
-    kinds = tuple(typed(v) for v in values)
-    rows = _rows(values, kinds, dialect, distinct=distinct, condition=condition, order=order, over=over)
+    types = tuple(typed(v) for v in values)
+    rows = _rows(values, types, dialect, distinct=distinct, condition=condition, order=order, over=over)
     result = parse_type(node.returnType)
-    return aggregate_program(PREFIX + function, kinds, result, rows, lambdas, dialect)
+    return aggregate_program(PREFIX + function, types, result, rows, lambdas, dialect)
 
 
 def _rows(
     values: Sequence[RowExpression],
-    kinds: tuple[Type, ...],
+    types: tuple[Type, ...],
     dialect: str,
     *,
     distinct: bool,
@@ -69,12 +69,12 @@ def _rows(
     order: Sequence[Ordering],
     over: Wrap,
 ) -> exp.Expr:
-    trees = [cast(expression(v, dialect), k, dialect) for v, k in zip(values, kinds, strict=True)]
+    trees = [cast(expression(v, dialect), k, dialect) for v, k in zip(values, types, strict=True)]
     if dialect == "spark":
         # A window has an order of its own, so that nothing is to be sorted over it.
         return over(collect(trees, distinct=distinct, condition=condition, order=order))
-    kind = Type("row", tuple(Field(f"v{i}", k) for i, k in enumerate(kinds)))
-    inner: exp.Expr = row(trees, kind)
+    type_ = Type("row", tuple(Field(f"v{i}", k) for i, k in enumerate(types)))
+    inner: exp.Expr = row(trees, type_)
     if distinct:
         inner = exp.Distinct(expressions=[inner])
     if order:

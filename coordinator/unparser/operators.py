@@ -14,21 +14,21 @@ from shared.plan.types import Type
 _ARITHMETIC = {"add": exp.Add, "subtract": exp.Sub, "multiply": exp.Mul}
 
 
-def arithmetic(node: Call, operator: str, kinds: list[Type], arguments: list[exp.Expr], dialect: str) -> exp.Expr:
+def arithmetic(node: Call, operator: str, types: list[Type], arguments: list[exp.Expr], dialect: str) -> exp.Expr:
     """``+ - * / %`` of numbers and moments, with Presto's type of the result."""
     result = typed(node)
     if dialect == "duckdb" and result.base == "decimal" and result.numbers[0] > MAX_DECIMAL_SHORT_PRECISION:
         # DuckDB would multiply and add what fits into eight bytes in eight bytes.
         arguments = [
-            cast(a, Type("decimal", (38, k.numbers[1])), dialect) for a, k in zip(arguments, kinds, strict=True)
+            cast(a, Type("decimal", (38, k.numbers[1])), dialect) for a, k in zip(arguments, types, strict=True)
         ]
-    if any(k.base in ("date", "time", "timestamp", "timestamp with time zone") for k in kinds):
-        return _with_interval(operator, kinds, arguments, result, dialect)
+    if any(k.base in ("date", "time", "timestamp", "timestamp with time zone") for k in types):
+        return _with_interval(operator, types, arguments, result, dialect)
     if operator in _ARITHMETIC:
         tree = binary(_ARITHMETIC[operator], *arguments)
         return cast(tree, result, dialect) if _widens(result, dialect) else tree
     a, b = arguments
-    if kinds[0].base in INTEGERS:
+    if types[0].base in INTEGERS:
         if operator == "modulus":
             return cast(binary(exp.Mod, a, b), result, dialect)
         return cast(binary(exp.IntDiv, a, b), result, dialect)
@@ -63,17 +63,17 @@ def _double_division(operator: str, a: exp.Expr, b: exp.Expr, result: Type, dial
     return case([(zero, signs)], binary(exp.Div, a.copy(), b.copy()))
 
 
-def _with_interval(operator: str, kinds: list[Type], arguments: list[exp.Expr], result: Type, dialect: str) -> exp.Expr:
+def _with_interval(operator: str, types: list[Type], arguments: list[exp.Expr], result: Type, dialect: str) -> exp.Expr:
     a, b = arguments
-    if kinds[0].base.startswith("interval"):
-        kinds, (a, b) = kinds[::-1], (b, a)
-    if not kinds[1].base.startswith("interval"):
+    if types[0].base.startswith("interval"):
+        types, (a, b) = types[::-1], (b, a)
+    if not types[1].base.startswith("interval"):
         if dialect == "duckdb":
             micros = call("date_diff", text("microseconds"), b, a)
             return cast(binary(exp.IntDiv, micros, number(1000)), result, dialect)
         return call("timestampdiff", exp.Var(this="MILLISECOND"), b, a)
     amount = b if operator == "add" else exp.Paren(this=exp.Neg(this=exp.Paren(this=b)))
-    months = kinds[1].base == "interval year to month"
+    months = types[1].base == "interval year to month"
     if dialect == "duckdb":
         interval = call("to_months", amount) if months else call("to_milliseconds", amount)
         return cast(binary(exp.Add, a, interval), result, dialect)

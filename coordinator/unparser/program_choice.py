@@ -78,8 +78,8 @@ def needs_python(node: RowExpression, dialect: str) -> bool:
             if cast_in_python(typed(node.arguments[0]), typed(node), dialect):
                 return True
         elif function.startswith("$operator$"):
-            kinds = [typed(a) for a in node.arguments]
-            if operator_in_python(function.removeprefix("$operator$"), kinds, dialect):
+            types = [typed(a) for a in node.arguments]
+            if operator_in_python(function.removeprefix("$operator$"), types, dialect):
                 return True
         elif function not in _BUILT and _kernels_alone(function, dialect):
             return True
@@ -134,7 +134,7 @@ def _always_fits(source: Type, target: Type) -> bool:
     return precision - scale >= _DIGITS[source.base]
 
 
-def decimals_in_python(operator: str, kinds: list[Type], result: Type, dialect: str) -> bool:
+def decimals_in_python(operator: str, types: list[Type], result: Type, dialect: str) -> bool:
     """Arithmetic of decimals that an engine does inexactly, or refuses though the result fits."""
     if result.base != "decimal":
         return False
@@ -143,26 +143,26 @@ def decimals_in_python(operator: str, kinds: list[Type], result: Type, dialect: 
     if operator in ("divide", "modulus"):
         return True
     scale = result.numbers[1]
-    widened = (k.numbers[0] - k.numbers[1] + scale for k in kinds)
+    widened = (k.numbers[0] - k.numbers[1] + scale for k in types)
     return operator in ("add", "subtract") and max(widened) > MAX_DECIMAL_PRECISION
 
 
-def hours_on_date(node: Call, kinds: list[Type]) -> bool:
+def hours_on_date(node: Call, types: list[Type]) -> bool:
     """A date takes whole days alone; the engines cut hours off, where Presto fails."""
-    if sorted(k.base for k in kinds) != ["date", "interval day to second"]:
+    if sorted(k.base for k in types) != ["date", "interval day to second"]:
         return False
-    interval = node.arguments[kinds[0].base == "date"]
+    interval = node.arguments[types[0].base == "date"]
     return not isinstance(interval, Constant) or bool((value_of(interval) or _DAY) % _DAY)
 
 
-def operator_in_python(operator: str, kinds: list[Type], dialect: str) -> bool:
+def operator_in_python(operator: str, types: list[Type], dialect: str) -> bool:
     """NULLs inside what is compared leave the answer open in Presto alone; times of day and intervals are no types."""
     if operator in COMPARISON or operator == "between":
-        return kinds[0].base in ("array", "row", "map", "time with time zone", "ipaddress", "ipprefix")
-    if operator == "subscript" and kinds[0].base == "map":
-        return kinds[0].arguments[0].base not in ("varchar", "boolean", *INTEGERS)
-    clocks = any(k.base in ("time", "time with time zone") or k.base.startswith("interval") for k in kinds)
+        return types[0].base in ("array", "row", "map", "time with time zone", "ipaddress", "ipprefix")
+    if operator == "subscript" and types[0].base == "map":
+        return types[0].arguments[0].base not in ("varchar", "boolean", *INTEGERS)
+    clocks = any(k.base in ("time", "time with time zone") or k.base.startswith("interval") for k in types)
     if operator in ("add", "subtract", "multiply", "divide", "modulus"):
-        moments = any(k.base.startswith("timestamp") or k.base == "date" for k in kinds)
-        return clocks and (dialect == "duckdb" or not moments)
+        instants = any(k.base.startswith("timestamp") or k.base == "date" for k in types)
+        return clocks and (dialect == "duckdb" or not instants)
     return False

@@ -59,8 +59,8 @@ def constant_program(node: RowExpression) -> dict[str, object] | None:
     expression = build.expression(node)
     if build.columns or build.volatile:
         return None
-    kind = str(typed(node))
-    return {"zone": session_zone(), "columns": [], "result": kind, "expression": expression}
+    type_ = str(typed(node))
+    return {"zone": session_zone(), "columns": [], "result": type_, "expression": expression}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ def row_program(node: RowExpression) -> RowProgram | None:
     columns = tuple(c for c in build.columns if isinstance(c, Variable))
     if len(columns) < len(build.columns) or build.volatile:
         return None
-    kinds = [str(typed(c)) for c in columns]
-    program = {"zone": session_zone(), "columns": kinds, "result": str(typed(node)), "expression": expression}
+    types = [str(typed(c)) for c in columns]
+    program = {"zone": session_zone(), "columns": types, "result": str(typed(node)), "expression": expression}
     return RowProgram(program, columns)
 
 
@@ -94,10 +94,15 @@ def calls_python(tree: exp.Expr) -> bool:
 
 
 def aggregate_program(
-    function: str, kinds: tuple[Type, ...], result: Type, collected: exp.Expr, lambdas: Sequence[object], dialect: str
+    function: str,
+    found_types: tuple[Type, ...],
+    result: Type,
+    collected: exp.Expr,
+    lambdas: Sequence[object],
+    dialect: str,
 ) -> exp.Expr:
     """The call that folds an array of rows, one a row of the group, by an aggregate of the kernels."""
-    column = Type("array", (Type("row", tuple(Field(f"v{i}", k) for i, k in enumerate(kinds))),))
+    column = Type("array", (Type("row", tuple(Field(f"v{i}", k) for i, k in enumerate(found_types))),))
     types = [str(column), *(["function"] * len(lambdas))]
     body = ["call", function, str(result), types, [["column", 0], *lambdas]]
     program = {
@@ -110,15 +115,15 @@ def aggregate_program(
 
 
 def kernel_call(
-    function: str, kinds: tuple[Type, ...], result: Type, arguments: Sequence[exp.Expr], dialect: str
+    function: str, types: tuple[Type, ...], result: Type, arguments: Sequence[exp.Expr], dialect: str
 ) -> exp.Expr:
     """A call of one function of the kernels over an engine's trees."""
-    columns = [["column", i] for i in range(len(kinds))]
+    columns = [["column", i] for i in range(len(types))]
     program = {
         "zone": session_zone(),
-        "columns": [_passed(kind, dialect) for kind in kinds],
+        "columns": [_passed(type_, dialect) for type_ in types],
         "result": _passed(result, dialect),
-        "expression": ["call", function, str(result), [_passed(kind, dialect) for kind in kinds], columns],
+        "expression": ["call", function, str(result), [_passed(type_, dialect) for type_ in types], columns],
     }
     name = python_function(result, volatile=False)
     return call(name, text(json.dumps(program, separators=(",", ":"))), *arguments)
@@ -133,13 +138,13 @@ def lambda_program(node: Lambda, dialect: str) -> list[object]:
     return made
 
 
-def _passed(kind: Type, dialect: str) -> str:
+def _passed(type_: Type, dialect: str) -> str:
     """As the engine passes it: Spark has no type for a time of day, which is text there."""
-    return str(kind if dialect != "spark" else _clocks(kind))
+    return str(type_ if dialect != "spark" else _clocks(type_))
 
 
-def _clocks(kind: Type) -> Type:
-    return Type("clock") if kind.base == "time" else Type(kind.base, tuple(map(_clocks_within, kind.parameters)))
+def _clocks(type_: Type) -> Type:
+    return Type("clock") if type_.base == "time" else Type(type_.base, tuple(map(_clocks_within, type_.parameters)))
 
 
 def _clocks_within(parameter: int | Type | Field) -> int | Type | Field:

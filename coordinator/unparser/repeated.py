@@ -122,8 +122,8 @@ class _Names:
     def plain(self, value: object) -> object:
         """Nested dictionaries and lists without places, with numbers for names."""
         match value:
-            case {"@type": "variable", "name": str(name), "type": kind}:
-                return ["$variable", self.number(name), kind]
+            case {"@type": "variable", "name": str(name), "type": type_}:
+                return ["$variable", self.number(name), type_]
             case dict():
                 return [
                     [self._key(key), self.plain(below)] for key, below in value.items() if not _is_place(key, value)

@@ -52,22 +52,22 @@ def distinct_bits(node: Call) -> int | None:
 
 def distinct_estimate(value: exp.Expr, node: Call, bits: int, wrap: Wrap) -> exp.Expr:
     """The estimate for ``value``; ``wrap`` adds FILTER or OVER to each aggregate of Spark's."""
-    kind = typed(node.arguments[0])
+    type_ = typed(node.arguments[0])
     try:
-        check_xx_hashed(kind)
+        check_xx_hashed(type_)
     except KernelError as refused:
         raise raised(refused) from refused
-    if kind.base == "boolean":
+    if type_.base == "boolean":
         return cast(call("size", wrap(call("collect_set", value))), _BIGINT, "spark")
-    hashed, most = _hash(value, kind), most_sparse(bits)
+    hashed, most = _hash(value, type_), most_sparse(bits)
     prefix = call("shiftrightunsigned", hashed, number(_WORD - PREFIX_BITS))
     kept = max(_LEAST_KEPT, most.bit_length() + 1)
     count = call("theta_sketch_estimate", wrap(call("theta_sketch_agg", prefix, number(kept))))
     sparse = binary(exp.LTE, count, number(most))
     # A program is called for all rows, whatever stands around it; over NULL it does nothing.
     pairs = case([(exp.Not(this=sparse.copy()), wrap(call("collect_set", _pair(hashed.copy(), bits))))])
-    kinds = (_PAIRS, Type("integer"))
-    dense = kernel_call("$estimate_of_ranks", kinds, _BIGINT, [pairs, cast(number(bits), kinds[1], "spark")], "spark")
+    types = (_PAIRS, Type("integer"))
+    dense = kernel_call("$estimate_of_ranks", types, _BIGINT, [pairs, cast(number(bits), types[1], "spark")], "spark")
     return call("coalesce", case([(sparse, count.copy())]), dense)
 
 
@@ -80,8 +80,8 @@ def _pair(hashed: exp.Expr, bits: int) -> exp.Expr:
     return cast(binary(exp.Add, shifted, rank), Type("integer"), "spark")
 
 
-def _hash(value: exp.Expr, kind: Type) -> exp.Expr:
-    match kind.base:
+def _hash(value: exp.Expr, type_: Type) -> exp.Expr:
+    match type_.base:
         case base if base in INTEGERS:
             return _native(cast(value, _BIGINT, "spark"))
         case "double":
@@ -90,8 +90,8 @@ def _hash(value: exp.Expr, kind: Type) -> exp.Expr:
             minus = binary(exp.EQ, call("string", value.copy()), text("-0.0"))
             least = call("bigint", text(str(-(1 << 63))))
             return case([(binary(exp.And, zero, minus), _native(least))], _native(value))
-        case "decimal" if kind.numbers[0] <= _SHORT_DECIMAL:
-            return _native(cast(value, kind, "spark"))
+        case "decimal" if type_.numbers[0] <= _SHORT_DECIMAL:
+            return _native(cast(value, type_, "spark"))
         case "varchar" | "varbinary":
             return _native(value)
         case "char":
@@ -100,7 +100,7 @@ def _hash(value: exp.Expr, kind: Type) -> exp.Expr:
             return _native(cast(call("unix_date", value), _BIGINT, "spark"))
         case "timestamp" | "timestamp with time zone":
             return _native(call("unix_millis", cast(value, _INSTANT, "spark")))
-    return kernel_call("$xx_hash_64", (kind,), _BIGINT, [value], "spark")
+    return kernel_call("$xx_hash_64", (type_,), _BIGINT, [value], "spark")
 
 
 def _native(value: exp.Expr) -> exp.Expr:

@@ -72,8 +72,8 @@ def _extreme(function: str) -> Build:
     return build
 
 
-def _date_add(unit: exp.Expr, count: exp.Expr, moment: exp.Expr) -> exp.Expr:
-    return call("timestampadd", exp.Var(this=_unit(unit).upper()), cast(count, parse_type("integer"), "spark"), moment)
+def _date_add(unit: exp.Expr, count: exp.Expr, instant: exp.Expr) -> exp.Expr:
+    return call("timestampadd", exp.Var(this=_unit(unit).upper()), cast(count, parse_type("integer"), "spark"), instant)
 
 
 def _date_diff(unit: exp.Expr, start: exp.Expr, end: exp.Expr) -> exp.Expr:
@@ -86,8 +86,8 @@ def _date_diff(unit: exp.Expr, start: exp.Expr, end: exp.Expr) -> exp.Expr:
     return call("timestampdiff", exp.Var(this=_unit(unit).upper()), start, end.copy())
 
 
-def _date_trunc(unit: exp.Expr, moment: exp.Expr) -> exp.Expr:
-    return call("date_trunc", text(_unit(unit)), moment)
+def _date_trunc(unit: exp.Expr, instant: exp.Expr) -> exp.Expr:
+    return call("date_trunc", text(_unit(unit)), instant)
 
 
 def _split(value: exp.Expr, delimiter: exp.Expr) -> exp.Expr:
@@ -135,8 +135,8 @@ def _json_extract_scalar(value: exp.Expr, path: exp.Expr) -> exp.Expr:
     )(value, path)
 
 
-def _to_unixtime(moment: exp.Expr) -> exp.Expr:
-    micros = call("unix_micros", cast(moment, parse_type("timestamp with time zone"), "spark"))
+def _to_unixtime(instant: exp.Expr) -> exp.Expr:
+    micros = call("unix_micros", cast(instant, parse_type("timestamp with time zone"), "spark"))
     return written("(CAST({0} AS DOUBLE) / 1e6D)")(micros)
 
 

@@ -58,10 +58,10 @@ def _data_type(type_text: str, dialect: str) -> exp.Expr:
     return exp.DataType.build(type_text, dialect=dialect)
 
 
-def cast(value: exp.Expr, kind: Type, dialect: str, *, attempt: bool = False) -> exp.Expr:
+def cast(value: exp.Expr, type_: Type, dialect: str, *, attempt: bool = False) -> exp.Expr:
     """``CAST(value AS kind)`` or TRY_CAST."""
     if attempt and dialect == "spark":
         # sqlglot writes TRY_CAST as CAST for Spark, which fails instead of giving NULL.
-        return call("TRY_CAST", exp.Alias(this=value, alias=exp.Var(this=type_name(kind, dialect))))
+        return call("TRY_CAST", exp.Alias(this=value, alias=exp.Var(this=type_name(type_, dialect))))
     node = exp.TryCast if attempt else exp.Cast
-    return node(this=value, to=_data_type(type_name(kind, dialect), dialect).copy())
+    return node(this=value, to=_data_type(type_name(type_, dialect), dialect).copy())

@@ -77,12 +77,12 @@ def _elements_duck(
 ) -> tuple[list[tuple[exp.Expr, str]], list[tuple[exp.Expr, str]]]:
     """The unnested lists by their names, and the elements of these; ``item`` is a name for whole rows."""
     variable = _variable(key)
-    kind = parse_type(variable.type)
-    if kind.base != "map" and kind.arguments[0].base == "row":
-        names = [field_name(kind.arguments[0], i) for i in range(len(made))]
+    type_ = parse_type(variable.type)
+    if type_.base != "map" and type_.arguments[0].base == "row":
+        names = [field_name(type_.arguments[0], i) for i in range(len(made))]
         fields = [(exp.Dot(this=column(item), expression=name(n)), v.name) for n, v in zip(names, made, strict=True)]
         return [(call("unnest", column(variable.name)), item)], [*fields]
-    functions = ("map_keys", "map_values") if kind.base == "map" else (None,)
+    functions = ("map_keys", "map_values") if type_.base == "map" else (None,)
     lists = [column(variable.name) if f is None else call(f, column(variable.name)) for f in functions]
     unnested = [(call("unnest", each), v.name) for each, v in zip(lists, made, strict=True)]
     return [*unnested], [(column(v.name), v.name) for v in made]
@@ -96,11 +96,11 @@ def _array_spark(key: str) -> exp.Expr:
 
 
 def _elements_spark(key: str, made: tuple[Variable, ...], element: exp.Expr) -> list[tuple[exp.Expr, str]]:
-    kind = parse_type(_variable(key).type)
-    if kind.base == "map":
+    type_ = parse_type(_variable(key).type)
+    if type_.base == "map":
         parts = ("key", "value")
         return [(exp.Dot(this=element.copy(), expression=name(p)), v.name) for p, v in zip(parts, made, strict=True)]
-    inner = kind.arguments[0]
+    inner = type_.arguments[0]
     if inner.base != "row":
         return [(element, made[0].name)]
     names = [f.name or f"field{i}" for i, f in enumerate(inner.fields)]

@@ -49,28 +49,28 @@ _TEXT = (
 
 
 @lru_cache(maxsize=4096)
-def type_name(kind: Type, dialect: str) -> str:
+def type_name(type_: Type, dialect: str) -> str:
     """The engine's text of a Presto type; raises NOT_SUPPORTED for a type that the engine cannot hold."""
     names = _NAMES[dialect]
-    if kind.base in names:
-        return names[kind.base]
-    if kind.base in _TEXT:
+    if type_.base in names:
+        return names[type_.base]
+    if type_.base in _TEXT:
         return "VARCHAR" if dialect == "duckdb" else "STRING"
-    if kind.base == "decimal":
-        return f"DECIMAL({kind.numbers[0]}, {kind.numbers[1]})"
-    inner = [type_name(a, dialect) for a in kind.arguments]
-    if kind.base == "array":
+    if type_.base == "decimal":
+        return f"DECIMAL({type_.numbers[0]}, {type_.numbers[1]})"
+    inner = [type_name(a, dialect) for a in type_.arguments]
+    if type_.base == "array":
         return f"{inner[0]}[]" if dialect == "duckdb" else f"ARRAY<{inner[0]}>"
-    if kind.base == "map":
+    if type_.base == "map":
         return f"MAP({', '.join(inner)})" if dialect == "duckdb" else f"MAP<{', '.join(inner)}>"
-    if kind.base == "row":
-        return _row_name(kind, inner, dialect)
-    raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Type {kind} is not supported by the engine")
+    if type_.base == "row":
+        return _row_name(type_, inner, dialect)
+    raise ProcessionError(ErrorCode.NOT_SUPPORTED, f"Type {type_} is not supported by the engine")
 
 
-def _row_name(kind: Type, inner: list[str], dialect: str) -> str:
+def _row_name(type_: Type, inner: list[str], dialect: str) -> str:
     quote = '"' if dialect == "duckdb" else "`"
-    names = [f"{quote}{field_name(kind, i).replace(quote, quote * 2)}{quote}" for i in range(len(inner))]
+    names = [f"{quote}{field_name(type_, i).replace(quote, quote * 2)}{quote}" for i in range(len(inner))]
     if dialect == "duckdb":
         return f"STRUCT({', '.join(f'{n} {t}' for n, t in zip(names, inner, strict=True))})"
     return f"STRUCT<{', '.join(f'{n}: {t}' for n, t in zip(names, inner, strict=True))}>"

@@ -415,9 +415,9 @@ def _temporal_to_physical(value: Any, parsed: Type) -> Any:
             return bytes(_expect(value, bytes))
 
 
-def _expect(value: object, kind: type) -> Any:
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ValueError(f"Cannot write {value!r} as {kind.__name__}")
+def _expect(value: object, type_: type) -> Any:
+    if not isinstance(value, type_) or (type_ is int and isinstance(value, bool)):
+        raise ValueError(f"Cannot write {value!r} as {type_.__name__}")
     return value
 
 

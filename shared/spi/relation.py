@@ -139,8 +139,8 @@ class RemoteReads(Protocol):
         """Spark's options to read ``relation``, secrets among them: for the engine alone, never logged."""
         ...
 
-    def failure(self, told: ProcessionError) -> ProcessionError:
-        """The database's own error behind what an engine told; ``told`` itself when there is none."""
+    def failure(self, error: ProcessionError) -> ProcessionError:
+        """The database's own error behind what an engine told; ``error`` itself when there is none."""
         ...
 
     def cancel(self) -> None:

@@ -173,12 +173,12 @@ def _text(value: Any, parsed: Type) -> str:
 def from_variant(variant: Json, velox: Json) -> Json:
     """A constant's value as an expression that compiles: arrays, maps and rows by their constructors."""
     value = variant["value"]
-    kind = variant["type"]
-    if value is None or kind not in ("ARRAY", "MAP", "ROW"):
+    type_ = variant["type"]
+    if value is None or type_ not in ("ARRAY", "MAP", "ROW"):
         return {"name": "ConstantTypedExpr", "type": velox, "value": variant}
-    if kind == "ARRAY":
+    if type_ == "ARRAY":
         return array_of([from_variant(v, velox["cTypes"][0]) for v in value], velox)
-    if kind == "ROW":
+    if type_ == "ROW":
         fields = zip(value, velox["cTypes"], strict=True)
         return _call("row_constructor", velox, [from_variant(v, t) for v, t in fields])
     key_type, value_type = velox["cTypes"]

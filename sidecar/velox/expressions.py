@@ -128,10 +128,10 @@ def _json_cast(e: Call, scope: Scope) -> Json:
 def _hash_code(e: Call, scope: Scope) -> Json:
     """Java's hash_code, by the one hash that Velox has: integers as bigint, what it cannot read as text."""
     value = _one(e, scope)
-    kind = value["type"]["type"]
-    if kind in ("TINYINT", "SMALLINT", "INTEGER"):
+    type_ = value["type"]["type"]
+    if type_ in ("TINYINT", "SMALLINT", "INTEGER"):
         value = cast(value, BIGINT)
-    elif kind not in ("BIGINT", "VARCHAR", "DATE"):
+    elif type_ not in ("BIGINT", "VARCHAR", "DATE"):
         value = cast(value, VARCHAR)
     return call("xxhash64_internal", BIGINT, [value])
 

@@ -134,8 +134,8 @@ def physical_kind(velox: Json) -> str:
     """The kind in which Velox stores a value of the type, and so the kind of its constants."""
     if velox["type"] == "DECIMAL":
         return "BIGINT" if velox["precision"] <= 18 else "HUGEINT"
-    kind: str = velox["type"]
-    return _PHYSICAL.get(kind, kind)
+    type_: str = velox["type"]
+    return _PHYSICAL.get(type_, type_)
 
 
 def same_type(left: Json, right: Json) -> bool:
@@ -153,12 +153,12 @@ def same_type(left: Json, right: Json) -> bool:
 
 def type_text(velox: Json) -> str:
     """The type as Velox prints it: ``DECIMAL(12, 2)``, ``ARRAY<BIGINT>``, ``ROW<x:BIGINT>``."""
-    kind: str = velox["type"]
-    if kind == "DECIMAL":
+    type_: str = velox["type"]
+    if type_ == "DECIMAL":
         return f"DECIMAL({velox['precision']}, {velox['scale']})"
-    if kind == "ROW":
+    if type_ == "ROW":
         fields = zip(velox["names"], velox["cTypes"], strict=True)
         return f"ROW<{','.join(f'{name or chr(34) * 2}:{type_text(t)}' for name, t in fields)}>"
-    if "cTypes" in velox and kind != "TDIGEST":
-        return f"{kind}<{','.join(type_text(t) for t in velox['cTypes'])}>"
-    return kind
+    if "cTypes" in velox and type_ != "TDIGEST":
+        return f"{type_}<{','.join(type_text(t) for t in velox['cTypes'])}>"
+    return type_

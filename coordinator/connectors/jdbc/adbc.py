@@ -50,24 +50,24 @@ def _address(database: Database, name: str) -> str:
 
 
 def _typed(batch: pa.RecordBatch, relation: JdbcRelation) -> pa.RecordBatch:
-    arrays = [_column(column, kind) for column, kind in zip(batch.columns, relation.types, strict=True)]
+    arrays = [_column(column, type_) for column, type_ in zip(batch.columns, relation.types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, names=list(relation.columns))
 
 
 def _empty(relation: JdbcRelation) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
-        [pa.array([], source_type(kind)) for kind in relation.types], names=list(relation.columns)
+        [pa.array([], source_type(type_)) for type_ in relation.types], names=list(relation.columns)
     )
 
 
-def _column(column: Any, kind: str) -> pa.Array:
+def _column(column: Any, type_: str) -> pa.Array:
     """A column in the type that engines expect; numeric arrives as text."""
     values = column.storage if isinstance(column, pa.ExtensionArray) else column
-    match parse_type(kind).base:
+    match parse_type(type_).base:
         case "char":
             # Presto pads when it shows a char; between engines it travels without trailing spaces.
             return pc.utf8_rtrim(values, characters=" ")
         case "time":
             return pa.array([v if v is None else time.fromisoformat(v) for v in values.to_pylist()], pa.time64("us"))
         case _:
-            return values.cast(source_type(kind))
+            return values.cast(source_type(type_))

@@ -119,8 +119,8 @@ class JdbcConnector:
         """The column by whose ranges several tasks read the table: the configured one, else the key's first."""
         chosen = self.settings.partition_columns.get(f"{table.schema}.{table.name}".lower())
         name = chosen or next(iter(table.primary_key), None)
-        kinds = {c.name: c.mapped.presto for c in table.columns}
-        return name if name is not None and kinds.get(name) in PARTITION_TYPES else None
+        types = {c.name: c.mapped.presto for c in table.columns}
+        return name if name is not None and types.get(name) in PARTITION_TYPES else None
 
     def _remote_schema(self, schema: str) -> str | None:
         return next((n for n in self.database.schemas() if n.lower() == schema.lower()), None)

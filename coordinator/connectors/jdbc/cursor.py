@@ -35,12 +35,12 @@ def read_batches(
 
 
 def _batch(relation: JdbcRelation, rows: Any) -> pa.RecordBatch:
-    arrays = [_array([row[i] for row in rows], kind) for i, kind in enumerate(relation.types)]
+    arrays = [_array([row[i] for row in rows], type_) for i, type_ in enumerate(relation.types)]
     return pa.RecordBatch.from_arrays(arrays, names=list(relation.columns))
 
 
-def _array(values: list[Any], kind: str) -> pa.Array:
-    match parse_type(kind).base:
+def _array(values: list[Any], type_: str) -> pa.Array:
+    match parse_type(type_).base:
         case "char":
             # Presto pads when it shows a char; between engines it travels without trailing spaces.
             return pa.array([v if v is None else str(v).rstrip(" ") for v in values], pa.string())
@@ -51,9 +51,9 @@ def _array(values: list[Any], kind: str) -> pa.Array:
         case "time":
             return pa.array([v if v is None else datetime.strptime(v[:15], _time(v)).time() for v in values])
         case "decimal":
-            return pa.array([v if v is None else Decimal(v) for v in values], source_type(kind))
+            return pa.array([v if v is None else Decimal(v) for v in values], source_type(type_))
         case _:
-            return pa.array(values, source_type(kind))
+            return pa.array(values, source_type(type_))
 
 
 def _time(value: str) -> str:

@@ -109,8 +109,8 @@ class Database:
                 self._engine.dispose()
                 self._engine = None
 
-    def _mapped(self, kind: sa.types.TypeEngine[object]) -> MappedType | None:
-        mapped = self.dialect.map_type(kind)
+    def _mapped(self, type_: sa.types.TypeEngine[object]) -> MappedType | None:
+        mapped = self.dialect.map_type(type_)
         if mapped is None and self.settings.unsupported_types == "CONVERT_TO_VARCHAR":
             return MappedType("varchar", self.dialect.as_text)
         return mapped

@@ -85,13 +85,13 @@ class StatementReads:
             options["customSchema"] = spark_schema(relation)
         return {**options, **partitions, "dbtable": f"({self._marked(sql)}) {_ALIAS}"}
 
-    def failure(self, told: ProcessionError) -> ProcessionError:
+    def failure(self, error: ProcessionError) -> ProcessionError:
         """As ``RemoteReads.failure``: that of our own cursor, or the driver's among Spark's words."""
         if self._failure is not None:
             return self._failure
-        text = "" if told.__cause__ is None else str(told.__cause__)
+        text = "" if error.__cause__ is None else str(error.__cause__)
         found = _OF_SCHEMA.search(text) or re.search(self._dialect.driver_failure, text)
-        return told if found is None else remote_error(self._settings, found["reason"])
+        return error if found is None else remote_error(self._settings, found["reason"])
 
     def cancel(self) -> None:
         """Again until none is left: a task may have been about to connect."""

@@ -117,16 +117,16 @@ def scan_of(
     scan: TableScanNode, query: RemoteQuery, outputs: Sequence[Variable], estimate: dict[str, int] | None = None
 ) -> TableScanNode:
     """``scan`` reading ``query``; its columns leave under the names of ``outputs``."""
-    kind = scan.table.connectorHandle["@type"]
+    type_ = scan.table.connectorHandle["@type"]
     layout: dict[str, object] = {
-        **(scan.table.connectorTableLayout or {"@type": kind}),
+        **(scan.table.connectorTableLayout or {"@type": type_}),
         KEY: msgspec.to_builtins(query),
     }
     if estimate is not None:
         layout["estimate"] = estimate
     assignments = {
         v.key: {
-            "@type": kind,
+            "@type": type_,
             "connectorId": scan.table.connectorId,
             "columnName": v.name,
             "jdbcTypeHandle": {"jdbcTypeName": v.type},

@@ -23,11 +23,11 @@ _NAMES = {
 def spark_schema(relation: JdbcRelation) -> str:
     """The columns of ``relation`` as Spark's DDL; all that is no number, moment or bytes is text."""
     columns = zip(relation.columns, relation.types, strict=True)
-    return ", ".join(f"`{name.replace('`', '``')}` {_spark_type(kind)}" for name, kind in columns)
+    return ", ".join(f"`{name.replace('`', '``')}` {_spark_type(type_)}" for name, type_ in columns)
 
 
 def _spark_type(presto: str) -> str:
-    kind = parse_type(presto)
-    if kind.base == "decimal":
-        return f"DECIMAL({kind.numbers[0]},{kind.numbers[1]})"
-    return _NAMES.get(kind.base, "STRING")
+    type_ = parse_type(presto)
+    if type_.base == "decimal":
+        return f"DECIMAL({type_.numbers[0]},{type_.numbers[1]})"
+    return _NAMES.get(type_.base, "STRING")

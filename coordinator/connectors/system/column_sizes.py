@@ -47,30 +47,30 @@ class JdbcSizes:
 
 def precision_scale_length(type_text: str) -> tuple[int | None, int | None, int | None]:
     """Precision of numbers, scale of decimals, length of bounded texts."""
-    kind = parse_type(type_text)
-    if kind.base == "decimal":
-        precision, scale = kind.numbers
+    type_ = parse_type(type_text)
+    if type_.base == "decimal":
+        precision, scale = type_.numbers
         return precision, scale, None
-    length = _length(kind)
-    return _PRECISIONS.get(kind.base), None, None if length == UNBOUNDED_LENGTH else length
+    length = _length(type_)
+    return _PRECISIONS.get(type_.base), None, None if length == UNBOUNDED_LENGTH else length
 
 
 def jdbc_sizes(type_text: str) -> JdbcSizes:
     """What JDBC's metadata says of a type."""
-    kind = parse_type(type_text)
-    length = UNBOUNDED_LENGTH if kind.base == "varbinary" else _length(kind)
-    precision = kind.numbers[0] if kind.base == "decimal" else _PRECISIONS.get(kind.base)
-    radix = 10 if kind.base in _EXACT else 2 if kind.base in ("real", "double") else None
+    type_ = parse_type(type_text)
+    length = UNBOUNDED_LENGTH if type_.base == "varbinary" else _length(type_)
+    precision = type_.numbers[0] if type_.base == "decimal" else _PRECISIONS.get(type_.base)
+    radix = 10 if type_.base in _EXACT else 2 if type_.base in ("real", "double") else None
     return JdbcSizes(
-        data_type=_JDBC_TYPES.get(kind.base, _JAVA_OBJECT),
-        column_size=next((v for v in (precision, length, _TEMPORAL_SIZES.get(kind.base)) if v is not None), None),
-        decimal_digits=kind.numbers[1] if kind.base == "decimal" else None,
+        data_type=_JDBC_TYPES.get(type_.base, _JAVA_OBJECT),
+        column_size=next((v for v in (precision, length, _TEMPORAL_SIZES.get(type_.base)) if v is not None), None),
+        decimal_digits=type_.numbers[1] if type_.base == "decimal" else None,
         radix=radix,
         char_octet_length=length,
     )
 
 
-def _length(kind: Type) -> int | None:
-    if kind.base == "varchar":
-        return kind.numbers[0] if kind.numbers else UNBOUNDED_LENGTH
-    return kind.numbers[0] if kind.base == "char" and kind.numbers else None
+def _length(type_: Type) -> int | None:
+    if type_.base == "varchar":
+        return type_.numbers[0] if type_.numbers else UNBOUNDED_LENGTH
+    return type_.numbers[0] if type_.base == "char" and type_.numbers else None

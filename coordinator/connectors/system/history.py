@@ -91,14 +91,14 @@ def _of_access(found: HistoryTables, wanted: Wanted, access: str) -> Iterator[Re
 
 
 def _row(record: Record, columns: Mapping[str, str]) -> list[object]:
-    return [_value(record.get(_FIELDS.get(name, name)), name, kind) for name, kind in columns.items()]
+    return [_value(record.get(_FIELDS.get(name, name)), name, type_) for name, type_ in columns.items()]
 
 
-def _value(value: Any, name: str, kind: str) -> Any:
+def _value(value: Any, name: str, type_: str) -> Any:
     if value is None:
         return None
-    if kind == "timestamp":
+    if type_ == "timestamp":
         return _EPOCH + timedelta(microseconds=value)
     if name == "resource_group_id":
         return str(value).split(".")
-    return json.loads(value) if kind == "array(varchar)" else value
+    return json.loads(value) if type_ == "array(varchar)" else value

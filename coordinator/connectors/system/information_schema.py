@@ -64,8 +64,8 @@ class InformationSchema:
             return None
         handle = {"@type": _TYPE, "catalogName": self.catalog, "schemaName": schema, "tableName": name}
         columns = tuple(
-            ColumnMetadata(column, kind, {"@type": _TYPE, "columnName": column})
-            for column, kind in found.columns.items()
+            ColumnMetadata(column, type_, {"@type": _TYPE, "columnName": column})
+            for column, type_ in found.columns.items()
         )
         layout = {"@type": _TYPE, "table": handle, "prefixes": [{"catalogName": self.catalog}]}
         table_handle = TableHandle(

@@ -139,8 +139,8 @@ def _procedure_columns(procedures: ProceduresOf, wanted: Wanted) -> Iterator[Seq
         taken = [(a.name, a.type, a.doc, _COLUMN_IN, not a.required) for a in declared.arguments]
         given = [(c.name, c.type, c.doc, _COLUMN_RESULT, True) for c in declared.output]
         for columns in (taken, given):
-            for position, (name, kind, doc, usage, nullable) in enumerate(columns, start=1):
-                sizes = jdbc_sizes(kind)
+            for position, (name, type_, doc, usage, nullable) in enumerate(columns, start=1):
+                sizes = jdbc_sizes(type_)
                 yield (
                     catalog,
                     PROCEDURE_SCHEMA,
@@ -148,7 +148,7 @@ def _procedure_columns(procedures: ProceduresOf, wanted: Wanted) -> Iterator[Seq
                     name,
                     usage,
                     sizes.data_type,
-                    kind,
+                    type_,
                     sizes.column_size,
                     sizes.char_octet_length,
                     sizes.decimal_digits,

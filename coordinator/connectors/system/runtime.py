@@ -89,7 +89,7 @@ def runtime_tables(runtime: Runtime) -> tuple[VirtualTable, ...]:
     """The tables of ``system.runtime``."""
     made = (("nodes", _NODES, _nodes), ("queries", _QUERIES, _queries), ("tasks", _TASKS, _tasks))
     rows = {name: _from(runtime, make) for name, _, make in (*made, ("transactions", _TRANSACTIONS, _transactions))}
-    columns = {name: kinds for name, kinds, _ in made} | {"transactions": _TRANSACTIONS}
+    columns = {name: types for name, types, _ in made} | {"transactions": _TRANSACTIONS}
     return tuple(VirtualTable(SCHEMA, name, columns[name], rows[name]) for name in columns)
 
 
@@ -120,7 +120,7 @@ def _queries(state: RuntimeState) -> Iterator[Sequence[object]]:
             list(query.resource_group) or None,
             int(query.queued_seconds * 1000),
             int(query.analysis_seconds * 1000),
-            *(_naive(moment) for moment in (query.created, query.started, query.last_access, query.ended)),
+            *(_naive(instant) for instant in (query.created, query.started, query.last_access, query.ended)),
         )
 
 
@@ -145,7 +145,7 @@ def _tasks(state: RuntimeState) -> Iterator[Sequence[object]]:
             query.output_bytes,
             query.output_rows,
             None,
-            *(_naive(moment) for moment in (query.created, query.started, query.last_access, query.ended)),
+            *(_naive(instant) for instant in (query.created, query.started, query.last_access, query.ended)),
         )
 
 
@@ -156,5 +156,5 @@ def _transactions(state: RuntimeState) -> Iterator[Sequence[object]]:
             yield query.transaction_id, "READ UNCOMMITTED", False, False, _naive(query.created), 0, None, []
 
 
-def _naive(moment: datetime | None) -> datetime | None:
-    return None if moment is None else moment.replace(tzinfo=None)
+def _naive(instant: datetime | None) -> datetime | None:
+    return None if instant is None else instant.replace(tzinfo=None)

@@ -43,7 +43,7 @@ def varchars(names: str) -> dict[str, str]:
 def typed(columns: str) -> dict[str, str]:
     """Columns from ``name type, name type``; a name alone is a varchar."""
     parts = (entry.strip().partition(" ") for entry in columns.split(","))
-    return {name: kind or "varchar" for name, _, kind in parts}
+    return {name: type_ or "varchar" for name, _, type_ in parts}
 
 
 def system_table(catalog: str, table: VirtualTable) -> TableMetadata:
@@ -51,7 +51,7 @@ def system_table(catalog: str, table: VirtualTable) -> TableMetadata:
     connector_id = f"$system@{catalog}"
     head = {"@type": "system", "connectorId": connector_id}
     handle = {**head, "schemaName": table.schema, "tableName": table.name}
-    columns = tuple(ColumnMetadata(name, kind, {**head, "columnName": name}) for name, kind in table.columns.items())
+    columns = tuple(ColumnMetadata(name, type_, {**head, "columnName": name}) for name, type_ in table.columns.items())
     transaction = {"@type": "$system", "connectorId": connector_id, "transactionId": str(uuid.uuid4())}
     layout = {**head, "table": handle, "constraint": {"columnDomains": []}}
     return TableMetadata(

@@ -66,8 +66,8 @@ class TpchConnector:
                 ErrorCode.NOT_SUPPORTED, "This connector does not support table version AS OF/BEFORE expression"
             )
         columns = tuple(
-            ColumnMetadata(column, kind, {"@type": TYPE, "columnName": column, "type": kind}, nullable=False)
-            for column, kind in self._columns(table).items()
+            ColumnMetadata(column, type_, {"@type": TYPE, "columnName": column, "type": type_}, nullable=False)
+            for column, type_ in self._columns(table).items()
         )
         handle = {"@type": TYPE, "tableName": name, "scaleFactor": scale}
         return TableMetadata(
@@ -107,7 +107,7 @@ class TpchConnector:
         return ()
 
     def _columns(self, table: Table) -> dict[str, str]:
-        return {self._prefix(table) + name: kind for name, kind in table.columns.items()}
+        return {self._prefix(table) + name: type_ for name, type_ in table.columns.items()}
 
     def _prefix(self, table: Table) -> str:
         return table.prefix if self._settings.standard_names else ""

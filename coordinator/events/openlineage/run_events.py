@@ -89,9 +89,9 @@ def run_event(event: QueryUpdatedEvent | QueryCompletedEvent, state: RunState, n
 
 def run_id(created: datetime, query_id: str) -> UUID:
     """A UUID of version 7 that moment and query id give alone, so that all events of a run agree without a memory."""
-    moment = created.astimezone(UTC)
-    digest = sha1(moment.isoformat().encode() + query_id.encode(), usedforsecurity=False).digest()
-    number = (int(moment.timestamp() * 1000) & 0xFFFF_FFFF_FFFF) << 80 | int.from_bytes(digest, "big") >> 84
+    instant = created.astimezone(UTC)
+    digest = sha1(instant.isoformat().encode() + query_id.encode(), usedforsecurity=False).digest()
+    number = (int(instant.timestamp() * 1000) & 0xFFFF_FFFF_FFFF) << 80 | int.from_bytes(digest, "big") >> 84
     number = number & ~(0xF << 76) | 7 << 76
     return UUID(int=number & ~(0x3 << 62) | 0x2 << 62)
 
@@ -213,5 +213,5 @@ def _fields(columns: Iterable[SourceColumn], naming: Naming) -> list[dict[str, o
     ]
 
 
-def _instant(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _instant(instant: datetime) -> str:
+    return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -245,17 +245,17 @@ def _extreme(sign: int) -> Fold:
 def _checksum(signature: Signature, rows: Rows) -> bytes | None:
     if not rows:
         return None
-    (kind,) = _kinds(signature)
+    (type_,) = _kinds(signature)
     total = 0
     for (value,) in rows:
-        total += _PRIME if value is None else type_hash(value, kind) * _PRIME
+        total += _PRIME if value is None else type_hash(value, type_) * _PRIME
     return struct.pack("<Q", total & _MASK)
 
 
 def _data_size(total: Callable[[Iterable[int]], int]) -> Fold:
     def fold(signature: Signature, rows: Rows) -> int | None:
-        (kind,) = _kinds(signature)
-        known = [value_size(row[0], kind) for row in rows if row[0] is not None]
+        (type_,) = _kinds(signature)
+        known = [value_size(row[0], type_) for row in rows if row[0] is not None]
         return total(known) if known else None
 
     return fold

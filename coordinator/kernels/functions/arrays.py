@@ -40,15 +40,15 @@ def _none_match(values: Values, predicate: Callable[[object], object]) -> bool |
 def _cum_sum(signature: Signature, values: Values) -> Values:
     from .operators import summed
 
-    kind = signature.result.arguments[0]
-    if kind.base not in NUMBERS:
-        raise KernelError("OPERATOR_NOT_FOUND", f"'+' cannot be applied to {kind}, {kind}")
+    type_ = signature.result.arguments[0]
+    if type_.base not in NUMBERS:
+        raise KernelError("OPERATOR_NOT_FOUND", f"'+' cannot be applied to {type_}, {type_}")
     made: list[object] = []
     for value in values:
         if value is None or (made and made[-1] is None):
             made.append(None)
         else:
-            made.append(summed(kind, made[-1], value) if made else value)
+            made.append(summed(type_, made[-1], value) if made else value)
     return tuple(made)
 
 
@@ -70,9 +70,9 @@ def _average(values: Values) -> float | None:
 
 
 def _normalize(signature: Signature, values: Values, p: float) -> Values | None:
-    kind = signature.result.arguments[0]
-    if kind.base not in ("double", "real"):
-        raise _not_normalized(kind)
+    type_ = signature.result.arguments[0]
+    if type_.base not in ("double", "real"):
+        raise _not_normalized(type_)
     check(p >= 0, f"array_normalize only supports non-negative p: {java_double(p)}")
     if p == 0:
         return values
@@ -85,11 +85,11 @@ def _normalize(signature: Signature, values: Values, p: float) -> Values | None:
     return tuple(single(v / norm) if real else v / norm for v in values)
 
 
-def _not_normalized(kind: Any) -> KernelError:
-    if kind.base in NUMBERS:
-        message = f"Unsupported array element type for array_normalize function: {kind}"
+def _not_normalized(type_: Any) -> KernelError:
+    if type_.base in NUMBERS:
+        message = f"Unsupported array element type for array_normalize function: {type_}"
         return KernelError("FUNCTION_IMPLEMENTATION_MISSING", message)
-    bound = f"BoundVariables{{typeVariables={{T={kind}}}, longVariables={{}}}}"
+    bound = f"BoundVariables{{typeVariables={{T={type_}}}, longVariables={{}}}}"
     function = "presto.default.array_normalize<T>(array(T),T):array(T)"
     return KernelError("NOT_SUPPORTED", f"Unsupported type parameters ({bound}) for {function}")
 
@@ -200,10 +200,10 @@ def _overlap(values: Values, others: Values) -> bool | None:
 def _join(signature: Signature, values: Values, delimiter: str, null: str | None = None) -> str:
     from .casts import text_of
 
-    kind = signature.arguments[0].arguments[0]
-    if kind.base in ("array", "map", "row"):
-        raise invalid(f"Input type {kind} not supported")
-    show = text_of(kind)
+    type_ = signature.arguments[0].arguments[0]
+    if type_.base in ("array", "map", "row"):
+        raise invalid(f"Input type {type_} not supported")
+    show = text_of(type_)
     parts = [null if v is None else show(v) for v in values]
     return delimiter.join(p for p in parts if p is not None)
 

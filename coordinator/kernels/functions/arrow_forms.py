@@ -35,23 +35,23 @@ _IN_KERNELS: dict[str, pa.DataType] = {
 }  # fmt: skip
 
 
-def field_name(kind: Type, position: int) -> str:
+def field_name(type_: Type, position: int) -> str:
     """What a row's field is called where each needs a name."""
-    return kind.fields[position].name or f"field{position}"
+    return type_.fields[position].name or f"field{position}"
 
 
-def arrow_type(kind: Type, plain: Mapping[str, pa.DataType] = _IN_KERNELS) -> pa.DataType:
+def arrow_type(type_: Type, plain: Mapping[str, pa.DataType] = _IN_KERNELS) -> pa.DataType:
     """The Arrow form of a type, by that of types without parts; text for every type that is not among ``plain``."""
-    match kind.base:
+    match type_.base:
         case "decimal":
-            return pa.decimal128(*((*kind.numbers, 0)[:2] if kind.numbers else (38, 0)))
+            return pa.decimal128(*((*type_.numbers, 0)[:2] if type_.numbers else (38, 0)))
         case "array":
-            return pa.list_(arrow_type(kind.arguments[0], plain))
+            return pa.list_(arrow_type(type_.arguments[0], plain))
         case "map":
-            key, value = (arrow_type(argument, plain) for argument in kind.arguments)
+            key, value = (arrow_type(argument, plain) for argument in type_.arguments)
             return pa.map_(key, value)
         case "row":
-            return pa.struct([(field_name(kind, i), arrow_type(a, plain)) for i, a in enumerate(kind.arguments)])
+            return pa.struct([(field_name(type_, i), arrow_type(a, plain)) for i, a in enumerate(type_.arguments)])
         case base:
             return plain.get(base, pa.string())
 
@@ -60,17 +60,17 @@ def _same(value: object) -> object:
     return value
 
 
-def reader(kind: Type) -> Convert:
+def reader(type_: Type) -> Convert:
     """From what Arrow's ``to_pylist`` gives, never None, to the Python form."""
-    match kind.base:
+    match type_.base:
         case "array":
-            item = _optional(reader(kind.arguments[0]))
+            item = _optional(reader(type_.arguments[0]))
             return lambda value: tuple(map(item, value))
         case "map":
-            key, item = _optional(reader(kind.arguments[0])), _optional(reader(kind.arguments[1]))
+            key, item = _optional(reader(type_.arguments[0])), _optional(reader(type_.arguments[1]))
             return lambda value: {key(k): item(v) for k, v in (value.items() if isinstance(value, dict) else value)}
         case "row":
-            items = [_optional(reader(a)) for a in kind.arguments]
+            items = [_optional(reader(a)) for a in type_.arguments]
             # Collected rows carry the columns of their order behind their own.
             return lambda value: tuple(read(v) for read, v in zip(items, value.values(), strict=False))
         case "clock":
@@ -85,21 +85,21 @@ def _optional(convert: Convert) -> Convert:
     return _same if convert is _same else lambda value: None if value is None else convert(value)
 
 
-def writer(kind: Type) -> Convert:
+def writer(type_: Type) -> Convert:
     """From a Python form, never None, to what ``pa.array`` takes for ``arrow_type``."""
-    match kind.base:
+    match type_.base:
         case "array":
-            item = _optional(writer(kind.arguments[0]))
+            item = _optional(writer(type_.arguments[0]))
             return lambda value: list(map(item, value))
         case "map":
-            key, item = writer(kind.arguments[0]), _optional(writer(kind.arguments[1]))
+            key, item = writer(type_.arguments[0]), _optional(writer(type_.arguments[1]))
             return lambda value: [(key(k), item(v)) for k, v in value.items()]
         case "row":
-            names = [field_name(kind, i) for i in range(len(kind.arguments))]
-            items = [_optional(writer(a)) for a in kind.arguments]
+            names = [field_name(type_, i) for i in range(len(type_.arguments))]
+            items = [_optional(writer(a)) for a in type_.arguments]
             return lambda value: {n: w(v) for n, w, v in zip(names, items, value, strict=True)}
         case "decimal":
-            exponent = Decimal(1).scaleb(-kind.numbers[1])
+            exponent = Decimal(1).scaleb(-type_.numbers[1])
             return lambda value: value.quantize(exponent, context=_WIDE)
         case "timestamp with time zone":
             return lambda value: value.astimezone(UTC)
@@ -109,11 +109,11 @@ def writer(kind: Type) -> Convert:
             return _same
 
 
-def decoded(value: Any, kind: Type) -> object:
+def decoded(value: Any, type_: Type) -> object:
     """A constant from its form in a program's JSON."""
     if value is None:
         return None
-    match kind.base:
+    match type_.base:
         case "decimal":
             return Decimal(value)
         case "double" | "real":
@@ -130,11 +130,11 @@ def decoded(value: Any, kind: Type) -> object:
             instant, zone = value
             return datetime.fromisoformat(instant).astimezone(zone_of(zone))
         case "array":
-            return tuple(decoded(v, kind.arguments[0]) for v in value)
+            return tuple(decoded(v, type_.arguments[0]) for v in value)
         case "row":
-            return tuple(decoded(v, a) for v, a in zip(value, kind.arguments, strict=True))
+            return tuple(decoded(v, a) for v, a in zip(value, type_.arguments, strict=True))
         case "map":
-            key, item = kind.arguments
+            key, item = type_.arguments
             return {decoded(k, key): decoded(v, item) for k, v in value}
         case _:
             return value

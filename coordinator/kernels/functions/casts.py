@@ -114,8 +114,8 @@ def _named(source: Type, target: Type) -> str:
 
 def _not_decimal(text: str, target: Type) -> str:
     precision, scale = target.numbers
-    told = "Value too large." if _NUMBER.fullmatch(text) else "Value is not a number."
-    return f"Cannot cast VARCHAR '{text}' to DECIMAL({precision}, {scale}). {told}"
+    reason = "Value too large." if _NUMBER.fullmatch(text) else "Value is not a number."
+    return f"Cannot cast VARCHAR '{text}' to DECIMAL({precision}, {scale}). {reason}"
 
 
 def _digits(text: str) -> Decimal:
@@ -281,8 +281,8 @@ def _timestamp(source: Type, target: Type, zone: tzinfo) -> Convert:
 def _timestamp_tz(source: Type, target: Type, zone: tzinfo) -> Convert:
     def convert(value: Any) -> datetime:
         if source.base == "time with time zone":
-            moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=clock_instant(value))
-            return moment.astimezone(clock_of(value)[1])
+            instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=clock_instant(value))
+            return instant.astimezone(clock_of(value)[1])
         if isinstance(value, str):
             value = parse_timestamp(value.strip())
         if isinstance(value, time):
@@ -312,10 +312,10 @@ def _time_tz(source: Type, target: Type, zone: tzinfo) -> Convert:
     def convert(value: Any) -> str:
         found = parse_time(value.strip()) if isinstance(value, str) else value
         if isinstance(found, datetime):
-            moment = found if found.tzinfo is not None else local(found, zone)
+            instant = found if found.tzinfo is not None else local(found, zone)
             # The instant of the day, shown by the distance from UTC that the zone has now.
-            shown = moment.tzinfo or UTC
-            clock = moment.astimezone(UTC).replace(tzinfo=None) + offset_now(shown)
+            shown = instant.tzinfo or UTC
+            clock = instant.astimezone(UTC).replace(tzinfo=None) + offset_now(shown)
             return clock_text(clock.time(), shown)
         return clock_text(found, found.tzinfo or zone)
 

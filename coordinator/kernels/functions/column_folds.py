@@ -25,31 +25,31 @@ def of_rows(fold: ColumnFold) -> Callable[[Signature, Any], Any]:
     """The same over rows of Python forms."""
 
     def call(signature: Signature, rows: Sequence[tuple[Any, ...]] | None) -> Any:
-        kinds = row_kinds(signature)
+        types = row_kinds(signature)
         columns = []
-        for i, kind in enumerate(kinds):
-            write = writer(kind)
+        for i, type_ in enumerate(types):
+            write = writer(type_)
             values = [None if r[i] is None else write(r[i]) for r in rows or ()]
-            columns.append(pa.array(values, arrow_type(kind)))
-        return fold(kinds, columns)
+            columns.append(pa.array(values, arrow_type(type_)))
+        return fold(types, columns)
 
     return call
 
 
-def of_groups(fold: ColumnFold, kinds: tuple[Type, ...], groups: pa.Array) -> list[pa.Array]:
+def of_groups(fold: ColumnFold, types: tuple[Type, ...], groups: pa.Array) -> list[pa.Array]:
     """The value of each group: of an Arrow array with a list of structs a group."""
     inside = groups.values
-    columns = [_column(inside, i, kind) for i, kind in enumerate(kinds)]
+    columns = [_column(inside, i, type_) for i, type_ in enumerate(types)]
     bounds = groups.offsets.to_pylist()
     made = []
     for i, known in enumerate(groups.is_valid().to_pylist()):
         start, count = bounds[i], bounds[i + 1] - bounds[i] if known else 0
-        made.append(fold(kinds, [column.slice(start, count) for column in columns]))
+        made.append(fold(types, [column.slice(start, count) for column in columns]))
     return made
 
 
-def _column(structs: pa.Array, index: int, kind: Type) -> Any:
-    column, wanted = structs.field(index), arrow_type(kind)
+def _column(structs: pa.Array, index: int, type_: Type) -> Any:
+    column, wanted = structs.field(index), arrow_type(type_)
     return column if column.type == wanted else column.cast(wanted)
 
 

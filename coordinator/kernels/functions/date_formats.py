@@ -19,12 +19,12 @@ _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 Show = Callable[[datetime], str]
 
 
-def _hour12(moment: datetime) -> int:
-    return moment.hour % 12 or 12
+def _hour12(instant: datetime) -> int:
+    return instant.hour % 12 or 12
 
 
-def _half(moment: datetime) -> str:
-    return "AM" if moment.hour < 12 else "PM"
+def _half(instant: datetime) -> str:
+    return "AM" if instant.hour < 12 else "PM"
 
 
 _MYSQL: dict[str, Show] = {
@@ -63,12 +63,12 @@ def _mysql(pattern: str) -> tuple[Show, ...]:
     return tuple(made)
 
 
-def _year(moment: datetime) -> int:
-    return moment.year
+def _year(instant: datetime) -> int:
+    return instant.year
 
 
-def _week_year(moment: datetime) -> int:
-    return moment.isocalendar().year
+def _week_year(instant: datetime) -> int:
+    return instant.isocalendar().year
 
 
 def _joda_part(letter: str, count: int) -> Show:
@@ -108,14 +108,14 @@ _NUMBERS: dict[str, Callable[[datetime], int]] = {
 }  # fmt: skip
 
 
-def _short_zone(moment: datetime) -> str:
-    return "UTC" if moment.tzinfo is UTC else str(moment.tzname())
+def _short_zone(instant: datetime) -> str:
+    return "UTC" if instant.tzinfo is UTC else str(instant.tzname())
 
 
-def _offset(moment: datetime, count: int) -> str:
+def _offset(instant: datetime, count: int) -> str:
     if count >= 3:
-        return zone_name(moment.tzinfo or UTC)
-    text = offset_text(moment.utcoffset() or timedelta())
+        return zone_name(instant.tzinfo or UTC)
+    text = offset_text(instant.utcoffset() or timedelta())
     return text if count == 2 else text.replace(":", "")
 
 
@@ -146,8 +146,8 @@ def _zoned_timestamp(value: Any, zone: tzinfo) -> datetime:
 
 def _format(compile_pattern: Callable[[str], tuple[Show, ...]]) -> Callable[..., str]:
     def show(signature: Signature, value: object, pattern: str) -> str:
-        moment = _zoned_timestamp(value, signature.zone)
-        return "".join(part(moment) for part in compile_pattern(pattern))
+        instant = _zoned_timestamp(value, signature.zone)
+        return "".join(part(instant) for part in compile_pattern(pattern))
 
     return show
 
@@ -282,8 +282,8 @@ def _date_parse(text: str, pattern: str) -> datetime:
 
 
 def _parse_datetime(signature: Signature, text: str, pattern: str) -> datetime:
-    moment, zone = _read(text, _joda_reader(pattern))
-    return local(moment, zone or signature.zone)
+    instant, zone = _read(text, _joda_reader(pattern))
+    return local(instant, zone or signature.zone)
 
 
 DATE_FORMATS: Table = {

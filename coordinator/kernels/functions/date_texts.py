@@ -16,9 +16,9 @@ _TIME = re.compile(rf"{_CLOCK}\s*([A-Za-z+-][\w/+:-]*)?")
 
 def local(wall: datetime, zone: tzinfo) -> datetime:
     """The moment when the zone's clocks show ``wall``; a gap is jumped over, as Joda's lenient chronology does."""
-    moment = wall.replace(tzinfo=zone)
-    back = moment.astimezone(UTC).astimezone(zone)
-    return moment if back.replace(tzinfo=None) == wall else back
+    instant = wall.replace(tzinfo=zone)
+    back = instant.astimezone(UTC).astimezone(zone)
+    return instant if back.replace(tzinfo=None) == wall else back
 
 
 def parse_date(text: str) -> date:

@@ -131,8 +131,8 @@ def _unixtime(value: datetime) -> float:
 
 
 def _millis(value: datetime) -> int:
-    moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // _MILLI
+    instant = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // _MILLI
 
 
 def _to_unixtime(signature: Signature, value: datetime) -> float:
@@ -148,8 +148,8 @@ def _from_unixtime(signature: Signature, seconds: float, hours: Any = None, minu
         zone = _fixed_zone(hours * 60 + minutes)
     check(seconds == seconds, "NaN is not a time")
     millis = int((Decimal(seconds) * 1000).to_integral_value("ROUND_HALF_UP"))
-    moment = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=millis)).astimezone(zone)
-    return moment if signature.result.base == "timestamp with time zone" else moment.replace(tzinfo=None)
+    instant = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=millis)).astimezone(zone)
+    return instant if signature.result.base == "timestamp with time zone" else instant.replace(tzinfo=None)
 
 
 def _iso8601(signature: Signature, value: object) -> str:
@@ -164,12 +164,12 @@ def _iso8601(signature: Signature, value: object) -> str:
 
 def _from_iso8601(signature: Signature, text: str) -> datetime:
     try:
-        moment = datetime.fromisoformat(text if "T" not in text or not text.endswith("T") else text[:-1])
+        instant = datetime.fromisoformat(text if "T" not in text or not text.endswith("T") else text[:-1])
     except ValueError as error:
         raise invalid(f'Invalid format: "{text}"') from error
-    millis = moment.microsecond // 1000 * 1000
-    moment = moment.replace(microsecond=millis)
-    return moment if moment.tzinfo is not None else local(moment, signature.zone)
+    millis = instant.microsecond // 1000 * 1000
+    instant = instant.replace(microsecond=millis)
+    return instant if instant.tzinfo is not None else local(instant, signature.zone)
 
 
 def _from_iso8601_date(text: str) -> date:

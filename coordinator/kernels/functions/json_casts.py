@@ -79,28 +79,28 @@ def ordered(value: object) -> object:
             return value
 
 
-def to_json(value: object, kind: Type) -> str:
+def to_json(value: object, type_: Type) -> str:
     """The JSON text of a SQL value."""
-    return written(_plain(value, kind))
+    return written(_plain(value, type_))
 
 
-def _plain(value: Any, kind: Type) -> object:
+def _plain(value: Any, type_: Type) -> object:
     if value is None:
         return None
-    match kind.base:
+    match type_.base:
         case "json":
             return parsed(value)
         case "double" | "real":
-            text = java_double(value) if kind.base == "double" else java_float(value)
+            text = java_double(value) if type_.base == "double" else java_float(value)
             return _Exact(text) if math.isfinite(value) else text
         case "decimal":
-            return _Exact(f"{value:.{kind.numbers[1]}f}")
+            return _Exact(f"{value:.{type_.numbers[1]}f}")
         case "array":
-            return [_plain(v, kind.arguments[0]) for v in value]
+            return [_plain(v, type_.arguments[0]) for v in value]
         case "row":
-            return [_plain(v, a) for v, a in zip(value, kind.arguments, strict=True)]
+            return [_plain(v, a) for v, a in zip(value, type_.arguments, strict=True)]
         case "map":
-            key, item = kind.arguments
+            key, item = type_.arguments
             pairs = {(_key(k, key)): _plain(v, item) for k, v in value.items()}
             return {k: pairs[k] for k in sorted(pairs)}
         case "timestamp" | "timestamp with time zone":
@@ -115,10 +115,10 @@ class _Exact(Number):
     """A decimal, which keeps its digits."""
 
 
-def _key(value: object, kind: Type) -> str:
-    if kind.base in ("varchar", "char"):
+def _key(value: object, type_: Type) -> str:
+    if type_.base in ("varchar", "char"):
         return str(value)
-    return written(_plain(value, kind)).strip('"')
+    return written(_plain(value, type_)).strip('"')
 
 
 Caster = Callable[[Type, Type], Convert]

@@ -101,11 +101,11 @@ def _decimal(name: str, numbers: tuple[int, ...], a: Decimal, b: Decimal) -> Dec
     return value
 
 
-def summed(kind: Type, a: Any, b: Any) -> object:
+def summed(type_: Type, a: Any, b: Any) -> object:
     """``a + b`` of one numeric type, with its overflow."""
-    if kind.base == "decimal":
-        return _decimal("add", (38, kind.numbers[1]), a, b)
-    return _arithmetic("add")(Signature((kind, kind), kind, UTC), a, b)
+    if type_.base == "decimal":
+        return _decimal("add", (38, type_.numbers[1]), a, b)
+    return _arithmetic("add")(Signature((type_, type_), type_, UTC), a, b)
 
 
 def _interval(name: str, a: object, b: Any) -> object:
@@ -117,23 +117,23 @@ def _interval(name: str, a: object, b: Any) -> object:
 
 
 def _with_interval(name: str, signature: Signature, a: Any, b: Any) -> Any:
-    kinds = signature.arguments
-    if kinds[0].base in _INTERVALS:
-        a, b, kinds = b, a, kinds[::-1]
-    if kinds[1].base not in _INTERVALS:
+    types = signature.arguments
+    if types[0].base in _INTERVALS:
+        a, b, types = b, a, types[::-1]
+    if types[1].base not in _INTERVALS:
         return _difference(a, b)
     amount = b if name == "add" else -b
-    if kinds[1].base == "interval year to month":
-        return a if kinds[0].base in _CLOCKS else add_months(a, amount)
-    if kinds[0].base == "date" and amount % 86_400_000:
+    if types[1].base == "interval year to month":
+        return a if types[0].base in _CLOCKS else add_months(a, amount)
+    if types[0].base == "date" and amount % 86_400_000:
         verb, word = ("add", "to") if name == "add" else ("subtract", "from")
         raise invalid(f"Cannot {verb} hour, minutes or seconds {word} a date")
     if isinstance(a, str):
         clock, zone = clock_of(a)
         return clock_text((datetime.combine(date(2000, 1, 1), clock) + timedelta(milliseconds=amount)).time(), zone)
     if isinstance(a, time):
-        moment = datetime.combine(date(2000, 1, 1), a) + timedelta(milliseconds=amount)
-        return moment.timetz()
+        instant = datetime.combine(date(2000, 1, 1), a) + timedelta(milliseconds=amount)
+        return instant.timetz()
     if isinstance(a, datetime) and a.tzinfo is not None:
         # Python adds to the clock, which skips and repeats hours.
         return (a.astimezone(UTC) + timedelta(milliseconds=amount)).astimezone(a.tzinfo)

@@ -127,16 +127,16 @@ class Program:
 def _column_fold(expression: list[object]) -> tuple[ColumnFold, tuple[Type, ...]] | None:
     """Of an aggregate over the only column, when whole columns are enough for it."""
     match expression:
-        case ["call", str(name), _, [kind], [["column", 0]]] if name in COLUMN_FOLDS:
-            return COLUMN_FOLDS[name], parse_type(kind).arguments[0].arguments
+        case ["call", str(name), _, [type_], [["column", 0]]] if name in COLUMN_FOLDS:
+            return COLUMN_FOLDS[name], parse_type(type_).arguments[0].arguments
     return None
 
 
 def _hashed_column(expression: list[object]) -> Type | None:
     """Of the only column, whose hashes are made of the whole of it."""
     match expression:
-        case ["call", "$xx_hash_64", _, [str(kind)], [["column", 0]]]:
-            return parse_type(kind)
+        case ["call", "$xx_hash_64", _, [str(type_)], [["column", 0]]]:
+            return parse_type(type_)
     return None
 
 
@@ -169,11 +169,11 @@ class _Compiler:
             case ["parameter", str(name)]:
                 slot = self._slots[name]
                 return lambda frame: frame[slot]
-            case ["constant", value, kind]:
-                constant = decoded(value, parse_type(kind))
+            case ["constant", value, type_]:
+                constant = decoded(value, parse_type(type_))
                 return lambda _: constant
-            case ["call", str(name), result, kinds, arguments]:
-                return self._call(name, parse_type(result), [parse_type(k) for k in kinds], arguments)
+            case ["call", str(name), result, types, arguments]:
+                return self._call(name, parse_type(result), [parse_type(k) for k in types], arguments)
             case ["form", str(form), _, arguments]:
                 return self._form(form, arguments)
             case ["cast", attempt, source, target, argument]:
@@ -219,14 +219,14 @@ class _Compiler:
         tried = _tried(converted) if attempt else converted  # what fails below the cast fails
         return lambda frame: tried(inner(frame))
 
-    def _call(self, name: str, result: Type, kinds: list[Type], arguments: list[Any]) -> Step:
+    def _call(self, name: str, result: Type, types: list[Type], arguments: list[Any]) -> Step:
         function = LIBRARY.get(name)
         if function is None:
             raise KernelError("NOT_SUPPORTED", f"Function {name} is not supported")
         steps = [self.step(a) for a in arguments]
         call = function.call
         if function.typed:
-            signature = Signature(tuple(kinds), result, self._zone)
+            signature = Signature(tuple(types), result, self._zone)
             inner = call
 
             def call(*values: object) -> object:

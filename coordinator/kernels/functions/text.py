@@ -29,8 +29,8 @@ def _pad(left: bool) -> Callable[..., object]:
 
 def _whole(signature: Signature, text: Any) -> Any:
     """A char value with its padding."""
-    kind = signature.arguments[0]
-    return text.ljust(kind.numbers[0]) if kind.base == "char" else text
+    type_ = signature.arguments[0]
+    return text.ljust(type_.numbers[0]) if type_.base == "char" else text
 
 
 def _length(signature: Signature, text: object) -> int:
@@ -217,8 +217,8 @@ def _concat(signature: Signature, *parts: Any) -> object:
     if signature.result.base == "array":
         element = signature.result.arguments[0]
         joined: tuple[object, ...] = ()
-        for part, kind in zip(parts, signature.arguments, strict=True):
-            joined += part if kind.base == "array" and kind.arguments[0] == element else (part,)
+        for part, type_ in zip(parts, signature.arguments, strict=True):
+            joined += part if type_.base == "array" and type_.arguments[0] == element else (part,)
         return joined
     whole = parts[0]
     for part in parts[1:]:

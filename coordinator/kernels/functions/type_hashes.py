@@ -25,11 +25,11 @@ _LONG_SIZES = {
 }  # fmt: skip
 
 
-def type_hash(value: Any, kind: Type) -> int:  # noqa: C901 - one case a type
+def type_hash(value: Any, type_: Type) -> int:  # noqa: C901 - one case a type
     """64 bits, unsigned; 0 for NULL. Raises KernelError for a type without a hash."""
     if value is None:
         return 0
-    match kind.base:
+    match type_.base:
         case "varchar" | "char" | "json":
             return xxhash64(value.encode())
         case "varbinary":
@@ -45,35 +45,35 @@ def type_hash(value: Any, kind: Type) -> int:  # noqa: C901 - one case a type
         case "real":
             return _mixed(struct.unpack("<i", struct.pack("<f", 0.0 if value == 0 else value))[0])
         case "decimal":
-            return _decimal_hash(value, kind)
+            return _decimal_hash(value, type_)
         case "array":
-            return _combined(0, value, kind.arguments * len(value))
+            return _combined(0, value, type_.arguments * len(value))
         case "row":
-            return _combined(1, value, kind.arguments)
+            return _combined(1, value, type_.arguments)
         case "map":
-            key, item = kind.arguments
+            key, item = type_.arguments
             return sum(type_hash(k, key) ^ type_hash(v, item) for k, v in value.items()) & _MASK
         case _:
-            return _mixed(_number(value, kind))
+            return _mixed(_number(value, type_))
 
 
-def value_size(value: Any, kind: Type) -> int:
+def value_size(value: Any, type_: Type) -> int:
     """Bytes of a value in Presto's pages without its frame: texts by their length, nested values by their parts."""
     if value is None:
         return 0
-    match kind.base:
+    match type_.base:
         case "varchar" | "char" | "json":
             return len(value.encode())
         case "varbinary":
             return len(value)
         case "decimal":
-            return 8 if kind.numbers[0] <= _SHORT_DECIMAL else 16
+            return 8 if type_.numbers[0] <= _SHORT_DECIMAL else 16
         case "array":
-            return sum(value_size(v, kind.arguments[0]) for v in value)
+            return sum(value_size(v, type_.arguments[0]) for v in value)
         case "row":
-            return sum(value_size(v, k) for v, k in zip(value, kind.arguments, strict=True))
+            return sum(value_size(v, k) for v, k in zip(value, type_.arguments, strict=True))
         case "map":
-            key, item = kind.arguments
+            key, item = type_.arguments
             return sum(value_size(k, key) + value_size(v, item) for k, v in value.items())
         case "uuid" | "ipaddress":
             return 16
@@ -86,27 +86,27 @@ def _mixed(number: int) -> int:
     return ((turned << 31) | (turned >> 33)) * _SECOND & _MASK
 
 
-def _combined(start: int, values: Any, kinds: tuple[Type, ...]) -> int:
+def _combined(start: int, values: Any, types: tuple[Type, ...]) -> int:
     made = start
-    for value, kind in zip(values, kinds, strict=True):
-        made = (31 * made + type_hash(value, kind)) & _MASK
+    for value, type_ in zip(values, types, strict=True):
+        made = (31 * made + type_hash(value, type_)) & _MASK
     return made
 
 
-def _decimal_hash(value: Any, kind: Type) -> int:
-    unscaled = int(Decimal(value).scaleb(kind.numbers[1]))
-    if kind.numbers[0] <= _SHORT_DECIMAL:
+def _decimal_hash(value: Any, type_: Type) -> int:
+    unscaled = int(Decimal(value).scaleb(type_.numbers[1]))
+    if type_.numbers[0] <= _SHORT_DECIMAL:
         return unscaled & _MASK
     # Sign and magnitude, and the sign is left out.
     low, high = abs(unscaled) & _MASK, abs(unscaled) >> 64
     return xxhash64(struct.pack("<Q", low)) ^ xxhash64(struct.pack("<Q", high))
 
 
-def _number(value: object, kind: Type) -> int:
+def _number(value: object, type_: Type) -> int:
     """The long that Presto keeps a value as, a moment's without its zone."""
     if isinstance(value, datetime):
-        moment = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo is not None else value
-        gap = moment - _EPOCH
+        instant = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo is not None else value
+        gap = instant - _EPOCH
         return gap.days * 86_400_000 + gap.seconds * 1000 + gap.microseconds // 1000
     if isinstance(value, date):
         return value.toordinal() - date(1970, 1, 1).toordinal()
@@ -114,7 +114,7 @@ def _number(value: object, kind: Type) -> int:
         return ((value.hour * 60 + value.minute) * 60 + value.second) * 1000 + value.microsecond // 1000
     if isinstance(value, int):
         return value
-    raise invalid(f"checksum of {kind} is not supported")
+    raise invalid(f"checksum of {type_} is not supported")
 
 
 def _address(text: str) -> bytes:

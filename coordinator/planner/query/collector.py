@@ -163,8 +163,8 @@ class Collector:
         column = plan.visible[0].variable
         common = common_super_type(typed(value), typed(column))
         if common is None:
-            kinds = f"{type_of(value)} vs {column.type}"
-            message = f"value and result of subquery must be of the same type for IN expression: {kinds}"
+            types = f"{type_of(value)} vs {column.type}"
+            message = f"value and result of subquery must be of the same type for IN expression: {types}"
             raise context.error(node, message)
         return self._subquery("in", plan, "boolean", context, node, coerce(value, common, context.zone))
 
@@ -195,7 +195,7 @@ class Collector:
 
 
 def grouping_value(
-    group_id: Variable, sets: Sequence[Sequence[RowExpression]], arguments: Sequence[RowExpression], kind: Type
+    group_id: Variable, sets: Sequence[Sequence[RowExpression]], arguments: Sequence[RowExpression], type_: Type
 ) -> RowExpression:
     """``grouping(…)`` from the number of the grouping set: a bit for each argument, set where it is not grouped."""
     whens = []
@@ -204,5 +204,5 @@ def grouping_value(
         for argument in arguments:
             bits = bits * 2 + (argument not in keys)
         condition = operator("=", (group_id, constant(number, BIGINT)), BOOLEAN)
-        whens.append(special("WHEN", kind, condition, constant(bits, kind)))
-    return special("SWITCH", kind, constant(True, BOOLEAN), *whens, constant(None, kind))
+        whens.append(special("WHEN", type_, condition, constant(bits, type_)))
+    return special("SWITCH", type_, constant(True, BOOLEAN), *whens, constant(None, type_))

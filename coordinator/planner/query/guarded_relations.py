@@ -54,20 +54,20 @@ def guarded_table(
     return plan
 
 
-def _read_metadata(planner: Planning, told: TableName, name: str) -> None:
+def _read_metadata(planner: Planning, data_table: TableName, name: str) -> None:
     """Counts and bounds of files are of all rows and of values as they are. Raises AccessDeniedError."""
     kind = name.rpartition("$")[2].partition("@")[0]
-    every_column = columns_of(planner.catalogs, told)
+    every_column = columns_of(planner.catalogs, data_table)
     columns = () if kind in _WITHOUT_VALUES else every_column
     if kind == "snapshots":  # whose summaries may tell of each partition
-        table = planner.catalogs.table(told.catalog, told.schema, told.table)
+        table = planner.catalogs.table(data_table.catalog, data_table.schema, data_table.table)
         columns = () if table is None else table.path_tells
     everything = {column: column for column in columns}
-    planner.guard.read(TableRead(told, everything, set(everything), planner.reader))
+    planner.guard.read(TableRead(data_table, everything, set(everything), planner.reader))
     guard, reader = planner.guard, planner.reader
-    if guard.row_filters(told, reader) or guard.column_masks(told, every_column, reader):
-        of_kind = TableName(told.catalog, told.schema, name.lower())
-        raise denied(SelectFromColumns(of_kind, ()), f"{told} has a row filter or column masks")
+    if guard.row_filters(data_table, reader) or guard.column_masks(data_table, every_column, reader):
+        of_kind = TableName(data_table.catalog, data_table.schema, name.lower())
+        raise denied(SelectFromColumns(of_kind, ()), f"{data_table} has a row filter or column masks")
 
 
 def guarded(
@@ -126,9 +126,9 @@ class _Guarding:
         for each in filters:
             what = f"row filter for '{self._name}'"
             predicate = self._analyzed(each, builder, what)
-            kind = typed(predicate)
-            if kind != BOOLEAN and kind.base != "unknown":
-                message = f"Expected row filter for '{self._name}' to be of type BOOLEAN, but was {type_text(kind)}"
+            type_ = typed(predicate)
+            if type_ != BOOLEAN and type_.base != "unknown":
+                message = f"Expected row filter for '{self._name}' to be of type BOOLEAN, but was {type_text(type_)}"
                 raise self._context.error(self._node, message)
             predicates.append(coerce(predicate, BOOLEAN))
             builder.filter(predicates[-1])

@@ -49,8 +49,8 @@ class MarkedRows:
         """``value`` for real rows, NULL for others."""
         if self.mark is None:
             return value
-        kind = typed(value)
-        return special("IF", kind, self.mark, value, constant(None, kind))
+        type_ = typed(value)
+        return special("IF", type_, self.mark, value, constant(None, type_))
 
 
 def marked_rows(ids: Ids, left: PlanNode, inner: PlanNode, outer: Outer) -> MarkedRows:
@@ -144,12 +144,12 @@ def _unnested(ids: Ids, rows: MarkedRows, node: UnnestNode) -> MarkedRows:
     ]
     any_element = disjunction([operator(">", (size, constant(0, BIGINT)), BOOLEAN) for size in sizes])
     mark = ids.variable("non_null", "boolean")
-    kind = typed(arrays[0])
-    element = kind.arguments[0]
+    type_ = typed(arrays[0])
+    element = type_.arguments[0]
     none = constant(None, element)
     padded = ids.variable(arrays[0].name, arrays[0].type)
-    instead = function_call("array_constructor", (none,), kind, display="ARRAY")
-    below = extend(ids, rows.node, {mark: any_element, padded: special("IF", kind, any_element, arrays[0], instead)})
+    instead = function_call("array_constructor", (none,), type_, display="ARRAY")
+    below = extend(ids, rows.node, {mark: any_element, padded: special("IF", type_, any_element, arrays[0], instead)})
     unnested = {padded.key if i == 0 else a.key: node.unnestVariables[a.key] for i, a in enumerate(arrays)}
     replicated = tuple(v for v in output_variables(below) if v != padded)
     made = changed(node, source=below, replicateVariables=replicated, unnestVariables=unnested)

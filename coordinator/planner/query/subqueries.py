@@ -101,10 +101,10 @@ def _quantified(builder: Builder, subquery: Subquery, value: Variable, outer: Ou
     inner = Builder(ids, subquery.plan.node)
     column = subquery.plan.visible[0].variable
     (compared,) = inner.add([(cast(column, typed(value)), column.name)])
-    kind = typed(compared)
+    type_ = typed(compared)
     names = {n: ids.variable(n, compared.type) for n in ("min", "max")}
     known, every = ids.variable("count", "bigint"), ids.variable("count", "bigint")
-    made = {v.key: aggregation(function_call(n, (compared,), kind, kind="AGGREGATE")) for n, v in names.items()}
+    made = {v.key: aggregation(function_call(n, (compared,), type_, kind="AGGREGATE")) for n, v in names.items()}
     made[known.key] = aggregation(function_call("count", (compared,), BIGINT, kind="AGGREGATE"))
     made[every.key] = count_rows()
     node = aggregate(ids, inner.node, (), made)

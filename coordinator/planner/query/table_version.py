@@ -21,14 +21,14 @@ def table_version(node: TableVersion | None, table: str, context: Context) -> Ve
         return None
     tree = node.expression
     of_time = node.kind == "TIMESTAMP"
-    kind, value = typed_constant(tree, context.session, "timestamp with time zone" if of_time else None)
+    type_, value = typed_constant(tree, context.session, "timestamp with time zone" if of_time else None)
     words = "Supported table version AS OF/BEFORE expression type is"
     wanted = ("timestamp", "timestamp with time zone") if of_time else ("bigint", "varchar")
-    if kind.base == "unknown":
+    if type_.base == "unknown":
         message = f"Table version AS OF/BEFORE expression cannot be NULL for {table}"
         raise ProcessionError(ErrorCode.INVALID_ARGUMENTS, message)
-    if kind.base not in wanted:
+    if type_.base not in wanted:
         named = "Timestamp or Timestamp with Time Zone." if of_time else "BIGINT or VARCHAR"
-        raise context.error(tree, f"Type {type_text(kind)} is invalid. {words} {named}")
+        raise context.error(tree, f"Type {type_text(type_)} is invalid. {words} {named}")
     assert isinstance(value, int | str | datetime)
     return Before(value) if node.operator == "BEFORE" else value

@@ -52,12 +52,12 @@ def plan_unnest(planner: Planning, node: Unnest, left: RelationPlan | None, cont
 
 
 def _unnested(planner: Planning, tree: Expression, variable: Variable, context: Context) -> list[ScopeField]:
-    kind, place = typed(variable), context.place(tree)
-    if kind.base == "map":
-        return [ScopeField(None, planner.ids.variable("field", type_text(t), place)) for t in kind.arguments]
-    if kind.base != "array":
+    type_, place = typed(variable), context.place(tree)
+    if type_.base == "map":
+        return [ScopeField(None, planner.ids.variable("field", type_text(t), place)) for t in type_.arguments]
+    if type_.base != "array":
         raise context.error(tree, f"Cannot unnest type: {variable.type}")
-    element = kind.arguments[0]
+    element = type_.arguments[0]
     if element.base == "row":
         named = ((f.name, planner.ids.variable(f.name or "field", type_text(f.type), place)) for f in element.fields)
         return [ScopeField(name, made) for name, made in named]

@@ -23,11 +23,11 @@ Row = tuple[RowExpression, ...]
 def plan_values(ids: Ids, tree: Values, context: Context) -> RelationPlan:
     """Its fields have no names; a row-typed expression stands for a row of columns."""
     rows = [_row(item, context) for item in tree.rows]
-    kinds = _common(rows, tree, context)
+    types = _common(rows, tree, context)
     place = context.place(tree)
-    variables = tuple(ids.variable("field", type_text(kind), place) for kind in kinds)
+    variables = tuple(ids.variable("field", type_text(type_), place) for type_ in types)
     cells = [
-        tuple(folded(coerce(c, k, context.zone), context.zone) for c, k in zip(row, kinds, strict=True)) for row in rows
+        tuple(folded(coerce(c, k, context.zone), context.zone) for c, k in zip(row, types, strict=True)) for row in rows
     ]
     return RelationPlan(_node(ids, variables, cells, place), tuple(ScopeField(None, v) for v in variables))
 
@@ -42,16 +42,16 @@ def _row(item: Expression, context: Context) -> list[RowExpression]:
 
 
 def _common(rows: list[list[RowExpression]], tree: Values, context: Context) -> list[Type]:
-    kinds = [typed(cell) for cell in rows[0]]
+    types = [typed(cell) for cell in rows[0]]
     for row in rows:
         own = [typed(cell) for cell in row]
-        widened = [common_super_type(a, b) for a, b in zip(kinds, own, strict=False)]
-        if len(own) != len(kinds) or None in widened:
+        widened = [common_super_type(a, b) for a, b in zip(types, own, strict=False)]
+        if len(own) != len(types) or None in widened:
             first = ", ".join(type_text(typed(c)) for c in rows[0])
             shown = f"[{first}] vs [{', '.join(map(type_text, own))}]"
             raise context.error(tree, f"Values rows have mismatched types: {shown}")
-        kinds = [kind for kind in widened if kind is not None]
-    return kinds
+        types = [type_ for type_ in widened if type_ is not None]
+    return types
 
 
 def _node(ids: Ids, variables: tuple[Variable, ...], rows: list[Row], place: SourceLocation | None) -> PlanNode:
@@ -75,9 +75,9 @@ def _chosen(number: Variable, cells: list[RowExpression]) -> RowExpression:
     """The cell of each row, by the row's number."""
     if len(cells) == 1:
         return cells[0]
-    kind = typed(cells[0])
+    type_ = typed(cells[0])
     whens = [
-        special("WHEN", kind, operator("=", (number, constant(n, BIGINT)), BOOLEAN), cell)
+        special("WHEN", type_, operator("=", (number, constant(n, BIGINT)), BOOLEAN), cell)
         for n, cell in enumerate(cells)
     ]
-    return special("SWITCH", kind, constant(True, BOOLEAN), *whens, constant(None, kind))
+    return special("SWITCH", type_, constant(True, BOOLEAN), *whens, constant(None, type_))

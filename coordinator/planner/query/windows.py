@@ -54,8 +54,8 @@ def _level(spec: WindowCall, made: dict[Variable, WindowCall]) -> int:
 
 
 def _known_offset(offset: RowExpression) -> RowExpression:
-    kind = typed(offset)
-    zero = coerce(constant(0, INTEGER), kind) if kind.base in NUMERIC else constant(_NONE[kind.base], kind)
+    type_ = typed(offset)
+    zero = coerce(constant(0, INTEGER), type_) if type_.base in NUMERIC else constant(_NONE[type_.base], type_)
     return required(operator(">=", (offset, zero), BOOLEAN), ErrorCode.GENERIC_USER_ERROR, NEGATIVE_OFFSET)
 
 

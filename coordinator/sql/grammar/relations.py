@@ -55,12 +55,12 @@ def relation(words: Words) -> Relation:
             words.position += 1
             if words.word not in _TYPED:
                 raise words.mismatch(listed(*_TYPED))
-            kind = _join_type(words)
-            made = Join(location=place, kind=kind, left=made, right=_sampled(words), criteria=natural)
+            type_ = _join_type(words)
+            made = Join(location=place, kind=type_, left=made, right=_sampled(words), criteria=natural)
         elif word in _TYPED:
-            kind = _join_type(words)
+            type_ = _join_type(words)
             right = relation(words)
-            made = Join(location=place, kind=kind, left=made, right=right, criteria=_criteria(words))
+            made = Join(location=place, kind=type_, left=made, right=right, criteria=_criteria(words))
         else:
             return made
 

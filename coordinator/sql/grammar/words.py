@@ -137,18 +137,18 @@ class Words:
     def identifier(self, expected: Expected = IDENTIFIER, *, may_be_empty: bool = False) -> Identifier:
         """The name that comes next; refuses what Presto's lexer takes for one and its parser does not."""
         position = self.position
-        kind = self.kinds[position]
-        if kind == "name":
+        type_ = self.kinds[position]
+        if type_ == "name":
             written = self.text[self.tokens.starts[position] : self.tokens.ends[position]]
             if "@" in written or ":" in written:
                 sign = next(c for c in written if c in "@:")
                 raise self.error(f"identifiers must not contain '{sign}'")
             self.position += 1
             return Identifier(location=self.place(position), value=written)
-        if kind not in _NAMES:
+        if type_ not in _NAMES:
             raise self.mismatch(expected)
-        if kind != "quoted":
-            raise self.error(_DIGITS if kind == "digits" else _BACKQUOTED)
+        if type_ != "quoted":
+            raise self.error(_DIGITS if type_ == "digits" else _BACKQUOTED)
         written = self.text[self.tokens.starts[position] + 1 : self.tokens.ends[position] - 1]
         if not written and not may_be_empty:
             raise self.error("Zero-length delimited identifier not allowed")

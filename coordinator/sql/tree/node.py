@@ -22,9 +22,9 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @cache
-def fields_with_nodes(kind: type[Node]) -> tuple[str, ...]:
+def fields_with_nodes(type_: type[Node]) -> tuple[str, ...]:
     """The names of a node's fields that may hold nodes."""
-    return tuple(name for name, written in kind.__annotations__.items() if not written.startswith(_PLAIN))
+    return tuple(name for name, written in type_.__annotations__.items() if not written.startswith(_PLAIN))
 
 
 def children(node: Node) -> Iterator[Node]:

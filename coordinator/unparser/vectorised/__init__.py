@@ -85,5 +85,5 @@ def _argument(node: RowExpression, unparse: Unparse) -> Form | None:
 
 
 def _typed(value: str, node: Call) -> str:
-    kind = typed(node)
-    return f"({value})" if kind.base in _SAME else f"CAST({value} AS {type_name(kind, 'duckdb')})"
+    type_ = typed(node)
+    return f"({value})" if type_.base in _SAME else f"CAST({value} AS {type_name(type_, 'duckdb')})"

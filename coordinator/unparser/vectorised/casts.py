@@ -31,13 +31,13 @@ def _group(base: str) -> str:
     return "integer" if base in INTEGERS else "float" if base in FLOATS else base
 
 
-def _to(value: str, kind: Type) -> str:
-    return f"CAST({value} AS {type_name(kind, 'duckdb')})"
+def _to(value: str, type_: Type) -> str:
+    return f"CAST({value} AS {type_name(type_, 'duckdb')})"
 
 
-def tried(value: str, kind: str) -> str:
+def tried(value: str, type_: str) -> str:
     """TRY_CAST."""
-    return f"TRY_CAST({value} AS {kind})"
+    return f"TRY_CAST({value} AS {type_})"
 
 
 def _exactly(value: str, _: Type, target: Type) -> Form:
@@ -126,15 +126,15 @@ def _decimal_of_float(value: str, source: Type, target: Type) -> Form | None:
     whole = min(precision - scale, 7)
     if whole < 1 or precision > _MOST_PRECISE:
         return None
-    kind, scaled = type_name(target, "duckdb"), f"(abs({value}) * {double(f'1e{scale}')})"
+    type_, scaled = type_name(target, "duckdb"), f"(abs({value}) * {double(f'1e{scale}')})"
     small = f"({value} = 0 OR abs({value}) >= {double('1e-3')})"
     large = f"(abs({value}) < {double(f'1e{whole}')} - 1)"
-    digits = tried(f"CAST({value} AS VARCHAR)", kind)
+    digits = tried(f"CAST({value} AS VARCHAR)", type_)
     if source.base == "real":
         return Form(digits, (small, large, _few_digits(value)))
     # Far from the middle between two decimals the number alone tells which is nearer.
-    told = f"{scaled} < {double('1e11')} AND abs({scaled} - trunc({scaled}) - 0.5) > 0.001"
-    read = f"CASE WHEN {told} THEN {tried(value, kind)} ELSE {digits} END"
+    exact = f"{scaled} < {double('1e11')} AND abs({scaled} - trunc({scaled}) - 0.5) > 0.001"
+    read = f"CASE WHEN {exact} THEN {tried(value, type_)} ELSE {digits} END"
     return Form(read, (small, large))
 
 

@@ -19,31 +19,31 @@ def _abs(asked: Asked) -> Form | None:
 
 def _whole(function: str) -> Rule:
     def rule(asked: Asked) -> Form | None:
-        (value,), (kind,) = asked.arguments, asked.kinds
-        if kind.base in INTEGERS:
+        (value,), (type_,) = asked.arguments, asked.kinds
+        if type_.base in INTEGERS:
             return Form(value)
-        if kind.base == "decimal" and kind.numbers[0] - kind.numbers[1] >= asked.result.numbers[0]:
+        if type_.base == "decimal" and type_.numbers[0] - type_.numbers[1] >= asked.result.numbers[0]:
             return None
-        return Form(f"{function}({value})") if kind.base in (*FLOATS, "decimal") else None
+        return Form(f"{function}({value})") if type_.base in (*FLOATS, "decimal") else None
 
     return rule
 
 
 def _round(asked: Asked) -> Form | None:
-    value, kind = asked.arguments[0], asked.kinds[0]
+    value, type_ = asked.arguments[0], asked.kinds[0]
     digits = asked.constant(1) if len(asked.arguments) > 1 else 0
     if digits is None or not 0 <= digits <= 15:
         return None
-    if kind.base in INTEGERS:
+    if type_.base in INTEGERS:
         return Form(value)
-    if kind.base in FLOATS:
+    if type_.base in FLOATS:
         wide, factor = f"CAST({value} AS DOUBLE)", double(f"1e{digits}")
         rounded = f"round({wide} * {factor}) / {factor}" if digits else f"round({wide})"
         return Form(f"CASE WHEN abs({wide}) * {factor} < {_WHOLE_DOUBLES} THEN {rounded} ELSE {wide} END")
-    if kind.base != "decimal" or kind.numbers[0] >= _LONG - 1:
+    if type_.base != "decimal" or type_.numbers[0] >= _LONG - 1:
         return None
-    wide = f"CAST({value} AS DECIMAL({_SHORT if kind.numbers[0] < _SHORT else _LONG}, {kind.numbers[1]}))"
-    return Form(f"round({wide}, {min(digits, kind.numbers[1])})")
+    wide = f"CAST({value} AS DECIMAL({_SHORT if type_.numbers[0] < _SHORT else _LONG}, {type_.numbers[1]}))"
+    return Form(f"round({wide}, {min(digits, type_.numbers[1])})")
 
 
 def _sign(asked: Asked) -> Form | None:
@@ -85,8 +85,8 @@ def _extreme(function: str) -> Rule:
     """NULL where one is NULL, which the engine passes over."""
 
     def rule(asked: Asked) -> Form | None:
-        kinds, values = set(asked.kinds), asked.arguments
-        if len(kinds) > 1 or kinds.pop().base not in (*INTEGERS, *FLOATS, "decimal", "varchar", "date", "timestamp"):
+        types, values = set(asked.kinds), asked.arguments
+        if len(types) > 1 or types.pop().base not in (*INTEGERS, *FLOATS, "decimal", "varchar", "date", "timestamp"):
             return None
         missing = " OR ".join(f"{v} IS NULL" for v in values)
         plain = tuple(f"(NOT isnan({v}))" for v in values) if asked.bases[0] in FLOATS else ()
@@ -134,9 +134,9 @@ def _divide(asked: Asked) -> Form | None:
     return Form(_scaled_down(f"((2 * {n} + {d}) // (2 * {d})) * {sign}", digits, scale), (f"({b} <> 0)",))
 
 
-def _unscaled(value: str, kind: Type, whole: str) -> str:
+def _unscaled(value: str, type_: Type, whole: str) -> str:
     """The number without its point."""
-    scale = kind.numbers[1]
+    scale = type_.numbers[1]
     return f"CAST({value} * CAST({10**scale} AS DECIMAL({scale + 1}, 0)) AS {whole})"
 
 

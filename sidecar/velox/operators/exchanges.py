@@ -136,8 +136,8 @@ def hash_spec(arguments: tuple[RowExpression, ...], source: Relation, scope: Sco
 def _is_safe(key: Json) -> bool:
     if key["name"] != "ConstantTypedExpr":
         return False
-    value, kind = key["value"]["value"], key["value"]["type"]
-    if value is None or kind in ("ARRAY", "MAP", "ROW"):
+    value, type_ = key["value"]["value"], key["value"]["type"]
+    if value is None or type_ in ("ARRAY", "MAP", "ROW"):
         return False
     return not isinstance(value, str) or len(value.encode()) <= _MAX_INLINE_BYTES
 

@@ -63,11 +63,11 @@ _SIMPLE = {
 }
 
 
-def _map_type(kind: TypeEngine[object]) -> MappedType | None:
-    name, length = str(kind.__visit_name__), getattr(kind, "length", None)
+def _map_type(type_: TypeEngine[object]) -> MappedType | None:
+    name, length = str(type_.__visit_name__), getattr(type_, "length", None)
     match name:
         case "DECIMAL" | "NUMERIC" | "numeric":
-            precision, scale = getattr(kind, "precision", None), getattr(kind, "scale", None)
+            precision, scale = getattr(type_, "precision", None), getattr(type_, "scale", None)
             return None if precision is None else MappedType(f"decimal({precision},{scale or 0})")
         case "CHAR" | "GRAPHIC":
             return MappedType(f"char({length or 1})")

@@ -70,30 +70,30 @@ _TYPES = {
 }
 
 
-def _integer(kind: TypeEngine[Any], signed: str, unsigned: str) -> MappedType:
-    return MappedType(unsigned if getattr(kind, "unsigned", False) else signed)
+def _integer(type_: TypeEngine[Any], signed: str, unsigned: str) -> MappedType:
+    return MappedType(unsigned if getattr(type_, "unsigned", False) else signed)
 
 
-def _map_type(kind: TypeEngine[object]) -> MappedType | None:  # noqa: C901 - one case a type
-    match kind:
+def _map_type(type_: TypeEngine[object]) -> MappedType | None:  # noqa: C901 - one case a type
+    match type_:
         case mysql.TINYINT():
-            if kind.display_width == 1 and not kind.unsigned:
+            if type_.display_width == 1 and not type_.unsigned:
                 return MappedType("boolean")
-            return _integer(kind, "tinyint", "smallint")
+            return _integer(type_, "tinyint", "smallint")
         case mysql.SMALLINT():
-            return _integer(kind, "smallint", "integer")
+            return _integer(type_, "smallint", "integer")
         case mysql.BIGINT():
-            return _integer(kind, "bigint", "decimal(20,0)")
+            return _integer(type_, "bigint", "decimal(20,0)")
         case mysql.MEDIUMINT():
             return MappedType("integer")
         case mysql.INTEGER():
-            return _integer(kind, "integer", "bigint")
+            return _integer(type_, "integer", "bigint")
         case mysql.FLOAT():
             return MappedType("real")
         case mysql.DOUBLE():
             return MappedType("double")
         case mysql.DECIMAL():
-            return decimal(kind.precision or 10, kind.scale, _MAX_PRECISION)
+            return decimal(type_.precision or 10, type_.scale, _MAX_PRECISION)
         case mysql.DATETIME():
             return MappedType("timestamp")
         case mysql.TIMESTAMP():
@@ -103,7 +103,7 @@ def _map_type(kind: TypeEngine[object]) -> MappedType | None:  # noqa: C901 - on
         case mysql.ENUM() | mysql.SET():
             return MappedType("varchar", _TEXT)
         case _:
-            return standard_type(kind)
+            return standard_type(type_)
 
 
 def _collations(connection: Connection, schema: str, table: str) -> Mapping[str, Collation]:

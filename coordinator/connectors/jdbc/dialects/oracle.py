@@ -53,8 +53,8 @@ _TYPES = {
 }
 
 
-def _map_type(kind: TypeEngine[object]) -> MappedType | None:
-    match kind:
+def _map_type(type_: TypeEngine[object]) -> MappedType | None:
+    match type_:
         case oracle.BINARY_FLOAT():
             return MappedType("real")
         case oracle.BINARY_DOUBLE():
@@ -65,8 +65,8 @@ def _map_type(kind: TypeEngine[object]) -> MappedType | None:
         case sa.INTEGER():
             return MappedType(f"decimal({_MAX_PRECISION},0)")
         case sa.Numeric():
-            return _number(kind.precision, kind.scale)
-        case oracle.TIMESTAMP() if kind.timezone or kind.local_timezone:
+            return _number(type_.precision, type_.scale)
+        case oracle.TIMESTAMP() if type_.timezone or type_.local_timezone:
             return MappedType("timestamp with time zone", "CAST(SYS_EXTRACT_UTC({}) AS TIMESTAMP(6))")
         case oracle.TIMESTAMP():
             return MappedType("timestamp", "CAST({} AS TIMESTAMP(6))")
@@ -75,7 +75,7 @@ def _map_type(kind: TypeEngine[object]) -> MappedType | None:
         case oracle.INTERVAL() | oracle.ROWID() | oracle.BFILE():
             return None
         case _:
-            return standard_type(kind)
+            return standard_type(type_)
 
 
 def _number(precision: int | None, scale: int | None) -> MappedType | None:
@@ -91,12 +91,12 @@ def _collations(connection: Connection, schema: str, table: str) -> Mapping[str,
     return {row.name: collation(str(row.kind), row.collation, str(row.letters)) for row in rows}
 
 
-def collation(kind: str, name: str | None, letters: str) -> Collation:
-    """How a column of type ``kind`` compares; only AL32UTF8 has the order of code points."""
-    large = kind in ("CLOB", "NCLOB", "LONG")  # these compare with nothing
+def collation(type_: str, name: str | None, letters: str) -> Collation:
+    """How a column of type ``type_`` compares; only AL32UTF8 has the order of code points."""
+    large = type_ in ("CLOB", "NCLOB", "LONG")  # these compare with nothing
     same = not large and (name is None or name in _BINARY)
-    ordered = same and letters == "AL32UTF8" and not kind.startswith("N")
-    return Collation(f"{name or 'BINARY'} of {kind}" if large else name or "BINARY", same, ordered)
+    ordered = same and letters == "AL32UTF8" and not type_.startswith("N")
+    return Collation(f"{name or 'BINARY'} of {type_}" if large else name or "BINARY", same, ordered)
 
 
 def _statistics(connection: Connection, schema: str, table: str) -> TableStatistics:

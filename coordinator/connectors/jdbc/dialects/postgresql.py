@@ -72,14 +72,14 @@ _TLS = {"sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "gssencmode", "
 """Parameters of libpq that the JDBC driver calls the same."""
 
 
-def _map_type(kind: TypeEngine[object]) -> MappedType | None:
-    match kind:
+def _map_type(type_: TypeEngine[object]) -> MappedType | None:
+    match type_:
         case pg.TIMESTAMP():
-            return MappedType("timestamp with time zone" if kind.timezone else "timestamp")
+            return MappedType("timestamp with time zone" if type_.timezone else "timestamp")
         case pg.TIME():
-            return None if kind.timezone else MappedType("time", _TEXT)
-        case sa.Numeric() if not isinstance(kind, sa.Float):
-            return decimal(kind.precision, kind.scale, _MAX_PRECISION)
+            return None if type_.timezone else MappedType("time", _TEXT)
+        case sa.Numeric() if not isinstance(type_, sa.Float):
+            return decimal(type_.precision, type_.scale, _MAX_PRECISION)
         case pg.UUID():
             return MappedType("uuid", _TEXT)
         case pg.JSON() | pg.JSONB():
@@ -87,7 +87,7 @@ def _map_type(kind: TypeEngine[object]) -> MappedType | None:
         case pg.ENUM():
             return MappedType("varchar", _TEXT)
         case _:
-            return standard_type(kind)
+            return standard_type(type_)
 
 
 def _collations(connection: Connection, schema: str, table: str) -> Mapping[str, Collation]:

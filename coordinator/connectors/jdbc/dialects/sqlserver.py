@@ -49,8 +49,8 @@ _TYPES = {
 _AS_TEXT = "CAST({} AS nvarchar(max))"
 
 
-def _map_type(kind: TypeEngine[object]) -> MappedType | None:  # noqa: C901 - one case a type
-    match kind:
+def _map_type(type_: TypeEngine[object]) -> MappedType | None:  # noqa: C901 - one case a type
+    match type_:
         case mssql.BIT():
             return MappedType("boolean")
         case mssql.TINYINT():  # from 0 to 255 there
@@ -64,13 +64,13 @@ def _map_type(kind: TypeEngine[object]) -> MappedType | None:  # noqa: C901 - on
         case mssql.SMALLMONEY():
             return MappedType("decimal(10,4)")
         case sa.Numeric():
-            return decimal(kind.precision or 18, kind.scale, _MAX_PRECISION)
+            return decimal(type_.precision or 18, type_.scale, _MAX_PRECISION)
         case mssql.DATETIMEOFFSET():
             # To UTC, since Python's driver and Spark's do not agree on what they make of another offset.
-            form = f"CAST(SWITCHOFFSET({{}}, '+00:00') AS datetimeoffset({_precision(kind.precision)}))"
+            form = f"CAST(SWITCHOFFSET({{}}, '+00:00') AS datetimeoffset({_precision(type_.precision)}))"
             return MappedType("timestamp with time zone", form)
         case mssql.DATETIME2():
-            fits = kind.precision is not None and kind.precision <= _MICROSECONDS
+            fits = type_.precision is not None and type_.precision <= _MICROSECONDS
             return MappedType("timestamp", None if fits else "CAST({} AS datetime2(6))")
         case mssql.SMALLDATETIME():
             return MappedType("timestamp")
@@ -86,7 +86,7 @@ def _map_type(kind: TypeEngine[object]) -> MappedType | None:  # noqa: C901 - on
         case mssql.TIMESTAMP():  # a counter of rows there
             return MappedType("varbinary")
         case _:
-            return standard_type(kind)
+            return standard_type(type_)
 
 
 def _precision(given: int | None) -> int:

@@ -8,9 +8,9 @@ from sqlalchemy.types import TypeEngine
 from coordinator.connectors.jdbc.dialects.dialect import MappedType
 
 
-def standard_type(kind: TypeEngine[object]) -> MappedType | None:
+def standard_type(type_: TypeEngine[object]) -> MappedType | None:
     """The Presto type of a column; None for types that Presto does not have."""
-    match kind:
+    match type_:
         case sa.BOOLEAN():
             return MappedType("boolean")
         case sa.SMALLINT():
@@ -26,11 +26,11 @@ def standard_type(kind: TypeEngine[object]) -> MappedType | None:
         case sa.DATE():
             return MappedType("date")
         case sa.CHAR() | sa.NCHAR():
-            return MappedType(f"char({kind.length or 1})")
+            return MappedType(f"char({type_.length or 1})")
         case sa.Text():
             return MappedType("varchar")
         case sa.String():
-            return MappedType("varchar" if kind.length is None else f"varchar({kind.length})")
+            return MappedType("varchar" if type_.length is None else f"varchar({type_.length})")
         case sa.types._Binary():
             return MappedType("varbinary")
         case _:

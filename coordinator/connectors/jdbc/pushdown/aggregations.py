@@ -53,24 +53,24 @@ def _function(aggregation: Aggregation, translator: Translator) -> RemoteColumn:
 
 
 def _of_one(name: str, call: Call, argument: Variable, translator: Translator, *, distinct: bool) -> RemoteColumn:
-    kind = parse_type(argument.type)
+    type_ = parse_type(argument.type)
     match name:
         case "count":
             value = translator.key(argument) if distinct else translator.column(argument).sql
             counted = f"DISTINCT {value}" if distinct else value
             return RemoteColumn(f"{translator.dialect.syntax.count}({counted})", "bigint", nullable=False)
-        case "min" | "max" if kind.base not in ("char", "real", "double", "boolean"):
+        case "min" | "max" if type_.base not in ("char", "real", "double", "boolean"):
             # NaN and the padding of char count otherwise in a database.
             return RemoteColumn(f"{name}({translator.order(argument)})", argument.type)
-        case "sum" if not distinct and (kind.base in _INTEGERS or kind.base == "decimal"):
-            return RemoteColumn(_sum(kind, parse_type(call.returnType), argument, translator), call.returnType)
+        case "sum" if not distinct and (type_.base in _INTEGERS or type_.base == "decimal"):
+            return RemoteColumn(_sum(type_, parse_type(call.returnType), argument, translator), call.returnType)
         case _:
-            raise NotPushable(f"the aggregate {name} of {kind}")
+            raise NotPushable(f"the aggregate {name} of {type_}")
 
 
-def _sum(kind: Type, target: Type, argument: Variable, translator: Translator) -> str:
+def _sum(type_: Type, target: Type, argument: Variable, translator: Translator) -> str:
     dialect = translator.dialect
     shown = dialect.syntax.type_name(target.base, target.numbers)
-    if shown is None or not dialect.semantics.sums(kind.base, kind.numbers[0] if kind.numbers else 0):
-        raise NotPushable(f"a sum of {kind}, which the database would cut")
-    return f"CAST(sum({dialect.syntax.sum_argument(translator.column(argument).sql, kind.base)}) AS {shown})"
+    if shown is None or not dialect.semantics.sums(type_.base, type_.numbers[0] if type_.numbers else 0):
+        raise NotPushable(f"a sum of {type_}, which the database would cut")
+    return f"CAST(sum({dialect.syntax.sum_argument(translator.column(argument).sql, type_.base)}) AS {shown})"

@@ -138,8 +138,8 @@ class Translator:
                 column = self._column(expression)
                 return Remote(column.sql, parse_type(column.type), column.collation)
             case Constant():
-                kind = parse_type(expression.type)
-                return Remote(literal(value_of(expression), kind, self._dialect), kind, constant=True)
+                type_ = parse_type(expression.type)
+                return Remote(literal(value_of(expression), type_, self._dialect), type_, constant=True)
             case SpecialForm(form="COALESCE"):
                 return self._coalesce(expression)
             case SpecialForm():
@@ -151,11 +151,11 @@ class Translator:
 
     def _coalesce(self, node: SpecialForm) -> Remote:
         values = [self._value(argument) for argument in node.arguments]
-        kind = values[0].type
-        if kind.base in _TEXT or any(value.type != kind for value in values):
-            raise NotPushable(f"COALESCE of {kind}")
+        type_ = values[0].type
+        if type_.base in _TEXT or any(value.type != type_ for value in values):
+            raise NotPushable(f"COALESCE of {type_}")
         shown = [self.truth(value.sql) if value.condition else value.sql for value in values]
-        return Remote(f"COALESCE({', '.join(shown)})", kind)
+        return Remote(f"COALESCE({', '.join(shown)})", type_)
 
     def _special(self, node: SpecialForm) -> str:
         match node.form:
@@ -341,5 +341,5 @@ def _name(node: Call) -> str:
     return handle.signature.name.removeprefix(NAMESPACE).lower() if isinstance(handle, StaticFunctionHandle) else ""
 
 
-def _length(kind: Type) -> int:
-    return kind.numbers[0] if kind.numbers else UNBOUNDED_LENGTH
+def _length(type_: Type) -> int:
+    return type_.numbers[0] if type_.numbers else UNBOUNDED_LENGTH

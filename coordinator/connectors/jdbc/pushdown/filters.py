@@ -39,5 +39,5 @@ def push_filter(node: FilterNode, scan: TableScanNode, dialect: Dialect) -> Plan
     filtered = scan_of(scan, replace(query, where=where), scan.outputVariables)
     if not rest:
         return filtered
-    told = explained(filtered, "; ".join(dict.fromkeys(reasons)), "filter")
-    return replace(node, source=told, predicate=conjunction(rest))
+    noted = explained(filtered, "; ".join(dict.fromkeys(reasons)), "filter")
+    return replace(node, source=noted, predicate=conjunction(rest))

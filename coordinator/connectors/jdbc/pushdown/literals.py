@@ -14,12 +14,12 @@ from shared.plan.types import Type
 _NUMBERS = ("tinyint", "smallint", "integer", "bigint", "decimal")
 
 
-def literal(value: Any, kind: Type, dialect: Dialect) -> str:
+def literal(value: Any, type_: Type, dialect: Dialect) -> str:
     """The SQL of a constant; raises NotPushable for a type that has no safe literal."""
     syntax = dialect.syntax
     if value is None:
         raise NotPushable("a NULL constant")
-    match kind.base:
+    match type_.base:
         case base if base in _NUMBERS:
             return f"({value})" if value < 0 else f"{value}"
         case "boolean":
@@ -27,7 +27,7 @@ def literal(value: Any, kind: Type, dialect: Dialect) -> str:
         case "double" if not math.isnan(value) and not math.isinf(value):
             return syntax.double(value)
         case "varchar" | "char":
-            return text(value.rstrip(" ") if kind.base == "char" else value, dialect)
+            return text(value.rstrip(" ") if type_.base == "char" else value, dialect)
         case "date" if syntax.type_name("date") is not None:
             return syntax.date(value)
         case "timestamp":

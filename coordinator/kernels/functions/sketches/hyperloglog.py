@@ -109,8 +109,8 @@ def merged(first: HyperLogLog, other: HyperLogLog, mismatch: str = "INVALID_FUNC
         made = HyperLogLog(first.bits, entries=entries)
         return dense(made) if _too_large(len(entries), first.bits) else made
     if first.bits != other.bits:
-        told = f"Cannot merge HLLs with different number of buckets: {1 << first.bits} vs {1 << other.bits}"
-        raise KernelError(mismatch, told)
+        message = f"Cannot merge HLLs with different number of buckets: {1 << first.bits} vs {1 << other.bits}"
+        raise KernelError(mismatch, message)
     return HyperLogLog(first.bits, ranks=np.maximum(dense(first).ranks, dense(other).ranks))  # type: ignore[arg-type]
 
 

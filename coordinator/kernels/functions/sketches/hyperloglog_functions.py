@@ -35,35 +35,35 @@ def _bits(columns: list[pa.Array], standard: float) -> int:
 
 
 def _sketch(
-    columns: list[pa.Array], kind: Type, hashes: Callable[[pa.Array, Type], Hashes], standard: float
+    columns: list[pa.Array], type_: Type, hashes: Callable[[pa.Array, Type], Hashes], standard: float
 ) -> HyperLogLog:
-    return of_hashes(hashes(columns[0], kind), _bits(columns, standard))
+    return of_hashes(hashes(columns[0], type_), _bits(columns, standard))
 
 
-def _approx_set(kinds: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
+def _approx_set(types: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
     columns = known_rows(columns)
-    return _sketch(columns, kinds[0], murmur_hashes, APPROX_SET_ERROR).to_bytes() if len(columns[0]) else None
+    return _sketch(columns, types[0], murmur_hashes, APPROX_SET_ERROR).to_bytes() if len(columns[0]) else None
 
 
-def check_xx_hashed(kind: Type) -> None:
+def check_xx_hashed(type_: Type) -> None:
     """Raise what Presto says of a type without the hash of ``approx_distinct``."""
-    if kind.base in _NO_OPERATOR:
-        raise KernelError("OPERATOR_NOT_FOUND", f"'XX HASH 64' cannot be applied to {kind}")
-    if kind.base in _NESTED:
-        bound = f"BoundVariables{{typeVariables={{T={kind}}}, longVariables={{}}}}"
+    if type_.base in _NO_OPERATOR:
+        raise KernelError("OPERATOR_NOT_FOUND", f"'XX HASH 64' cannot be applied to {type_}")
+    if type_.base in _NESTED:
+        bound = f"BoundVariables{{typeVariables={{T={type_}}}, longVariables={{}}}}"
         message = f"Unsupported type parameters ({bound}) for presto.default.approx_distinct<T>(T):bigint"
         raise KernelError("FUNCTION_IMPLEMENTATION_MISSING", message)
 
 
-def _approx_distinct(kinds: tuple[Type, ...], columns: list[pa.Array]) -> int:
-    kind = kinds[0]
-    check_xx_hashed(kind)
+def _approx_distinct(types: tuple[Type, ...], columns: list[pa.Array]) -> int:
+    type_ = types[0]
+    check_xx_hashed(type_)
     columns = known_rows(columns)
     if not len(columns[0]):
         return 0
-    if kind.base == "boolean":
+    if type_.base == "boolean":
         return len(pc.unique(columns[0]))
-    return _sketch(columns, kind, xx_hashes, APPROX_DISTINCT_ERROR).cardinality()
+    return _sketch(columns, type_, xx_hashes, APPROX_DISTINCT_ERROR).cardinality()
 
 
 def merge_hyperloglogs(_: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
@@ -95,17 +95,17 @@ def _estimate_of_ranks(pairs: tuple[int, ...], bits: int) -> int:
     return of_ranks(np.array(pairs, np.int64), bits).cardinality()
 
 
-def xx_hash_column(kind: Type, values: pa.Array) -> pa.Array:
+def xx_hash_column(type_: Type, values: pa.Array) -> pa.Array:
     """The hashes of a column as ``bigint``, NULL where it is NULL."""
     known = values.drop_null()
     hashes = np.zeros(len(values), np.int64)
-    hashes[values.is_valid().to_numpy(zero_copy_only=False)] = xx_hashes(known, kind).view(np.int64)
+    hashes[values.is_valid().to_numpy(zero_copy_only=False)] = xx_hashes(known, type_).view(np.int64)
     return pa.array(hashes, mask=values.is_null().to_numpy(zero_copy_only=False))
 
 
 def _xx_hash(signature: Signature, value: object) -> int:
-    (kind,) = signature.arguments
-    (found,) = xx_hash_column(kind, pa.array([writer(kind)(value)], arrow_type(kind))).to_pylist()
+    (type_,) = signature.arguments
+    (found,) = xx_hash_column(type_, pa.array([writer(type_)(value)], arrow_type(type_))).to_pylist()
     return int(found)
 
 

@@ -63,14 +63,14 @@ def read(data: bytes) -> KHyperLogLog:
     return KHyperLogLog(most, buckets, dict(sorted(sketches.items())))
 
 
-def _aggregate(kinds: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
+def _aggregate(types: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
     values, others = known_rows(columns)
     if not len(values):
         return None
-    keys = murmur_hashes(values, kinds[0]).view(np.int64)
+    keys = murmur_hashes(values, types[0]).view(np.int64)
     # A text that identifies is a number first.
-    text = kinds[1].base in ("varchar", "char", "varbinary")
-    hashes = murmur_of_longs(xx_hashes(others, kinds[1]).view(np.int64)) if text else murmur_hashes(others, kinds[1])
+    text = types[1].base in ("varchar", "char", "varbinary")
+    hashes = murmur_of_longs(xx_hashes(others, types[1]).view(np.int64)) if text else murmur_hashes(others, types[1])
     order = np.argsort(keys, kind="stable")
     starts = np.flatnonzero(np.diff(keys[order], prepend=~keys[order[0]]))
     groups = np.split(hashes[order], starts[1:])[:_MOST]

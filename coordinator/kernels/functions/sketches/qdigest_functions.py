@@ -19,11 +19,11 @@ from .qdigest import DEFAULT_ACCURACY, QuantileDigest, from_bytes
 from .value_hashes import long_values
 
 
-def _keys(values: Any, kind: Type) -> list[int]:
+def _keys(values: Any, type_: Type) -> list[int]:
     """Numbers in whose order the values stand; NaN above all."""
-    longs = long_values(values, kind)
-    mask = np.int64((1 << 31) - 1 if kind.base == "real" else (1 << 63) - 1)
-    found: list[int] = (longs if kind.base == "bigint" else np.where(longs < 0, longs ^ mask, longs)).tolist()
+    longs = long_values(values, type_)
+    mask = np.int64((1 << 31) - 1 if type_.base == "real" else (1 << 63) - 1)
+    found: list[int] = (longs if type_.base == "bigint" else np.where(longs < 0, longs ^ mask, longs)).tolist()
     return found
 
 
@@ -44,17 +44,17 @@ def _value(key: int, base: str) -> object:
     return struct.unpack("<d", struct.pack("<q", key ^ ((1 << 63) - 1) if key < 0 else key))[0]
 
 
-def _digest(values: object, kind: Type, weights: Sequence[int] | None, accuracy: float) -> QuantileDigest:
-    keys = _keys(values, kind)
+def _digest(values: object, type_: Type, weights: Sequence[int] | None, accuracy: float) -> QuantileDigest:
+    keys = _keys(values, type_)
     made = QuantileDigest(accuracy)
     made.add(keys, [1] * len(keys) if weights is None else weights)
     # Presto's workers hand their part over as bytes.
     return from_bytes(made.to_bytes())
 
 
-def _agg(kinds: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
-    if kinds[0].base not in ("bigint", "double", "real"):
-        raise invalid(f"Unsupported type {kinds[0]} supplied")
+def _agg(types: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
+    if types[0].base not in ("bigint", "double", "real"):
+        raise invalid(f"Unsupported type {types[0]} supplied")
     columns = known_rows(columns)
     if not len(columns[0]):
         return None
@@ -62,9 +62,9 @@ def _agg(kinds: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
     for weight in weights or ():
         check(weight > 0, f"Percentile weight must be > 0, was {weight}")
     accuracy = columns[2][0].as_py() if len(columns) > 2 else DEFAULT_ACCURACY
-    told = f"Percentile accuracy must be exclusively between 0 and 1, was {shown(accuracy)}"
-    check(0 < accuracy < 1, told)
-    return _digest(columns[0], kinds[0], weights, accuracy).to_bytes()
+    message = f"Percentile accuracy must be exclusively between 0 and 1, was {shown(accuracy)}"
+    check(0 < accuracy < 1, message)
+    return _digest(columns[0], types[0], weights, accuracy).to_bytes()
 
 
 def merge_qdigests(_: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
@@ -80,25 +80,25 @@ def merge_qdigests(_: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None
     return None if made is None else from_bytes(made.to_bytes()).to_bytes()
 
 
-def _percentile(kinds: tuple[Type, ...], columns: list[pa.Array]) -> object:
+def _percentile(types: tuple[Type, ...], columns: list[pa.Array]) -> object:
     """Of the values with their weights, if any, the percentile or percentiles, and the accuracy, if any."""
     columns = known_rows(columns)
     if not len(columns[0]):
         return None
-    weighted = len(kinds) > 2 and (kinds[1].base == "bigint")
+    weighted = len(types) > 2 and (types[1].base == "bigint")
     place = 2 if weighted else 1
     weights = columns[1].to_pylist() if weighted else None
     for weight in weights or ():
         check(weight > 0, "percentile weight must be > 0")
-    accuracy = columns[place + 1][0].as_py() if len(kinds) > place + 1 else DEFAULT_ACCURACY
+    accuracy = columns[place + 1][0].as_py() if len(types) > place + 1 else DEFAULT_ACCURACY
     check(0 < accuracy < 1, "Percentile accuracy must be strictly between 0 and 1")
-    many = kinds[place].base == "array"
+    many = types[place].base == "array"
     shares: list[float] = columns[place][0].as_py() if many else [_only(columns[place])]
     for share in shares:
         check(share is not None, "Percentile cannot be null")
         check(0 <= share <= 1, "Percentile must be between 0 and 1")
-    digest = _digest(columns[0], kinds[0], weights, accuracy)
-    found = [_value(key, kinds[0].base) for key in digest.quantiles(shares)]
+    digest = _digest(columns[0], types[0], weights, accuracy)
+    found = [_value(key, types[0].base) for key in digest.quantiles(shares)]
     return tuple(found) if many else found[0]
 
 
@@ -112,8 +112,8 @@ def _only(shares: Any) -> float:
     return first
 
 
-def _element(kind: Type) -> str:
-    return kind.arguments[0].base
+def _element(type_: Type) -> str:
+    return type_.arguments[0].base
 
 
 def _values_at(signature: Signature, data: bytes, shares: tuple[float | None, ...]) -> tuple[object, ...]:

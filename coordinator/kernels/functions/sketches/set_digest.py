@@ -56,16 +56,16 @@ def read(data: bytes) -> SetDigest:
     return SetDigest(sketch, most, dict(sorted(zip(keys, counts, strict=True))))
 
 
-def _make(kinds: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
-    kind = kinds[0]
-    if kind.base in _NO_HASH:
-        bound = f"BoundVariables{{typeVariables={{T={kind}}}, longVariables={{}}}}"
+def _make(types: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
+    type_ = types[0]
+    if type_.base in _NO_HASH:
+        bound = f"BoundVariables{{typeVariables={{T={type_}}}, longVariables={{}}}}"
         message = f"Unsupported type parameters ({bound}) for presto.default.make_set_digest<T>(T):SetDigest"
         raise KernelError("FUNCTION_IMPLEMENTATION_MISSING", message)
     (values,) = known_rows(columns)
     if not len(values):
         return None
-    hashes = murmur_hashes(values, kind)
+    hashes = murmur_hashes(values, type_)
     keys, counts = np.unique(hashes.view(np.int64), return_counts=True)
     capped = np.minimum(counts[:_MOST], _LARGEST_COUNT)
     made = dict(zip(keys[:_MOST].tolist(), capped.tolist(), strict=True))

@@ -12,9 +12,9 @@ from ..table import Table, plain
 from .tdigest import DEFAULT_COMPRESSION, TDigest, from_bytes, quantile, share_below, trimmed_mean
 
 
-def _agg(kinds: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
-    if kinds[0].base != "double":
-        raise invalid(f"Unsupported type {kinds[0]} supplied")
+def _agg(types: tuple[Type, ...], columns: list[pa.Array]) -> bytes | None:
+    if types[0].base != "double":
+        raise invalid(f"Unsupported type {types[0]} supplied")
     columns = known_rows(columns)
     values = columns[0].to_pylist()
     if not values:

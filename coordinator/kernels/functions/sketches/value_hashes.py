@@ -25,14 +25,14 @@ _SHORT_DECIMAL = 18
 _SIGN = np.uint64(1 << 63)
 
 
-def murmur_hashes(values: pa.Array, kind: Type) -> Hashes:
+def murmur_hashes(values: pa.Array, type_: Type) -> Hashes:
     """The first word of Murmur3 x64 128 of each value of an Arrow array without nulls."""
-    return _hashed(values, kind, lambda rows: murmur3(rows, seed=0))
+    return _hashed(values, type_, lambda rows: murmur3(rows, seed=0))
 
 
-def xx_hashes(values: pa.Array, kind: Type) -> Hashes:
+def xx_hashes(values: pa.Array, type_: Type) -> Hashes:
     """Presto's XX_HASH_64 of each value of an Arrow array without nulls."""
-    return _hashed(values, kind, xxhash64_rows)
+    return _hashed(values, type_, xxhash64_rows)
 
 
 def murmur_of_longs(values: object) -> Hashes:
@@ -40,8 +40,8 @@ def murmur_of_longs(values: object) -> Hashes:
     return _longs(np.asarray(values).astype(np.int64), lambda rows: murmur3(rows, seed=0))
 
 
-def _hashed(values: pa.Array, kind: Type, rows: HashRows) -> Hashes:
-    match kind.base:
+def _hashed(values: pa.Array, type_: Type, rows: HashRows) -> Hashes:
+    match type_.base:
         case "varchar" | "varbinary":
             return _bytes(values, rows)
         case "char":
@@ -50,15 +50,15 @@ def _hashed(values: pa.Array, kind: Type, rows: HashRows) -> Hashes:
             return _bytes(_converted(values, lambda text: UUID(text).bytes), rows)
         case "ipaddress":
             return _bytes(_converted(values, _address), rows)
-        case "decimal" if kind.numbers[0] > _SHORT_DECIMAL:
+        case "decimal" if type_.numbers[0] > _SHORT_DECIMAL:
             return rows(_magnitudes(values))
         case _:
-            return _longs(long_values(values, kind), rows)
+            return _longs(long_values(values, type_), rows)
 
 
-def long_values(values: pa.Array, kind: Type) -> npt.NDArray[np.int64]:
+def long_values(values: pa.Array, type_: Type) -> npt.NDArray[np.int64]:
     """The long that Presto keeps each value as."""
-    match kind.base:
+    match type_.base:
         case "double":
             return _bits(values, np.float64, np.int64)
         case "real":
@@ -81,8 +81,8 @@ def _with_zone(text: str) -> str:
     return text if "+" in text or "-" in text or text[-1:].isalpha() or " " in text else f"{text} UTC"
 
 
-def _plain(values: pa.Array, kind: pa.DataType) -> npt.NDArray[np.int64]:
-    return values.cast(kind).to_numpy(zero_copy_only=False)
+def _plain(values: pa.Array, type_: pa.DataType) -> npt.NDArray[np.int64]:
+    return values.cast(type_).to_numpy(zero_copy_only=False)
 
 
 def _bits(values: pa.Array, number: type[np.floating], integer: type[np.integer]) -> npt.NDArray[np.int64]:

@@ -62,8 +62,8 @@ class Settings:
 
 def too_narrow(deferral: Deferral, settings: Settings) -> bool:
     """Whether the position of a row would cost as much as the columns that it replaces."""
-    kinds = [parse_type(v.type).base for v in deferral.scan.outputVariables if v.name in deferral.names]
-    return all(kind in _NARROW for kind in kinds) and len(kinds) < settings.min_columns
+    types = [parse_type(v.type).base for v in deferral.scan.outputVariables if v.name in deferral.names]
+    return all(type_ in _NARROW for type_ in types) and len(types) < settings.min_columns
 
 
 def reason_of_plan(root: nodes.OutputNode, settings: Settings) -> str | None:

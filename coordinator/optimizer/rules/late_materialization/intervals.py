@@ -85,8 +85,8 @@ def interval(expression: RowExpression, known: Intervals) -> Interval | None:
     match expression:
         case Variable(name=name):
             return known.get(name)
-        case Constant(type=kind):
-            base = parse_type(kind).base
+        case Constant(type=found_type):
+            base = parse_type(found_type).base
             number = _number(value_of(expression)) if base in _NUMBERS else None
             return None if number is None else Interval(number, number, whole=base in _WHOLE)
         case Call(displayName=name) if all(parse_type(type_).base in _NUMBERS for type_ in _types(expression)):

@@ -39,12 +39,12 @@ _EPOCH = datetime(1970, 1, 1)
 class LikelyRows:
     """``plan`` gives the rows of the plan that it stands for, provided that it gives ``rows`` rows.
 
-    ``told`` is its condition in words.
+    ``condition`` is that in words.
     """
 
     plan: PlanNode
     rows: int
-    told: str
+    condition: str
 
 
 def likely_rows(plan: PlanNode, bounds_of: ColumnBoundsOf) -> LikelyRows | None:
@@ -143,16 +143,16 @@ def _rows_below(one: ValueRange, value: float) -> float:
     return 0.0 if value <= one.low else one.rows * (value - one.low) / (one.high - one.low)
 
 
-def _value(limit: float, kind: Type, *, ascending: bool) -> object | None:
+def _value(limit: float, type_: Type, *, ascending: bool) -> object | None:
     """``limit`` as a value of the key's type, rounded so that no row is lost."""
     whole: Callable[[float], int] = math.ceil if ascending else math.floor
-    match kind.base:
+    match type_.base:
         case "tinyint" | "smallint" | "integer" | "bigint":
             return whole(limit)
         case "double":
             return limit
         case "decimal":
-            scale = kind.numbers[1] if len(kind.numbers) > 1 else 0
+            scale = type_.numbers[1] if len(type_.numbers) > 1 else 0
             rounding = ROUND_CEILING if ascending else ROUND_FLOOR
             return Decimal(limit).quantize(Decimal(1).scaleb(-scale), rounding)
         case "date":

@@ -251,13 +251,13 @@ class PlanRewriter:
         refs = tuple(self._variable(v.name, v.type) for v in old.refColumns)
         return RowPosition(rowSource=self._variable(old.rowSource.name, old.rowSource.type), refColumns=refs)
 
-    def _variable(self, name: str, kind: str) -> Variable:
+    def _variable(self, name: str, type_: str) -> Variable:
         unique, number = name, 0
         while unique in self._taken:
             number += 1
             unique = f"{name}_{number}"
         self._taken.add(unique)
-        return Variable(name=unique, type=kind)
+        return Variable(name=unique, type=type_)
 
 
 def _union_origins(node: nodes.ExchangeNode, found: Sequence[Rewritten]) -> dict[str, list[tuple[int, Origin]]]:
