@@ -7,6 +7,7 @@ import gc
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,14 +18,15 @@ import pytest
 from hypothesis import settings
 
 SHARED = {
-    "whole_service": "spark",
+    "whole_service": "service",
     "spark_engine": "spark",
     "metastore": "spark",
     "quiet_service": "quiet",
     "secured": "secured",
     "system_service": "system",
 }
-"""What is costly to start, and the group of tests that share it: each group runs on one worker of xdist."""
+"""What is costly to start, and the group of tests that share it: each group runs on one worker of xdist. The groups
+that take longest come first; no test may name fixtures of two groups, for it would start both."""
 
 ProcessesOf = Callable[[Path], list[int]]
 
@@ -48,6 +50,10 @@ def pytest_collection_finish() -> None:
     """Modules and test items stay to the end: looking for garbage among them costs a third of the collection."""
     gc.freeze()
     gc.enable()
+    if "pyiceberg.table" in sys.modules:
+        from coordinator.connectors.iceberg.shared_models import share_models
+
+        share_models()  # for tables that tests make by PyIceberg alone as well
 
 
 def pytest_unconfigure() -> None:
