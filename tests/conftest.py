@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import os
@@ -49,6 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """Modules and test items stay to the end: looking for garbage among them costs a third of the collection."""
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)  # trees of statements are many small objects, and hardly ever garbage in cycles
     gc.enable()
     if "pyiceberg.table" in sys.modules:
         from coordinator.connectors.iceberg.shared_models import share_models
@@ -57,8 +59,11 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure() -> None:
-    """What was frozen ends with the interpreter as usual: extension modules look for leaks then."""
-    gc.unfreeze()
+    """What was frozen ends with the interpreter as usual, for extension modules look for leaks then.
+
+    After what pytest cleans up by itself, which would look for garbage among all modules and tests.
+    """
+    atexit.register(gc.unfreeze)
 
 
 @pytest.hookimpl(wrapper=True)
