@@ -7,7 +7,7 @@ The models are frozen, so a copy of the metadata may hold the same ones; its lis
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
@@ -27,9 +27,8 @@ T = TypeVar("T")
 def share_models() -> None:
     """Let deep copies of metadata hold the same schemas, specs, orders, snapshots and statistics, in this process."""
     for model in SHARED:
-        shared: Any = model
-        shared.__deepcopy__ = _itself
+        type.__setattr__(model, "__deepcopy__", _itself)
 
 
-def _itself(model: T, _memo: dict[int, Any]) -> T:
+def _itself(model: T, _memo: dict[int, object]) -> T:
     return model
