@@ -18,6 +18,8 @@ import pyspark
 import pytest
 from hypothesis import settings
 
+from tests import files_in_memory
+
 SHARED = {
     "whole_service": "service",
     "spark_engine": "spark",
@@ -29,6 +31,8 @@ SHARED = {
 """What is costly to start, and the group of tests that share it: each group runs on one worker of xdist. The groups
 that take longest come first; no test may name fixtures of two groups, for it would start both."""
 
+FILES = pytest.StashKey[Path | None]()
+FAILED = pytest.StashKey[bool]()
 ProcessesOf = Callable[[Path], list[int]]
 
 
@@ -44,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A time limit for an example tells how busy the machine is.
     settings.register_profile("patient", deadline=None)
     settings.load_profile("patient")
+    config.stash[FILES] = files_in_memory.begin()  # workers of xdist inherit it
     gc.disable()
 
 
@@ -58,11 +63,17 @@ def pytest_collection_finish() -> None:
         share_models()  # for tables that tests make by PyIceberg alone as well
 
 
-def pytest_unconfigure() -> None:
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    session.config.stash[FAILED] = exitstatus != 0
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
     """What was frozen ends with the interpreter as usual, for extension modules look for leaks then.
 
     After what pytest cleans up by itself, which would look for garbage among all modules and tests.
     """
+    if (files := config.stash.get(FILES, None)) is not None:
+        files_in_memory.end(files, failed=config.stash.get(FAILED, True))
     atexit.register(gc.unfreeze)
 
 
