@@ -34,7 +34,8 @@ def begin() -> Path | None:
     if shutil.disk_usage(ROOM).free < _ROOM_BYTES or _available_memory() < _MEMORY_BYTES:
         return None
     made = ROOM / f"{_PREFIX}{os.getpid()}"
-    made.mkdir(mode=0o700)
+    made.mkdir()
+    made.chmod(0o711)  # the PostgreSQL of the tests is another user
     os.environ["TMPDIR"], tempfile.tempdir = str(made), None
     return made
 
