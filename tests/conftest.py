@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,16 +18,21 @@ import pyspark
 import pytest
 from hypothesis import settings
 
+from tests import files_in_memory
+
 SHARED = {
-    "whole_service": "spark",
+    "whole_service": "service",
     "spark_engine": "spark",
     "metastore": "spark",
     "quiet_service": "quiet",
     "secured": "secured",
     "system_service": "system",
 }
-"""What is costly to start, and the group of tests that share it: each group runs on one worker of xdist."""
+"""What is costly to start, and the group of tests that share it: each group runs on one worker of xdist. The groups
+that take longest come first; no test may name fixtures of two groups, for it would start both."""
 
+FILES = pytest.StashKey[Path | None]()
+FAILED = pytest.StashKey[bool]()
 ProcessesOf = Callable[[Path], list[int]]
 
 
@@ -41,18 +48,33 @@ def pytest_configure(config: pytest.Config) -> None:
     # A time limit for an example tells how busy the machine is.
     settings.register_profile("patient", deadline=None)
     settings.load_profile("patient")
+    config.stash[FILES] = files_in_memory.begin()  # workers of xdist inherit it
     gc.disable()
 
 
 def pytest_collection_finish() -> None:
     """Modules and test items stay to the end: looking for garbage among them costs a third of the collection."""
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)  # trees of statements are many small objects, and hardly ever garbage in cycles
     gc.enable()
+    if "pyiceberg.table" in sys.modules:
+        from coordinator.connectors.iceberg.shared_models import share_models
+
+        share_models()  # for tables that tests make by PyIceberg alone as well
 
 
-def pytest_unconfigure() -> None:
-    """What was frozen ends with the interpreter as usual: extension modules look for leaks then."""
-    gc.unfreeze()
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    session.config.stash[FAILED] = exitstatus != 0
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """What was frozen ends with the interpreter as usual, for extension modules look for leaks then.
+
+    After what pytest cleans up by itself, which would look for garbage among all modules and tests.
+    """
+    if (files := config.stash.get(FILES, None)) is not None:
+        files_in_memory.end(files, failed=config.stash.get(FAILED, True))
+    atexit.register(gc.unfreeze)
 
 
 @pytest.hookimpl(wrapper=True)

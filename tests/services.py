@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.e2e.service import Service, start_service, write_etc
 from tests.jdbc.described import URLS
+from tests.kept_secrets import holding
 from tests.mariadb import PASSWORD
 
 AWAY = ("sqlserver", "oracle", "db2")
@@ -41,8 +42,7 @@ def whole_service(home: Path, postgres: str, mariadb: str | None) -> Iterator[Se
     finally:
         _stop(service, home)
     kept = [file for file in home.rglob("*") if file.is_file() and etc not in file.parents and file.name != "secret"]
-    secrets = (b"open-sesame", PASSWORD.encode())
-    assert [file for file in kept if any(word in file.read_bytes() for word in secrets)] == []
+    assert holding(kept, ("open-sesame", PASSWORD)) == []
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import pytest
 from coordinator.engine.spark.engine import SparkEngine
 from coordinator.engine.spark.settings import SparkSettings
 from tests.execution import FakeExecution
+from tests.kept_secrets import holding
 from tests.mariadb import PASSWORD
 from tests.spark_packages import PACKAGES
 
@@ -29,6 +30,5 @@ def shared_engine(home: Path) -> Iterator[SparkEngine]:
         list(engine.run("SELECT 1", FakeExecution()))  # type: ignore[arg-type]
     yield engine
     engine.stop()
-    secrets = [secret.encode() for secret in ("open-sesame", PASSWORD)]
     written = [file for file in home.rglob("*") if file.is_file()]
-    assert [file for file in written if any(secret in file.read_bytes() for secret in secrets)] == []
+    assert holding(written, ("open-sesame", PASSWORD)) == []

@@ -43,12 +43,15 @@ def imports(names: Mapping[str, str]) -> Graph:
     }
 
 
-def _modules(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _modules(tree: ast.AST) -> Iterator[str]:
+    """Only statements are looked through: most of a tree are expressions, which import nothing."""
+    for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
             yield node.module
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield from _modules(node)
 
 
 def _room(module: str) -> str:

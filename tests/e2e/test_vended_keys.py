@@ -26,6 +26,7 @@ from tests.e2e.test_valid_calls import ALL, STEPS, rows_of_day
 from tests.iceberg.rest_catalog import serving
 from tests.iceberg.rest_habits import Credentials, Habits
 from tests.iceberg.vending_store import ROOT, VendingStore, vending_store
+from tests.kept_secrets import holding
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -136,10 +137,6 @@ def lent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lent]:
     others = [file for file in written if home / "etc" not in file.parents and file.name != "java.args"]
     assert holding(others, ["oauthsecret", "basicsecret", "signersecret"]) == []
     assert "Traceback" not in (home / "log").read_text()
-
-
-def holding(files: list[Path], secrets: list[str]) -> list[Path]:
-    return [file for file in files if any(secret.encode() in file.read_bytes() for secret in secrets)]
 
 
 @pytest.fixture(autouse=True)

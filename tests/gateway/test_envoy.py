@@ -54,8 +54,8 @@ def edge(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     for old, new in changes.items():
         assert old in text
         text = text.replace(old, new)
-    (home / "envoy.yaml").write_text(text)
-    command = [binary, "-c", str(home / "envoy.yaml"), "--concurrency", "1", "--disable-hot-restart"]
+    # As a text: Envoy reads no file below /dev, where the files of tests are in memory.
+    command = [binary, "--config-yaml", text, "--concurrency", "1", "--disable-hot-restart"]
     command += ["--log-path", str(home / "log"), "--log-level", "warning"]
     process = subprocess.Popen(command, cwd=home)
     url = f"http://127.0.0.1:{port}"

@@ -52,8 +52,10 @@ def serving(catalog: Catalog, habits: Habits | None = None) -> Iterator[str]:
     handler = type("Handler", (RestHandler,), attributes)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()  # a thread that serves a closed socket takes a core
 
 
 class RefusedError(Exception):

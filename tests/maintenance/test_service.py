@@ -110,13 +110,14 @@ class Case:
 
         async def run() -> None:
             async with self.service.running():
-                for _ in range(100):
+                while self.busy():
                     await asyncio.sleep(0.01)
-                    waiting = bool(self.service.backlog) and not self.answers.users_wait
-                    if self.service.rounds and not self.service.working and not waiting:
-                        break
 
-        asyncio.run(run())
+        asyncio.run(asyncio.wait_for(run(), 120))
+
+    def busy(self) -> bool:
+        waiting = bool(self.service.backlog) and not self.answers.users_wait
+        return not self.service.rounds or bool(self.service.working) or waiting
 
     def jobs(self) -> list[tuple[str, str, str | None]]:
         return [(job.key.table, job.state, job.error) for job in reversed(self.store.jobs(100))]
@@ -136,6 +137,16 @@ def test_every_bad_table_is_worked_on_once_and_no_more_than_allowed_at_once(case
     for name in "abcde":
         found.states.add(name)
     found.states.add("fine", bad=False)
+    two = asyncio.Event()
+
+    async def beside_another(key: TableKey) -> None:
+        if found.answers.at_once > 1:
+            two.set()
+        await two.wait()
+        await asyncio.sleep(0.01)
+        found.states.known[key] = replace(found.states.known[key], partitions=(GOOD,), marker=f"{key.table}-1")
+
+    found.answers.answer = beside_another
     found.work()
     assert sorted(found.jobs()) == [(name, "FINISHED", None) for name in "abcde"]
     assert found.answers.most_at_once == 2

@@ -34,6 +34,7 @@ from coordinator.connectors.iceberg.opaque_types import teach_opaque_types
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.properties import IcebergSettings, pyiceberg_properties
 from coordinator.connectors.iceberg.rest.rest_catalog import ServedCatalog
+from coordinator.connectors.iceberg.shared_models import share_models
 from coordinator.connectors.iceberg.table_words import check_settable, distrust_tables
 from coordinator.connectors.iceberg.tables.late_files import LateFiles
 from coordinator.connectors.iceberg.tables.late_writes import LateWrites
@@ -260,6 +261,7 @@ def _connect(settings: IcebergSettings) -> Catalog:
     if settings.uri is not None and settings.uri.startswith("sqlite:///"):
         Path(settings.uri.removeprefix("sqlite:///")).absolute().parent.mkdir(parents=True, exist_ok=True)
     teach_opaque_types()
+    share_models()
     properties = pyiceberg_properties(settings)
     return write_all_versions(distrust_tables(_client(settings, properties)))
 

@@ -17,6 +17,7 @@ from pyiceberg.io.pyarrow import parquet_files_to_data_files, schema_to_pyarrow
 from pyiceberg.table import Table
 
 from coordinator.connectors.iceberg.properties import pyiceberg_properties, read_settings
+from coordinator.connectors.iceberg.shared_models import share_models
 
 _COMMITS = 8
 
@@ -68,6 +69,7 @@ def data_files(catalog: str, data_dir: Path, schema: str, name: str) -> list[Dat
 def _catalog(catalog: str, data_dir: Path) -> Catalog:
     settings = read_settings(catalog, {}, data_dir)
     (data_dir / catalog).mkdir(parents=True, exist_ok=True)
+    share_models()
     return load_catalog(catalog, **pyiceberg_properties(settings))
 
 
