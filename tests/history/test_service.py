@@ -18,12 +18,14 @@ _PLACE = re.compile(r" \(\d+:\d+\)")
 
 
 def settled(service: Service, path: str, count: int) -> list[Any]:
-    """What ``path`` lists once it has so many; the history is written half a second later."""
-    limit = time.monotonic() + 20
-    while len(found := service.get(path)["queries"]) < count:
+    """What ``path`` lists once it has so many that have ended; the history is written half a second later."""
+    limit = time.monotonic() + 60
+    while True:
+        found: list[Any] = service.get(path)["queries"]
+        if sum(each["state"] in {"FINISHED", "FAILED"} for each in found) >= count:
+            return found
         assert time.monotonic() < limit, found
         time.sleep(0.1)
-    return list(found)
 
 
 def test_statements_are_told_with_tables_plan_and_error(quiet_service: Service) -> None:
