@@ -6,6 +6,7 @@ needs one is walked through in ``test_valid_calls_spark.py``.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -114,9 +115,9 @@ def quiet(quiet_service: Service) -> Service:
 
 
 @pytest.fixture
-def inside(quiet: Service, tmp_path: Path) -> Path:
+def inside(quiet: Service) -> Path:
     """A folder in the warehouse: files elsewhere are not taken in."""
-    folder = quiet.data_dir / "iceberg" / "warehouse" / tmp_path.name
+    folder = quiet.data_dir / "iceberg" / "warehouse" / f"inside_{uuid.uuid4().hex}"
     folder.mkdir(parents=True)
     return folder
 

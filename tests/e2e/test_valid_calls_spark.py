@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +76,9 @@ def test_a_rewrite_in_each_spelling(service: Service, table: Any, spelling: str)
 
 
 @pytest.fixture
-def inside(service: Service, tmp_path: Path) -> Path:
+def inside(service: Service) -> Path:
     """A folder in the warehouse: nothing is written or taken in elsewhere."""
-    folder = service.data_dir / "iceberg" / "warehouse" / tmp_path.name
+    folder = service.data_dir / "iceberg" / "warehouse" / f"inside_{uuid.uuid4().hex}"
     folder.mkdir(parents=True)
     return folder
 
