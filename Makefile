@@ -3,9 +3,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# How many tests run at a time: one more than CI has cores, for tests wait a sixth of their time. Tests that share a
+# How many tests run at a time: as many as CI has cores (docs/adr/0007 has what three took). Tests that share a
 # server stay on one worker (tests/conftest.py says which).
-WORKERS ?= 3
+WORKERS ?= 2
 SIDE_BY_SIDE := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 SHELL := /bin/bash
 # Without kept bytecode each process of each service that a test starts compiles some 500 files.

@@ -19,6 +19,7 @@ from coordinator.engine.embedded.messages import EngineSettings
 from coordinator.engine.embedded.parquet_scan import parquet_files
 from coordinator.engine.inputs import file_scans, local_inputs
 from coordinator.engine.local import LocalEngine
+from coordinator.engine.processes.nursery import Nursery
 from coordinator.kernels.file_scan import FileScan
 from coordinator.kernels.row_groups_needed import with_needed_groups
 from coordinator.planning.plan_statement import plan_statement
@@ -90,9 +91,11 @@ def shown(table: pa.Table) -> list[str]:
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]:
-    made = EmbeddedEngine(EngineSettings(str(tmp_path_factory.mktemp("engine") / "scratch")), processes=1)
+    nursery = Nursery()
+    made = EmbeddedEngine(EngineSettings(str(tmp_path_factory.mktemp("engine") / "scratch")), nursery, processes=1)
     yield made
     made.close()
+    nursery.close()
 
 
 @pytest.fixture(scope="module")
