@@ -45,8 +45,8 @@ def _sent(node: TableScanNode, relation: CatalogTable, here: ReadHere) -> RowsRe
     return here.relation
 
 
-def _holds_time(kind: Type) -> bool:
-    return kind.base == "time" or any(map(_holds_time, kind.arguments))
+def _holds_time(type_: Type) -> bool:
+    return type_.base == "time" or any(map(_holds_time, type_.arguments))
 
 
 @dataclass(slots=True)
