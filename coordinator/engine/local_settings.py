@@ -14,6 +14,8 @@ from coordinator.values.settings import Bytes, Settings
 _SHARE_OF_ONE_USER = 0.75
 _SHARE_OF_MACHINE = 0.25
 _UNKNOWN_MACHINE = 8 << 30
+_IDLE_BYTES = 160 << 20
+"""That a process which waits may show: some 75 MB of it are shared by all. A new one takes 14 MB and 40 ms."""
 
 
 class LocalSettings(Settings):
@@ -24,8 +26,8 @@ class LocalSettings(Settings):
         alias="local-engine.processes",
         ge=1,
         description="How many processes run queries over values, system tables, the tpch catalog and databases, one"
-        " query each at a time; they are started when they are needed, two of them stay. One user has three quarters of"
-        " them at most; other queries wait.",
+        " query each at a time; they are started when they are needed, half of them stay. One user has three"
+        " quarters of them at most; other queries wait.",
     )
     memory: Bytes = Field(
         1536 << 20,
@@ -48,7 +50,8 @@ class LocalSettings(Settings):
 
     def limits(self) -> PoolLimits:
         """Of all processes."""
-        return PoolLimits(self.processes, max(1, math.floor(self.processes * _SHARE_OF_ONE_USER)))
+        each_user = max(1, math.floor(self.processes * _SHARE_OF_ONE_USER))
+        return PoolLimits(self.processes, each_user, kept=max(1, self.processes // 2), idle_bytes=_IDLE_BYTES)
 
     def total_bytes(self) -> int:
         """Of all processes together."""

@@ -10,7 +10,7 @@ import os
 import pickle
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,13 +31,13 @@ from coordinator.engine.local_errors import presto_error
 from coordinator.engine.local_functions import register_functions
 from coordinator.engine.local_macros import MACROS
 from coordinator.engine.processes.memory import limit_memory
+from coordinator.engine.processes.messages import pieces
 from coordinator.engine.processes.worker import received, send, serve
 from coordinator.kernels.errors import KernelError
 from coordinator.kernels.file_scan import FileScan, scan_reader
 from shared.errors import ErrorCode, ProcessionError
 
 _BATCH_ROWS = 2048
-_PIECE_BYTES = 4 << 20
 _BESIDE_DATABASE = 1 << 30
 """Bytes for what the database does not count: vectors, files that the kernels read, results."""
 
@@ -88,19 +88,13 @@ def _answer(database: Any, statement: Statement, settings: EngineSettings) -> An
     try:
         with os.fdopen(handle, "wb") as file, pa.ipc.new_stream(file, reader.schema) as writer:
             for batch in reader:
-                for piece in _pieces(batch):
+                for piece in pieces(batch):
                     writer.write_batch(piece)
                 _check_size(file.tell(), settings)
     except BaseException:
         Path(path).unlink()
         raise
     return Answered(path, time.process_time() - began)
-
-
-def _pieces(batch: Any) -> Iterator[Any]:
-    """Rows may be a megabyte each; who reads a batch has to hold it."""
-    rows = max(1, _PIECE_BYTES * batch.num_rows // max(1, batch.nbytes))
-    return (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 
 
 def _check_size(written: int, settings: EngineSettings) -> None:
