@@ -103,11 +103,12 @@ def table_handle(
 
 def schema_of(connector_handle: Mapping[str, object]) -> Schema:
     """The columns of a table handle, read once for each text: a statement asks several times for each table."""
-    return _schema(str(connector_handle["tableSchemaJson"]))
+    return schema_of_json(str(connector_handle["tableSchemaJson"]))
 
 
 @lru_cache(maxsize=256)
-def _schema(text: str) -> Schema:
+def schema_of_json(text: str) -> Schema:
+    """The columns that ``tableSchemaJson`` of a handle tells."""
     return parse_schema(text)
 
 

@@ -15,9 +15,17 @@ from typing import Any, Self, TypeVar
 
 from pydantic import ValidationError as PydanticError
 from pyiceberg.exceptions import ValidationError
-from pyiceberg.schema import Schema, index_by_id
+from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil, TableMetadataWrapper
-from pyiceberg.types import GeographyType, GeometryType, IcebergType, NestedField, UnknownType
+from pyiceberg.types import (
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    ListType,
+    MapType,
+    StructType,
+    UnknownType,
+)
 
 _PARSED = frozenset(
     {
@@ -156,10 +164,19 @@ def is_spatial(kind: IcebergType) -> bool:
     return opaque or isinstance(kind, GeometryType | GeographyType)
 
 
-def within(column: NestedField) -> Iterator[IcebergType]:
-    """The types without parts of a column: its own, or those inside of it."""
-    fields = index_by_id(Schema(column)).values()
-    return (f.field_type for f in fields if f.field_type.is_primitive)
+def within(type_: IcebergType) -> Iterator[IcebergType]:
+    """The types without parts that a type is made of; one without parts is made of itself."""
+    match type_:
+        case StructType():
+            for field in type_.fields:
+                yield from within(field.field_type)
+        case ListType():
+            yield from within(type_.element_type)
+        case MapType():
+            yield from within(type_.key_type)
+            yield from within(type_.value_type)
+        case _:
+            yield type_
 
 
 def unread_columns(schema: Schema) -> dict[str, IcebergType]:
@@ -167,7 +184,7 @@ def unread_columns(schema: Schema) -> dict[str, IcebergType]:
     found = {}
     for column in schema.fields:
         top = column.field_type
-        kinds = [k for k in within(column) if is_opaque(k) and not (k is top and is_spatial(k))]
+        kinds = [k for k in within(top) if is_opaque(k) and not (k is top and is_spatial(k))]
         if kinds:
             found[column.name] = kinds[0]
     return found

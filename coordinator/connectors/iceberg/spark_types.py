@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
-from pyiceberg.schema import index_by_id
-from pyiceberg.table import Table
-from pyiceberg.types import (
-    IcebergType,
-    ListType,
-    MapType,
-    StructType,
-    TimestampNanoType,
-    TimestamptzNanoType,
-    TimeType,
-)
+from collections.abc import Callable
 
-from coordinator.connectors.iceberg.opaque_types import is_opaque
+from pyiceberg.schema import Schema, index_by_id
+from pyiceberg.table import Table
+from pyiceberg.types import IcebergType, TimestampNanoType, TimestamptzNanoType, TimeType
+
+from coordinator.connectors.iceberg.opaque_types import is_opaque, within
 
 
 def times_of(table: Table) -> tuple[str, ...]:
     """The dotted names of columns of type time, also inside arrays, maps and rows."""
     schema = table.schema()
-    if not any(_holds_time(field.field_type) for field in schema.fields):  # as in most tables
+    if not _holds(schema, _is_time):  # as in most tables
         return ()
-    numbers = sorted(n for n, field in index_by_id(schema).items() if isinstance(field.field_type, TimeType))
+    numbers = sorted(n for n, field in index_by_id(schema).items() if _is_time(field.field_type))
     return tuple(str(schema.find_column_name(number)) for number in numbers)
-
-
-def _holds_time(kind: IcebergType) -> bool:
-    match kind:
-        case StructType():
-            return any(_holds_time(field.field_type) for field in kind.fields)
-        case ListType():
-            return _holds_time(kind.element_type)
-        case MapType():
-            return _holds_time(kind.key_type) or _holds_time(kind.value_type)
-        case _:
-            return isinstance(kind, TimeType)
 
 
 def unknown_to_spark(table: Table) -> str:
     """The columns beside those of type time for which Spark does not load the table, with their types; or nothing."""
-    found = []
-    for number, field in sorted(index_by_id(table.schema()).items()):
-        kind = field.field_type
-        opaque = is_opaque(kind) and str(kind) != "variant"
-        if opaque or isinstance(kind, TimestampNanoType | TimestamptzNanoType):
-            found.append(f"{kind} (column {table.schema().find_column_name(number)})")
+    schema = table.schema()
+    if not _holds(schema, _is_unknown):
+        return ""
+    found = (
+        f"{field.field_type} (column {schema.find_column_name(number)})"
+        for number, field in sorted(index_by_id(schema).items())
+        if _is_unknown(field.field_type)
+    )
     return ", ".join(found)
+
+
+def _holds(schema: Schema, wanted: Callable[[IcebergType], bool]) -> bool:
+    return any(wanted(type_) for field in schema.fields for type_ in within(field.field_type))
+
+
+def _is_time(type_: IcebergType) -> bool:
+    return isinstance(type_, TimeType)
+
+
+def _is_unknown(type_: IcebergType) -> bool:
+    opaque = is_opaque(type_) and str(type_) != "variant"
+    return opaque or isinstance(type_, TimestampNanoType | TimestamptzNanoType)

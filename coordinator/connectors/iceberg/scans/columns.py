@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pyiceberg.schema import Schema
@@ -19,6 +20,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
+from coordinator.connectors.iceberg.handles import schema_of_json
 from coordinator.connectors.iceberg.opaque_types import is_spatial
 from coordinator.connectors.iceberg.rewrite.planning.stored_columns import stored_fields
 from coordinator.connectors.iceberg.types import PLAIN_TYPES, presto_type
@@ -44,21 +46,33 @@ class ScanColumn:
     as_stored: bool = True
 
 
-def scan_columns(schema: Schema, names: Iterable[str], format_version: int) -> list[ScanColumn] | str:
-    """The named columns, each once; or why they are not read here."""
-    stored = {str(field["name"]): field for field in stored_fields(schema)}
+def scan_columns(
+    connector_handle: Mapping[str, object], names: Iterable[str], format_version: int
+) -> list[ScanColumn] | str:
+    """The named columns of a table handle, each once; or why they are not read here."""
+    known = _columns_of_json(str(connector_handle["tableSchemaJson"]))
     found = []
     for name in dict.fromkeys(names):
-        if name in stored:
-            kind = schema.find_type(int(stored[name]["id"]))
-            if not readable(kind):
-                return f"column {name} is of type {kind}"
-            found.append(_column(stored[name], kind))
+        if (column := known.get(name)) is not None:
+            if isinstance(column, str):
+                return column
+            found.append(column)
         elif name in _LINEAGE and format_version >= 3:
             lineage = {"id": _LINEAGE[name], "name": name, "required": False, "type": "long"}
             found.append(ScanColumn(name, Type("bigint"), lineage, (_LINEAGE[name],)))
         else:
             return f"it reads {name}"
+    return found
+
+
+@lru_cache(maxsize=256)
+def _columns_of_json(text: str) -> Mapping[str, ScanColumn | str]:
+    """Each column of a schema as it is read, or why it is not; statements ask for the same tables again and again."""
+    schema = schema_of_json(text)
+    found: dict[str, ScanColumn | str] = {}
+    for field in stored_fields(schema):
+        name, type_ = str(field["name"]), schema.find_type(int(field["id"]))
+        found[name] = _column(field, type_) if readable(type_) else f"column {name} is of type {type_}"
     return found
 
 

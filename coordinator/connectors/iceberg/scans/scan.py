@@ -53,7 +53,7 @@ def scan_of(table: Table, known: SnapshotFiles, handle: TableHandle, names: Sequ
     """The scan of the named columns, or why it is left to Spark. Raises ProcessionError."""
     inner = handle.connectorHandle["icebergTableName"]
     schema = schema_of(handle.connectorHandle)
-    wanted = scan_columns(schema, names, table.format_version)
+    wanted = scan_columns(handle.connectorHandle, names, table.format_version)
     if isinstance(wanted, str):
         return wanted
     files: tuple[Candidate, ...] | str = ()
