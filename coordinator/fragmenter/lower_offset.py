@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from msgspec.structs import replace
 
 from coordinator.expressions.builders import constant, operator
@@ -9,17 +11,22 @@ from coordinator.expressions.types import BOOLEAN
 from coordinator.vocabulary.identifiers import PlanNodeIds, Variables
 from shared.plan.expressions import Variable
 from shared.plan.nodes import Assignments, FilterNode, OffsetNode, PlanNode, ProjectNode, RowNumberNode
-from shared.plan.traversal import output_variables, rewrite_bottom_up, walk
+from shared.plan.traversal import output_variables, rewrite_kinds, walk
 from shared.plan.types import parse_type
+
+_OFFSETS = frozenset({OffsetNode})
 
 
 def lower_offset(plan: PlanNode, ids: PlanNodeIds) -> PlanNode:
     """``plan`` without OffsetNodes; the same object when it has none."""
+    nodes = walk(plan)
+    if not any(isinstance(node, OffsetNode) for node in nodes):
+        return plan
     names = Variables()
-    for node in walk(plan):
+    for node in nodes:
         for variable in output_variables(node):
             names.new(variable.name, variable.type)
-    return rewrite_bottom_up(plan, lambda node: _lowered(node, ids, names) if isinstance(node, OffsetNode) else node)
+    return rewrite_kinds(plan, _OFFSETS, lambda node: _lowered(cast(OffsetNode, node), ids, names))
 
 
 def _lowered(node: OffsetNode, ids: PlanNodeIds, names: Variables) -> PlanNode:

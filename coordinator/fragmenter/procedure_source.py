@@ -9,12 +9,14 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from shared.plan.nodes import CallDistributedProcedureNode, FilterNode, PlanNode
-from shared.plan.traversal import rewrite_bottom_up
+from shared.plan.traversal import rewrite_kinds
+
+_PROCEDURES = frozenset({CallDistributedProcedureNode})
 
 
 def drop_procedure_filters(plan: PlanNode) -> PlanNode:
     """The plan whose procedures read all rows of the files that the table layout selects."""
-    return rewrite_bottom_up(plan, _without_filter)
+    return rewrite_kinds(plan, _PROCEDURES, _without_filter)
 
 
 def _without_filter(node: PlanNode) -> PlanNode:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from coordinator.vocabulary.identifiers import PlanNodeIds
 from coordinator.vocabulary.session_properties import SessionProperty
 from shared.plan.nodes import PlanNode, TableScanNode
-from shared.plan.traversal import rewrite_bottom_up
+from shared.plan.traversal import rewrite_bottom_up, rewrite_kinds
 from shared.spi.pushdown import PushdownOf
 from shared.spi.row_position import RowPositionDescriptor
 from shared.spi.session import Session
@@ -69,8 +69,8 @@ def node_rule(name: str, rewrite: Rewrite, *kinds: type, description: str = "") 
     wanted = frozenset(kinds) or None
 
     def apply(plan: PlanNode, context: RuleContext) -> PlanNode:
-        return rewrite_bottom_up(
-            plan, lambda node: rewrite(node, context) if wanted is None or type(node) in wanted else node
-        )
+        if wanted is None:
+            return rewrite_bottom_up(plan, lambda node: rewrite(node, context))
+        return rewrite_kinds(plan, wanted, lambda node: rewrite(node, context))
 
     return Rule(name, apply, wanted, description)

@@ -133,6 +133,39 @@ def rewrite_bottom_up(node: PlanNode, function: Callable[[PlanNode], PlanNode]) 
     return made[0]
 
 
+def rewrite_kinds(plan: PlanNode, kinds: Collection[type], function: Callable[[PlanNode], PlanNode]) -> PlanNode:
+    """As ``rewrite_bottom_up`` with a function that only changes nodes of some kinds, which it mostly does not."""
+    alike: set[int] = set()
+    for node in _sources_first(plan):
+        if type(node) in kinds:
+            made = function(node)
+            if made is not node:
+                break
+            alike.add(id(node))
+    else:
+        return plan
+    first = {id(node): made}  # both were asked of nodes with all of their sources unchanged
+
+    def rest(current: PlanNode) -> PlanNode:
+        if type(current) not in kinds or id(current) in alike:
+            return current
+        known = first.pop(id(current), None)
+        return function(current) if known is None else known
+
+    return rewrite_bottom_up(plan, rest)
+
+
+def _sources_first(plan: PlanNode) -> Iterator[PlanNode]:
+    """In the order in which ``rewrite_bottom_up`` comes to them."""
+    found: list[PlanNode] = []
+    stack = [plan]
+    while stack:
+        current = stack.pop()
+        found.append(current)
+        stack.extend(_SOURCES[type(current)](current))
+    return reversed(found)
+
+
 def node_name(node: PlanNode) -> str:
     """The short name of a node's class in Presto's spelling, as in ``FilterNode``."""
     return str(node.__struct_config__.tag).rpartition(".")[2]
