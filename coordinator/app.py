@@ -27,6 +27,7 @@ from prometheus_client import CollectorRegistry
 from coordinator.checks.native_converter import native_converter
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.checks.providers import load_plan_checkers
+from coordinator.clustering import joined, load_clustering
 from coordinator.config import CoordinatorConfig, CoordinatorSettings, read_config
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.runtime import NodeState
@@ -151,6 +152,7 @@ def create_app(
     authenticated = bool(config.authentication.types)
     info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
     where = address or f"http://{settings.http_host}:{settings.http_port}"
+    clustering = load_clustering(config, where, info.version)
     service = ListenerContext(where, info.version, info.environment, info.node_id, config.node.data_dir)
     delivery = load_event_delivery(config, service)
     factory = PlannerFactory(
@@ -196,26 +198,36 @@ def create_app(
         distributed_procedures=catalogs.distributed_procedures(),
         results_folder=(config.node.data_dir / "results").resolve(),
         events=QueryEvents(delivery.bus.publish, service, hide=redact.known, each_creation=delivery.each_creation),
+        id_suffix=None if clustering is None else clustering.tokens.suffix,
     )
+    cluster = None if clustering is None else clustering.cluster(dispatcher.registry.__contains__)
     metrics = metrics_of(pool, checkers, spark, sql, rules, delivery.bus)
     maintaining = _maintaining(config, catalogs, dispatcher, admit, rules, metrics)
     catalogs.history = None if delivery.history is None else HistoryView(delivery.history, control)
     catalogs.runtime = DispatcherState(
-        dispatcher, partial(_node, info, where, dispatcher), partial(may_view, control), partial(check_kill, control)
+        dispatcher,
+        partial(_node, info, where, dispatcher),
+        partial(may_view, control),
+        partial(check_kill, control),
+        tuple if clustering is None else clustering.others,
     )
     app = create_server(
         dispatcher,
-        _server_settings(config, control, admit, delivery, redact),
+        replace(_server_settings(config, control, admit, delivery, redact), cluster=cluster),
         info,
         parse_statement=parse_statement,
         stop=stop,
         metrics=metrics,
-        engines=lambda: {"spark": _spark_state(spark)},
+        engines=lambda: {
+            "spark": _spark_state(spark),
+            **({} if clustering is None else {"cluster": clustering.status()}),
+        },
         around=lambda: _telling(
             _running(
                 *(catalogs, pool, checkers, spark, sql, explainer, partial(_follow, groups_file, groups), jobs),
                 maintaining,
                 delivery.bus,
+                partial(joined, clustering),
             ),
             start_failed,
         ),
@@ -360,6 +372,7 @@ async def _running(
     jobs: GuardedJobLog,
     maintaining: Callable[[], AbstractAsyncContextManager[None]],
     bus: EventBus,
+    joining: Callable[[], AbstractAsyncContextManager[None]],
 ) -> AsyncIterator[None]:
     """Everything with a life cycle, started in order and stopped in reverse."""
     async with AsyncExitStack() as stack:
@@ -367,6 +380,7 @@ async def _running(
         bus.start()
         stack.push_async_callback(asyncio.to_thread, bus.close)
         stack.callback(jobs.close)
+        await stack.enter_async_context(joining())
         explainer.bind(asyncio.get_running_loop())
         stack.push_async_callback(explainer.aclose)
         stack.push_async_callback(checkers.aclose)

@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from coordinator.cluster.settings import ClusterSettings
 from coordinator.connectors.registry import CatalogConfig, read_catalogs
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.embedded.settings import EmbeddedSettings
@@ -41,6 +42,13 @@ class NodeSettings(Settings):
         description="Name of the environment, shown in /v1/info.",
     )
     node_id: str = Field("procession-coordinator", alias="node.id", description="Stable id of this node.")
+    internal_address: str | None = Field(
+        None,
+        alias="node.internal-address",
+        pattern=r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]",
+        description="Host name or address under which the other coordinators of `state.url` reach this one; by default"
+        " `http-server.http.host`, or the machine's own name where that is every address.",
+    )
     data_dir: Path = Field(
         Path("var"),
         alias="node.data-dir",
@@ -249,6 +257,7 @@ CONFIG_MODELS: tuple[type[Settings], ...] = (
     EmbeddedSettings,
     LocalSettings,
     HistorySettings,
+    ClusterSettings,
     EventSettings,
     TracingSettings,
     SparkSettings,
@@ -273,6 +282,7 @@ class CoordinatorConfig(Settings):
     embedded: EmbeddedSettings
     local: LocalSettings = LocalSettings.model_validate({})
     history: HistorySettings = HistorySettings.model_validate({})
+    cluster: ClusterSettings = ClusterSettings.model_validate({})
     events: EventSettings = EventSettings.model_validate({})
     tracing: TracingSettings = TracingSettings.model_validate({})
     spark: SparkSettings
@@ -313,6 +323,7 @@ def read_config(etc: Path) -> CoordinatorConfig:
         embedded=parse_settings(EmbeddedSettings, properties),
         local=parse_settings(LocalSettings, properties),
         history=parse_settings(HistorySettings, properties),
+        cluster=parse_settings(ClusterSettings, properties),
         events=events,
         tracing=parse_settings(TracingSettings, properties),
         spark=parse_settings(SparkSettings, properties).model_copy(update={"conf": passed}),

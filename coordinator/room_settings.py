@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from coordinator.config import CoordinatorConfig, CoordinatorSettings
 from coordinator.engine.spark.remote_address import read_trust_store, remote_problem, remote_token
@@ -89,9 +90,14 @@ def secrets_in(config: CoordinatorConfig) -> frozenset[str]:
         config.oauth2.state_key,
         config.oauth2.secret_key,
         remote_token(config.spark.remote or ""),
+        *_written_and_meant(urlsplit(config.cluster.state_url or "").password),
     )
     named = [("secret", secret) for secret in (*own, *_of_directories(config.etc)) if secret is not None]
     return secrets_of([*((entry.name, entry.value) for entry in entries), *named, *config.spark.conf.items()])
+
+
+def _written_and_meant(password: str | None) -> list[str]:
+    return [] if password is None else [password, unquote(password)]
 
 
 def _of_directories(etc: Path) -> list[str]:

@@ -11,12 +11,17 @@ from datetime import UTC, datetime
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 
 
+def new_suffix() -> str:
+    """Five characters at random, by which the ids of one start of a coordinator end."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(5))
+
+
 class QueryIdGenerator:
     """Mints ``yyyyMMdd_HHmmss_NNNNN_ccccc``: UTC time, a daily counter, a suffix of this coordinator."""
 
-    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC), suffix: str | None = None) -> None:
         self._now = now
-        self._suffix = "".join(secrets.choice(_ALPHABET) for _ in range(5))
+        self._suffix = suffix or new_suffix()
         self._day = ""
         self._counter = 0
         self._lock = threading.Lock()

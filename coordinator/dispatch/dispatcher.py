@@ -78,8 +78,12 @@ class Dispatcher:
         distributed_procedures: Collection[str] = (),
         results_folder: Path | None = None,
         events: QueryEvents | None = None,
+        id_suffix: str | None = None,
     ) -> None:
-        """``results_folder`` takes rows for which memory has no room; it belongs to this dispatcher alone."""
+        """``results_folder`` takes rows for which memory has no room; it belongs to this dispatcher alone.
+
+        By ``id_suffix`` its query ids end; without one it is random.
+        """
         self.settings = settings if settings is not None else DispatchSettings()
         self.clock = clock if clock is not None else SystemClock()
         self.groups = groups
@@ -99,7 +103,7 @@ class Dispatcher:
         self.results = ResultSpace(
             self.settings.buffered_bytes(), self.settings.max_stored, results_folder, self.settings.keep_free
         )
-        self._ids = QueryIdGenerator(self.clock.now)
+        self._ids = QueryIdGenerator(self.clock.now, id_suffix)
         self._deliveries: dict[str, Delivery] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ticked = self.clock.monotonic()

@@ -24,11 +24,13 @@ class DispatcherState:
         node: Callable[[], NodeState],
         may_view: Callable[[Session | None, Session], bool] = lambda _session, _owner: True,
         check_kill: Callable[[Session, Session], None] = lambda _session, _owner: None,
+        others: Callable[[], Sequence[NodeState]] = tuple,
     ) -> None:
         """``may_view``: whether a session's statements may see a query of another session.
 
-        ``check_kill`` raises when they may not end it.
+        ``check_kill`` raises when they may not end it. ``others``: coordinators beside this one.
         """
+        self._others = others
         self._check_kill = check_kill
         self._dispatcher = dispatcher
         self._node = node
@@ -36,6 +38,9 @@ class DispatcherState:
 
     def node(self) -> NodeState:
         return self._node()
+
+    def nodes(self) -> Sequence[NodeState]:
+        return [self._node(), *self._others()]
 
     def queries(self) -> Sequence[QueryState]:
         """Every remembered query that the statement at work may see, oldest first."""

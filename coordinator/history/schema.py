@@ -5,9 +5,6 @@ Moments are microseconds since 1970 in UTC, durations milliseconds, lists and ma
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from time import time
-
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -21,10 +18,9 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    insert,
-    select,
-    text,
 )
+
+from coordinator.values.migrations import Migration, migrate
 
 METADATA = MetaData()
 
@@ -119,39 +115,17 @@ _INDEXES = (
     Index("history_tables_table", TABLES.c.table_name, TABLES.c.created),
     Index("history_procedures_started", PROCEDURES.c.started, PROCEDURES.c.query_id),
 )
-_STEPS_TABLE = Table(
-    "history_migrations",
-    METADATA,
-    Column("number", Integer, primary_key=True),
-    Column("applied", BigInteger, nullable=False),
-)
 
 
 def _first(connection: Connection) -> None:
     METADATA.create_all(connection, [QUERIES, TABLES, PROCEDURES])
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first,)
-"""In their order; one that has been shipped is never changed, only followed by another."""
+MIGRATIONS: tuple[Migration, ...] = (_first,)
+"""In their order."""
 _LOCK = 0x70726F63
 
 
-class NewerSchemaError(Exception):
-    """The database was made by a newer version."""
-
-
-def migrate(engine: Engine) -> None:
-    """Bring a database to the newest schema, under a lock: of several that start, one does it.
-
-    Raises NewerSchemaError and SQLAlchemy's errors.
-    """
-    with engine.begin() as connection:
-        if engine.dialect.name == "postgresql":
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-        _STEPS_TABLE.create(connection, checkfirst=True)
-        known = max(connection.execute(select(_STEPS_TABLE.c.number)).scalars(), default=0)
-        if known > len(MIGRATIONS):
-            raise NewerSchemaError(f"it has schema {known}, of a newer version; this one knows {len(MIGRATIONS)}")
-        for number, step in enumerate(MIGRATIONS[known:], start=known + 1):
-            step(connection)
-            connection.execute(insert(_STEPS_TABLE).values(number=number, applied=int(time() * 1e6)))
+def migrate_history(engine: Engine) -> None:
+    """Bring a database to the newest schema. Raises NewerSchemaError and SQLAlchemy's errors."""
+    migrate(engine, "history_migrations", MIGRATIONS, _LOCK)

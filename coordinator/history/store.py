@@ -14,7 +14,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
 from coordinator.history.rows import Row, micros
-from coordinator.history.schema import PROCEDURES, QUERIES, TABLES, NewerSchemaError, migrate
+from coordinator.history.schema import PROCEDURES, QUERIES, TABLES, migrate_history
+from coordinator.values.migrations import NewerSchemaError
 from shared.errors import ErrorCode
 from shared.properties import ConfigurationError
 
@@ -33,7 +34,7 @@ class HistoryStore:
         """Opens it and brings it up to date. Raises ConfigurationError."""
         self.engine = _engine(address)
         try:
-            migrate(self.engine)
+            migrate_history(self.engine)
         except (SQLAlchemyError, NewerSchemaError) as error:
             self.engine.dispose()
             reason = getattr(error, "orig", None) or error

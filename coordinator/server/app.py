@@ -18,6 +18,8 @@ from coordinator.server.lifecycle import NodeLifecycle
 from coordinator.server.metrics import metrics_router
 from coordinator.server.node import NodeRoutes
 from coordinator.server.oauth2 import OAuth2Routes
+from coordinator.server.owner_forwarding import OwnerForwarding
+from coordinator.server.peers import PeerGuard
 from coordinator.server.prepared_texts import ParseStatement, PreparedTexts
 from coordinator.server.problems import ErrorBoundary, ProblemError, answer_problem, text_response
 from coordinator.server.queries import QueryRoutes
@@ -51,7 +53,11 @@ def create_server(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with around() if around is not None else nullcontext(), dispatcher.running():
             lifecycle.starting = False
-            yield
+            try:
+                yield
+            finally:
+                if settings.cluster is not None:
+                    await settings.cluster.owners.aclose()
 
     app = FastAPI(title="Procession", version=node.version, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.add_exception_handler(ProblemError, answer_problem)
@@ -70,6 +76,8 @@ def create_server(
     app.include_router(metrics_router(dispatcher, metrics if metrics is not None else CollectorRegistry(), access))
     app.include_router(UiRoutes(dispatcher, access).router())
     app.state.process_forwarded = settings.process_forwarded
+    if settings.cluster is not None:
+        app.add_middleware(OwnerForwarding, owners=settings.cluster.owners)
     if settings.authentication is not None:
         for each in settings.authentication.authenticators:
             if isinstance(each, OAuth2Authenticator):
@@ -79,6 +87,8 @@ def create_server(
             authentication=settings.authentication,
             process_forwarded=settings.process_forwarded,
         )
+    if settings.cluster is not None:
+        app.add_middleware(PeerGuard, tokens=settings.cluster.tokens)
     app.add_middleware(BrowserGuard, allowed=settings.allowed_hosts)
     app.add_middleware(ErrorBoundary)
     return app

@@ -39,7 +39,7 @@ class AuthenticationGuard:
         self._logins = next((each.logins for each in oauth2), None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or self._is_open(scope):
+        if scope["type"] != "http" or self._is_open(scope) or scope.get("state", {}).get("peer"):
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)

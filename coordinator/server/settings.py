@@ -9,6 +9,8 @@ from coordinator.history.reader import HistoryReader
 from coordinator.security.access_control.audit import audit
 from coordinator.security.access_control.built_in import AllowAll
 from coordinator.security.authentication.authentication import Authentication
+from coordinator.server.owner_forwarding import QueryOwners
+from coordinator.server.peers import PeerTokens
 from shared.errors import ProcessionError
 from shared.spi.access_control import Identity, SystemAccessControl
 from shared.spi.session import Session
@@ -16,6 +18,15 @@ from shared.spi.session import Session
 
 def _as_it_is(session: Session) -> Session:
     return session
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """``claim``: whether the query of an id that a client made is ours; blocks, raises ProcessionError."""
+
+    tokens: PeerTokens
+    owners: QueryOwners
+    claim: Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,8 @@ class ServerSettings:
     history: HistoryReader | None = None
     admit_blocks: bool = False
     """Whether it asks another service, so that it is called on a thread."""
+    cluster: Cluster | None = None
+    """The other coordinators, where there are several."""
 
 
 @dataclass(frozen=True, slots=True)

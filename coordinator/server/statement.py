@@ -93,6 +93,7 @@ class StatementRoutes:
         submission = await self._submission(request, binary_results, retry_url, retry_seconds, query_id, slug)
         if query_id in self.dispatcher.registry:
             raise ProblemError(409, "Query already exists")
+        await self._claim(query_id)
         return await self._submitted(request, self.dispatcher.submit(submission))
 
     async def poll(
@@ -174,6 +175,18 @@ class StatementRoutes:
     ) -> Response:
         answer = Answer(query, uris_of(request), max_age, target_size)
         return await results_response(request, page, answer, self.settings)
+
+    async def _claim(self, query_id: str) -> None:
+        """Other coordinators are told whose query it is, of which its id tells nothing."""
+        cluster = self.settings.cluster
+        if cluster is None:
+            return
+        try:
+            is_ours = await asyncio.to_thread(cluster.claim, query_id)
+        except ProcessionError as error:
+            raise ProblemError(503, error.message, {"Retry-After": "1"}) from error
+        if not is_ours or query_id in self.dispatcher.registry:
+            raise ProblemError(409, "Query already exists")
 
     async def _admitted(self, session: Session) -> Session:
         if self.settings.admit_blocks:

@@ -46,6 +46,7 @@ def uris_of(request: Request) -> Uris:
     """From ``Host`` or what a trusted proxy forwards, and the prefix header; a 400 for a prefix that is no URL."""
     headers = request.headers
     scheme, host = request.url.scheme, headers.get("host") or request.url.netloc
+    through_peer: str | None = getattr(request.state, "base", None)
     if getattr(request.app.state, "process_forwarded", False):
         scheme = _forwarded(headers, "x-forwarded-proto", _SCHEMES.__contains__) or scheme
         host = _forwarded(headers, "x-forwarded-host", lambda text: host_of(text) is not None) or host
@@ -54,7 +55,7 @@ def uris_of(request: Request) -> Uris:
     if prefix is not None and not _is_url(prefix):
         name = header_name(session_headers.family, names.PREFIX_URL)
         raise bad_request(f"Invalid {name} header: {prefix}")
-    return Uris(f"{scheme}://{host}", prefix)
+    return Uris(through_peer or f"{scheme}://{host}", prefix)
 
 
 def _forwarded(headers: Headers, name: str, is_sane: Callable[[str], bool]) -> str | None:

@@ -30,7 +30,7 @@ from coordinator.engine.execution import Execution, QueryProgress
 from coordinator.resource_groups.manager import ResourceGroups
 from coordinator.resource_groups.specification import ManagerSpec
 from coordinator.server.app import create_server
-from coordinator.server.settings import NodeInfo, ServerSettings
+from coordinator.server.settings import Cluster, NodeInfo, ServerSettings
 from coordinator.vocabulary.planned_statement import Column, PlannedStatement, RunLocally, SessionChange
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 from shared.spi.plan_checker import PrestoWarning
@@ -312,6 +312,8 @@ def running_server(
     group: ManagerSpec | None = None,
     results_folder: Path | None = None,
     events: QueryEvents | None = None,
+    id_suffix: str | None = None,
+    cluster: Callable[[Dispatcher], Cluster] | None = None,
 ) -> Iterator[Server]:
     known = ANSWERS | {"SELECT vetoed": ANSWERS["SELECT 1"]} | (answers or {})
     planner, clock, stopped = FakePlanner(known), MovableClock(), threading.Event()
@@ -325,10 +327,12 @@ def running_server(
         clock,
         results_folder=results_folder,
         events=events,
+        id_suffix=id_suffix,
     )
+    chosen = server_settings or ServerSettings(shutdown_grace_period=0.0)
     app = create_server(
         dispatcher,
-        server_settings or ServerSettings(shutdown_grace_period=0.0),
+        chosen if cluster is None else replace(chosen, cluster=cluster(dispatcher)),
         NodeInfo("test-node", "0.1.0", "test"),
         parse_statement=parse_prepared,
         stop=stopped.set,

@@ -54,6 +54,10 @@ class RuntimeState(Protocol):
 
     def node(self) -> NodeState: ...
 
+    def nodes(self) -> Sequence[NodeState]:
+        """All coordinators, this one first."""
+        ...
+
     def queries(self) -> Sequence[QueryState]: ...
 
     def kill(self, session: Session, query_id: str, message: str) -> bool | None:
@@ -105,8 +109,8 @@ def _from(
 
 
 def _nodes(state: RuntimeState) -> Iterator[Sequence[object]]:
-    node = state.node()
-    yield node.node_id, node.http_uri, node.version, True, node.state
+    for node in state.nodes():
+        yield node.node_id, node.http_uri, node.version, True, node.state
 
 
 def _queries(state: RuntimeState) -> Iterator[Sequence[object]]:

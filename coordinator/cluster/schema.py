@@ -1,0 +1,44 @@
+"""The tables that coordinators share. Moments are the database's: no two machines' clocks are ever compared."""
+
+from __future__ import annotations
+
+from sqlalchemy import Boolean, Column, Connection, DateTime, Engine, Index, MetaData, String, Table, Text, false
+
+from coordinator.values.migrations import Migration, migrate
+
+METADATA = MetaData()
+NODES = Table(
+    "cluster_nodes",
+    METADATA,
+    Column("suffix", String(5), primary_key=True),
+    Column("node_id", Text, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("started", DateTime(timezone=True), nullable=False),
+    Column("until", DateTime(timezone=True), nullable=False),
+    Column("replaced", Boolean, nullable=False, server_default=false()),
+)
+"""A start of a coordinator: the end of its query ids, and until when it is taken to live."""
+PLACED = Table(
+    "cluster_placed_queries",
+    METADATA,
+    Column("query_id", String(64), primary_key=True),
+    Column("suffix", String(5), nullable=False),
+    Column("placed", DateTime(timezone=True), nullable=False),
+)
+"""Queries whose ids somebody else made, as gateways do, and which tell nothing of their coordinator."""
+_INDEXES = (Index("cluster_placed_queries_placed", PLACED.c.placed),)
+
+
+def _first(connection: Connection) -> None:
+    METADATA.create_all(connection, [NODES, PLACED])
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first,)
+"""In their order."""
+_LOCK = 0x70726F64
+
+
+def migrate_cluster(engine: Engine) -> None:
+    """Bring a database to the newest schema. Raises NewerSchemaError and SQLAlchemy's errors."""
+    migrate(engine, "cluster_migrations", MIGRATIONS, _LOCK)

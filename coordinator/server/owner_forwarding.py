@@ -1,0 +1,241 @@
+"""Requests about a query go to the coordinator that runs it, wherever a load balancer sent them.
+
+The owner is told by the end of the query's id; ids that clients made are looked up. One hop: what comes from another
+coordinator is answered here. An owner that cannot be reached is a 503, which clients try again; one that has ended is
+told as such, since its queries ended with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import aiohttp
+import structlog
+from fastapi import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+from yarl import URL
+
+from coordinator.dispatch.failures import wire_failure
+from coordinator.server.authentication import authenticated_identity
+from coordinator.server.peers import PeerTokens, request_line
+from coordinator.server.problems import ProblemError, text_response
+from coordinator.server.uris import uris_of
+from shared.errors import ErrorCode, ProcessionError
+from shared.protocol.internal_authentication import BEARER_HEADER
+from shared.protocol.statement import QueryResults, Stats, encode_results
+
+_log = structlog.get_logger(__name__)
+_PATHS = re.compile(
+    r"/v1/statement/(?:queued/retry/|(?P<kind>queued|executing)/)?(?P<one>[_a-z0-9]{1,64})(?:/\d+)?"
+    r"|/v1/query/(?P<two>[_a-z0-9]{1,64})(?:/\w+)?"
+    r"|/ui/[\w./-]*"
+)
+_OURS = re.compile(r"\d{8}_\d{6}_\d{5}_([a-z0-9]{5})(?![_a-z0-9])")
+_CONNECT_SECONDS = 2.0
+_ANSWER_SECONDS = 15.0
+"""More than the longest poll, also on a busy machine."""
+_MAX_BODY = 1 << 20
+_LOOKUPS = 4
+_KEEP_ALIVE_SECONDS = 4.0
+"""Below the five seconds after which the other's server drops an idle connection."""
+_OF_A_CONNECTION = frozenset(
+    {b"connection", b"keep-alive", b"proxy-authenticate", b"te", b"trailer", b"transfer-encoding", b"upgrade"}
+)
+_NOT_PASSED = _OF_A_CONNECTION | {
+    b"authorization",
+    b"cookie",
+    b"proxy-authorization",
+    b"content-length",
+    b"expect",
+    BEARER_HEADER.lower().encode(),
+}
+"""Also credentials: the owner is told whose they are."""
+
+
+class Peer(Protocol):
+    @property
+    def suffix(self) -> str: ...
+
+    @property
+    def node_id(self) -> str: ...
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def alive(self) -> bool: ...
+
+
+class Peers(Protocol):
+    """The other coordinators; ``look_again`` and ``placed`` block."""
+
+    def peer(self, suffix: str) -> Peer | None: ...
+
+    def look_again(self, suffix: str) -> Peer | None: ...
+
+    def placed(self, query_id: str) -> Peer | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRequest:
+    """The query that a path names; ``poll`` for a page of its results."""
+
+    query_id: str
+    suffix: str | None
+    poll: bool
+
+
+def query_of(path: str, query: str) -> QueryRequest | None:
+    """Which query a request is about, if any.
+
+    >>> query_of("/v1/statement/queued/20261123_165727_00020_b6a5v/1", "slug=x").suffix
+    'b6a5v'
+    """
+    found = _PATHS.fullmatch(path)
+    if found is None:
+        return None
+    named = found["one"] or found["two"]
+    ours = _OURS.search(named or f"{path}?{query}")
+    if named is None and ours is None:
+        return None
+    return QueryRequest(named or (ours[0] if ours else ""), ours[1] if ours else None, found["kind"] is not None)
+
+
+class QueryOwners:
+    """Finds the owner of a query and asks it. Belongs to one event loop; ``aclose`` closes its connections."""
+
+    def __init__(
+        self, peers: Peers, tokens: PeerTokens, is_known: Callable[[str], bool], tls: ssl.SSLContext | None = None
+    ) -> None:
+        """``is_known``: whether this coordinator has a query of the id. ``tls`` for peers at https addresses."""
+        self._peers, self._tokens, self._is_known, self._tls = peers, tokens, is_known, tls
+        self._client: aiohttp.ClientSession | None = None
+        self._lookups = asyncio.Semaphore(_LOOKUPS)
+
+    async def owner(self, about: QueryRequest) -> Peer | None:
+        """Another coordinator whose query it is."""
+        if self._is_known(about.query_id) or about.suffix == self._tokens.suffix:
+            return None
+        found = None if about.suffix is None else self._peers.peer(about.suffix)
+        if found is not None:
+            return found
+        async with self._lookups:
+            return await asyncio.to_thread(self._looked_up, about)
+
+    async def ask(self, owner: Peer, about: QueryRequest, request: Request, send: Send) -> None:
+        """Send the request on and its answer back. Raises ProblemError for a request that is wrong in itself."""
+        scope, base = request.scope, uris_of(request).base
+        token = self._tokens.sign(owner.suffix, scope, base, authenticated_identity(request))
+        passed = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in scope["headers"] if n not in _NOT_PASSED]
+        method, target = request_line(scope).split(" ", 1)
+        body = await _body(request)
+        begun = False
+        try:
+            async with self._connected().request(
+                method,
+                URL(owner.address + target, encoded=True),
+                headers=[*passed, (BEARER_HEADER, token)],
+                data=body or None,
+                allow_redirects=False,
+            ) as found:
+                if found.status != 401:
+                    begun = True
+                    await _send_on(found, send)
+                    return
+                _log.error("another coordinator does not take our shared secret", node=owner.node_id)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            if begun:  # what was promised cannot be sent: the connection is closed, and clients ask again
+                raise
+            _log.warning("another coordinator cannot be reached", node=owner.node_id, reason=repr(error))
+        now = await asyncio.to_thread(self._peers.look_again, owner.suffix) or owner
+        await _without(now, about, request)(scope, request.receive, send)
+
+    async def aclose(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    def _looked_up(self, about: QueryRequest) -> Peer | None:
+        found = None if about.suffix is None else self._peers.look_again(about.suffix)
+        return found or self._peers.placed(about.query_id)
+
+    def _connected(self) -> aiohttp.ClientSession:
+        if self._client is None:
+            tls = True if self._tls is None else self._tls
+            self._client = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS, ssl=tls),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=_ANSWER_SECONDS),
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent", "Content-Type"),
+            )
+        return self._client
+
+
+class OwnerForwarding:
+    """ASGI layer behind authentication: what is about another coordinator's query goes there."""
+
+    def __init__(self, app: ASGIApp, owners: QueryOwners) -> None:
+        self._app, self._owners = app, owners
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        about = owner = None
+        if scope["type"] == "http" and not scope.get("state", {}).get("peer"):  # one hop
+            about = query_of(scope["path"], scope["query_string"].decode("latin-1"))
+        if about is not None:
+            owner = await self._owners.owner(about)
+        if about is None or owner is None:
+            await self._app(scope, receive, send)
+            return
+        try:
+            await self._owners.ask(owner, about, Request(scope, receive), send)
+        except ProblemError as error:
+            await text_response(error.status, error.text)(scope, receive, send)
+
+
+async def _body(request: Request) -> bytes:
+    kept = bytearray()
+    async for part in request.stream():
+        kept += part
+        if len(kept) > _MAX_BODY:
+            raise ProblemError(413, f"Request body exceeds {_MAX_BODY} bytes")
+    return bytes(kept)
+
+
+async def _send_on(found: aiohttp.ClientResponse, send: Send) -> None:
+    headers = [(n.lower(), v) for n, v in found.raw_headers if n.lower() not in _OF_A_CONNECTION]
+    await send({"type": "http.response.start", "status": found.status, "headers": headers})
+    async for part in found.content.iter_any():
+        await send({"type": "http.response.body", "body": part, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _without(owner: Peer, about: QueryRequest, request: Request) -> Response:
+    """What is answered for a coordinator that does not."""
+    if owner.alive:
+        text = f"The coordinator of query {about.query_id} cannot be reached; try again"
+        return text_response(503, text, {"Retry-After": "1"})
+    if about.poll and request.method == "DELETE":
+        return Response(status_code=204)
+    if not about.poll:
+        return text_response(410, f"The coordinator of query {about.query_id} has ended")
+    error = ProcessionError(
+        ErrorCode.REMOTE_HOST_GONE,
+        f"The coordinator that ran query {about.query_id} has ended; the statement may be sent again",
+        retriable=True,
+    )
+    page = QueryResults(
+        id=about.query_id,
+        infoUri=uris_of(request).info(about.query_id),
+        stats=Stats(state="FAILED"),
+        error=wire_failure(error),
+        warnings=(),
+    )
+    headers = {"X-Content-Type-Options": "nosniff"}
+    return Response(encode_results(page), media_type="application/json", headers=headers)

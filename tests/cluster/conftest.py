@@ -1,0 +1,71 @@
+"""Two servers in this process, each of which knows the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from coordinator.cluster.store import Node
+from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.server.owner_forwarding import QueryOwners
+from coordinator.server.peers import PeerTokens
+from coordinator.server.settings import Cluster, ServerSettings
+from tests.protocol.conftest import Server, running_server
+
+SECRET = "of-the-cluster"
+
+
+@dataclass
+class Known:
+    """What a membership would tell, by hand."""
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    taken: dict[str, str] = field(default_factory=dict)
+
+    def peer(self, suffix: str) -> Node | None:
+        return self.nodes.get(suffix)
+
+    def look_again(self, suffix: str) -> Node | None:
+        return self.nodes.get(suffix)
+
+    def placed(self, query_id: str) -> Node | None:
+        return self.nodes.get(self.taken.get(query_id, ""))
+
+
+@dataclass
+class Pair:
+    """``first`` owns the ids that end in ``aaaaa``, ``second`` those in ``bbbbb``; ``known`` is what both look into."""
+
+    first: Server
+    second: Server
+    known: Known
+
+    def gone(self, suffix: str, *, alive: bool, address: str) -> None:
+        self.known.nodes[suffix] = replace(self.known.nodes[suffix], alive=alive, address=address)
+
+
+@contextmanager
+def two_servers(settings: ServerSettings | None = None) -> Iterator[Pair]:
+    known = Known()
+    with ExitStack() as stack:
+        servers = []
+        for suffix in ("aaaaa", "bbbbb"):
+
+            def cluster(dispatcher: Dispatcher, suffix: str = suffix) -> Cluster:
+                tokens = PeerTokens(suffix, SECRET)
+                owners = QueryOwners(known, tokens, dispatcher.registry.__contains__)
+                return Cluster(tokens, owners, lambda query_id: known.taken.setdefault(query_id, suffix) == suffix)
+
+            server = stack.enter_context(running_server(server_settings=settings, id_suffix=suffix, cluster=cluster))
+            known.nodes[suffix] = Node(suffix, f"node-{suffix[0]}", server.url, "0.1.0")
+            servers.append(server)
+        yield Pair(servers[0], servers[1], known)
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Pair]:
+    with two_servers() as made:
+        yield made

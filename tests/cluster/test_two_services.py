@@ -1,0 +1,104 @@
+"""Two whole coordinators over one PostgreSQL, asked by turns, and one of them killed."""
+
+from __future__ import annotations
+
+import signal
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import httpx
+import pytest
+import sqlalchemy as sa
+
+from tests.e2e.service import Service, start_service, write_etc
+from tests.kept_secrets import holding
+
+pytestmark = pytest.mark.slow
+SECRET = "of-two-coordinators"
+PASSWORD = "open-sesame-42"
+
+
+@pytest.fixture(scope="module")
+def state_url(postgres: str) -> str:
+    name = f"state_{uuid.uuid4().hex}"
+    engine = sa.create_engine(postgres.replace("postgresql:", "postgresql+psycopg2:", 1), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+        connection.exec_driver_sql(f"CREATE ROLE {name} LOGIN SUPERUSER PASSWORD '{PASSWORD}'")
+    engine.dispose()
+    return f"postgresql://{name}:{PASSWORD}@{postgres.split('@')[1].rpartition('/')[0]}/{name}"
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory, state_url: str) -> Iterator[list[Service]]:
+    home = tmp_path_factory.mktemp("two")
+    with ExitStack() as stack:
+        found = []
+        for name in ("one", "two"):
+            etc = write_etc(home / name / "etc", spark=False)
+            (etc / "catalog" / "tpch.properties").write_text("connector.name=tpch\n")
+            (etc / "node.properties").write_text(f"node.id={name}\n")
+            with (etc / "config.properties").open("a") as config:
+                config.write(f"state.url={state_url}\ninternal-communication.shared-secret={SECRET}\n")
+                config.write("cluster.heartbeat-interval=300ms\ncluster.node-timeout=1500ms\n")
+            service = start_service(etc, home / name / "data", home / name / "log")
+            stack.callback(_stop, service)
+            found.append(service)
+        yield found
+    for name in ("one", "two"):
+        files = [file for file in (home / name / "data").rglob("*") if file.is_file()]
+        assert holding([*files, home / name / "log"], (PASSWORD, SECRET)) == []
+        assert "Traceback" not in (home / name / "log").read_text()
+
+
+def _stop(service: Service) -> None:
+    if service.process.poll() is None:
+        assert service.stop() == 0
+    elif service.process.stdout is not None:
+        service.process.stdout.close()
+
+
+def by_turns(services: list[Service], sql: str) -> list[list[object]]:
+    user = {"X-Presto-User": "tester", "X-Presto-Catalog": "tpch", "X-Presto-Schema": "tiny"}
+    with httpx.Client(timeout=60) as client:
+        page = client.post(services[0].url + "/v1/statement", content=sql, headers=user).json()
+        rows: list[list[object]] = []
+        turn = 0
+        while "nextUri" in page:
+            turn += 1
+            path = httpx.URL(page["nextUri"]).raw_path.decode()
+            page = client.get(services[turn % 2].url + path).raise_for_status().json()
+            rows += page.get("data", [])
+        assert "error" not in page, page["error"]
+        return rows
+
+
+def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
+    one, two = services
+    rows = by_turns(services, "SELECT orderkey, linenumber, comment FROM lineitem")
+    assert len(rows) == 60_175
+    assert rows == one.execute("SELECT orderkey, linenumber, comment FROM tpch.tiny.lineitem")
+    limit = time.monotonic() + 30
+    listed = "SELECT node_id, state FROM system.runtime.nodes ORDER BY 1"
+    while one.execute(listed) != [["one", "active"], ["two", "active"]]:
+        assert time.monotonic() < limit
+        time.sleep(0.1)
+    assert two.get("/v1/status")["cluster"] == {"connected": True, "coordinators": ["one", "two"]}
+    page = httpx.post(two.url + "/v1/statement", content="SELECT 1", headers={"X-Presto-User": "tester"}).json()
+    path = httpx.URL(page["nextUri"]).raw_path.decode()
+    two.process.send_signal(signal.SIGKILL)
+    two.process.wait(timeout=30)
+    statuses = []
+    limit = time.monotonic() + 30
+    while (answer := httpx.get(one.url + path, timeout=30)).status_code != 200:
+        statuses.append(answer.status_code)
+        assert time.monotonic() < limit, statuses
+        time.sleep(0.1)
+    # First it may be away for a moment only, which clients wait for.
+    assert set(statuses) <= {503}
+    error = answer.json()["error"]
+    assert (error["errorName"], error["retriable"]) == ("REMOTE_HOST_GONE", True)
+    assert one.execute(listed) == [["one", "active"]]
+    assert one.execute("SELECT count(*) FROM tpch.tiny.nation") == [[25]]
