@@ -152,9 +152,9 @@ def create_app(
     authenticated = bool(config.authentication.types)
     info = NodeInfo(config.node.node_id, version("procession"), config.node.environment)
     where = address or f"http://{settings.http_host}:{settings.http_port}"
-    clustering = load_clustering(config, where, info.version)
     service = ListenerContext(where, info.version, info.environment, info.node_id, config.node.data_dir)
     delivery = load_event_delivery(config, service)
+    clustering = load_clustering(config, where, info.version, delivery.settle)
     factory = PlannerFactory(
         config.catalogs,
         config.etc / "plan-checker-providers",
@@ -202,7 +202,8 @@ def create_app(
     )
     cluster = None if clustering is None else clustering.cluster(dispatcher.registry.__contains__)
     metrics = metrics_of(pool, checkers, spark, sql, rules, delivery.bus)
-    maintaining = _maintaining(config, catalogs, dispatcher, admit, rules, metrics)
+    its_turn = (lambda: True) if clustering is None else clustering.maintains
+    maintaining = _maintaining(config, catalogs, dispatcher, admit, rules, metrics, its_turn)
     catalogs.history = None if delivery.history is None else HistoryView(delivery.history, control)
     catalogs.runtime = DispatcherState(
         dispatcher,
@@ -287,11 +288,12 @@ def _maintaining(
     admit: Callable[[Session], Session],
     rules: RefreshedFiles,
     metrics: CollectorRegistry,
+    is_its_turn: Callable[[], bool],
 ) -> Callable[[], AbstractAsyncContextManager[None]]:
     """What runs the maintenance service, where it is on."""
     if not config.maintenance.enabled:
         return nullcontext
-    made = create_maintenance(config.maintenance, catalogs, dispatcher, admit, config.node.data_dir, rules)
+    made = create_maintenance(config.maintenance, catalogs, dispatcher, admit, config.node.data_dir, rules, is_its_turn)
     dispatcher.on_ended(made.query_ended)
     catalogs.maintenance = made.view
     metrics.register(MaintenanceCollector(made.service))
@@ -376,11 +378,11 @@ async def _running(
 ) -> AsyncIterator[None]:
     """Everything with a life cycle, started in order and stopped in reverse."""
     async with AsyncExitStack() as stack:
-        # First of all, so that it is the last to stop: what ends while the service stops is told of too.
+        await stack.enter_async_context(joining())
+        # Before all others, so that it is the last of them to stop: what ends while the service stops is told of too.
         bus.start()
         stack.push_async_callback(asyncio.to_thread, bus.close)
         stack.callback(jobs.close)
-        await stack.enter_async_context(joining())
         explainer.bind(asyncio.get_running_loop())
         stack.push_async_callback(explainer.aclose)
         stack.push_async_callback(checkers.aclose)

@@ -47,6 +47,10 @@ class Clustering:
         others = (node for node in self.membership.nodes if node.suffix != self.tokens.suffix)
         return [NodeState(node.node_id, node.address, node.version, "active") for node in others]
 
+    def maintains(self) -> bool:
+        """Whether it is this coordinator that looks after tables."""
+        return self.membership.holds("maintenance")
+
     def status(self) -> dict[str, object]:
         """For ``/v1/status``."""
         found = self.membership
@@ -60,8 +64,13 @@ class Clustering:
             raise ProcessionError(ErrorCode.SERVER_STARTING_UP, message, retriable=True) from error
 
 
-def load_clustering(config: CoordinatorConfig, address: str, version: str) -> Clustering | None:
-    """None for a coordinator alone. ``address`` is where it listens. Raises ConfigurationError."""
+def load_clustering(
+    config: CoordinatorConfig, address: str, version: str, settle: Callable[[str, str], None]
+) -> Clustering | None:
+    """None for a coordinator alone. ``address`` is where it listens; ``settle`` is told of coordinators that ended.
+
+    Raises ConfigurationError.
+    """
     settings = config.cluster
     if settings.state_url is None:
         return None
@@ -72,7 +81,11 @@ def load_clustering(config: CoordinatorConfig, address: str, version: str) -> Cl
         raise ConfigurationError("cluster.node-timeout is less than three times cluster.heartbeat-interval")
     me = Node(new_suffix(), config.node.node_id, _reached_at(address, config.node.internal_address), version)
     membership = Membership(
-        ClusterStore(settings.state_url), me, interval=settings.heartbeat_interval, term=settings.node_timeout
+        ClusterStore(settings.state_url),
+        me,
+        interval=settings.heartbeat_interval,
+        term=settings.node_timeout,
+        gone=lambda node: settle(node.node_id, node.suffix),
     )
     return Clustering(membership, PeerTokens(me.suffix, secret), _tls(config))
 

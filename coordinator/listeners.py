@@ -16,7 +16,7 @@ from coordinator.events.load import load_listeners
 from coordinator.events.tracing import tracing_listener
 from coordinator.history.reader import HistoryFilter, HistoryReader
 from coordinator.history.recorder import LINGER, HistoryRecorder
-from coordinator.history.store import HistoryStore, sqlite_address
+from coordinator.history.store import HistoryStore, postgres_address, sqlite_address
 from coordinator.security.current_session import current_session
 from coordinator.values.database_files import set_aside_if_damaged
 from shared.errors import ProcessionError
@@ -25,6 +25,10 @@ from shared.spi.event_listener import Event, ListenerContext, ProcedureProgressE
 from shared.spi.jobs import Job
 
 _log = structlog.get_logger("coordinator")
+
+
+def _nothing_to_settle(_node_id: str, _suffix: str) -> None:
+    return
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class EventDelivery:
     anyone: bool
     each_creation: bool
     """Whether somebody beside the history hears of statements that begin."""
+    settle: Callable[[str, str], None] = _nothing_to_settle
+    """Called with the ``node.id`` of a coordinator that has ended, and the end of the ids of what it ran."""
 
     def job(self, job: Job) -> None:
         """A procedure call begins, goes on or has ended."""
@@ -50,17 +56,29 @@ def load_event_delivery(config: CoordinatorConfig, service: ListenerContext) -> 
         listeners.append(
             NamedListener("tracing", tracing_listener(config.tracing, service), 1.0, config.events.max_queued)
         )
-    reader = None
+    reader: HistoryReader | None = None
+    settle: Callable[[str, str], None] = _nothing_to_settle
     if config.history.enabled:
-        file = service.data_dir / "history.db"
-        set_aside_if_damaged(file, "history")
-        store = HistoryStore(sqlite_address(file))
+        store = HistoryStore(_history_address(config, service))
         reader = HistoryReader(store.engine)
         recorder = HistoryRecorder(store, config.history, service.node_id)
+        if config.cluster.state_url is None:
+            recorder.settle(service.node_id)
+        else:
+            settle = recorder.settle
         listeners.insert(0, NamedListener("history", recorder, LINGER, config.history.max_queued))
     inlet = max(config.events.max_queued, config.history.max_queued)
     others = bool(config.event_listeners)
-    return EventDelivery(EventBus(listeners, inlet), service, reader, bool(listeners), others)
+    return EventDelivery(EventBus(listeners, inlet), service, reader, bool(listeners), others, settle)
+
+
+def _history_address(config: CoordinatorConfig, service: ListenerContext) -> str:
+    """In the database that coordinators share, or in a file of the only one."""
+    if config.cluster.state_url is not None:
+        return postgres_address(config.cluster.state_url)
+    file = service.data_dir / "history.db"
+    set_aside_if_damaged(file, "history")
+    return sqlite_address(file)
 
 
 def _progress(job: Job) -> Event:

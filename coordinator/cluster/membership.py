@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import monotonic
 
 import structlog
@@ -20,11 +20,22 @@ _LOOK_AGAIN_SECONDS = 0.2
 class Membership:
     """From ``join`` to ``leave``; ``peer`` answers from memory."""
 
-    def __init__(self, store: ClusterStore, me: Node, *, interval: float, term: float) -> None:
+    def __init__(
+        self,
+        store: ClusterStore,
+        me: Node,
+        *,
+        interval: float,
+        term: float,
+        gone: Callable[[Node], None] = lambda _node: None,
+    ) -> None:
+        """``gone`` is told once of each other coordinator that has ended, also of those before this one began."""
+        self._gone, self._told = gone, set[str]()
         self._store, self.me = store, me
         self._interval, self._term = interval, term
         self._known: Mapping[str, Node] = {}
         self._renewed = self._looked = float("-inf")
+        self._leases: dict[str, float] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._live, name="cluster-heartbeat", daemon=True)
 
@@ -47,6 +58,7 @@ class Membership:
         if self._thread.is_alive():
             self._thread.join(timeout=20)
             try:
+                self._store.release(self.me.suffix)
                 self._store.leave(self.me.suffix)
             except SQLAlchemyError as error:
                 _log.warning("the other coordinators could not be told", reason=_line(error))
@@ -89,6 +101,13 @@ class Membership:
             return None
         return None if suffix is None else self.peer(suffix) or self.look_again(suffix)
 
+    def holds(self, lease: str) -> bool:
+        """Whether what one coordinator at a time does is this one's; it is asked for from the first call on.
+
+        The answer changes by this machine's clock before the database's lets another one take it.
+        """
+        return monotonic() < self._leases.setdefault(lease, float("-inf"))
+
     def _live(self) -> None:
         while not self._stopping.wait(self._interval):
             was_connected = self.connected
@@ -97,15 +116,26 @@ class Membership:
                     self._renewed = monotonic()
                 else:
                     _log.error("another coordinator has the node.id and the address of this one", node=self.me.node_id)
+                self._lease()
                 self._look()
             except SQLAlchemyError as error:
                 _log.warning("the database of the coordinators cannot be reached", reason=_line(error))
             if was_connected and not self.connected:
                 _log.error("the other coordinators take this one for gone", seconds=self._term)
 
+    def _lease(self) -> None:
+        for name in tuple(self._leases):
+            asked = monotonic()
+            held = self._store.lease(name, self.me.suffix, self._term) is not None
+            self._leases[name] = asked + self._term - self._interval if held else float("-inf")
+
     def _look(self) -> None:
         self._looked = monotonic()
         self._known = {node.suffix: node for node in self._store.nodes()}
+        for node in self._known.values():
+            if not node.alive and node.suffix not in self._told:
+                self._gone(node)
+                self._told.add(node.suffix)
 
 
 def _line(error: Exception) -> str:

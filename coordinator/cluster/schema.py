@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, Connection, DateTime, Engine, Index, MetaData, String, Table, Text, false
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    DateTime,
+    Engine,
+    Index,
+    MetaData,
+    String,
+    Table,
+    Text,
+    false,
+)
 
 from coordinator.values.migrations import Migration, migrate
 
@@ -27,11 +40,20 @@ PLACED = Table(
     Column("placed", DateTime(timezone=True), nullable=False),
 )
 """Queries whose ids somebody else made, as gateways do, and which tell nothing of their coordinator."""
+LEASES = Table(
+    "cluster_leases",
+    METADATA,
+    Column("name", String(64), primary_key=True),
+    Column("suffix", String(5), nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("until", DateTime(timezone=True), nullable=False),
+)
+"""What one coordinator at a time does; ``epoch`` grows with each that takes it over."""
 _INDEXES = (Index("cluster_placed_queries_placed", PLACED.c.placed),)
 
 
 def _first(connection: Connection) -> None:
-    METADATA.create_all(connection, [NODES, PLACED])
+    METADATA.create_all(connection, [NODES, PLACED, LEASES])
 
 
 MIGRATIONS: tuple[Migration, ...] = (_first,)

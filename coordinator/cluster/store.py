@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import create_engine, delete, func, select, update
+from sqlalchemy import case, create_engine, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from coordinator.cluster.schema import NODES, PLACED, migrate_cluster
+from coordinator.cluster.schema import LEASES, NODES, PLACED, migrate_cluster
 from coordinator.values.migrations import NewerSchemaError
 from shared.properties import ConfigurationError
 
@@ -128,6 +128,25 @@ class ClusterStore:
         """Whose query of a foreign id it is. Raises SQLAlchemyError."""
         with self.engine.connect() as connection:
             return connection.execute(select(PLACED.c.suffix).where(PLACED.c.query_id == query_id)).scalar()
+
+    def lease(self, name: str, suffix: str, term: float) -> int | None:
+        """Take or keep a lease for ``term`` seconds: its epoch, None while another has it. Raises SQLAlchemyError."""
+        until = func.now() + timedelta(seconds=term)
+        asked = insert(LEASES).values(name=name, suffix=suffix, epoch=1, until=until)
+        taken_over = case((LEASES.c.suffix == suffix, LEASES.c.epoch), else_=LEASES.c.epoch + 1)
+        taken = asked.on_conflict_do_update(
+            index_elements=[LEASES.c.name],
+            set_={"suffix": suffix, "epoch": taken_over, "until": until},
+            where=(LEASES.c.suffix == suffix) | (LEASES.c.until < func.now()),
+        ).returning(LEASES.c.epoch)
+        with self.engine.begin() as connection:
+            epoch = connection.execute(taken).scalar()
+        return None if epoch is None else int(epoch)
+
+    def release(self, suffix: str) -> None:
+        """Give up all leases of a coordinator. Raises SQLAlchemyError."""
+        with self.engine.begin() as connection:
+            connection.execute(update(LEASES).where(LEASES.c.suffix == suffix).values(until=func.now()))
 
     def close(self) -> None:
         self.engine.dispose()

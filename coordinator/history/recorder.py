@@ -26,9 +26,12 @@ class HistoryRecorder:
     def __init__(self, store: HistoryStore, settings: HistorySettings, node_id: str) -> None:
         self._store, self._settings, self._node_id = store, settings, node_id
         self._forgets_at = monotonic() + LINGER
-        lost = store.settle(node_id)
+
+    def settle(self, node_id: str, suffix: str = "") -> None:
+        """A coordinator has ended: so has what it ran, see the store. Raises SQLAlchemyError."""
+        lost = self._store.settle(node_id, suffix)
         if lost:
-            _log.warning("statements ran when the coordinator ended", lost=lost)
+            _log.warning("statements ran when the coordinator ended", lost=lost, node=node_id)
 
     def receive(self, events: Sequence[Event]) -> None:
         """Raises SQLAlchemyError."""

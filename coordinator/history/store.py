@@ -23,6 +23,11 @@ _FORGOTTEN_AT_ONCE = 500
 LOST = "The coordinator ended while the statement ran"
 
 
+def postgres_address(url: str) -> str:
+    """Of ``state.url``."""
+    return "postgresql+psycopg2:" + url.removeprefix("postgresql:")
+
+
 def sqlite_address(file: Path) -> str:
     return f"sqlite:///{file}"
 
@@ -38,7 +43,8 @@ class HistoryStore:
         except (SQLAlchemyError, NewerSchemaError) as error:
             self.engine.dispose()
             reason = getattr(error, "orig", None) or error
-            raise ConfigurationError(f"the history cannot be opened ({address}): {reason}") from error
+            shown = self.engine.url.render_as_string(hide_password=True)
+            raise ConfigurationError(f"the history cannot be opened ({shown}): {reason}") from error
         self._postgres = self.engine.dialect.name == "postgresql"
         self._writes = {table.name: self._replacing(table) for table in (QUERIES, TABLES, PROCEDURES)}
         self._lock = threading.Lock()
@@ -52,8 +58,11 @@ class HistoryStore:
                     values = rows if names is None else [tuple(row[name] for name in names) for row in rows]
                     connection.exec_driver_sql(sql, values)
 
-    def settle(self, node_id: str) -> int:
-        """End what ran when the coordinator of this name ended; how many statements."""
+    def settle(self, node_id: str, suffix: str = "") -> int:
+        """End what ran when the coordinator of this name ended; how many statements.
+
+        With ``suffix`` only what it ran during the start whose query ids end so.
+        """
         code, now = ErrorCode.SERVER_SHUTTING_DOWN, micros(datetime.now(UTC))
         lost = {
             "state": "FAILED",
@@ -64,8 +73,10 @@ class HistoryStore:
             "error_message": LOST,
         }
         with self._lock, self.engine.begin() as connection:
-            open_queries = (QUERIES.c.node_id == node_id) & QUERIES.c.ended.is_(None)
-            open_calls = (PROCEDURES.c.node_id == node_id) & PROCEDURES.c.ended.is_(None)
+            open_queries, open_calls = (
+                (table.c.node_id == node_id) & table.c.ended.is_(None) & table.c.query_id.endswith(suffix)
+                for table in (QUERIES, PROCEDURES)
+            )
             found = connection.execute(update(QUERIES).where(open_queries).values(lost)).rowcount
             connection.execute(update(PROCEDURES).where(open_calls).values(state="LOST", ended=now, error=LOST))
         return int(found)

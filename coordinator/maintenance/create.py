@@ -51,8 +51,9 @@ def create_maintenance(
     admit: Callable[[Session], Session],
     data_dir: Path,
     files: RefreshedFiles,
+    is_its_turn: Callable[[], bool] = lambda: True,
 ) -> Maintenance:
-    """Raises ConfigurationError for a wrong policy file."""
+    """``is_its_turn``: whether no other coordinator looks after tables. Raises ConfigurationError."""
     policies = _policies(settings, files)
     lake = Lake(catalogs, settings.catalogs)
     file = data_dir / "maintenance.db"
@@ -60,7 +61,7 @@ def create_maintenance(
     store = MaintenanceStore(file)
     inspector = Inspector(settings, policies, lake, store)
     statements = OwnStatements(dispatcher, settings, admit)
-    service = MaintenanceService(settings, lake, inspector, statements, store)
+    service = MaintenanceService(settings, lake, inspector, statements, store, is_its_turn=is_its_turn)
     return Maintenance(service, ServiceView(settings, policies, catalogs, lake, inspector, store, service), store)
 
 

@@ -26,6 +26,7 @@ from shared.errors import ErrorCode, ProcessionError
 
 _LOG = logging.getLogger(__name__)
 _MOST_STEPS = 24
+_POLICY = "policy"
 _ASK_AGAIN_SECONDS = 10.0
 """Whether users still wait, or a job has ended."""
 _CHANGE_NOTHING = frozenset({"remove_orphan_files", "expire_partitions"})
@@ -69,7 +70,10 @@ class MaintenanceService:
         statements: Statements,
         store: MaintenanceStore,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        is_its_turn: Callable[[], bool] = lambda: True,
     ) -> None:
+        """``is_its_turn``: whether no other coordinator does it; what somebody asks for is done all the same."""
+        self._is_its_turn = is_its_turn
         self._settings = settings
         self._lake = lake
         self._inspector = inspector
@@ -146,17 +150,18 @@ class MaintenanceService:
         asked, self._asked = self._asked, {}
         for key in await asyncio.to_thread(self._inspector.gone, keys, listed):
             self._waiting.pop(key, None)
+        its_turn = self._is_its_turn()
         for key in keys:
-            if key in self._working:
-                continue
             trigger = asked.get(key)
+            if key in self._working or (trigger is None and not its_turn):
+                continue
             inspection = await asyncio.to_thread(self._inspector.look, key, forced=trigger is not None)
             if inspection is None:
                 continue
             self.totals.looks += 1
             self._waiting.pop(key, None)
             if inspection.next_step is not None:
-                self._waiting[key] = inspection, trigger or "policy"
+                self._waiting[key] = inspection, trigger or _POLICY
                 self._wake.set()
         await asyncio.to_thread(self._store.clear, self._now() - timedelta(days=self._settings.keep_days))
         self.rounds += 1
@@ -175,6 +180,9 @@ class MaintenanceService:
         if self._settings.dry_run:
             self._waiting.clear()
             return
+        if not self._is_its_turn():
+            for key in [key for key, (_, trigger) in self._waiting.items() if trigger == _POLICY]:
+                del self._waiting[key]
         shares = await asyncio.to_thread(self._shares) if self._waiting else {}
         for key in sorted(self._waiting, key=lambda key: self._turn(key, shares)):
             busy = [other for other in self._working if other.catalog == key.catalog]

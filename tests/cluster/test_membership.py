@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from coordinator.cluster.membership import Membership
-from coordinator.cluster.schema import NODES
+from coordinator.cluster.schema import LEASES, NODES
 from coordinator.cluster.store import ClusterStore, Node
 from shared.properties import ConfigurationError
 
@@ -36,6 +36,7 @@ def store(url: str) -> Iterator[ClusterStore]:
     opened = ClusterStore(url)
     with opened.engine.begin() as connection:
         connection.execute(sa.delete(NODES))
+        connection.execute(sa.delete(LEASES))
     yield opened
     opened.close()
 
@@ -117,6 +118,27 @@ def test_a_query_is_the_first_ones(store: ClusterStore, member: Callable[..., Me
     assert found.suffix == "aaaaa"
     assert first.placed(name) is None
     assert second.placed("nobody") is None
+
+
+def test_a_lease_has_one_holder_and_goes_on_when_it_ends(member: Callable[..., Membership]) -> None:
+    first, second = member("a", term=0.6), member("b", term=0.6)
+    eventually(lambda: first.holds("work"))
+    second.holds("work")
+    for _ in range(20):
+        assert not (first.holds("work") and second.holds("work"))
+        time.sleep(0.02)
+    assert first.holds("work")
+    first.leave()
+    eventually(lambda: second.holds("work"))
+
+
+def test_who_was_paused_holds_nothing_before_another_does(store: ClusterStore) -> None:
+    assert store.lease("work", "aaaaa", 0.3) == 1
+    assert store.lease("work", "aaaaa", 0.3) == 1
+    assert store.lease("work", "bbbbb", 0.3) is None
+    eventually(lambda: store.lease("work", "bbbbb", 5.0))
+    assert store.lease("work", "bbbbb", 5.0) == 2
+    assert store.lease("work", "aaaaa", 5.0) is None
 
 
 def test_a_database_that_is_away_for_a_while(member: Callable[..., Membership], store: ClusterStore) -> None:

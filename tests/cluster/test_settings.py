@@ -31,11 +31,11 @@ SECRET = "internal-communication.shared-secret=s\n"
 def test_wrong_settings(tmp_path: Path, lines: str, problem: str) -> None:
     (tmp_path / "config.properties").write_text(lines)
     with pytest.raises(ConfigurationError) as found:
-        load_clustering(read_config(tmp_path), "http://127.0.0.1:8080", "1")
+        load_clustering(read_config(tmp_path), "http://127.0.0.1:8080", "1", lambda _name, _suffix: None)
     assert problem in str(found.value)
     assert PASSWORD not in str(found.value)
 
 
 def test_without_a_database_there_is_one(tmp_path: Path) -> None:
     (tmp_path / "config.properties").write_text("")
-    assert load_clustering(read_config(tmp_path), "http://127.0.0.1:8080", "1") is None
+    assert load_clustering(read_config(tmp_path), "http://127.0.0.1:8080", "1", lambda _name, _suffix: None) is None

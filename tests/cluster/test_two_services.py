@@ -75,6 +75,15 @@ def by_turns(services: list[Service], sql: str) -> list[list[object]]:
         return rows
 
 
+def until_history(service: Service, query_id: str, state: str) -> None:
+    """The history of one coordinator has a statement of the other."""
+    limit = time.monotonic() + 30
+    asked = f"SELECT state FROM system.history.queries WHERE query_id = '{query_id}'"
+    while (found := service.execute(asked)) != [[state]]:
+        assert time.monotonic() < limit, found
+        time.sleep(0.2)
+
+
 def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
     one, two = services
     rows = by_turns(services, "SELECT orderkey, linenumber, comment FROM lineitem")
@@ -88,6 +97,10 @@ def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
     assert two.get("/v1/status")["cluster"] == {"connected": True, "coordinators": ["one", "two"]}
     page = httpx.post(two.url + "/v1/statement", content="SELECT 1", headers={"X-Presto-User": "tester"}).json()
     path = httpx.URL(page["nextUri"]).raw_path.decode()
+    open_query = httpx.post(
+        two.url + "/v1/statement", content="SELECT count(*) FROM tpch.tiny.orders", headers={"X-Presto-User": "tester"}
+    ).json()
+    until_history(one, open_query["id"], "QUEUED")
     two.process.send_signal(signal.SIGKILL)
     two.process.wait(timeout=30)
     statuses = []
@@ -102,3 +115,4 @@ def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
     assert (error["errorName"], error["retriable"]) == ("REMOTE_HOST_GONE", True)
     assert one.execute(listed) == [["one", "active"]]
     assert one.execute("SELECT count(*) FROM tpch.tiny.nation") == [[25]]
+    until_history(one, open_query["id"], "FAILED")

@@ -171,9 +171,10 @@ def test_pages_of_who_sees_little(recorder: HistoryRecorder, reader: HistoryRead
 def test_what_a_crash_left_open_is_told_as_failed(store: HistoryStore, reader: HistoryReader) -> None:
     first = HistoryRecorder(store, SETTINGS, "node-1")
     first.receive([created("running"), created("ended"), completed("ended"), progress("running")])
-    HistoryRecorder(store, SETTINGS, "node-2")  # another node's start settles nothing of this one's
+    first.settle("node-1", "_bbbbb")  # nor does the end of another start
+    first.settle("node-2")  # another node's start settles nothing of this one's
     assert [record["state"] for record in reader.records(HistoryFilter(), everybody)] == ["QUEUED", "FINISHED"]
-    HistoryRecorder(store, SETTINGS, "node-1")
+    first.settle("node-1", "ning")
     lost = reader.one("running", everybody)
     assert lost is not None
     assert (lost["state"], lost["error_message"], lost["ended"] is not None) == ("FAILED", LOST, True)

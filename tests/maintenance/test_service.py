@@ -93,6 +93,7 @@ class Case:
         }
         self.settings = MaintenanceSettings.model_validate({**values, **settings})
         self.now = NOW
+        self.is_its_turn = True
         self.states = States()
         self.answers = Answers(self.states)
         self.store = MaintenanceStore(home / "m.db")
@@ -101,7 +102,15 @@ class Case:
         self.service = self.restarted()
 
     def restarted(self) -> MaintenanceService:
-        return MaintenanceService(self.settings, self.lake, self.inspector, self.answers, self.store, lambda: self.now)
+        return MaintenanceService(
+            self.settings,
+            self.lake,
+            self.inspector,
+            self.answers,
+            self.store,
+            lambda: self.now,
+            lambda: self.is_its_turn,
+        )
 
     def work(self) -> None:
         """Until it has nothing to start."""
@@ -337,6 +346,28 @@ def test_what_is_asked_for_is_looked_at_at_once_and_jobs_say_who_asked(case: Cal
     asyncio.run(asyncio.wait_for(run(), 20))
     (job,) = found.store.jobs(10)
     assert (job.trigger, job.state) == ("asked for by ann", "FINISHED")
+
+
+def test_of_several_coordinators_one_does_it_and_each_does_what_it_is_asked_for(case: Callable[..., Case]) -> None:
+    found = case()
+    found.is_its_turn = False
+    found.states.add("a")
+    key = found.states.add("b")
+
+    async def run() -> None:
+        async with found.service.running():
+            while found.service.rounds < 3:
+                await asyncio.sleep(0.01)
+            assert found.store.looks() == []
+            await asyncio.to_thread(found.service.request, [key], "ann")
+            while not found.store.jobs(1) or found.store.jobs(1)[0].state == "RUNNING":
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+    assert found.jobs() == [("b", "FINISHED", None)]
+    found.is_its_turn = True
+    found.work()
+    assert found.jobs() == [("b", "FINISHED", None), ("a", "FINISHED", None)]
 
 
 def test_the_table_that_gains_most_comes_first(case: Callable[..., Case]) -> None:
