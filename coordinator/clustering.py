@@ -44,8 +44,7 @@ class Clustering:
 
     def others(self) -> list[NodeState]:
         """The coordinators beside this one that live."""
-        others = (node for node in self.membership.nodes if node.suffix != self.tokens.suffix)
-        return [NodeState(node.node_id, node.address, node.version, "active") for node in others]
+        return [NodeState(n.node_id, n.address, n.version, "active") for n in self.membership.others()]
 
     def maintains(self) -> bool:
         """Whether it is this coordinator that looks after tables."""

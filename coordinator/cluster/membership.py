@@ -72,8 +72,11 @@ class Membership:
     @property
     def nodes(self) -> tuple[Node, ...]:
         """Those that live, this one among them."""
-        others = tuple(node for node in self._known.values() if node.alive and node.suffix != self.me.suffix)
-        return (self.me, *others)
+        return (self.me, *self.others())
+
+    def others(self) -> tuple[Node, ...]:
+        """Those that live, beside this one."""
+        return tuple(node for node in self._known.values() if node.alive and node.suffix != self.me.suffix)
 
     def peer(self, suffix: str) -> Node | None:
         """Another coordinator, which may be gone; None for this one and for who is not known."""

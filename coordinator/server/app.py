@@ -77,7 +77,9 @@ def create_server(
     app.include_router(UiRoutes(dispatcher, access).router())
     app.state.process_forwarded = settings.process_forwarded
     if settings.cluster is not None:
-        app.add_middleware(OwnerForwarding, owners=settings.cluster.owners)
+        app.add_middleware(
+            OwnerForwarding, owners=settings.cluster.owners, is_draining=lambda: dispatcher.refusal is not None
+        )
     if settings.authentication is not None:
         for each in settings.authentication.authenticators:
             if isinstance(each, OAuth2Authenticator):

@@ -2,15 +2,16 @@
 
 The owner is told by the end of the query's id; ids that clients made are looked up. One hop: what comes from another
 coordinator is answered here. An owner that cannot be reached is a 503, which clients try again; one that has ended is
-told as such, since its queries ended with it.
+told as such, since its queries ended with it. New statements at a coordinator that takes none go to one that does.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 import re
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,7 +19,7 @@ import aiohttp
 import structlog
 from fastapi import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from yarl import URL
 
 from coordinator.dispatch.failures import wire_failure
@@ -40,8 +41,10 @@ _OURS = re.compile(r"\d{8}_\d{6}_\d{5}_([a-z0-9]{5})(?![_a-z0-9])")
 _CONNECT_SECONDS = 2.0
 _ANSWER_SECONDS = 15.0
 """More than the longest poll, also on a busy machine."""
-_MAX_BODY = 1 << 20
+_MAX_BODY = 8 << 20
+"""Twice the longest statement."""
 _LOOKUPS = 4
+DRAINING_HEADER = "X-Procession-Draining"
 _KEEP_ALIVE_SECONDS = 4.0
 """Below the five seconds after which the other's server drops an idle connection."""
 _OF_A_CONNECTION = frozenset(
@@ -80,6 +83,10 @@ class Peers(Protocol):
     def look_again(self, suffix: str) -> Peer | None: ...
 
     def placed(self, query_id: str) -> Peer | None: ...
+
+    def others(self) -> Sequence[Peer]:
+        """Those that live, beside this one."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,31 +137,45 @@ class QueryOwners:
 
     async def ask(self, owner: Peer, about: QueryRequest, request: Request, send: Send) -> None:
         """Send the request on and its answer back. Raises ProblemError for a request that is wrong in itself."""
+        if await self._passed_on(owner, request, await _body(request), send):
+            return
+        now = await asyncio.to_thread(self._peers.look_again, owner.suffix) or owner
+        await _without(now, about, request)(request.scope, request.receive, send)
+
+    async def submit(self, request: Request, body: bytes, send: Send) -> bool:
+        """Give a new statement to the first of the others that takes it; whether one did. Raises ProblemError."""
+        others = list(self._peers.others())
+        random.shuffle(others)
+        for other in others:
+            if await self._passed_on(other, request, body, send):
+                return True
+        return False
+
+    async def _passed_on(self, peer: Peer, request: Request, body: bytes, send: Send) -> bool:
         scope, base = request.scope, uris_of(request).base
-        token = self._tokens.sign(owner.suffix, scope, base, authenticated_identity(request))
+        token = self._tokens.sign(peer.suffix, scope, base, authenticated_identity(request))
         passed = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in scope["headers"] if n not in _NOT_PASSED]
         method, target = request_line(scope).split(" ", 1)
-        body = await _body(request)
         begun = False
         try:
             async with self._connected().request(
                 method,
-                URL(owner.address + target, encoded=True),
+                URL(peer.address + target, encoded=True),
                 headers=[*passed, (BEARER_HEADER, token)],
                 data=body or None,
                 allow_redirects=False,
             ) as found:
-                if found.status != 401:
+                if found.status == 401:
+                    _log.error("another coordinator does not take our shared secret", node=peer.node_id)
+                elif found.headers.get(DRAINING_HEADER) is None:
                     begun = True
                     await _send_on(found, send)
-                    return
-                _log.error("another coordinator does not take our shared secret", node=owner.node_id)
+                    return True
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             if begun:  # what was promised cannot be sent: the connection is closed, and clients ask again
                 raise
-            _log.warning("another coordinator cannot be reached", node=owner.node_id, reason=repr(error))
-        now = await asyncio.to_thread(self._peers.look_again, owner.suffix) or owner
-        await _without(now, about, request)(scope, request.receive, send)
+            _log.warning("another coordinator cannot be reached", node=peer.node_id, reason=repr(error))
+        return False
 
     async def aclose(self) -> None:
         client, self._client = self._client, None
@@ -179,24 +200,51 @@ class QueryOwners:
 
 
 class OwnerForwarding:
-    """ASGI layer behind authentication: what is about another coordinator's query goes there."""
+    """ASGI layer behind authentication: what is about another coordinator's query goes there.
 
-    def __init__(self, app: ASGIApp, owners: QueryOwners) -> None:
-        self._app, self._owners = app, owners
+    ``is_draining``: whether this coordinator takes no new statements.
+    """
+
+    def __init__(self, app: ASGIApp, owners: QueryOwners, is_draining: Callable[[], bool]) -> None:
+        self._app, self._owners, self._is_draining = app, owners, is_draining
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        about = owner = None
-        if scope["type"] == "http" and not scope.get("state", {}).get("peer"):  # one hop
-            about = query_of(scope["path"], scope["query_string"].decode("latin-1"))
-        if about is not None:
-            owner = await self._owners.owner(about)
-        if about is None or owner is None:
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         try:
-            await self._owners.ask(owner, about, Request(scope, receive), send)
+            if not await self._elsewhere(scope, Request(scope, receive), send):
+                await self._app(scope, receive, send)
         except ProblemError as error:
             await text_response(error.status, error.text)(scope, receive, send)
+
+    async def _elsewhere(self, scope: Scope, request: Request, send: Send) -> bool:
+        from_peer = bool(scope.get("state", {}).get("peer"))
+        if scope["method"] == "POST" and scope["path"] == "/v1/statement" and self._is_draining():
+            if not from_peer:
+                body = await _body(request)
+                if not await self._owners.submit(request, body, send):
+                    await self._app(scope, _again(body, request.receive), send)
+                return True
+            # One hop: whoever sent it here asks the next one.
+            await text_response(503, "Draining", {DRAINING_HEADER: "true"})(scope, request.receive, send)
+            return True
+        about = None if from_peer else query_of(scope["path"], scope["query_string"].decode("latin-1"))
+        owner = None if about is None else await self._owners.owner(about)
+        if about is None or owner is None:
+            return False
+        await self._owners.ask(owner, about, request, send)
+        return True
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A request's messages whose body has been read."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replayed() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replayed
 
 
 async def _body(request: Request) -> bytes:

@@ -29,6 +29,15 @@ def request_line(scope: Scope) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class FromPeer:
+    """``base`` is the address that the client asked, ``client`` its own, ``identity`` as whom it was let in."""
+
+    base: str
+    client: str | None
+    identity: Identity | None
+
+
+@dataclass(frozen=True, slots=True)
 class PeerTokens:
     """``suffix`` is this coordinator's."""
 
@@ -46,12 +55,13 @@ class PeerTokens:
             "exp": int(time.time()) + _SECONDS,
             "request": request_line(scope),
             "base": base,
+            "client": scope["client"][0] if scope.get("client") else None,
             "identity": who,
         }
         return jwt.encode(claims, signing_key(self.secret), ALGORITHM)
 
-    def read(self, token: str, scope: Scope) -> tuple[str, Identity | None]:
-        """Base address and identity of a request to this coordinator. Raises ValueError for a token of another kind."""
+    def read(self, token: str, scope: Scope) -> FromPeer:
+        """What a request to this coordinator comes with. Raises ValueError for a token of another kind."""
         wanted = ["exp", "sub", "aud", "request", "base"]
         try:
             claims: dict[str, Any] = jwt.decode(
@@ -65,12 +75,13 @@ class PeerTokens:
             raise ValueError(str(error)) from error
         if claims["request"] != request_line(scope):
             raise ValueError("it is for another request")
+        base, client = str(claims["base"]), claims.get("client")
         match claims.get("identity"):
             case None:
-                return str(claims["base"]), None
+                return FromPeer(base, client, None)
             case [user, principal, groups, roles]:
                 named = tuple((str(catalog), str(role)) for catalog, role in roles)
-                return str(claims["base"]), Identity(user, principal, tuple(groups), named)
+                return FromPeer(base, client, Identity(user, principal, tuple(groups), named))
             case _:
                 raise ValueError("it names nobody")
 
@@ -85,9 +96,10 @@ class PeerGuard:
         token = Headers(scope=scope).get(BEARER_HEADER) if scope["type"] == "http" else None
         if token is not None:
             try:
-                base, identity = self._tokens.read(token, scope)
+                found = self._tokens.read(token, scope)
             except ValueError:
                 await text_response(401, "Unauthorized")(scope, receive, send)
                 return
-            scope.setdefault("state", {}).update(peer=True, base=base, identity=identity)
+            scope.setdefault("state", {}).update(peer=True, base=found.base, identity=found.identity)
+            scope["client"] = None if found.client is None else (found.client, 0)
         await self._app(scope, receive, send)

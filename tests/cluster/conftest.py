@@ -31,6 +31,9 @@ class Known:
     def look_again(self, suffix: str) -> Node | None:
         return self.nodes.get(suffix)
 
+    def others(self) -> list[Node]:
+        return [node for node in self.nodes.values() if node.alive]
+
     def placed(self, query_id: str) -> Node | None:
         return self.nodes.get(self.taken.get(query_id, ""))
 

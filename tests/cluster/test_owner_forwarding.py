@@ -133,6 +133,28 @@ def test_no_request_goes_round_in_circles() -> None:
         assert time.monotonic() - begun < 5
 
 
+def test_new_statements_at_one_that_is_drained_go_to_another() -> None:
+    with two_servers() as pair:
+        old = pair.first.post("SELECT 1").json()
+        assert pair.first.client.put("/v1/info/state", content='"INACTIVE"').status_code == 200
+        made = pair.first.client.post("/v1/statement", content="SELECT 1", headers=USER)
+        assert made.status_code == 200, made.text
+        assert made.json()["id"].endswith("bbbbb")
+        query = pair.second.dispatcher.registry.get(made.json()["id"])
+        assert query is not None
+        assert (query.session.user, query.session.remote_address) == ("tester", "127.0.0.1")
+        # Both conversations end where they were begun.
+        for page in (old, made.json()):
+            while "nextUri" in page:
+                page = pair.first.client.get(page["nextUri"], headers=USER).json()
+            assert page["stats"]["state"] == "FINISHED"
+        assert pair.second.client.put("/v1/info/state", content='"INACTIVE"').status_code == 200
+        page = pair.first.client.post("/v1/statement", content="SELECT 1", headers=USER).json()
+        while "nextUri" in page:
+            page = pair.first.client.get(page["nextUri"], headers=USER).json()
+        assert page["error"]["errorName"] == "SERVER_SHUTTING_DOWN"
+
+
 @pytest.mark.parametrize("change", ["secret", "owner", "request", "expired", "sidecar", "garbage"])
 def test_only_tokens_of_peers_for_this_request_are_taken(pair: Pair, change: str) -> None:
     path = "/v1/query"

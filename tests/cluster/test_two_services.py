@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import httpx
 import pytest
@@ -43,6 +45,7 @@ def services(tmp_path_factory: pytest.TempPathFactory, state_url: str) -> Iterat
             with (etc / "config.properties").open("a") as config:
                 config.write(f"state.url={state_url}\ninternal-communication.shared-secret={SECRET}\n")
                 config.write("cluster.heartbeat-interval=300ms\ncluster.node-timeout=1500ms\n")
+                config.write("shutdown.grace-period=500ms\n")
             service = start_service(etc, home / name / "data", home / name / "log")
             stack.callback(_stop, service)
             found.append(service)
@@ -73,6 +76,89 @@ def by_turns(services: list[Service], sql: str) -> list[list[object]]:
             rows += page.get("data", [])
         assert "error" not in page, page["error"]
         return rows
+
+
+class Load:
+    """Statements all the time, by a client that knows only addresses, some of which do not answer for a while."""
+
+    def __init__(self, urls: list[str]) -> None:
+        self.urls = urls
+        self.done, self.wrong = 0, list[str]()
+        self._stopped = threading.Event()
+        self._threads = [threading.Thread(target=self._run, args=(number,)) for number in range(3)]
+
+    def __enter__(self) -> Load:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join(60)
+
+    def _run(self, number: int) -> None:
+        turn = number
+        while not self._stopped.is_set():
+            turn += 1
+            try:
+                rows = self._rows(turn, f"SELECT {turn} + count(*) FROM tpch.tiny.nation")
+                self.done += 1
+                if rows != [[turn + 25]]:
+                    self.wrong.append(f"{turn}: {rows}")
+            except Exception as error:
+                self.wrong.append(repr(error))
+
+    def _rows(self, turn: int, sql: str) -> list[list[object]]:
+        page = self._asked(turn, "POST", "/v1/statement", sql)
+        rows: list[list[object]] = []
+        while "nextUri" in page:
+            turn += 1
+            page = self._asked(turn, "GET", httpx.URL(page["nextUri"]).raw_path.decode(), "")
+            rows += page.get("data", [])
+        assert "error" not in page, page["error"]
+        return rows
+
+    def _asked(self, turn: int, method: str, path: str, body: str) -> dict[str, Any]:
+        """As load balancers and clients do: another address where none is listening, and patience for 503."""
+        limit = time.monotonic() + 30
+        while True:
+            turn += 1
+            url = self.urls[turn % len(self.urls)]
+            try:
+                answer = httpx.request(method, url + path, content=body, headers={"X-Presto-User": "load"}, timeout=30)
+            except httpx.ConnectError:
+                continue
+            if answer.status_code != 503:
+                found: dict[str, Any] = answer.raise_for_status().json()
+                return found
+            assert time.monotonic() < limit
+            time.sleep(0.05)
+
+
+def test_a_rolling_restart_under_load_is_seen_by_nobody(services: list[Service]) -> None:
+    urls = [service.url for service in services]
+    with Load(urls) as load:
+        for number, service in enumerate(services):
+            other = services[1 - number]
+            if service.process.poll() is None:
+                before = load.done
+                while load.done < before + 10:
+                    time.sleep(0.05)
+                httpx.put(service.url + "/v1/info/state", content='"SHUTTING_DOWN"').raise_for_status()
+                assert service.process.wait(timeout=60) == 0
+            name = service.etc.parent.name
+            home = service.etc.parent
+            service.succeeded_by(start_service(service.etc, home / "data", home / "log"))
+            urls[number] = service.url
+            limit = time.monotonic() + 30
+            while len(other.get("/v1/status")["cluster"]["coordinators"]) < 2:
+                assert time.monotonic() < limit, name
+                time.sleep(0.1)
+        before = load.done
+        while load.done < before + 10:
+            time.sleep(0.05)
+    assert load.wrong == []
 
 
 def until_history(service: Service, query_id: str, state: str) -> None:
