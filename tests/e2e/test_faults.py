@@ -19,7 +19,7 @@ from pyiceberg.table import Table
 
 from benchmarks.chaos.harm import Harm
 from benchmarks.chaos.ledger import Verdict
-from benchmarks.chaos.rounds import Round, play
+from benchmarks.chaos.rounds import Round, Stage, play
 from tests.e2e.service import Service, checksum, start_service, write_etc
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -313,7 +313,7 @@ def test_a_query_outlives_its_spark(harmed: Service) -> None:
 @pytest.mark.parametrize(
     "this",
     [
-        Round(0, "rewrite", Harm("kill", "python worker"), after=0.3, rows=20_000),
+        Round(0, "rewrite", Harm("kill", "python worker"), after=0.3, rows=20_000, step="writing"),
         Round(1, "insert", Harm("database", seconds=3), after=0.1, rows=20_000),
     ],
     ids=lambda this: this.operation,
@@ -323,7 +323,7 @@ def test_a_round_of_chaos(harmed: Service, tmp_path: Path, this: Round) -> None:
     if not harmed.lake().table_exists(("db", "probe")):
         harmed.create("probe", [pa.table({"id": pa.array([1], pa.int64())})])
     log: list[str] = []
-    _, outcome = play(harmed, this, log, tmp_path / "log")
+    outcome = play(Stage(harmed, tmp_path / "log"), this, log)
     assert outcome.verdict == Verdict(0, 0, ()), (log, outcome)
     assert outcome.light is not None
     assert outcome.heavy is not None
