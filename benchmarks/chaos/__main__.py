@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
 import tempfile
 import time
@@ -98,6 +99,8 @@ def main() -> int:
     parser.add_argument("--operations", nargs="*", help="only rounds of these")
     parser.add_argument("--log", type=Path, help="where the service's log is kept")
     options = parser.parse_args()
+    for noisy in ("werkzeug", "pyiceberg"):  # requests to the store, and races that appends lose
+        logging.getLogger(noisy).setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
         summary = run(Path(folder), options)
         if options.log is not None:

@@ -54,7 +54,7 @@ class Round:
     operation: str
     harm: Harm
     after: float
-    rows: int = 120_000
+    rows: int = 60_000
     step: str = ""
     deletes: bool = False
 
@@ -196,7 +196,8 @@ def rounds(seed: int, count: int) -> list[Round]:
     chance = random.Random(seed)
     harms = [
         *(Harm("kill", whom) for whom in ("coordinator", "spark", "python worker", "planner", "sidecar", "converter")),
-        *(Harm("stop", whom, 20) for whom in ("spark", "python worker", "sidecar", "planner", "coordinator")),
+        *(Harm("stop", whom, 20) for whom in ("spark", "python worker", "coordinator")),
+        *(Harm("stop", whom, 8) for whom in ("sidecar", "planner")),
         *(
             Harm("kill", "embedded worker"),
             Harm("kill", "local worker"),
