@@ -52,7 +52,11 @@ class Verdict:
 
 DELETERS = "de1e7e00-0000-4000-8000"
 """What the names of the deleter's files hold."""
-_OF_THE_WRITERS = re.compile(rf"/\d{{5}}-\d+-[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}\.parquet$|{DELETERS}")
+STRAY = "stray-"
+"""How files are called that a round leaves for a call to remove."""
+_OF_THE_WRITERS = re.compile(
+    rf"/\d{{5}}-\d+-[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}\.parquet$|{DELETERS}|/{STRAY}"
+)
 """As PyIceberg names files: a full disk leaves those that it was about to commit."""
 
 

@@ -19,7 +19,7 @@ from benchmarks.chaos.harm import Harm, do
 from benchmarks.chaos.ledger import Ledger, Verdict, judge, plain
 from benchmarks.chaos.steps import STEPS, Place, place_of, wait_for
 from benchmarks.chaos.store import Store
-from benchmarks.chaos.tables import FILES, Lake, make_table
+from benchmarks.chaos.tables import FILES, Lake, leave_strays, make_table
 from benchmarks.chaos.writers import SparkWriter, appending
 from benchmarks.fuzz.client import Answer, StatementClient
 from tests.e2e.service import Service, start_service
@@ -98,6 +98,9 @@ def play(stage: Stage, this: Round, log: list[str]) -> Outcome:
     name, ledger, lake = f"chaos_{this.number}", Ledger(), stage.lake(this)
     with full_disk(stage.service, name, this.harm), contextlib.ExitStack() as beside:
         table = make_table(lake, name, this.rows, ledger)
+        if this.operation == "orphans":
+            leave_strays(table)
+        wake(stage.service)
         place = place_of(stage.service, lake.catalog, table)
         beside.enter_context(appending(lake, name, ledger, log))
         if this.deletes and stage.spark is not None:
@@ -136,6 +139,14 @@ def _harmed(stage: Stage, this: Round, place: Place) -> tuple[Answer, str, bool]
     thread.join()
     client.close()
     return answers[0], done, met
+
+
+def wake(service: Service) -> None:
+    """Both kinds of engine processes are there: they are started by the first statement that needs one."""
+    for sql, session in (("SELECT max(id) FROM probe", "engine=EMBEDDED"), ("SELECT * FROM system.runtime.nodes", "")):
+        client = StatementClient(service.url, "db", session, limit=60)
+        client.ask(sql)
+        client.close()
 
 
 def _data(table: Table) -> Path:

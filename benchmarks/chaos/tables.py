@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import random
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-from benchmarks.chaos.ledger import Ledger
+from benchmarks.chaos.ledger import STRAY, Ledger, plain
 from benchmarks.chaos.store import BUCKET, Store
 from tests.e2e.service import Service
 
 FILES = 6
+_STRAYS = 3_000
 _ROW_DELETES = {f"write.{kind}.mode": "merge-on-read" for kind in ("delete", "update", "merge")}
 
 
@@ -48,3 +52,13 @@ def make_table(lake: Lake, name: str, rows: int, ledger: Ledger) -> Table:
         table.append(part(number * rows, rows))
         ledger.promise(range(number * rows, (number + 1) * rows))
     return table
+
+
+def leave_strays(table: Table) -> None:
+    """Old files that nothing names, for a call to remove."""
+    folder = Path(plain(table.location())) / "data"
+    old = time.time() - 30 * 86_400
+    for number in range(_STRAYS):
+        stray = folder / f"{STRAY}{number:05d}.parquet"
+        stray.write_bytes(b"of nobody")
+        os.utime(stray, (old, old))
