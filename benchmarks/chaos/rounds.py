@@ -98,7 +98,7 @@ def play(stage: Stage, this: Round, log: list[str]) -> Outcome:
     name, ledger, lake = f"chaos_{this.number}", Ledger(), stage.lake(this)
     with full_disk(stage.service, name, this.harm), contextlib.ExitStack() as beside:
         table = make_table(lake, name, this.rows, ledger)
-        if this.operation == "orphans":
+        if this.operation == "orphans" and not this.of_the_store:
             leave_strays(table)
         wake(stage.service)
         place = place_of(stage.service, lake.catalog, table)
