@@ -65,7 +65,7 @@ def staged(home: Path) -> Iterator[Stage]:
         lines = ["connector.name=iceberg", f"iceberg.catalog.warehouse=s3://{BUCKET}/warehouse"]
         lines += [f"{name}={value}" for name, value in store.properties().items()]
         (etc / "catalog" / "store.properties").write_text("\n".join(lines) + "\n")
-        stage = Stage(start_service(etc, home / "data", home / "log"), home / "log", store)
+        stage = Stage(start_service(etc, home / "data", home / "log", cold=True), home / "log", store, cold=True)
         try:
             stage.service.create("probe", [pa.table({"id": pa.array([1], pa.int64())})])
             stage.service.execute("SELECT count(*) FROM iceberg.db.probe", session_properties={"engine": "SPARK"})

@@ -88,6 +88,8 @@ class Stage:
     log_file: Path
     store: Store | None = None
     spark: SparkWriter | None = None
+    cold: bool = False
+    """The service is started as users do: its processes are known by their command lines."""
 
     def lake(self, this: Round) -> Lake:
         return Lake(self.service, "store", self.store) if this.of_the_store else Lake(self.service)
@@ -135,7 +137,8 @@ def _harmed(stage: Stage, this: Round, place: Place) -> tuple[Answer, str, bool]
     done = do(stage.service, this.harm, _data(place.table), stage.store)
     if stage.service.process.poll() is not None or this.harm == Harm("kill", "coordinator"):
         stage.service.process.wait()
-        stage.service = start_service(stage.service.etc, stage.service.data_dir, stage.log_file)
+        service = stage.service
+        stage.service = start_service(service.etc, service.data_dir, stage.log_file, cold=stage.cold)
     thread.join()
     client.close()
     return answers[0], done, met
