@@ -8,64 +8,82 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 
-from benchmarks.chaos.rounds import Outcome, play, rounds
+from benchmarks.chaos.rounds import Outcome, Round, Stage, play, rounds
+from benchmarks.chaos.store import BUCKET, object_store
+from benchmarks.chaos.writers import SparkWriter
 from tests.conftest import _processes_of
-from tests.e2e.service import Service, start_service, write_etc
+from tests.e2e.service import start_service, write_etc
 
 
 def describe(outcome: Outcome, taken: float) -> str:
     verdict = outcome.verdict
     healthy = f"SELECT 1 after {outcome.light} s, Spark after {outcome.heavy} s"
     rows = f"{verdict.wrong} rows wrong, {verdict.twice} twice, {len(verdict.orphans)} orphans"
-    return f"    {outcome.done}; it said: {outcome.said}\n    {rows}; {healthy}; {taken:.0f} s" + "".join(
+    at = " (at its step)" if outcome.met else ""
+    return f"    {outcome.done}{at}; it said: {outcome.said}\n    {rows}; {healthy}; {taken:.0f} s" + "".join(
         f"\n    orphan {path}" for path in verdict.orphans[:3]
     )
 
 
 def run(home: Path, options: argparse.Namespace) -> dict[str, object]:
-    service = prepared(home)
     totals: Counter[str] = Counter()
-    deadline = time.monotonic() + options.seconds
-    try:
+    with staged(home) as stage:
+        deadline = time.monotonic() + options.seconds
         for this in rounds(options.seed, options.first + options.rounds)[options.first :]:
             if time.monotonic() > deadline:
                 break
             if options.operations and this.operation not in options.operations:
                 continue
-            log = [f"round {this.number}: {this.operation}, after {this.after} s {this.harm}"]
+            log = [f"round {this.number}: {this}"]
             started = time.monotonic()
-            service, outcome = play(service, this, log, home / "log")
-            totals.update(figures(outcome))
+            outcome = play(stage, this, log)
+            totals.update(figures(this, outcome))
             log.append(describe(outcome, time.monotonic() - started))
             print("\n".join(log), flush=True)
-    finally:
-        service.stop()
     time.sleep(1)
     totals["processes_left"] = len(_processes_of(home))
-    names = ("rounds", "rows_wrong", "orphans", "double_commits", "unhealed", "processes_left")
-    return {"bench": "chaos", "seed": options.seed, **{name: totals[name] for name in names}}
+    names = ("rounds", "at_a_step", "with_deletes", "rows_wrong", "orphans", "double_commits", "unhealed")
+    return {"bench": "chaos", "seed": options.seed, **{name: totals[name] for name in (*names, "processes_left")}}
 
 
-def prepared(home: Path) -> Service:
-    """A service that has answered from Spark once."""
-    service = start_service(write_etc(home / "etc"), home / "data", home / "log")
-    service.create("probe", [pa.table({"id": pa.array([1], pa.int64())})])
-    service.execute("SELECT count(*) FROM iceberg.db.probe", session_properties={"engine": "SPARK"})
-    return service
+@contextmanager
+def staged(home: Path) -> Iterator[Stage]:
+    """A service that has answered from Spark once, an object store, and a Spark of nobody's."""
+    with object_store() as store:
+        etc = write_etc(home / "etc")
+        lines = ["connector.name=iceberg", f"iceberg.catalog.warehouse=s3://{BUCKET}/warehouse"]
+        lines += [f"{name}={value}" for name, value in store.properties().items()]
+        (etc / "catalog" / "store.properties").write_text("\n".join(lines) + "\n")
+        stage = Stage(start_service(etc, home / "data", home / "log", cold=True), home / "log", store, cold=True)
+        try:
+            stage.service.create("probe", [pa.table({"id": pa.array([1], pa.int64())})])
+            stage.service.execute("SELECT count(*) FROM iceberg.db.probe", session_properties={"engine": "SPARK"})
+            stage.spark = SparkWriter(home / "spark", stage.service.data_dir)
+            stage.spark.run("DELETE FROM iceberg.db.probe WHERE id = 2")
+            yield stage
+        finally:
+            stage.service.stop()
+            if stage.spark is not None:
+                stage.spark.stop()
 
 
-def figures(outcome: Outcome) -> dict[str, int]:
+def figures(this: Round, outcome: Outcome) -> dict[str, int]:
     verdict = outcome.verdict
     return {
         "rounds": 1,
+        "at_a_step": int(outcome.met),
+        "with_deletes": int(this.deletes),
         "rows_wrong": verdict.wrong,
         "double_commits": verdict.twice,
         "orphans": len(verdict.orphans),
@@ -81,6 +99,8 @@ def main() -> int:
     parser.add_argument("--operations", nargs="*", help="only rounds of these")
     parser.add_argument("--log", type=Path, help="where the service's log is kept")
     options = parser.parse_args()
+    for noisy in ("werkzeug", "pyiceberg"):  # requests to the store, and races that appends lose
+        logging.getLogger(noisy).setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
         summary = run(Path(folder), options)
         if options.log is not None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+from benchmarks.chaos.store import Store
 from tests.e2e.service import Service
 
 _PARTS: dict[str, Callable[[str], bool]] = {
@@ -29,7 +30,10 @@ _PARTS: dict[str, Callable[[str], bool]] = {
 
 @dataclass(frozen=True)
 class Harm:
-    """``how``: kill, stop (for ``seconds``), database or storage (gone for ``seconds``), disk (full)."""
+    """``how``: kill, stop (for ``seconds``), database or storage (gone for ``seconds``), disk (full).
+
+    slow and failing are of the object store, for ``seconds``.
+    """
 
     how: str
     whom: str = ""
@@ -58,7 +62,7 @@ def _is(child: psutil.Process, whom: str) -> bool:
     return False
 
 
-def do(service: Service, harm: Harm, table_folder: Path) -> str:
+def do(service: Service, harm: Harm, table_folder: Path, store: Store | None = None) -> str:
     """Do it and wait until it is over; what was done, for the log."""
     match harm.how:
         case "kill" | "stop":
@@ -69,8 +73,20 @@ def do(service: Service, harm: Harm, table_folder: Path) -> str:
             return _storage(table_folder, harm.seconds)
         case "disk":
             return _disk(table_folder)
+        case "slow" | "failing" if store is not None:
+            return _store(store, harm)
         case other:
             raise ValueError(other)
+
+
+def _store(store: Store, harm: Harm) -> str:
+    """Each request takes a second more, or every other one fails."""
+    store.delay, store.failing = (1.0, 0.0) if harm.how == "slow" else (0.0, 0.5)
+    try:
+        time.sleep(harm.seconds)
+    finally:
+        store.delay = store.failing = 0.0
+    return f"object store {harm.how} for {harm.seconds:g} s"
 
 
 def _to_processes(service: Service, harm: Harm) -> str:

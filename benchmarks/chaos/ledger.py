@@ -7,10 +7,11 @@ import threading
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
 from pyiceberg.table import Table
+
+from coordinator.connectors.iceberg.maintenance.listing import walk
 
 
 @dataclass
@@ -19,6 +20,8 @@ class Ledger:
 
     promised: set[int] = field(default_factory=set)
     unknown: list[frozenset[int]] = field(default_factory=list)
+    removed: set[int] = field(default_factory=set)
+    """Rows that a writer deleted, or tried to."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def promise(self, ids: Iterable[int]) -> None:
@@ -28,6 +31,14 @@ class Ledger:
     def doubt(self, ids: Iterable[int]) -> None:
         with self._lock:
             self.unknown.append(frozenset(ids))
+
+    def remove(self, row: int, *, sure: bool = True) -> None:
+        """A row was deleted, or nobody knows whether it was."""
+        with self._lock:
+            self.promised.discard(row)
+            self.removed.add(row)
+            if not sure:
+                self.unknown.append(frozenset((row,)))
 
 
 @dataclass(frozen=True)
@@ -39,7 +50,13 @@ class Verdict:
     orphans: tuple[str, ...]
 
 
-_OF_THE_WRITER = re.compile(r"/\d{5}-\d+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.parquet$")
+DELETERS = "de1e7e00-0000-4000-8000"
+"""What the names of the deleter's files hold."""
+STRAY = "stray-"
+"""How files are called that a round leaves for a call to remove."""
+_OF_THE_WRITERS = re.compile(
+    rf"/\d{{5}}-\d+-[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}\.parquet$|{DELETERS}|/{STRAY}"
+)
 """As PyIceberg names files: a full disk leaves those that it was about to commit."""
 
 
@@ -50,7 +67,7 @@ def ids_of(table: Table) -> Counter[int]:
 
 
 def plain(location: str) -> str:
-    return "/" + location.removeprefix("file:").lstrip("/")
+    return location if location.startswith("s3") else "/" + location.removeprefix("file:").lstrip("/")
 
 
 def named(table: Table) -> set[str]:
@@ -66,11 +83,16 @@ def named(table: Table) -> set[str]:
     return {plain(location) for location in found}
 
 
+def files_under(table: Table, inside: str) -> set[str]:
+    """What is in a folder of the table, at any depth; Hadoop's checksums apart."""
+    files = walk(table.io, f"{table.location().rstrip('/')}/{inside}")
+    return {plain(file.location) for file in files if not file.location.endswith(".crc")}
+
+
 def orphans(table: Table) -> tuple[str, ...]:
-    """Data files on disk that nothing names; what the writer beside left, and of metadata, is not ours."""
-    folder = Path(plain(table.location())) / "data"
-    there = {str(file) for file in folder.rglob("*") if file.is_file() and not file.name.endswith(".crc")}
-    return tuple(sorted(file for file in there - named(table) if not _OF_THE_WRITER.search(file)))
+    """Data files that nothing names; what the writers beside left, and of metadata, is not ours."""
+    there = files_under(table, "data")
+    return tuple(sorted(file for file in there - named(table) if not _OF_THE_WRITERS.search(file)))
 
 
 def judge(table: Table, ledger: Ledger) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import subprocess
 import threading
@@ -12,43 +13,58 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 
 from benchmarks.chaos.harm import Harm, do
 from benchmarks.chaos.ledger import Ledger, Verdict, judge, plain
+from benchmarks.chaos.steps import STEPS, Place, place_of, wait_for
+from benchmarks.chaos.store import Store
+from benchmarks.chaos.tables import FILES, Lake, leave_strays, make_table
+from benchmarks.chaos.writers import SparkWriter, appending
 from benchmarks.fuzz.client import Answer, StatementClient
 from tests.e2e.service import Service, start_service
 
-FILES = 6
-_REWRITE = "CALL iceberg.system.rewrite_data_files(schema => 'db', table_name => '{t}', "
+_REWRITE = "CALL {c}.system.rewrite_data_files(schema => 'db', table_name => '{t}', "
 OPERATIONS = {
     "rewrite": _REWRITE + "options => MAP(ARRAY['rewrite-all'], ARRAY['true']))",
     "sort": _REWRITE + "strategy => 'sort', sort_order => 'text', options => MAP(ARRAY['rewrite-all'], ARRAY['true']))",
     "partial progress": _REWRITE + "options => MAP(ARRAY['rewrite-all', 'partial-progress.enabled', "
     "'max-file-group-size-bytes'], ARRAY['true', 'true', '2000000']))",
-    "expire": "CALL iceberg.system.expire_snapshots('db', '{t}', TIMESTAMP '2039-01-01 00:00:00.000', 1)",
-    "orphans": "CALL iceberg.system.remove_orphan_files('db', '{t}')",
+    "expire": "CALL {c}.system.expire_snapshots('db', '{t}', TIMESTAMP '2039-01-01 00:00:00.000', 1)",
+    "orphans": "CALL {c}.system.remove_orphan_files('db', '{t}')",
     "insert": "INSERT INTO {t} SELECT id + 1000000, text FROM {t} WHERE id < 1000000",
-    "merge": "MERGE INTO {t} USING (SELECT id + 2000000 AS k, text FROM {t} WHERE id < 1000000) s ON {t}.id = s.k "
+    "merge": "MERGE INTO {t} AS x USING (SELECT id + 2000000 AS k, text FROM {t} WHERE id < 1000000) s ON x.id = s.k "
     "WHEN NOT MATCHED THEN INSERT (id, text) VALUES (s.k, s.text)",
     "ctas": "CREATE TABLE {t}_made AS SELECT a.id, a.text FROM {t} a",
     "late": "SELECT id, text FROM {t} ORDER BY text, id LIMIT 100",
 }
+CALLS = frozenset({"rewrite", "sort", "partial progress", "expire", "orphans"})
 ADDED = {"insert": 1_000_000, "merge": 2_000_000}
 """From which id on an operation adds a row for each that was there at first."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """``after``: seconds from the beginning of the operation to the harm; ``rows`` of each file."""
+    """``after``: seconds from ``step``, or from the beginning of the operation, to the harm; ``rows`` of each file.
+
+    ``deletes``: a Spark deletes rows beside it.
+    """
 
     number: int
     operation: str
     harm: Harm
     after: float
-    rows: int = 120_000
+    rows: int = 60_000
+    step: str = ""
+    deletes: bool = False
+
+    @property
+    def of_the_store(self) -> bool:
+        return self.harm.how in {"slow", "failing"}
+
+    def __str__(self) -> str:
+        where = f"at {self.step}" if self.step else f"after {self.after:g} s"
+        return f"{self.operation}, {where} {self.harm}{', rows deleted beside it' if self.deletes else ''}"
 
 
 @dataclass(frozen=True)
@@ -60,78 +76,80 @@ class Outcome:
     done: str
     light: float | None
     heavy: float | None
+    met: bool = False
+    """The harm came at its step."""
 
 
-def part(first: int, rows: int) -> pa.Table:
-    ids = range(first, first + rows)
-    noise = random.Random(first).randbytes(20 * rows).hex()
-    return pa.table({"id": pa.array(ids, pa.int64()), "text": [noise[i * 40 : i * 40 + 40] for i in range(rows)]})
+@dataclass
+class Stage:
+    """Where rounds are played: the service (another one once its coordinator was killed) and what is beside it."""
+
+    service: Service
+    log_file: Path
+    store: Store | None = None
+    spark: SparkWriter | None = None
+    cold: bool = False
+    """The service is started as users do: its processes are known by their command lines."""
+
+    def lake(self, this: Round) -> Lake:
+        return Lake(self.service, "store", self.store) if this.of_the_store else Lake(self.service)
 
 
-def make_table(service: Service, name: str, rows: int, ledger: Ledger) -> Table:
-    """Some files of ids from 0 on, in a table that is asked for little memory of its history."""
-    lake = service.lake()
-    lake.create_namespace_if_not_exists("db")
-    table = lake.create_table(f"db.{name}", schema=part(0, 1).schema)
-    for number in range(FILES):
-        table.append(part(number * rows, rows))
-        ledger.promise(range(number * rows, (number + 1) * rows))
-    return table
-
-
-@contextmanager
-def writer(service: Service, name: str, ledger: Ledger, log: list[str]) -> Iterator[None]:
-    """PyIceberg adds ten rows twice a second; what it is not sure of is in doubt."""
-    over = threading.Event()
-
-    def write() -> None:
-        first, failed = 5_000_000, 0
-        while not over.wait(0.5):
-            ids = range(first, first + 10)
-            first += 10
-            try:
-                service.lake().load_table(f"db.{name}").append(part(ids[0], 10))
-                ledger.promise(ids)
-            except CommitFailedException:
-                failed += 1
-            except Exception:  # whatever the harm makes of its storage or catalog
-                ledger.doubt(ids)
-                failed += 1
-        log.append(f"    writer: {(first - 5_000_000) // 10} appends, {failed} refused or in doubt")
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-def play(service: Service, this: Round, log: list[str], log_file: Path) -> tuple[Service, Outcome]:
-    """The service afterwards (another one when its coordinator was killed) and what came of it."""
-    name = f"chaos_{this.number}"
-    ledger = Ledger()
-    with full_disk(service, name, this.harm):
-        table = make_table(service, name, this.rows, ledger)
-        answers: list[Answer] = []
-        client = StatementClient(service.url, "db", "engine=SPARK" if this.operation == "late" else "", limit=240)
-        sql = OPERATIONS[this.operation].format(t=name)
-        thread = threading.Thread(target=lambda: answers.append(client.ask(sql)))
-        with writer(service, name, ledger, log):
-            thread.start()
-            time.sleep(this.after)
-            done = do(service, this.harm, _data(table))
-            if service.process.poll() is not None or this.harm == Harm("kill", "coordinator"):
-                service.process.wait()
-                service = start_service(service.etc, service.data_dir, log_file)
-            thread.join()
-        client.close()
-        _enter(ledger, this, answers[0])
-        light, heavy = healed(service, "", 10), healed(service, "engine=SPARK", 60)
+def play(stage: Stage, this: Round, log: list[str]) -> Outcome:
+    """What came of it."""
+    name, ledger, lake = f"chaos_{this.number}", Ledger(), stage.lake(this)
+    with full_disk(stage.service, name, this.harm), contextlib.ExitStack() as beside:
+        table = make_table(lake, name, this.rows, ledger)
+        if this.operation == "orphans" and not this.of_the_store:
+            leave_strays(table)
+        wake(stage.service)
+        place = place_of(stage.service, lake.catalog, table)
+        beside.enter_context(appending(lake, name, ledger, log))
+        if this.deletes and stage.spark is not None:
+            beside.enter_context(stage.spark.deleting(name, FILES * this.rows, ledger, log))
+        answer, done, met = _harmed(stage, this, place)
+        beside.close()
+        _enter(ledger, this, answer)
+        light, heavy = healed(stage.service, "", 10), healed(stage.service, "engine=SPARK", 60)
         verdict = _settled(table, ledger)
-    said = "done" if answers[0].error is None else f"{answers[0].error[0]}: {answers[0].error[2][:150]}"
-    return service, Outcome(verdict, said, done, light, heavy)
+    said = "done" if answer.error is None else f"{answer.error[0]}: {answer.error[2][:150]}"
+    return Outcome(verdict, said, done, light, heavy, met)
+
+
+def _harmed(stage: Stage, this: Round, place: Place) -> tuple[Answer, str, bool]:
+    """The operation's answer, what was done meanwhile, and whether that was at the step."""
+    answers: list[Answer] = []
+    over = threading.Event()
+    client = StatementClient(stage.service.url, "db", "engine=SPARK" if this.operation == "late" else "", limit=240)
+    sql = OPERATIONS[this.operation].format(c=place.catalog, t=f"{place.catalog}.db.{place.table.name()[-1]}")
+    if this.operation in CALLS:
+        sql = OPERATIONS[this.operation].format(c=place.catalog, t=place.table.name()[-1])
+
+    def ask() -> None:
+        answers.append(client.ask(sql))
+        over.set()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    met = bool(this.step) and wait_for(place, this.step, over) is not None
+    if not this.step:
+        time.sleep(this.after)
+    done = do(stage.service, this.harm, _data(place.table), stage.store)
+    if stage.service.process.poll() is not None or this.harm == Harm("kill", "coordinator"):
+        stage.service.process.wait()
+        service = stage.service
+        stage.service = start_service(service.etc, service.data_dir, stage.log_file, cold=stage.cold)
+    thread.join()
+    client.close()
+    return answers[0], done, met
+
+
+def wake(service: Service) -> None:
+    """Both kinds of engine processes are there: they are started by the first statement that needs one."""
+    for sql, session in (("SELECT max(id) FROM probe", "engine=EMBEDDED"), ("SELECT * FROM system.runtime.nodes", "")):
+        client = StatementClient(service.url, "db", session, limit=60)
+        client.ask(sql)
+        client.close()
 
 
 def _data(table: Table) -> Path:
@@ -139,9 +157,14 @@ def _data(table: Table) -> Path:
 
 
 def _enter(ledger: Ledger, this: Round, answer: Answer) -> None:
-    if this.operation in ADDED:
-        ids = range(ADDED[this.operation], ADDED[this.operation] + FILES * this.rows)
-        ledger.promise(ids) if answer.error is None else ledger.doubt(ids)
+    """What the operation added: a row for each that was there, which nobody knows of those that were deleted."""
+    if this.operation not in ADDED:
+        return
+    first = ADDED[this.operation]
+    ids = {row + first for row in range(FILES * this.rows) if row not in ledger.removed}
+    ledger.promise(ids) if answer.error is None else ledger.doubt(ids)
+    for row in tuple(ledger.removed):
+        ledger.doubt((row + first,))
 
 
 @contextmanager
@@ -187,7 +210,8 @@ def rounds(seed: int, count: int) -> list[Round]:
     chance = random.Random(seed)
     harms = [
         *(Harm("kill", whom) for whom in ("coordinator", "spark", "python worker", "planner", "sidecar", "converter")),
-        *(Harm("stop", whom, 20) for whom in ("spark", "python worker", "sidecar", "planner", "coordinator")),
+        *(Harm("stop", whom, 20) for whom in ("spark", "python worker", "coordinator")),
+        *(Harm("stop", whom, 8) for whom in ("sidecar", "planner")),
         *(
             Harm("kill", "embedded worker"),
             Harm("kill", "local worker"),
@@ -196,11 +220,17 @@ def rounds(seed: int, count: int) -> list[Round]:
             Harm("storage", seconds=5),
         ),
         Harm("disk"),
+        Harm("slow", seconds=10),
+        Harm("failing", seconds=5),
     ]
     chance.shuffle(harms)
     operations = list(OPERATIONS)
     chance.shuffle(operations)
-    return [
-        Round(n, operations[n % len(operations)], harms[n % len(harms)], chance.choice((0.2, 0.6, 1.0, 1.5, 2.5, 4.0)))
-        for n in range(count)
-    ]
+    return [_round(n, operations[n % len(operations)], harms[n % len(harms)], chance) for n in range(count)]
+
+
+def _round(number: int, operation: str, harm: Harm, chance: random.Random) -> Round:
+    after, steps = chance.choice((0.2, 0.6, 1.0, 1.5, 2.5, 4.0)), STEPS.get(operation, ())
+    step = chance.choice(steps) if steps and chance.random() < 0.8 else ""
+    deletes = chance.random() < 0.4 and harm.how not in {"slow", "failing", "disk"}
+    return Round(number, operation, harm, after, step=step, deletes=deletes)

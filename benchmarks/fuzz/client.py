@@ -23,7 +23,7 @@ class Answer:
     @property
     def internal(self) -> bool:
         """An error of the service's own; that there is no Spark for what the embedded engine could not do is none."""
-        if self.error is not None and self.error[0] == "NO_NODES_AVAILABLE":
+        if self.error is not None and self.error[0] in {"NO_NODES_AVAILABLE", "REMOTE_HOST_GONE"}:
             return False
         return self.status >= 500 or (self.error is not None and self.error[1] == "INTERNAL_ERROR")
 

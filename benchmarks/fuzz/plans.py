@@ -6,6 +6,7 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def _change(choices: Choices, root: Any) -> None:
     holder, key = choices.pick(places)
     match choices.below(5):
         case 0:
-            holder[key] = choices.pick(STRANGE)
+            holder[key] = deepcopy(choices.pick(STRANGE))  # changed in its turn
         case 1:
             other, from_key = choices.pick(places)
             holder[key] = json.loads(json.dumps(other[from_key]))
@@ -73,14 +74,18 @@ def _change(choices: Choices, root: Any) -> None:
         case 4 if isinstance(holder[key], str):
             holder[key] = holder[key][: choices.below(len(holder[key]) + 1)] + choices.pick(("", "<", "a", "("))
         case _:
-            holder[key] = choices.pick(STRANGE)
+            holder[key] = deepcopy(choices.pick(STRANGE))  # changed in its turn
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, child in list(children):
-        yield value, key
-        yield from _places(child)
+def _places(root: Any) -> Iterator[tuple[Any, Any]]:
+    """Every holder and key, however deep."""
+    waiting = [root]
+    while waiting:
+        value = waiting.pop()
+        children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, child in list(children):
+            yield value, key
+            waiting.append(child)
 
 
 def run(url: str, seed: int, numbers: Sequence[int], counts: Counter[str]) -> Iterator[dict[str, object]]:

@@ -196,28 +196,38 @@ class Delivery:
             self._last = None
         self._forget_file()
 
-    def set_aside(self) -> bool:
-        """Put the last page's rows of a conversation that goes on into a file; False where there is no room."""
-        last, folder = self._last, self._space.folder
-        if self._over or last is None or last.data is None or folder is None:
-            return False
-        size = len(last.data)
-        if not self._space.disk_has_room(size) or not self._space.reserve("files", size):
-            return False
-        file = ResultFile(folder / f"{self.query.id}.page{self._executing_token}", self._space)
-        try:
-            file.append(last.data)
-        except OSError:
-            self._space.free("files", size)
-            file.remove()
-            return False
-        self._last, self._aside = replace(last, data=None), file
-        return True
+    async def set_aside(self) -> None:
+        """Put the last page's rows of a conversation that goes on into a file, on a thread, if there is room."""
+        if self._turn.locked():
+            return  # its client asks just now, and mostly for the page after it
+        async with self._turn:
+            last, folder = self._last, self._space.folder
+            if self._over or last is None or last.data is None or folder is None:
+                return
+            file = ResultFile(folder / f"{self.query.id}.page{self._executing_token}", self._space)
+            if not await asyncio.to_thread(_written, file, last.data, self._space):
+                return
+            if self._last is not last:
+                file.remove()  # forgotten meanwhile
+                return
+            self._last, self._aside = replace(last, data=None), file
 
     def _forget_file(self) -> None:
         file, self._aside = self._aside, None
         if file is not None:
             file.remove()
+
+
+def _written(file: ResultFile, data: bytes, space: ResultSpace) -> bool:
+    if not space.disk_has_room(len(data)) or not space.reserve("files", len(data)):
+        return False
+    try:
+        file.append(data)
+    except OSError:
+        space.free("files", len(data))
+        file.remove()
+        return False
+    return True
 
 
 def settle(query: Query, space: ResultSpace) -> None:

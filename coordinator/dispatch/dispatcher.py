@@ -38,7 +38,7 @@ from shared.spi.session import Session
 
 _log = structlog.get_logger(__name__)
 _WRITES_OF_A_SWEEP = 16
-"""Pages that one sweep writes to files: it runs on the event loop."""
+"""Pages that one sweep writes to files, one after another on a thread: the next sweep waits for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +127,14 @@ class Dispatcher:
         while True:
             await asyncio.sleep(self.settings.sweep_interval)
             try:
-                self.sweep()
+                await self.sweep()
             except Exception as error:
                 internal_error(error)
             if self.results.worth_returning():
                 await asyncio.to_thread(return_memory)
 
-    def sweep(self) -> None:
-        """Abandon, drop and forget, as the clock says."""
+    async def sweep(self) -> None:
+        """Abandon, drop and forget, as the clock says; then put last pages beyond the limit into files."""
         self.registry.sweep()
         self._tick_groups()
         self._transactions.sweep({query.session.transaction_id for query in self.registry.active()})
@@ -142,11 +142,12 @@ class Dispatcher:
             settle(query, self.results)
             if query.state is QueryState.RUNNING:
                 self._yield_slot(query)
-        self._bound_replays()
+        for delivery in self._bound_replays()[:_WRITES_OF_A_SWEEP]:
+            await delivery.set_aside()
 
-    def _bound_replays(self) -> None:
-        """Last pages beyond the limit go to files, or are forgotten where the conversation is over."""
-        kept, writes = 0, _WRITES_OF_A_SWEEP
+    def _bound_replays(self) -> list[Delivery]:
+        """Last pages beyond the limit are forgotten where the conversation is over; the others, to go to files."""
+        kept, excess = 0, list[Delivery]()
         for query_id, delivery in reversed(tuple(self._deliveries.items())):
             if query_id not in self.registry:
                 self._deliveries.pop(query_id).release()
@@ -158,9 +159,10 @@ class Dispatcher:
             if not newer or kept <= self.settings.max_replay_size:
                 continue
             if delivery.query.active:
-                writes -= 1 if writes and delivery.set_aside() else 0
+                excess.append(delivery)
             else:
                 delivery.release()
+        return excess
 
     def _yield_slot(self, query: Query) -> None:
         """An engine that waits for its client uses nothing that a slot stands for; others may run meanwhile."""

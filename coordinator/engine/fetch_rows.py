@@ -44,10 +44,16 @@ _BATCH_ROWS = 8192
 
 
 class SparkReads(Protocol):
-    """What reading needs of Spark; ``shares_disk`` tells whether it sees the coordinator's files."""
+    """What reading needs of Spark; ``shares_disk`` tells whether it sees the coordinator's files.
+
+    ``largest_page`` is how many bytes of a page it can decode at once; None where others know.
+    """
 
     @property
     def shares_disk(self) -> bool: ...
+
+    @property
+    def largest_page(self) -> int | None: ...
 
     def run(
         self,
@@ -213,11 +219,26 @@ def _look_up(
         execution.scanned += sum(len(positions) > long for _, positions in rows.files)
         return _by_file(task, rows, long, spark.workers(execution), traffic)
     except TooLargeError as error:
+        if spark.largest_page is not None and error.page > spark.largest_page:
+            raise _page_too_large(error.page, spark.largest_page) from error
         raise PositionsUnusableError(str(error)) from error
     except KernelError as error:
         raise _failure(error.name, error.message, template.snapshot_id) from error
     except ProcessionError as error:
         raise _failure(error.code.name, error.message, template.snapshot_id, error) from error
+
+
+def _page_too_large(page: int, most: int) -> ProcessionError:
+    """Spark would end of it, and every other statement there with it."""
+    message = (
+        f"Columns of the result are on Parquet pages of {_size(page)}, more than Spark decodes at once ({_size(most)}, "
+        "spark.max-parquet-page-size): write the rows again with smaller pages, or give Spark more memory"
+    )
+    return ProcessionError(ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT, message)
+
+
+def _size(count: int) -> str:
+    return f"{count >> 20} MB" if count >> 20 else f"{count} bytes"
 
 
 def _task_of(template: LookUpTemplate) -> LookUpTask:

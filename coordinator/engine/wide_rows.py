@@ -34,7 +34,11 @@ _READING = threading.Semaphore(2)
 
 
 class TooLargeError(Exception):
-    """More than this coordinator takes; the query can run in one pass."""
+    """More than this coordinator takes; the query can run in one pass, where the engine takes a page of ``page``."""
+
+    def __init__(self, message: str, page: int = 0) -> None:
+        super().__init__(message)
+        self.page = page
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ def keep_rows(task: LookUpTask, rows: RowList, traffic: Traffic, check_cancelled
     found = lookup.portions(lookup.with_rows(task, rows.files), traffic)
     total, page = sum(p.size for p in found), max((p.pages for p in found), default=0)
     if total > _MOST_KEPT or page > _MOST_PAGE:
-        raise TooLargeError(f"rows of {total >> 20} MB, on pages of up to {page >> 20} MB")
+        raise TooLargeError(f"rows of {total >> 20} MB, on pages of up to {page >> 20} MB", page)
     try:
         with tempfile.NamedTemporaryFile(prefix="procession-rows-") as file:
             counts = _write(file, task, list(_together(found)), traffic, check_cancelled)

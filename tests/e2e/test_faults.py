@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from pyiceberg.table import Table
 
 from benchmarks.chaos.harm import Harm
 from benchmarks.chaos.ledger import Verdict
-from benchmarks.chaos.rounds import Round, play
+from benchmarks.chaos.rounds import Round, Stage, play
 from tests.e2e.service import Service, checksum, start_service, write_etc
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -30,7 +31,10 @@ CALL = "CALL iceberg.system.rewrite_data_files(schema => 'db', table_name => '{}
 def harmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service that outlives what is done to it."""
     home = tmp_path_factory.mktemp("harmed")
-    running = start_service(write_etc(home / "etc"), home / "data", home / "log")
+    etc = write_etc(home / "etc")
+    with (etc / "config.properties").open("a") as config:
+        config.write("spark.master=local[5]\n")  # room for the tasks of four statements
+    running = start_service(etc, home / "data", home / "log")
     running.execute("CALL system.clean_data_cache()")
     yield running
     assert running.stop() == 0, (home / "log").read_text()
@@ -145,7 +149,7 @@ def test_table_of_a_cancelled_query_is_gone_with_its_files(harmed: Service) -> N
 def test_query_that_runs_out_of_time_leaves_no_table(harmed: Service) -> None:
     harmed.create("late", [wide(0, rows=30_000)])
     before, tables = under_warehouse(harmed), harmed.lake().list_tables("db")
-    cursor = harmed.cursor(session_properties={"query_max_execution_time": "10s"})
+    cursor = harmed.cursor(session_properties={"query_max_execution_time": "15s"})
     with pytest.raises(prestodb.exceptions.PrestoQueryError) as failed:
         cursor.execute(fill("late"))
         cursor.fetchall()
@@ -156,18 +160,30 @@ def test_query_that_runs_out_of_time_leaves_no_table(harmed: Service) -> None:
     assert harmed.lake().list_tables("db") == tables
 
 
-def pour(target: str, source: str) -> str:
-    """As ``fill`` into a table that is there; the first of its tasks ends soon."""
-    return (
-        f"INSERT INTO iceberg.db.{target} SELECT id, text FROM iceberg.db.{source} UNION ALL "
-        "SELECT a.id, a.text || CAST(b.id AS varchar) || b.text AS text "
-        f"FROM iceberg.db.{source} a CROSS JOIN iceberg.db.{source} b"
-    )
-
-
-SMALL_FILES = {"write.target-file-size-bytes": "1000000"}
 IN_BETWEEN = "00000-7-5f0c1c1e-9a1b-4c55-8f2e-0123456789ab-0-00001.parquet"
 """What another program wrote and has not committed yet."""
+TASK_PER_FILE = {
+    **{f"write.{kind}.distribution-mode": "none" for kind in ("delete", "update", "merge")},
+    **{f"write.{kind}.mode": "merge-on-read" for kind in ("delete", "update", "merge")},
+    **{f"read.split.{what}": "1" for what in ("target-size", "open-file-cost", "planning-lookback")},
+    "read.parquet.vectorization.batch-size": "100",  # a task looks after each batch whether it is to end
+    "write.distribution-mode": "none",
+    "format-version": "2",
+}
+"""What a task has read it writes, so that the task of a small file ends while that of a large one goes on."""
+_SLOWLY = "levenshtein_distance(text, reverse(text))"
+WRITES = {
+    "insert": f"INSERT INTO iceberg.db.{{t}} SELECT id, text FROM iceberg.db.{{t}} WHERE {_SLOWLY} > 0",
+    "delete": f"DELETE FROM iceberg.db.{{t}} WHERE {_SLOWLY} > 0 AND id % 2 = 0",
+    "update": f"UPDATE iceberg.db.{{t}} SET text = CAST({_SLOWLY} AS varchar) WHERE id % 2 = 0",
+    "merge": "MERGE INTO iceberg.db.{t} AS x USING (SELECT id + 1 AS id FROM iceberg.db.few) AS o ON x.id <> o.id - 1 "
+    f"WHEN MATCHED THEN UPDATE SET text = CAST({_SLOWLY} AS varchar) WHEN NOT MATCHED THEN INSERT (id) VALUES (o.id)",
+}
+
+
+def noise(first: int, rows: int) -> pa.Table:
+    text = random.Random(first).randbytes(500 * rows).hex()
+    return pa.table({"id": range(first, first + rows), "text": [text[i * 1000 : (i + 1) * 1000] for i in range(rows)]})
 
 
 def whole_files(table: Table) -> set[str]:
@@ -184,32 +200,53 @@ def whole_files(table: Table) -> set[str]:
     return {file for file in data_files(table) if ends_well(file)}
 
 
+def files_of(service: Service, tables: Iterable[Table]) -> set[str]:
+    folders = [f"/{table.name()[-1]}/" for table in tables]
+    return {file for file in under_warehouse(service) if any(folder in file for folder in folders)}
+
+
 @pytest.mark.parametrize("end", ["cancel", "time limit", "kill spark", "kill coordinator"])
-def test_a_failed_write_leaves_no_file_and_touches_none_of_others(harmed: Service, end: str) -> None:
-    name = end.replace(" ", "_")
-    harmed.create(f"poured_{name}", [wide(0, rows=30_000)])
-    table = harmed.create(f"goal_{name}", [wide(1, rows=10)], properties=SMALL_FILES)
-    other = Path(table.location().removeprefix("file://")) / "data" / IN_BETWEEN
-    other.write_bytes(b"not committed yet")
-    before, rows = under_warehouse(harmed), checksum(table)
-    mine = {file for file in before if f"/goal_{name}/" in file}
-    limit = {"query_max_execution_time": "20s"} if end == "time limit" else {}
-    thread, outcome = in_background(harmed, pour(f"goal_{name}", f"poured_{name}"), session_properties=limit)
-    eventually(lambda: len(whole_files(table) - before) > 1, 300)
+def test_failed_writes_leave_no_file_and_touch_none_of_others(harmed: Service, end: str) -> None:
+    """INSERT, DELETE, UPDATE and MERGE at once, each with a whole file on disk when they end."""
+    if not harmed.lake().table_exists(("db", "few")):
+        harmed.create("few", [pa.table({"id": pa.array([-1], pa.int64())})])
+    parts, name = [noise(0, 5_000), noise(10_000, 10)], end.replace(" ", "_")
+    tables = {kind: harmed.create(f"{kind}_{name}", parts, properties=TASK_PER_FILE) for kind in WRITES}
+    others = [Path(table.location().removeprefix("file://")) / "data" / IN_BETWEEN for table in tables.values()]
+    for other in others:
+        other.write_bytes(b"not committed yet")
+    before = files_of(harmed, tables.values())
+    heads = [(checksum(table), table.metadata.current_snapshot_id) for table in tables.values()]
+    limit = {"query_max_execution_time": "15s"} if end == "time limit" else {}
+    running = [
+        in_background(harmed, sql.format(t=f"{kind}_{name}"), session_properties=limit) for kind, sql in WRITES.items()
+    ]
+    seen: set[str] = set()
+
+    def all_have_written() -> bool:
+        seen.update(kind for kind, table in tables.items() if whole_files(table) - before)
+        return len(seen) == len(tables)
+
+    eventually(all_have_written, 100)
     match end:
         case "cancel":
-            assert httpx.delete(f"{harmed.url}/v1/query/{running_query(harmed)}").status_code == 204
+            for query in harmed.get("/v1/query"):
+                if query["state"] == "RUNNING":
+                    assert httpx.delete(f"{harmed.url}/v1/query/{query['queryId']}").status_code == 204
         case "kill spark":
             spark_of(harmed).kill()
         case "kill coordinator":
             harmed.process.kill()
             harmed.process.wait()
             harmed.succeeded_by(start_service(harmed.etc, harmed.data_dir, harmed.etc.parent / "log"))
-    thread.join(timeout=300)
+    for thread, _ in running:
+        thread.join(timeout=300)
     expected = {"cancel": "USER_CANCELED", "time limit": "EXCEEDED_TIME_LIMIT", "kill spark": "REMOTE_HOST_GONE"}
-    assert getattr(outcome[0], "error_name", None) == expected.get(end)
-    eventually(lambda: {file for file in under_warehouse(harmed) if f"/goal_{name}/" in file} == mine, 60)
-    assert (checksum(table), other.read_bytes()) == (rows, b"not committed yet")
+    assert [getattr(outcome[0], "error_name", None) for _, outcome in running] == [expected.get(end)] * 4
+    eventually(lambda: files_of(harmed, tables.values()) == before, 60)
+    assert [(checksum(t), t.metadata.current_snapshot_id) for t in tables.values()] == heads
+    assert {other.read_bytes() for other in others} == {b"not committed yet"}
+    assert harmed.execute(f"UPDATE iceberg.db.merge_{name} SET text = 'after' WHERE id = 3") == [[1]]
 
 
 def test_killed_coordinator_leaves_no_orphan_no_half_filled_table_and_no_process(harmed: Service) -> None:
@@ -276,7 +313,7 @@ def test_a_query_outlives_its_spark(harmed: Service) -> None:
 @pytest.mark.parametrize(
     "this",
     [
-        Round(0, "rewrite", Harm("kill", "python worker"), after=0.3, rows=20_000),
+        Round(0, "rewrite", Harm("kill", "python worker"), after=0.3, rows=20_000, step="writing"),
         Round(1, "insert", Harm("database", seconds=3), after=0.1, rows=20_000),
     ],
     ids=lambda this: this.operation,
@@ -286,7 +323,7 @@ def test_a_round_of_chaos(harmed: Service, tmp_path: Path, this: Round) -> None:
     if not harmed.lake().table_exists(("db", "probe")):
         harmed.create("probe", [pa.table({"id": pa.array([1], pa.int64())})])
     log: list[str] = []
-    _, outcome = play(harmed, this, log, tmp_path / "log")
+    outcome = play(Stage(harmed, tmp_path / "log"), this, log)
     assert outcome.verdict == Verdict(0, 0, ()), (log, outcome)
     assert outcome.light is not None
     assert outcome.heavy is not None

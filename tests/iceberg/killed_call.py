@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from coordinator.connectors.iceberg.snapshots.metadata_deletes import delete_files
+
 
 def die() -> None:
     os.kill(os.getpid(), 9)
@@ -40,17 +42,21 @@ def main() -> None:
         lake.workers.before = lambda kernel, number: die() if kernel.startswith("join") else None
     elif point == "before-commit":
         journal.committing = then_die(journal.committing)
-    elif point == "staged":
+    elif point in {"staged", "staged-delete"}:
         # The new metadata file is written, the swap is not made.
         import coordinator.connectors.iceberg.manifests.metadata_files as metadata_files
 
         metadata_files.write_metadata = then_die(metadata_files.write_metadata)
     elif point == "after-commit":
         journal.close = lambda *args: die()
+    elif point == "named-delete":
+        lake.connector.tables_of.open_commits.over = lambda _location: die()
     if point == "join":
         import coordinator.connectors.iceberg.rewrite.planning.outputs as outputs
 
         outputs._LEAST_PART = 1
+    if point.endswith("-delete"):
+        delete_files(lake.connector.tables_of.open("db", "t"), None, {})
     lake.rewrite("t", {"rewrite-all": "true"})
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -47,6 +47,7 @@ class FirstPass:
         yield from self.rows.to_batches()
 
     shares_disk = True
+    largest_page: ClassVar[int | None] = None
 
     def workers(self, execution: Any) -> Any:
         return self.lake.workers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -89,6 +90,40 @@ def test_files_of_the_write_go_and_those_of_others_stay(table: Table) -> None:
     left(table, own, "metadata", "-m0.avro")
     assert remove_leftovers(table, [open_write(own, "db", table)]) == 6
     assert files(table) == before | alive
+
+
+def staged(table: Table, name: str, write_id: str, base: str) -> Path:
+    """A metadata file as a commit writes it before the catalog names it, with a snapshot of the write."""
+    raw = json.loads(Path(table.metadata_location.removeprefix("file://")).read_text())
+    listed = f"{table.location()}/metadata/snap-77-1-{write_id}.avro"
+    raw["snapshots"].append({**raw["snapshots"][-1], "snapshot-id": 77, "manifest-list": listed})
+    raw["metadata-log"] = [*raw.get("metadata-log", []), {"metadata-file": base, "timestamp-ms": 1}]
+    file = folder(table) / "metadata" / name
+    file.write_text(json.dumps(raw))
+    return file
+
+
+def test_metadata_of_a_commit_that_was_killed_go_and_those_of_others_stay(table: Table) -> None:
+    write, other = open_write(str(uuid4()), "db", table), str(uuid4())
+    before = files(table)
+    staged(table, f"00002-{uuid4()}.metadata.json", write.id, table.metadata_location)
+    left(table, write.id, "metadata", "-m0.avro")
+    of_others = staged(table, f"00002-{uuid4()}.metadata.json", other, table.metadata_location)
+    unsure = staged(table, f"00002-{uuid4()}.metadata.json", write.id, "file:/elsewhere/00001-x.metadata.json")
+    broken = folder(table) / "metadata" / f"00002-{uuid4()}.metadata.json"
+    broken.write_text(f"{write.id} {{")
+    assert remove_leftovers(table, [write]) == 3
+    assert files(table) == before | {of_others, unsure, broken}
+
+
+def test_metadata_with_the_snapshot_of_a_write_that_landed_stay(table: Table) -> None:
+    write, _ = committed(table)
+    table.refresh()
+    named = next(snapshot.manifest_list for snapshot in table.metadata.snapshots if write.id in snapshot.manifest_list)
+    assert named
+    in_flight = staged(table, f"00003-{uuid4()}.metadata.json", write.id, table.metadata_location)
+    remove_leftovers(table, [write])
+    assert in_flight.exists()
 
 
 @pytest.mark.parametrize("branch", ["main", "side"])

@@ -10,7 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.transforms import DayTransform, IdentityTransform
+from pyiceberg.typedef import Record
 
 from shared.errors import ErrorCode, ProcessionError
 from shared.plan.nodes import TableScanNode
@@ -190,6 +192,29 @@ def test_partitions(lake: Any, table: Any) -> None:
         assert row["x"]["null_count"] == len(inside) - len(known)
         assert row["x"]["min"] == min(known, default=None)
     assert sum(row["total_size"] for row in ours) == sum(row["file_size_in_bytes"] for row in read(lake, "t$files"))
+
+
+def test_counts_that_cannot_be_are_null(lake: Any) -> None:
+    """Negative ones and sums beyond a bigint, as only broken metadata have."""
+    broken = lake.create("broken", [pa.table({"id": pa.array([1], pa.int64())})])
+    for _ in range(2):
+        file = DataFile.from_args(
+            content=DataFileContent.DATA,
+            file_path="x",
+            file_format=FileFormat.PARQUET,
+            partition=Record(),
+            record_count=2**62,
+            file_size_in_bytes=2**62,
+            column_sizes={1: -1, 99: 5},
+            value_counts={1: -1},
+            null_value_counts={1: -(2**62)},
+        )
+        file.spec_id = 0
+        with broken.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
+            append.append_data_file(file)
+    assert [row["column_sizes"] for row in read(lake, "broken$files")][:2] == [{1: None, 99: 5}] * 2
+    (row,) = read(lake, "broken$partitions")
+    assert (row["row_count"], row["file_count"], row["total_size"], row["id"]["null_count"]) == (None, 3, None, None)
 
 
 def test_a_partition_field_that_older_files_lack_is_null(lake: Any) -> None:

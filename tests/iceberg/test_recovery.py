@@ -37,13 +37,34 @@ def kill(lake: Any, point: str) -> None:
 def test_killed_before_the_commit_leaves_the_table_as_it_was(lake: Any, table: str, point: str) -> None:
     before, files = lake.rows(table), lake.files(table)
     kill(lake, point)
-    (recovered,) = recover(lake.connector.tables_of, lake.connector.journal)
+    recovered, *_of_its_commit = recover(lake.connector.tables_of, lake.connector.journal)
     assert recovered.outcome == "ABORTED"
     assert lake.files(table) == files
     assert lake.rows(table) == before
     assert recover(lake.connector.tables_of, lake.connector.journal) == []
     assert lake.rewrite(table)["rewritten_rows_count"] == 300
     assert lake.rows(table) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("point", "outcome", "count"), [("staged-delete", "ABORTED", 300), ("named-delete", "COMMITTED", 0)]
+)
+def test_a_commit_that_is_no_rewrite_leaves_no_metadata_behind(
+    lake: Any, table: str, point: str, outcome: str, count: int
+) -> None:
+    """Killed before the catalog names its metadata file, and right after; a writer's own file is not touched."""
+    other = Path(lake.table(table).location().removeprefix("file://")) / "metadata" / "00007-not-ours.metadata.json"
+    other.write_text("{}")
+    files = lake.files(table)
+    kill(lake, point)
+    left = lake.files(table) - files
+    assert len(left) >= 3
+    (recovered,) = recover(lake.connector.tables_of, lake.connector.journal)
+    assert recovered.outcome == outcome
+    assert lake.files(table) == (files if outcome == "ABORTED" else files | left)
+    assert lake.table(table).scan().to_arrow().num_rows == count
+    assert recover(lake.connector.tables_of, lake.connector.journal) == []
 
 
 @pytest.mark.slow

@@ -12,6 +12,8 @@ import pytest
 
 from coordinator.engine import fetch_rows as passes
 from coordinator.engine import wide_rows
+from coordinator.engine.spark.settings import SparkSettings
+from shared.errors import ErrorCode, ProcessionError
 from tests.execution import FakeExecution
 from tests.iceberg.test_fetch_rows import FirstPass, catalogs, files, planned, run
 from tests.iceberg.test_late_plans import explained, plan  # noqa: F401  (a fixture)
@@ -91,6 +93,19 @@ def test_what_is_too_large_is_one_pass(
     limit: str, most: int, lake: Any, table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wide_rows, limit, most)
+    work = planned(lake, QUERY)
+    _, spark, _ = run(lake, wanted(lake), work)
+    assert spark.asked == [work.first.sql, work.otherwise.sql]
+
+
+def test_a_page_that_spark_cannot_decode_is_refused(lake: Any, table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is sent to Spark, which would end of it; a page that it can decode is one pass."""
+    monkeypatch.setattr(wide_rows, "_MOST_PAGE", 10_000)
+    monkeypatch.setattr(FirstPass, "largest_page", SparkSettings(max_page=20_000).largest_page)
+    with pytest.raises(ProcessionError, match=r"spark\.max-parquet-page-size") as refused:
+        run(lake, wanted(lake))
+    assert refused.value.code is ErrorCode.EXCEEDED_LOCAL_MEMORY_LIMIT
+    monkeypatch.setattr(FirstPass, "largest_page", SparkSettings(driver_memory="512m").largest_page)
     work = planned(lake, QUERY)
     _, spark, _ = run(lake, wanted(lake), work)
     assert spark.asked == [work.first.sql, work.otherwise.sql]

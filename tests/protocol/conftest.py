@@ -294,7 +294,13 @@ class Server:
     def sweep(self, query: Query) -> None:
         """Sweep once on the server's loop, and wait for it."""
         swept = threading.Event()
-        query.call_on_loop(lambda: (self.dispatcher.sweep(), swept.set())[0])
+
+        async def sweep() -> None:
+            await self.dispatcher.sweep()
+            swept.set()
+
+        tasks: list[asyncio.Task[None]] = []
+        query.call_on_loop(lambda: tasks.append(asyncio.create_task(sweep())))
         assert swept.wait(5)
 
     def wait_for(self, condition: Callable[[], bool], seconds: float = 5.0) -> None:

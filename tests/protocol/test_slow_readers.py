@@ -1,10 +1,12 @@
 """Clients that stop reading: what they cost the memory, and the statements of others."""
 
+import asyncio
 import json
 import os
 
 import pytest
 
+from coordinator.dispatch.result_space import ResultFile
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.resource_groups.specification import global_group
 
@@ -105,7 +107,17 @@ def test_results_that_somebody_removed_fail_the_page_and_nothing_else(start_serv
         assert server.pages("SELECT 1")[-1].json()["data"] == [[1]]
 
 
-def test_last_pages_of_slow_readers_go_to_files_and_are_still_sent_again(start_server, tmp_path, medium):
+def in_a_loop():
+    try:
+        return asyncio.get_running_loop() is not None
+    except RuntimeError:
+        return False
+
+
+def test_last_pages_of_slow_readers_go_to_files_and_are_still_sent_again(start_server, tmp_path, medium, monkeypatch):
+    writers = []
+    append = ResultFile.append
+    monkeypatch.setattr(ResultFile, "append", lambda *given: (writers.append(in_a_loop()), append(*given))[1])
     settings = DispatchSettings(max_replay_size=1, sweep_interval=100, keep_free=0)
     with start_server(medium, settings, results_folder=tmp_path / "results") as server:
         asked = []
@@ -116,6 +128,7 @@ def test_last_pages_of_slow_readers_go_to_files_and_are_still_sent_again(start_s
         server.sweep(next(iter(server.dispatcher.registry)))
         pages = [file for file in files_in(tmp_path / "results") if ".page" in file.name]
         assert len(pages) == 2, "the newest stays in memory"
+        assert writers == [False, False]
         for uri, content in asked:
             again = server.client.get(uri)
             assert again.json()["data"] == json.loads(content)["data"]

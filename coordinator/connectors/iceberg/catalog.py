@@ -38,6 +38,7 @@ from coordinator.connectors.iceberg.shared_models import share_models
 from coordinator.connectors.iceberg.table_words import check_settable, distrust_tables
 from coordinator.connectors.iceberg.tables.late_files import LateFiles
 from coordinator.connectors.iceberg.tables.late_writes import LateWrites
+from coordinator.connectors.iceberg.tables.open_commits import OpenCommits
 from coordinator.connectors.iceberg.tables.open_writes import OpenWrites
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTables
 from coordinator.vocabulary.lookup_cache import once
@@ -64,6 +65,7 @@ class TableCatalog:
         self.settings = settings
         self.unfinished = UnfinishedTables(settings.catalog, settings.journal_file)
         self.late_files = LateFiles(self.unfinished, settings.unfinished_quiet_time)
+        self.open_commits = OpenCommits(settings.catalog, settings.journal_file)
         records = OpenWrites(settings.catalog, settings.journal_file)
         self.late_writes = LateWrites(records, settings.unfinished_quiet_time, self.open, self.file_io, UNFINISHED)
         self.forgotten: Callable[[str, str], None] = lambda _schema, _name: None
@@ -253,17 +255,17 @@ class TableCatalog:
     def _connected(self) -> Catalog:
         with self._lock:
             if self._catalog is None:
-                self._catalog = _connect(self.settings)
+                self._catalog = _connect(self.settings, self.open_commits)
             return self._catalog
 
 
-def _connect(settings: IcebergSettings) -> Catalog:
+def _connect(settings: IcebergSettings, commits: OpenCommits) -> Catalog:
     if settings.uri is not None and settings.uri.startswith("sqlite:///"):
         Path(settings.uri.removeprefix("sqlite:///")).absolute().parent.mkdir(parents=True, exist_ok=True)
     teach_opaque_types()
     share_models()
     properties = pyiceberg_properties(settings)
-    return write_all_versions(distrust_tables(_client(settings, properties)))
+    return write_all_versions(distrust_tables(_client(settings, properties)), commits)
 
 
 def _client(settings: IcebergSettings, properties: dict[str, str]) -> Catalog:

@@ -142,6 +142,11 @@ class SparkEngine:
         return self._settings.remote is None
 
     @property
+    def largest_page(self) -> int | None:
+        """Bytes of a Parquet page that its memory allows for."""
+        return self._settings.largest_page
+
+    @property
     def alive(self) -> bool:
         """A connection was made and its server has not ended."""
         connection = self._connection

@@ -84,6 +84,15 @@ class SparkSettings(Settings):
         description="Memory of the embedded Spark server beside its heap, for batches of readers. Without it half"
         " of the heap, and at least 512 MB.",
     )
+    max_page: Bytes | None = Field(
+        None,
+        alias="spark.max-parquet-page-size",
+        ge=1 << 10,
+        description="A query whose rows would have to be read from a larger Parquet page, decoded, than this fails with"
+        " EXCEEDED_LOCAL_MEMORY_LIMIT instead of ending Spark and what else runs there. Looked at where pages are"
+        " known: for columns that late materialization fetches. Without it a quarter of the embedded server's"
+        " heap, and no limit for a Spark of `spark.remote`.",
+    )
     java_options: str = Field(
         "",
         alias="spark.java-options",
@@ -124,6 +133,13 @@ class SparkSettings(Settings):
     def direct_size(self) -> int:
         """Bytes of the embedded server's memory beside the heap."""
         return direct_memory(self.heap_size) if self.direct_memory is None else self.direct_memory
+
+    @property
+    def largest_page(self) -> int | None:
+        """Bytes of a page that Spark can decode at once, which takes several times as much."""
+        if self.max_page is not None or self.remote is not None:
+            return self.max_page
+        return self.heap_size // 4
 
     @property
     def log_file(self) -> Path:

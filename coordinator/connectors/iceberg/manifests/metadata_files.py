@@ -11,14 +11,15 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pyiceberg.catalog import Catalog, MetastoreCatalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchNamespaceError, TableAlreadyExistsError
 from pyiceberg.io import FileIO
 from pyiceberg.serializers import Compressor, ToOutputFile
+from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata, TableMetadataV3
-from pyiceberg.typedef import IcebergBaseModel
+from pyiceberg.typedef import IcebergBaseModel, Identifier
 
 from coordinator.connectors.iceberg.failures import NotCommittedError
 
@@ -32,37 +33,60 @@ _BY_ID = {
 }
 
 
-def write_all_versions(catalog: Catalog) -> Catalog:
+class CommitRecord(Protocol):
+    """Where commits that are under way are recorded."""
+
+    def begun(self, table: Identifier, location: str, base: str) -> None:
+        """Before the metadata file at ``location``, which replaces ``base``, exists."""
+
+    def over(self, location: str) -> None:
+        """The catalog names the file, or it is gone."""
+
+
+def write_all_versions(catalog: Catalog, record: CommitRecord) -> Catalog:
     """Let a catalog that writes metadata files itself write those of format version 3 too; REST servers do anyway.
 
-    A commit that certainly did not land takes its metadata file along, which PyIceberg leaves behind.
+    A commit that certainly did not land takes its metadata file along, which PyIceberg leaves behind. One that is
+    killed in between, or whose outcome is unknown, stays in ``record``.
     """
     if isinstance(catalog, MetastoreCatalog):
-        written = threading.local()
+        under_way = threading.local()
 
         def write(metadata: TableMetadata, io: FileIO, metadata_path: str) -> None:
+            table: Identifier | None = getattr(under_way, "table", None)
+            if table is not None and metadata.metadata_log:
+                record.begun(table, metadata_path, metadata.metadata_log[-1].metadata_file)
+            under_way.file = io, metadata_path
             write_metadata(metadata, io, metadata_path)
-            written.file = io, metadata_path
 
         catalog._write_metadata = write  # type: ignore[method-assign]
-        catalog.commit_table = _tidy(catalog.commit_table, written)  # type: ignore[method-assign]
-        catalog.create_table = _tidy(catalog.create_table, written)  # type: ignore[method-assign]
+        catalog.commit_table = _tidy(catalog.commit_table, under_way, record)  # type: ignore[method-assign]
+        catalog.create_table = _tidy(catalog.create_table, under_way, record)  # type: ignore[method-assign]
     return catalog
 
 
-def _tidy(commit: Callable[..., T], written: threading.local) -> Callable[..., T]:
+def _tidy(commit: Callable[..., T], under_way: threading.local, record: CommitRecord) -> Callable[..., T]:
     def tidy_commit(*arguments: object, **named: object) -> T:
-        written.file = None
+        under_way.file = None
+        under_way.table = arguments[0].name() if arguments and isinstance(arguments[0], Table) else None
         try:
-            return commit(*arguments, **named)
+            answer = commit(*arguments, **named)
         except _NOT_LANDED:
-            if written.file is not None:
-                io, location = written.file
+            if under_way.file is not None:
+                io, location = under_way.file
                 with suppress(OSError):
                     io.delete(location)
+                    _over(under_way, record)
             raise
+        _over(under_way, record)
+        return answer
 
     return tidy_commit
+
+
+def _over(under_way: threading.local, record: CommitRecord) -> None:
+    if under_way.table is not None and under_way.file is not None:
+        record.over(under_way.file[1])
 
 
 def write_metadata(metadata: TableMetadata, io: FileIO, metadata_path: str) -> None:

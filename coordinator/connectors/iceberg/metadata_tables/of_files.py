@@ -16,7 +16,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import UnknownType
 
 from coordinator.connectors.iceberg.manifests.live_files import read_live
-from coordinator.connectors.iceberg.metadata_tables.values import bound_text
+from coordinator.connectors.iceberg.metadata_tables.values import bigint, bound_text
 from coordinator.connectors.system.virtual_table import typed
 
 _COUNTED = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
@@ -74,8 +74,8 @@ def manifests(table: Table, snapshot: Snapshot | None) -> Iterator[tuple[object,
         )
 
 
-def _items(counts: dict[int, int] | None) -> list[tuple[int, int]] | None:
-    return None if counts is None else list(counts.items())
+def _items(counts: dict[int, int] | None) -> list[tuple[int, int | None]] | None:
+    return None if counts is None else [(field_id, bigint(count)) for field_id, count in counts.items()]
 
 
 def _texts(bounds: dict[int, bytes] | None, schema: Schema) -> list[tuple[int, str]] | None:

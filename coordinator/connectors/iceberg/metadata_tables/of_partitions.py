@@ -19,7 +19,7 @@ from pyiceberg.types import IcebergType, NestedField, PrimitiveType
 
 from coordinator.connectors.iceberg.bounds import bound_value
 from coordinator.connectors.iceberg.manifests.live_files import read_live
-from coordinator.connectors.iceberg.metadata_tables.values import bound_shown, python_value
+from coordinator.connectors.iceberg.metadata_tables.values import bigint, bound_shown, python_value
 from coordinator.connectors.iceberg.types import presto_type
 from shared.plan.types import Field, Type
 
@@ -50,7 +50,7 @@ def partitions(table: Table, snapshot: Snapshot | None) -> Iterator[tuple[object
     for values, partition in found.items():
         shown = (python_value(kind, value) for kind, value in zip(kinds, values, strict=True))
         ranges = (partition.range(column) for column in measured)
-        yield *shown, partition.rows, partition.files, partition.bytes, *ranges
+        yield *shown, bigint(partition.rows), partition.files, bigint(partition.bytes), *ranges
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class _Partition:
 
     def range(self, column: NestedField) -> dict[str, object]:
         low, high = (bound_shown(column.field_type, b.get(column.field_id)) for b in (self.lower, self.upper))
-        return {"min": low, "max": high, "null_count": self.nulls.get(column.field_id)}
+        return {"min": low, "max": high, "null_count": bigint(self.nulls.get(column.field_id))}
 
 
 def _either(choose: Any, known: object, other: Any) -> object:

@@ -45,6 +45,11 @@ def bound_shown(kind: IcebergType, value: object) -> object:
         return None
 
 
+def bigint(count: int | None) -> int | None:
+    """A count or a sum of counts; None for one that no bigint holds, which only broken metadata give."""
+    return None if count is None or not -(2**63) <= count < 2**63 else count
+
+
 def python_value(kind: IcebergType, value: Any) -> object:
     """A value as Iceberg counts it (days, microseconds, bytes) as what Arrow takes for the Presto type."""
     if value is None:

@@ -31,6 +31,9 @@ _WRITES = sa.Table(
 )
 
 
+_UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class OpenWrite:
     """``directories`` are those that its files lie in; ``sequence_number`` is the table's last one before it began."""
@@ -41,6 +44,7 @@ class OpenWrite:
     table_uuid: str
     directories: tuple[str, ...]
     sequence_number: int
+    begun_at: datetime = _UNKNOWN
 
 
 def open_write(write_id: str, schema: str, table: Table) -> OpenWrite:
@@ -53,7 +57,7 @@ def open_write(write_id: str, schema: str, table: Table) -> OpenWrite:
     directories = tuple(dict.fromkeys([*own, *named]))
     sequence_number = 0 if metadata.format_version == 1 else metadata.last_sequence_number
     uuid = str(metadata.table_uuid)
-    return OpenWrite(write_id, schema, table.name()[-1], uuid, directories, sequence_number)
+    return OpenWrite(write_id, schema, table.name()[-1], uuid, directories, sequence_number, datetime.now(UTC))
 
 
 class OpenWrites:
@@ -75,7 +79,7 @@ class OpenWrites:
             "table_uuid": write.table_uuid,
             "directories": json.dumps(write.directories),
             "sequence_number": write.sequence_number,
-            "begun_at": datetime.now(UTC).isoformat(),
+            "begun_at": write.begun_at.isoformat(),
         }
         with self._open().begin() as connection:
             connection.execute(sa.insert(_WRITES).values(**row))
@@ -100,6 +104,7 @@ class OpenWrites:
                 r["table_uuid"],
                 tuple(json.loads(r["directories"])),
                 r["sequence_number"],
+                datetime.fromisoformat(r["begun_at"]),
             )
             for r in rows
         ]

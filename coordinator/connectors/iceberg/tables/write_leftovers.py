@@ -1,4 +1,7 @@
-"""Which files failed writes left in a table: those that hold a write's id and are named by no snapshot."""
+"""Which files failed writes left in a table: those that hold a write's id and are named by no snapshot.
+
+Beside them the metadata file of a commit that was killed before the catalog named it.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from coordinator.connectors.iceberg.manifests.reader import read_entries
 from coordinator.connectors.iceberg.manifests.version_three import list_manifests
 from coordinator.connectors.iceberg.paths import normalize
 from coordinator.connectors.iceberg.tables.open_writes import OpenWrite
+from coordinator.connectors.iceberg.tables.uncommitted_metadata import of_ended_writes
 
 _DELETES_AT_ONCE = 8
 _CHECKSUM = re.compile(r"(?<=/)\.([^/]+)\.crc$")
@@ -28,10 +32,11 @@ def remove_leftovers(table: Table, writes: Sequence[OpenWrite]) -> int:
     metadata raises.
     """
     found = list(_files_of(table.io, writes))
-    if not found:
-        return 0
-    named = _named_by_snapshots(table, writes)
-    return _delete(table.io, [file for file in found if normalize(_CHECKSUM.sub(r"\1", file)) not in named])
+    doomed = list(of_ended_writes(table, [write.id for write in writes], min(write.begun_at for write in writes)))
+    if found:
+        named = _named_by_snapshots(table, writes)
+        doomed += [file for file in found if normalize(_CHECKSUM.sub(r"\1", file)) not in named]
+    return _delete(table.io, doomed) if doomed else 0
 
 
 def remove_all(io: FileIO, writes: Sequence[OpenWrite]) -> int:

@@ -21,6 +21,8 @@ from coordinator.connectors.iceberg.rewrite.committing.journal import Journal, J
 from coordinator.connectors.iceberg.snapshots.producer import CALL_ID
 from coordinator.connectors.iceberg.storage import delete_files, list_directory
 from coordinator.connectors.iceberg.tables.ddl import remove_unfinished
+from coordinator.connectors.iceberg.tables.open_commits import OpenCommit
+from coordinator.connectors.iceberg.tables.uncommitted_metadata import never_landed, with_manifests
 from coordinator.connectors.iceberg.tables.unfinished import UnfinishedTable, is_own_folder
 from shared.errors import ProcessionError
 
@@ -47,7 +49,23 @@ def recover(
     unfinished = [e for e in catalog.unfinished.open_entries() if not catalog.late_files.watches(e.schema, e.name)]
     # Spark's own writes: the Spark that did them may need a moment to end.
     writes = [Recovered(w.id, w.schema, w.table, "POSTPONED") for w in catalog.late_writes.recover(end_write)]
-    return [*calls, *(_remove(catalog, entry) for entry in unfinished), *writes]
+    commits = [_recover_commit(catalog, commit) for commit in catalog.open_commits.open_entries()]
+    return [*calls, *(_remove(catalog, entry) for entry in unfinished), *commits, *writes]
+
+
+def _recover_commit(catalog: TableCatalog, commit: OpenCommit) -> Recovered:
+    """The metadata file of a commit that was killed before the catalog named it goes, with what it alone names."""
+    outcome: Literal["COMMITTED", "ABORTED"] = "COMMITTED"
+    try:
+        with mapped(f"{commit.schema}.{commit.table}"):
+            table = catalog.load(commit.schema, commit.table)
+            if table is not None and never_landed(table, commit.location, commit.base):
+                delete_files(table.io, with_manifests(table, commit.location, commit.base))
+                outcome = "ABORTED"
+    except ProcessionError as error:
+        return Recovered(commit.location, commit.schema, commit.table, "POSTPONED", error.message)
+    catalog.open_commits.over(commit.location)
+    return Recovered(commit.location, commit.schema, commit.table, outcome)
 
 
 def _remove(catalog: TableCatalog, entry: UnfinishedTable) -> Recovered:
