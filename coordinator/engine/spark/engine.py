@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql.connect.session import SparkSession
@@ -32,6 +33,7 @@ from coordinator.engine.spark.runner import Connecting, Fixed, Runner
 from coordinator.engine.spark.server import EmbeddedServer, SparkStartError, start_server
 from coordinator.engine.spark.sessions import drop_session, open_session
 from coordinator.engine.spark.settings import SparkSettings
+from coordinator.engine.spark.slots import executor_slots, starts_together
 from coordinator.engine.spark.views import views_over
 from coordinator.engine.spark.watchdog import SESSION_GONE, SparkStatus, Watchdog, gave_up
 from coordinator.engine.spark.workers import SparkWorkers
@@ -58,8 +60,9 @@ class SparkEngine:
         self._watcher: threading.Thread | None = None
         self._writers = WriterSessions(self._new_session)
         self._status = SparkStatus()
-        self._named = NamedWrites(partial(self._new_session, named=True))
+        self._named = NamedWrites(partial(self._new_session, named=True, kernels=False))
         self._names_files = settings.remote is None
+        self._kernels: Path | None = None
 
     def start(self) -> None:
         """Watch Spark in the background: it is started again when it dies or is of no use. Returns at once.
@@ -134,12 +137,12 @@ class SparkEngine:
 
     def workers(self, execution: Execution) -> SparkWorkers:
         """Where the kernels of one query run; their progress is the procedure's to report."""
-        return SparkWorkers(Runner(self, execution))
+        return SparkWorkers(Runner(self, execution), self._slots_together, elsewhere=not self.shares_disk)
 
     @property
     def shares_disk(self) -> bool:
-        """Only the embedded server is known to see this machine's files."""
-        return self._settings.remote is None
+        """Only the executors of this machine are known to see its files."""
+        return self._settings.remote is None and not self._settings.on_cluster
 
     @property
     def alive(self) -> bool:
@@ -157,8 +160,31 @@ class SparkEngine:
 
     @property
     def parallelism(self) -> int:
-        """Tasks at once. A Spark of this machine tells without running: dry runs do not wait for its start."""
-        return _local_cores(self._settings) or self.connect().parallelism
+        """Tasks at once. A Spark of this machine tells without running: dry runs do not wait for its start.
+
+        Executors of a cluster come and go: it is asked each time.
+        """
+        local = _local_cores(self._settings)
+        if local is not None:
+            return local
+        connection = self.connect()
+        return self.slots(connection) or connection.parallelism
+
+    def slots(self, connection: Connection) -> int | None:
+        """Tasks at once on the executors that are there now; None where Spark cannot be asked. Blocks."""
+        catalogs = of_iceberg(self._catalog_conf)
+        if self._named_by_us(connection) and catalogs:
+            return executor_slots(connection.session, catalogs[0])
+        return None
+
+    def _slots_together(self) -> int | None:
+        if self.shares_disk:
+            return None
+        connection = self.connect()
+        return self.slots(connection) if starts_together(connection.session) else None
+
+    def _named_by_us(self, connection: Connection) -> bool:
+        return self._names_files if connection.server is None else self._settings.on_cluster
 
     def connect(self) -> Connection:
         """The live connection, made when there is none; raises ProcessionError when Spark cannot be had."""
@@ -196,7 +222,6 @@ class SparkEngine:
             session = self._new_session(server, progress)
             if server is None:
                 self._names_files = any(self._named.understood(name) for name in of_iceberg(self._catalog_conf)[:1])
-                session.addArtifacts(str(zip_kernels(self._settings.work_dir / "kernels")), pyfile=True)
             connection = Connection(session, server, _parallelism(session, self._settings), progress)
         except _START_FAILURES as error:
             _LOG.error("Spark did not start: %s", error)
@@ -211,9 +236,17 @@ class SparkEngine:
         return connection
 
     def _new_session(
-        self, server: EmbeddedServer | None, progress: ProgressRelay, *, named: bool | None = None
+        self,
+        server: EmbeddedServer | None,
+        progress: ProgressRelay,
+        *,
+        named: bool | None = None,
+        kernels: bool = True,
     ) -> SparkSession:
-        """``named``: with our catalogs, on a server of others; None for as far as it is known to have them."""
+        """``named``: with our catalogs, on a server of others; None for as far as it is known to have them.
+
+        ``kernels``: for tasks too, whose executors are sent the kernels where they are not of this machine.
+        """
         url = self._settings.remote if server is None else server.url
         assert url is not None, "a server is started when there is no remote one"
         embedded = server is not None
@@ -226,11 +259,18 @@ class SparkEngine:
         try:
             for name, value in {**({} if embedded else self._remote_conf(session, named)), **SESSION_CONF}.items():
                 session.conf.set(name, value)
+            if kernels and (not embedded or self._settings.on_cluster):
+                session.addArtifacts(str(self._zipped_kernels()), pyfile=True)
         except BaseException:
             drop_session(session, release=False)
             raise
         session.registerProgressHandler(progress)
         return session
+
+    def _zipped_kernels(self) -> Path:
+        if self._kernels is None:
+            self._kernels = zip_kernels(self._settings.work_dir / "kernels")
+        return self._kernels
 
     def _remote_conf(self, session: SparkSession, named: bool | None) -> Mapping[str, str]:
         """What a server that others started is told: catalogs, and what is passed through and may change later."""
@@ -308,7 +348,7 @@ class SparkEngine:
 
 def _local_cores(settings: SparkSettings) -> int | None:
     local = re.fullmatch(r"local\[(\d+|\*)\]", settings.master) if settings.remote is None else None
-    if local is None:
+    if local is None or settings.on_cluster:
         return None
     return (os.cpu_count() or 1) if local[1] == "*" else int(local[1])
 

@@ -96,7 +96,12 @@ class SparkSettings(Settings):
         description="Settings of Spark that a session may change by the session property spark_settings; `*` stands for"
         " any text. What is listed here must not change what statements mean or may reach.",
     )
-    master: str = Field("local[*]", alias="spark.master", description="Spark master of the embedded Spark server.")
+    master: str = Field(
+        "local[*]",
+        alias="spark.master",
+        description="Spark master of the embedded Spark server. With anything but `local…` its executors run on a"
+        " cluster of your own, to which the kernels are shipped.",
+    )
     packages: Names = Field(
         DEFAULT_PACKAGES,
         alias="spark.packages",
@@ -124,6 +129,11 @@ class SparkSettings(Settings):
     def direct_size(self) -> int:
         """Bytes of the embedded server's memory beside the heap."""
         return direct_memory(self.heap_size) if self.direct_memory is None else self.direct_memory
+
+    @property
+    def on_cluster(self) -> bool:
+        """Whether the embedded server only drives executors that a cluster's manager starts elsewhere."""
+        return self.remote is None and not self.conf.get("spark.master", self.master).startswith("local")
 
     @property
     def log_file(self) -> Path:
