@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from typing import assert_never
@@ -18,6 +18,7 @@ from coordinator.vocabulary.planned_statement import (
     ExplainAnalyze,
     ExplainNative,
     FetchRows,
+    ManageCatalog,
     PlannedStatement,
     ReturnRows,
     RunLocally,
@@ -36,7 +37,7 @@ NOTHING_GIVEN = SessionPropertyManager()
 def admitted(
     control: SystemAccessControl,
     session: Session,
-    catalogs: Collection[str],
+    catalogs: Callable[[], Collection[str]],
     given: SessionPropertyManager = NOTHING_GIVEN,
 ) -> Session:
     """The session with the catalogs that its statements may name, and with properties that the configuration gives.
@@ -56,9 +57,10 @@ def admitted(
     except AccessDeniedError as error:
         audit(error, identity, session.query_id)
         raise
-    visible = control.filter_catalogs(identity, catalogs)
+    known = catalogs()
+    visible = control.filter_catalogs(identity, known)
     session = given.applied(session)
-    return session if visible >= set(catalogs) else replace(session, accessible_catalogs=tuple(sorted(visible)))
+    return session if visible >= set(known) else replace(session, accessible_catalogs=tuple(sorted(visible)))
 
 
 class AuthorizedPlanner:
@@ -94,6 +96,8 @@ def changed_catalog(work: Work) -> str | None:
             return work.write.catalog
         case ExplainAnalyze():
             return changed_catalog(work.work)
+        case ManageCatalog():
+            return None  # planning has asked: the catalog may not be there yet
         case ReturnRows() | RunLocally() | SelectRows() | RunOnSpark() | FetchRows() | ExplainNative():
             return None
         case _:

@@ -8,6 +8,7 @@ import os
 import re
 import threading
 import uuid
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -198,6 +199,28 @@ class SparkEngine:
                 self._connection = self._open(self._drop(keep_server=True))
             return self._connection
 
+    def change_catalogs(self, settings: SparkSettings, catalog_conf: Mapping[str, str]) -> None:
+        """Statements that begin from now on see these catalogs; others keep their session. Blocks.
+
+        Catalogs are settings of a session. Where ``settings`` name jars that the server lacks, a new server takes its
+        place, and the old one ends with its last statement.
+        """
+        with self._lock:
+            known = {*self._settings.packages, *self._settings.jars}
+            needs_jars = self._settings.remote is None and not known >= {*settings.packages, *settings.jars}
+            self._settings, self._catalog_conf = settings, dict(catalog_conf)
+            old = self._connection
+            if old is None or not old.alive:
+                return
+            self._connection = None
+            self._writers.close(release=True)
+            weakref.finalize(old, _end, old.session, old.server, server_too=needs_jars)
+            if not needs_jars:
+                try:
+                    self._connection = self._open(old.server)
+                except ProcessionError as error:
+                    _LOG.error("Spark is started anew with the changed catalogs: %s", error)
+
     @contextlib.contextmanager
     def _reader(self, execution: Execution) -> Iterator[Connecting]:
         """What runs the statement's query: the session that all share, or one of its own with settings of its own."""
@@ -257,7 +280,8 @@ class SparkEngine:
             trust_store=None if embedded else self._settings.trust_store,
         )
         try:
-            for name, value in {**({} if embedded else self._remote_conf(session, named)), **SESSION_CONF}.items():
+            conf = self._remote_conf(session, named) if server is None else self._newer_catalogs(session, server)
+            for name, value in {**conf, **SESSION_CONF}.items():
                 session.conf.set(name, value)
             if kernels and (not embedded or self._settings.on_cluster):
                 session.addArtifacts(str(self._zipped_kernels()), pyfile=True)
@@ -278,6 +302,13 @@ class SparkEngine:
         ours = self._names_files if named is None else named
         catalogs = with_our_catalogs(self._catalog_conf) if ours else self._catalog_conf
         return {**catalogs, **passed}
+
+    def _newer_catalogs(self, session: SparkSession, server: EmbeddedServer) -> Mapping[str, str]:
+        """What became of the catalogs since an embedded server was started."""
+        catalogs = with_our_catalogs(self._catalog_conf)
+        for name in server.catalog_conf.keys() - catalogs.keys():
+            session.conf.unset(name)
+        return {name: value for name, value in catalogs.items() if server.catalog_conf.get(name) != value}
 
     def _drop(self, *, keep_server: bool) -> EmbeddedServer | None:
         """Forget the connection; nothing here waits for an answer. Its server, when it lives and is kept."""
@@ -344,6 +375,13 @@ class SparkEngine:
         except Exception as error:
             if not self._stopping.is_set():
                 _LOG.warning("Spark's warm-up failed: %s", map_failure(error, server_alive=connection.server_alive))
+
+
+def _end(session: SparkSession, server: EmbeddedServer | None, *, server_too: bool) -> None:
+    """After the last statement of a connection that another one has replaced; returns at once."""
+    drop_session(session, release=server is None or server.alive)
+    if server is not None and server_too:
+        threading.Thread(target=server.stop, name="spark-stop", daemon=True).start()
 
 
 def _local_cores(settings: SparkSettings) -> int | None:

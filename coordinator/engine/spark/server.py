@@ -64,9 +64,17 @@ class EmbeddedServer:
     """A running server. ``url`` holds the token; ``child`` ends with this process, however it ends."""
 
     def __init__(
-        self, child: GuardedChild, port: int, token: str, java: Java, archiver: Archiver | None = None
+        self,
+        child: GuardedChild,
+        port: int,
+        token: str,
+        java: Java,
+        archiver: Archiver | None = None,
+        catalog_conf: Mapping[str, str] = {},
     ) -> None:
         self.child = child
+        self.catalog_conf = catalog_conf
+        """What it was told of catalogs when it was started."""
         self._archiver = archiver
         self.port = port
         self.java = java
@@ -119,7 +127,7 @@ def start_server(
     command = [str(java.executable), f"@{_write_arguments(settings.work_dir, arguments)}", _MAIN]
     child = GuardedChild(command, env=environment, log_file=settings.log_file, cwd=settings.work_dir)
     archiver = Archiver(archive, settings.work_dir / "tmp" / "classes.lst", settings.work_dir)
-    server = EmbeddedServer(child, port, token, java, archiver)
+    server = EmbeddedServer(child, port, token, java, archiver, with_our_catalogs(catalog_conf))
     try:
         _await_port(server, settings, given_up)
     except BaseException:
