@@ -172,7 +172,10 @@ def create_app(
     catalogs.access = load_access_policy(config.etc, catalogs, authenticated=authenticated, files=rules)
     control = catalogs.access.control
     given = load_session_properties(config.etc, PROPERTIES)
-    admit = partial(admitted, control, catalogs=catalogs.all_names, given=given)
+
+    def admit(session: Session) -> Session:
+        return admitted(control, session, catalogs.all_names(), given)
+
     pool = ValidationPool(
         factory,
         size=settings.validation_pool_size,

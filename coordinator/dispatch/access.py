@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from typing import assert_never
@@ -37,7 +37,7 @@ NOTHING_GIVEN = SessionPropertyManager()
 def admitted(
     control: SystemAccessControl,
     session: Session,
-    catalogs: Callable[[], Collection[str]],
+    catalogs: Collection[str],
     given: SessionPropertyManager = NOTHING_GIVEN,
 ) -> Session:
     """The session with the catalogs that its statements may name, and with properties that the configuration gives.
@@ -57,10 +57,9 @@ def admitted(
     except AccessDeniedError as error:
         audit(error, identity, session.query_id)
         raise
-    known = catalogs()
-    visible = control.filter_catalogs(identity, known)
+    visible = control.filter_catalogs(identity, catalogs)
     session = given.applied(session)
-    return session if visible >= set(known) else replace(session, accessible_catalogs=tuple(sorted(visible)))
+    return session if visible >= set(catalogs) else replace(session, accessible_catalogs=tuple(sorted(visible)))
 
 
 class AuthorizedPlanner:
