@@ -49,6 +49,7 @@ from coordinator.http_server import HttpServer
 from coordinator.listeners import EventDelivery, HistoryView, load_event_delivery
 from coordinator.logs import configure_logging
 from coordinator.maintenance.create import create_maintenance
+from coordinator.managed_catalogs import ManagedCatalogs
 from coordinator.planner_factory import PlannerFactory
 from coordinator.planning.session_statements import PROPERTIES
 from coordinator.resource_groups.manager import ResourceGroups
@@ -106,10 +107,11 @@ def serve(etc: Path, overrides: Overrides = Overrides(), ready: Callable[[str], 
     try:
         config = _overridden(read_config(etc), overrides)
         check_writable(config.node.data_dir)
-        configure_logging(config.log, Redactor(secrets_in(config)))
+        redact = Redactor(secrets_in(config))
+        configure_logging(config.log, redact)
         check_exposure(config.coordinator, config.https, config.authentication)
         keep_files_private(config.node.data_dir)
-        server = HttpServer(config, partial(create_app, config), ready)
+        server = HttpServer(config, partial(create_app, config, redact=redact), ready)
     except ConfigurationError as error:
         sys.stderr.write(f"procession: {error}\n")
         return 2
@@ -138,6 +140,7 @@ def create_app(
     stop: Callable[[], None] | None = None,
     address: str | None = None,
     start_failed: Callable[[Exception], None] = lambda _error: None,
+    redact: Redactor | None = None,
 ) -> FastAPI:
     """The ASGI application of one coordinator; nothing runs before its lifespan begins. Raises ConfigurationError.
 
@@ -146,6 +149,7 @@ def create_app(
     """
     settings = config.coordinator
     catalogs = Catalogs(config.catalogs)
+    catalogs.managed = config.catalog_management.by_statements
     defaults = checker_defaults(config)
     checkers = PlanCheckers(load_plan_checkers(config.etc / "plan-checker-providers", defaults))
     properties = session_defaults(settings) | config.embedded.session_defaults()
@@ -164,12 +168,16 @@ def create_app(
         authenticated=authenticated,
         facts=delivery.anyone,
         memory_bytes=settings.planning_memory,
+        managed=catalogs.managed,
     )
     rules = RefreshedFiles()
     catalogs.access = load_access_policy(config.etc, catalogs, authenticated=authenticated, files=rules)
     control = catalogs.access.control
     given = load_session_properties(config.etc, PROPERTIES)
-    admit = partial(admitted, control, catalogs=catalogs.names(), given=given)
+
+    def admit(session: Session) -> Session:
+        return admitted(control, session, catalogs.all_names(), given)
+
     pool = ValidationPool(
         factory,
         size=settings.validation_pool_size,
@@ -179,16 +187,19 @@ def create_app(
     )
     spark = SparkEngine(spark_settings(config, catalogs.spark_drivers()), catalogs.spark_conf())
     explainer = NativeExplainer(native_converter(checkers.providers, defaults.get("native", {})))
-    redact = Redactor(secrets_in(config))
+    redact = Redactor(secrets_in(config)) if redact is None else redact
     jobs = GuardedJobLog(config.node.data_dir / "jobs.db", control, redact, delivery.job)
     scratch = (config.node.data_dir / "embedded").resolve()
     sql = SqlProcesses.made(config.local, config.embedded, scratch)
     embedded = sql.embedded if config.embedded.processes else None
-    executor = Executor(catalogs, sql.local, spark, explainer, jobs, embedded)
+    managing = ManagedCatalogs(config, catalogs, factory, pool, spark, redact)
+    executor = Executor(catalogs, sql.local, spark, explainer, jobs, embedded, managing.manager.carry_out)
     groups_file = _groups_file(config)
     groups = ResourceGroups(_groups(config, groups_file))
     dispatcher = Dispatcher(
-        AuthorizedPlanner(KeptPlans(pool, version=lambda: control.rules_version), control),
+        AuthorizedPlanner(
+            KeptPlans(pool, version=lambda: control.rules_version, catalogs=lambda: catalogs.version), control
+        ),
         checkers,
         executor,
         groups,
@@ -227,6 +238,7 @@ def create_app(
             _running(
                 *(catalogs, pool, checkers, spark, sql, explainer, partial(_follow, groups_file, groups), jobs),
                 maintaining,
+                managing.following,
                 delivery.bus,
                 partial(joined, clustering),
             ),
@@ -373,6 +385,7 @@ async def _running(
     following: Callable[[], AbstractAsyncContextManager[None]],
     jobs: GuardedJobLog,
     maintaining: Callable[[], AbstractAsyncContextManager[None]],
+    managing: Callable[[], AbstractAsyncContextManager[None]],
     bus: EventBus,
     joining: Callable[[], AbstractAsyncContextManager[None]],
 ) -> AsyncIterator[None]:
@@ -395,6 +408,7 @@ async def _running(
         await pool.start()
         await stack.enter_async_context(following())
         await stack.enter_async_context(maintaining())
+        await stack.enter_async_context(managing())
         # What is loaded by now stays: a full collection that walks over it holds up the event loop for 0.1 s.
         gc.collect()
         gc.freeze()

@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from coordinator.cluster.settings import ClusterSettings
+from coordinator.connectors.managed import CatalogSettings
 from coordinator.connectors.registry import CatalogConfig, read_catalogs
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.engine.embedded.settings import EmbeddedSettings
@@ -261,6 +262,7 @@ CONFIG_MODELS: tuple[type[Settings], ...] = (
     EventSettings,
     TracingSettings,
     SparkSettings,
+    CatalogSettings,
 )
 """The models of etc/config.properties; each property is of one of them."""
 
@@ -288,6 +290,7 @@ class CoordinatorConfig(Settings):
     spark: SparkSettings
     log: LogSettings
     catalogs: tuple[CatalogConfig, ...]
+    catalog_management: CatalogSettings = CatalogSettings.model_validate({})
     resource_groups: ResourceGroupSettings | None = None
     maintenance: MaintenanceSettings = MaintenanceSettings.model_validate({})
     event_listeners: tuple[ListenerConfig, ...] = ()
@@ -329,6 +332,7 @@ def read_config(etc: Path) -> CoordinatorConfig:
         spark=parse_settings(SparkSettings, properties).model_copy(update={"conf": passed}),
         log=read_settings(LogSettings, etc / "log.properties"),
         catalogs=read_catalogs(etc / "catalog"),
+        catalog_management=parse_settings(CatalogSettings, properties),
         resource_groups=_resource_groups(etc),
         maintenance=_maintenance(etc),
         event_listeners=read_listeners(etc, events, etc / "config.properties"),

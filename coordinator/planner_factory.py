@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.checks.providers import load_plan_checkers
@@ -38,32 +39,48 @@ class PlannerFactory:
     memory_bytes: int | None = None
     """That planning may take beyond what the process begins with; None sets no limit."""
 
+    managed: bool = False
+    """Whether statements may make and drop catalogs."""
+
     def __call__(self) -> Callable[[str, Session], PlannedStatement]:
         catalogs = Catalogs(self.catalogs)
+        catalogs.managed = self.managed
         if self.etc is not None:
             catalogs.access = load_access_policy(self.etc, catalogs, authenticated=self.authenticated)
         checkers = PlanCheckers(load_plan_checkers(self.checker_directory, self.checker_defaults))
-        # What another's checker makes of a plan may change with the day.
-        other_checkers = any(provider.name != "native" for provider in checkers.providers)
-
         if self.memory_bytes is not None:
             limit_memory(self.memory_bytes)
+        return _Planner(catalogs, checkers, self.session_defaults, facts=self.facts)
 
-        def plan(text: str, session: Session) -> PlannedStatement:
-            session = replace(session, property_defaults=self.session_defaults)
-            with acting_for(session):
-                planned = plan_statement(text, session, catalogs, checkers, facts=self.facts)
-            if planned.subplan is None:
-                return planned
-            # Here and not on the coordinator's event loop, where they would hold up everybody.
-            checkers.validate_built_in_fragments(planned.subplan)
-            # Who checks, explains or runs it has no use for the whole plans, which cost as much to send as the rest.
-            return replace(
-                planned,
-                fragments_verified=True,
-                initial_plan=None,
-                logical_plan=None,
-                repeatable=planned.repeatable and not other_checkers,
-            )
 
-        return plan
+class _Planner:
+    """Plans statements over catalogs that may change between two of them."""
+
+    def __init__(
+        self, catalogs: Catalogs, checkers: PlanCheckers, session_defaults: Mapping[str, str], *, facts: bool
+    ) -> None:
+        self._catalogs, self._checkers, self._facts = catalogs, checkers, facts
+        self._session_defaults = session_defaults
+        # What another's checker makes of a plan may change with the day.
+        self._other_checkers = any(provider.name != "native" for provider in checkers.providers)
+
+    def change(self, value: object) -> None:
+        """``value`` are the definitions of all catalogs."""
+        self._catalogs.replace(cast(tuple[CatalogConfig, ...], value))
+
+    def __call__(self, text: str, session: Session) -> PlannedStatement:
+        session = replace(session, property_defaults=self._session_defaults)
+        with acting_for(session):
+            planned = plan_statement(text, session, self._catalogs, self._checkers, facts=self._facts)
+        if planned.subplan is None:
+            return planned
+        # Here and not on the coordinator's event loop, where they would hold up everybody.
+        self._checkers.validate_built_in_fragments(planned.subplan)
+        # Who checks, explains or runs it has no use for the whole plans, which cost as much to send as the rest.
+        return replace(
+            planned,
+            fragments_verified=True,
+            initial_plan=None,
+            logical_plan=None,
+            repeatable=planned.repeatable and not self._other_checkers,
+        )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from coordinator.config import CoordinatorConfig, CoordinatorSettings
+from coordinator.connectors.registry import CatalogConfig
 from coordinator.engine.spark.remote_address import read_trust_store, remote_problem, remote_token
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.gateway.settings import GatewaySettings
@@ -79,9 +81,7 @@ def gateway_settings(config: CoordinatorConfig) -> GatewaySettings:
 
 def secrets_in(config: CoordinatorConfig) -> frozenset[str]:
     """Values of the configuration that must be seen nowhere."""
-    files = [catalog.properties for catalog in config.catalogs]
-    files += [listener.properties for listener in config.event_listeners]
-    entries = [entry for file in files for entry in file.values()]
+    entries = [entry for listener in config.event_listeners for entry in listener.properties.values()]
     own = (
         config.internal.shared_secret,
         config.sidecar_secret,
@@ -93,7 +93,13 @@ def secrets_in(config: CoordinatorConfig) -> frozenset[str]:
         *_written_and_meant(urlsplit(config.cluster.state_url or "").password),
     )
     named = [("secret", secret) for secret in (*own, *_of_directories(config.etc)) if secret is not None]
-    return secrets_of([*((entry.name, entry.value) for entry in entries), *named, *config.spark.conf.items()])
+    own_files = secrets_of([*((entry.name, entry.value) for entry in entries), *named, *config.spark.conf.items()])
+    return own_files | secrets_of_catalogs(config.catalogs)
+
+
+def secrets_of_catalogs(catalogs: Iterable[CatalogConfig]) -> frozenset[str]:
+    """Values of catalogs that must be seen nowhere."""
+    return secrets_of((e.name, e.value) for catalog in catalogs for e in catalog.properties.values())
 
 
 def _written_and_meant(password: str | None) -> list[str]:

@@ -50,6 +50,11 @@ def read_properties(file: Path) -> dict[str, Property]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise ConfigurationError(f"{file}: cannot be read: {reason}") from error
+    return parse_properties(text, file)
+
+
+def parse_properties(text: str, file: Path) -> dict[str, Property]:
+    """The same of the text of ``file``, which may not be written yet."""
     entries: dict[str, Property] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         stripped = line.strip()

@@ -119,9 +119,10 @@ class FixedCatalogs(Catalogs):
 
     def __init__(self, data_dir: Path) -> None:
         named = properties(**{"tpch.column-naming": "STANDARD"})
-        super().__init__([CatalogConfig(n, "tpch", named, data_dir) for n in ("tpch", "lake", "shop")])
+        super().__init__([CatalogConfig("tpch", "tpch", named, data_dir)])
         dialect = replace(DIALECTS["postgresql"], explain=_estimate)
         address = properties(connection_url="jdbc:postgresql://nowhere:5432/shop", connection_user="u")
         shop = JdbcConnector("shop", read_settings("shop", dialect, address), dialect)
         shop.database = FixedDatabase(shop.settings, dialect)
-        self._connectors |= {"lake": LakeConnector("lake"), "shop": shop}
+        made = {"lake": LakeConnector("lake"), "shop": shop}
+        self.replace([*self.configs(), *(CatalogConfig(name, "tpch", named, data_dir) for name in made)], made)

@@ -35,6 +35,7 @@ def whole_service(home: Path, postgres: str, mariadb: str | None) -> Iterator[Se
         (etc / "catalog" / f"{name}.properties").write_text(text)
     with (etc / "config.properties").open("a") as config:
         config.write("optimizer.inequality-join-pushdown-enabled=true\n")
+        config.write("catalog.management=dynamic\ncatalog.refresh-interval=1s\n")
     (etc / "maintenance.properties").write_text(MAINTENANCE)
     service = start_service(etc, home / "data", home / "log", cold=True)
     try:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,7 +57,11 @@ def read_catalogs(directory: Path) -> tuple[CatalogConfig, ...]:
 
 def read_catalog(file: Path) -> CatalogConfig:
     """One catalog file: its stem is the catalog's name, ``connector.name`` its connector."""
-    properties = read_properties(file)
+    return catalog_of_properties(file, read_properties(file))
+
+
+def catalog_of_properties(file: Path, properties: dict[str, Property]) -> CatalogConfig:
+    """The same of what such a file says, or would say; raises ConfigurationError."""
     connector = properties.pop("connector.name", None)
     if connector is None:
         raise ConfigurationError(f"{file}: connector.name is missing")
@@ -72,23 +77,76 @@ def connector_factories() -> dict[str, ConnectorFactory]:
     return {point.name: point.load() for point in installed(ENTRY_POINTS)}
 
 
+class _Catalog:
+    """One catalog with its connector, which lives as long as somebody holds it."""
+
+    def __init__(self, config: CatalogConfig, made: Connector | None = None) -> None:
+        self.config = config
+        self._made = made
+        self._lock = threading.Lock()
+
+    def connector(self, factories: Mapping[str, ConnectorFactory]) -> Connector:
+        """Made when it is first asked for; raises ProcessionError."""
+        with self._lock:
+            if self._made is None:
+                factory = factories[self.config.connector_name]
+                self._made = factory.create(self.config.name, self.config.properties, self.config.data_dir)
+            return self._made
+
+
 class Catalogs(CatalogObjects):
-    """The connectors of one process. Thread-safe; a connector is made when it is first asked for."""
+    """The connectors of one process. Thread-safe; a connector is made when it is first asked for.
+
+    Which catalogs there are is replaced as a whole, so that a ``pinned`` view keeps those that it began with.
+    """
+
+    managed = False
+    """Whether statements may make and drop catalogs."""
 
     def __init__(self, configs: Sequence[CatalogConfig]) -> None:
-        self._configs = {config.name: config for config in configs}
+        self._held: Mapping[str, _Catalog] = {config.name: _Catalog(config) for config in configs}
         self._factories = connector_factories()
-        self._connectors: dict[str, Connector] = {}
-        self._lock = threading.Lock()
+        self.version = 0
+        """Another one whenever the catalogs are replaced."""
         self._system = SystemConnector(self, lambda: self.runtime, lambda: self.maintenance, lambda: self.history)
+
+    def pinned(self) -> Catalogs:
+        """The catalogs as they are now, for a statement that runs on when they are changed or dropped."""
+        return copy.copy(self)
+
+    def replace(self, configs: Iterable[CatalogConfig], made: Mapping[str, Connector] = {}) -> None:
+        """These are the catalogs from now on; those whose definition stays keep their connector.
+
+        ``made`` are connectors of new ones, by name.
+        """
+        held = self._held
+        self._held = {
+            config.name: held[config.name]
+            if config.name in held and held[config.name].config == config
+            else _Catalog(config, made.get(config.name))
+            for config in configs
+        }
+        self.version += 1
+
+    def configs(self) -> tuple[CatalogConfig, ...]:
+        """The definitions, in the order of the names, whoever asks."""
+        return tuple(catalog.config for _, catalog in sorted(self._held.items()))
+
+    def has(self, name: str) -> bool:
+        """Whether there is a catalog of that name, whoever asks."""
+        return name == SYSTEM_CATALOG or name in self._held
+
+    def all_names(self) -> tuple[str, ...]:
+        """Of all catalogs, sorted, whoever asks."""
+        return tuple(sorted({*self._held, SYSTEM_CATALOG}))
 
     def names(self) -> tuple[str, ...]:
         """Catalog names, sorted; the built-in ``system`` is one of them. Those that the statement at work may name."""
-        return tuple(name for name in sorted({*self._configs, SYSTEM_CATALOG}) if may_use_catalog(name))
+        return tuple(name for name in self.all_names() if may_use_catalog(name))
 
     def properties(self) -> Mapping[str, Mapping[str, Property]]:
         """What the file of each catalog says, whoever asks."""
-        return {name: config.properties for name, config in self._configs.items()}
+        return {name: catalog.config.properties for name, catalog in self._held.items()}
 
     def grants(self, catalog: str) -> GrantStore:
         """What a catalog keeps of roles and privileges. Raises ProcessionError."""
@@ -99,7 +157,7 @@ class Catalogs(CatalogObjects):
 
     def connector_name(self, catalog: str) -> str:
         """The ``connector.name`` of a catalog."""
-        return SYSTEM_CATALOG if catalog == SYSTEM_CATALOG else self._configs[catalog].connector_name
+        return SYSTEM_CATALOG if catalog == SYSTEM_CATALOG else self._held[catalog].config.connector_name
 
     def connector(self, name: str) -> Connector:
         """The connector of catalog ``name``, or of a plan's connector id; raises ProcessionError when there is none.
@@ -113,16 +171,12 @@ class Catalogs(CatalogObjects):
             raise AccessDeniedError(f"Cannot access catalog {catalog}")
         if kind == "$info_schema":
             return InformationSchema(catalog, self)
-        config = self._configs.get(catalog)
-        if config is None:
+        held = self._held.get(catalog)
+        if held is None:
             if catalog == SYSTEM_CATALOG:
                 return self._system
             raise ProcessionError(ErrorCode.SYNTAX_ERROR, f"Catalog {name} does not exist")
-        with self._lock:
-            if config.name not in self._connectors:
-                factory = self._factories[config.connector_name]
-                self._connectors[config.name] = factory.create(config.name, config.properties, config.data_dir)
-            return self._connectors[config.name]
+        return held.connector(self._factories)
 
     def schemas(self, catalog: str) -> tuple[str, ...]:
         found = super().schemas(catalog)
@@ -161,7 +215,7 @@ class Catalogs(CatalogObjects):
 
     def pushdown(self, name: str) -> Pushdown | None:
         """The catalog's connector if it takes over parts of plans; None for it and for the system's own tables."""
-        if name.lower() not in self._configs:
+        if name.lower() not in self._held:
             return None
         return self.capabilities(name).pushdown
 
@@ -183,23 +237,30 @@ class Catalogs(CatalogObjects):
     def spark_conf(self) -> dict[str, str]:
         """What Spark needs to see the same catalogs under the same names."""
         conf: dict[str, str] = {}
-        for config in self._configs.values():
+        for config in self.configs():
             conf |= self._factories[config.connector_name].spark_conf(config.name, config.properties, config.data_dir)
         return conf
 
     def distributed_procedures(self) -> frozenset[str]:
-        """The names of procedures that executors take part in, of the configured connectors and the system's own."""
-        used = {self._factories[config.connector_name] for config in self._configs.values()}
+        """The names of procedures that executors take part in, of the connectors in use and the system's own.
+
+        Where catalogs come and go it is those of all connectors.
+        """
+        known = self._factories.values() if self.managed else map(self._factory, self.configs())
+        used = {id(factory): factory for factory in known}.values()
         of_connectors = (each.distributed_procedures() for each in used if isinstance(each, DistributedProcedures))
         own = (p.declaration.name for p in built_in_procedures(self) if p.declaration.is_distributed)
         return frozenset(own).union(*of_connectors)
+
+    def _factory(self, config: CatalogConfig) -> ConnectorFactory:
+        return self._factories[config.connector_name]
 
     def spark_drivers(self) -> SparkDrivers:
         """The drivers by which Spark reads the configured catalogs."""
         packages: list[str] = []
         jars: list[str] = []
-        for config in self._configs.values():
-            factory = self._factories[config.connector_name]
+        for config in self.configs():
+            factory = self._factory(config)
             if isinstance(factory, DriverSource):
                 needed = factory.drivers(config.name, config.properties)
                 packages += needed.packages

@@ -18,6 +18,7 @@ from coordinator.vocabulary.planned_statement import (
     ExplainAnalyze,
     ExplainNative,
     FetchRows,
+    ManageCatalog,
     PlannedStatement,
     ReturnRows,
     RunLocally,
@@ -94,6 +95,8 @@ def changed_catalog(work: Work) -> str | None:
             return work.write.catalog
         case ExplainAnalyze():
             return changed_catalog(work.work)
+        case ManageCatalog():
+            return None  # planning has asked: the catalog may not be there yet
         case ReturnRows() | RunLocally() | SelectRows() | RunOnSpark() | FetchRows() | ExplainNative():
             return None
         case _:

@@ -26,6 +26,7 @@ from coordinator.vocabulary.planned_statement import (
     ExplainAnalyze,
     ExplainNative,
     FetchRows,
+    ManageCatalog,
     PlannedStatement,
     ReturnRows,
     RunLocally,
@@ -281,7 +282,7 @@ def _engine_of(work: Work) -> tuple[str, str | None]:
             return "coordinator", "a connector makes its rows"
         case ExplainNative():
             return "coordinator", None
-        case ChangeCatalog() | AnalyzeTable():
+        case ChangeCatalog() | ManageCatalog() | AnalyzeTable():
             return "coordinator", None
         case RunLocally():
             return ("coordinator" if work.otherwise is None else "embedded"), work.why or None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,6 +33,7 @@ from coordinator.vocabulary.planned_statement import (
     ExplainAnalyze,
     ExplainNative,
     FetchRows,
+    ManageCatalog,
     PlannedStatement,
     ReturnRows,
     RunLocally,
@@ -92,6 +94,7 @@ class Executor:
         explain_native: Callable[[ExplainNative], str],
         jobs: JobLog | None = None,
         embedded: EmbeddedSql | None = None,
+        manage: Callable[[ManageCatalog], None] | None = None,
     ) -> None:
         self._catalogs = catalogs
         self._local = local
@@ -99,9 +102,20 @@ class Executor:
         self._explain_native = explain_native
         self._jobs = jobs or JobLog()
         self._embedded = embedded
+        self._manage = manage
 
     def execute(self, planned: PlannedStatement, execution: Execution) -> Iterator[pa.RecordBatch]:
-        """The statement's result; blocks. Raises ProcessionError."""
+        """The statement's result; blocks. Raises ProcessionError.
+
+        It keeps the catalogs that it begins with, whatever becomes of them meanwhile.
+        """
+        pinned = copy.copy(self)
+        pinned._catalogs = self._catalogs.pinned()
+        yield from pinned._execute(planned, execution)
+
+    def _execute(  # noqa: C901 - one case a kind of work
+        self, planned: PlannedStatement, execution: Execution
+    ) -> Iterator[pa.RecordBatch]:
         match planned.work:
             case ReturnRows(rows):
                 yield rows_to_batch(planned.columns, rows)
@@ -124,6 +138,11 @@ class Executor:
                 yield rows_to_batch(planned.columns, self._call(work, execution))
             case ChangeCatalog() as work:
                 self._change(work, execution)
+                yield rows_to_batch(planned.columns, [[True]])
+            case ManageCatalog() as work:
+                if self._manage is None:
+                    raise ProcessionError(ErrorCode.NOT_SUPPORTED, "catalog.management is static")
+                self._manage(work)
                 yield rows_to_batch(planned.columns, [[True]])
             case AnalyzeTable(catalog, schema, table, properties):
                 analyzer = asked_before(self._catalogs.capabilities(catalog).analyze)

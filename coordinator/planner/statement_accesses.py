@@ -31,6 +31,10 @@ def accesses_of(statement: sql.Statement, session: Session) -> tuple[of.Access, 
     if isinstance(statement, RoleStatement):
         return accesses_of_roles(statement, session)
     match statement:
+        case ddl.CreateCatalog():
+            return (of.CreateCatalog(statement.name),)
+        case ddl.DropCatalog():
+            return (of.DropCatalog(statement.name),)
         case ddl.CreateSchema() | ddl.DropSchema() | ddl.RenameSchema() | ddl.ShowCreateSchema():
             return (_of_schema(statement, session),)
         case ddl.CreateView() | ddl.DropView() | ddl.RenameView() | ddl.ShowCreateView():

@@ -10,6 +10,7 @@ from coordinator.planner import (
     analyze,
     authorization,
     ddl,
+    managed_catalogs,
     merge,
     row_changes,
     show_create,
@@ -37,7 +38,9 @@ AlterStatement = (
     sql.AddColumn | sql.DropColumn | sql.RenameColumn | sql.AlterColumn | sql.SetTableProperties | sql.CommentOn
 )
 SchemaStatement = (
-    sql.CreateSchema
+    sql.CreateCatalog
+    | sql.DropCatalog
+    | sql.CreateSchema
     | sql.DropSchema
     | sql.RenameSchema
     | sql.ShowCreateSchema
@@ -101,8 +104,12 @@ def _plan_of_alter(statement: AlterStatement, session: Session, catalogs: Catalo
 
 
 def _plan_of_schema(statement: SchemaStatement, session: Session, catalogs: Catalogs) -> PlannedStatement:
-    """Statements that make, change or describe a schema or a view."""
+    """Statements that make, change or describe a catalog, a schema or a view."""
     match statement:
+        case sql.CreateCatalog():
+            return managed_catalogs.plan_create_catalog(statement, session, catalogs)
+        case sql.DropCatalog():
+            return managed_catalogs.plan_drop_catalog(statement, catalogs)
         case sql.CreateSchema():
             return ddl.plan_create_schema(statement, session, catalogs)
         case sql.DropSchema():

@@ -50,6 +50,7 @@ from coordinator.vocabulary.planned_statement import (
     AnalyzeTable,
     ChangeCatalog,
     Column,
+    ManageCatalog,
     PlannedStatement,
     ReturnRows,
     RunLocally,
@@ -279,6 +280,7 @@ def _refuse_in_transaction(planned: PlannedStatement, session: Session) -> None:
     match planned.work:
         case (
             ChangeCatalog(catalog=catalog)
+            | ManageCatalog(catalog=catalog)
             | AnalyzeTable(catalog=catalog)
             | WriteRows(write=TableWrite(catalog=catalog))
         ):

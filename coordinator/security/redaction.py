@@ -37,6 +37,11 @@ _IN_MAP = re.compile(
     r"([^\]]*+)",
     re.IGNORECASE,
 )
+_OF_CATALOG = re.compile(
+    r"(\bCREATE(?:\s++|/\*.{0,200}?\*/|--[^\n]{0,200}\n){1,9}CATALOG\b(?>.{0,1000}?\bUSING\b)(?>.{0,1000}?\()).*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What a catalog is made of: any of it may be a secret, under names that only its connector knows."""
 _LOGIN = re.compile(r"(://[^\s/:@'\"]{0,200}+:)([^\s/@'\"]{1,500}+)(?=@)")
 _URL_PARAMETER = re.compile(rf"([?&;]{_NAMES}[\w.-]{{0,100}}+=)([^&;\s'\"]+)", re.IGNORECASE)
 _LEAST_LENGTH = 4
@@ -63,6 +68,8 @@ def redacted(text: str) -> str:
     >>> redacted("WITH (s3_secret = 'a''b', size = '1')")
     "WITH (s3_secret = '***', size = '1')"
     """
+    if "catalog" in (folded := text.casefold()) and "create" in folded:
+        text = _OF_CATALOG.sub(rf"\1{HIDDEN})", text)
     if not _mentions_secrets(text):
         return text
     values = secrets_in((text,))
@@ -143,7 +150,14 @@ class Redactor:
     """``redacted``, and the values known from configuration wherever they stand."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        known = sorted(secrets, key=len, reverse=True)
+        self._secrets: frozenset[str] = frozenset()
+        self._known: re.Pattern[str] | None = None
+        self.learn(secrets)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Hide these too, from now on and for good."""
+        self._secrets |= frozenset(secrets)
+        known = sorted(self._secrets, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
 
     def __call__(self, text: str) -> str:

@@ -50,6 +50,24 @@ class LikeClause:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateCatalog:
+    """Trino's ``CREATE CATALOG name USING connector WITH (…)``."""
+
+    name: str
+    connector: str
+    if_not_exists: bool
+    properties: tuple[PropertyAssignment, ...]
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
+class DropCatalog:
+    name: str
+    if_exists: bool
+    location: ErrorLocation
+
+
+@dataclass(frozen=True, slots=True)
 class CreateSchema:
     name: Name
     if_not_exists: bool
@@ -252,7 +270,9 @@ class ShowCreateSchema:
 
 
 DdlStatement = (
-    CreateSchema
+    CreateCatalog
+    | DropCatalog
+    | CreateSchema
     | DropSchema
     | RenameSchema
     | CreateTable

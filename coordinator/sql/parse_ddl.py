@@ -9,10 +9,12 @@ from coordinator.sql.ddl_statements import (
     Analyze,
     ColumnDefinition,
     CommentOn,
+    CreateCatalog,
     CreateSchema,
     CreateTable,
     CreateTableAs,
     CreateView,
+    DropCatalog,
     DropSchema,
     DropTable,
     DropView,
@@ -31,7 +33,7 @@ from coordinator.sql.parse_parts import (
 from coordinator.sql.parse_roles import parse_create_role, parse_drop_role
 from coordinator.sql.statements import OtherStatement, Statement
 from coordinator.sql.tree.queries import Query
-from shared.errors import ErrorLocation
+from shared.errors import ErrorCode, ErrorLocation, ProcessionError
 
 _QUERY = {"SELECT", "WITH", "VALUES", "TABLE", "("}
 _CREATED = ("FUNCTION", "MATERIALIZED", "OR", "ROLE", "SCHEMA", "TABLE", "TEMPORARY", "TYPE", "VIEW")
@@ -42,6 +44,8 @@ def parse_create(cursor: Cursor) -> Statement:
     """A CREATE from its keyword on."""
     location = cursor.location
     cursor.require("CREATE")
+    if cursor.optional("CATALOG"):
+        return _create_catalog(cursor, location)
     match cursor.require(*_CREATED):
         case "SCHEMA":
             missing = if_not_exists(cursor)
@@ -60,6 +64,29 @@ def parse_create(cursor: Cursor) -> Statement:
         case kind:
             kinds = {"MATERIALIZED": "CREATE MATERIALIZED VIEW", "TEMPORARY": "CREATE FUNCTION"}
             return _other(cursor, kinds.get(kind, f"CREATE {kind}"), location)
+
+
+def _create_catalog(cursor: Cursor, location: ErrorLocation) -> CreateCatalog:
+    """Trino's; Presto has none, so that errors for other words after CREATE stay as Presto's are."""
+    missing = if_not_exists(cursor)
+    name = cursor.name()
+    cursor.require("USING")
+    connector = cursor.name()
+    _refuse_clauses(cursor, "CREATE", "COMMENT", "AUTHORIZATION")
+    return CreateCatalog(name, connector, missing, optional_properties(cursor), location)
+
+
+def _drop_catalog(cursor: Cursor, exists: bool, location: ErrorLocation) -> DropCatalog:
+    name = cursor.name()
+    _refuse_clauses(cursor, "DROP", "CASCADE")
+    cursor.optional("RESTRICT")
+    return DropCatalog(name, exists, location)
+
+
+def _refuse_clauses(cursor: Cursor, verb: str, *words: str) -> None:
+    if cursor.word in words:
+        message = f"{verb} CATALOG with {cursor.word} is not supported"
+        raise ProcessionError(ErrorCode.NOT_SUPPORTED, message, location=cursor.location)
 
 
 def _previous(cursor: Cursor) -> str:
@@ -153,6 +180,8 @@ def parse_drop(cursor: Cursor) -> Statement:
     """A DROP from its keyword on."""
     location = cursor.location
     cursor.require("DROP")
+    if cursor.optional("CATALOG"):
+        return _drop_catalog(cursor, if_exists(cursor), location)
     match cursor.require(*_DROPPED):
         case "SCHEMA":
             exists = if_exists(cursor)

@@ -30,22 +30,27 @@ class KeptPlans:
         planner: StatementPlanner,
         max_plans: int = _MAX_PLANS,
         version: Callable[[], str | None] = lambda: _BUILT_IN,
+        catalogs: Callable[[], int] = lambda: 0,
     ) -> None:
-        """``version`` of the rules that say who may do what; plans are kept for one alone, and for None not at all."""
+        """``version`` of the rules that say who may do what; plans are kept for one alone, and for None not at all.
+
+        ``catalogs`` is another number whenever there are other catalogs: plans are kept for one of these alone too.
+        """
         self._planner = planner
         self._max_plans = max_plans
         self._version = version
-        self._kept_for: str | None = None
+        self._catalogs = catalogs
+        self._kept_for: tuple[str | None, int] = (None, 0)
         self._kept: OrderedDict[tuple[object, ...], PlannedStatement] = OrderedDict()
 
     async def plan(self, text: str, session: Session) -> PlannedStatement:
         """As the planner does; a kept plan took no time of any verb."""
         if len(text) > _MAX_TEXT or session.extra_credentials:
             return await self._planner.plan(text, session)
-        version = self._version()
-        if version != self._kept_for:
+        version, catalogs = self._version(), self._catalogs()
+        if (version, catalogs) != self._kept_for:
             self._kept.clear()
-            self._kept_for = version
+            self._kept_for = (version, catalogs)
         key = (text, *(_hashable(getattr(session, name)) for name in _READ))
         kept = self._kept.get(key)
         if kept is not None:
@@ -53,7 +58,8 @@ class KeptPlans:
             return kept
         planned = await self._planner.plan(text, session)
         # A planner process may have seen rules that are newer or older than those of this one.
-        if planned.repeatable and version is not None and planned.rules_version in (None, version):
+        same = planned.rules_version in (None, version) and catalogs == self._catalogs()
+        if planned.repeatable and version is not None and same:
             self._kept[key] = replace(planned, verb_seconds=dict.fromkeys(planned.verb_seconds, 0.0))
             if len(self._kept) > self._max_plans:
                 self._kept.popitem(last=False)

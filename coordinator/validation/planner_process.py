@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from coordinator.security.child_environment import planner_environment
-from coordinator.validation.worker import LENGTH, PlannerFactory
+from coordinator.validation.worker import LENGTH, Change, PlannerFactory
 from coordinator.vocabulary.nesting import too_deep
 from coordinator.vocabulary.planned_statement import PlannedStatement
 from shared.errors import ProcessionError
@@ -34,6 +34,8 @@ class PlannerProcess:
         self._process = process
         self._reader = reader
         self._writer = writer
+        self.changes = 0
+        """How many changes it has been told of, by whoever tells."""
 
     @property
     def pid(self) -> int:
@@ -74,6 +76,10 @@ class PlannerProcess:
         planned = await self._exchange(pickle.dumps((text, session)))
         assert isinstance(planned, PlannedStatement)
         return planned
+
+    async def change(self, value: object) -> None:
+        """Tell its planner of a change. Raises PlannerProcessEndedError."""
+        await self._exchange(pickle.dumps(Change(value)))
 
     async def kill(self) -> None:
         """End the process at once and wait until it is gone."""

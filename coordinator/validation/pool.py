@@ -75,6 +75,16 @@ class ValidationPool:
         self._line: FairLine[_Job] = FairLine(self._is_held)
         self._stats = PoolStats(size=size)
         self._slots: list[asyncio.Task[None]] = []
+        self._changes = 0
+        self._changed: object = None
+
+    def change(self, factory: PlannerFactory, value: object) -> None:
+        """From now on statements are planned with ``value``, which processes are told before their next statement.
+
+        ``factory`` makes new processes; it knows of the change. To be called in the loop's thread.
+        """
+        self._factory, self._changed = factory, value
+        self._changes += 1
 
     async def start(self) -> None:
         """Start and warm up all processes at the same time; raises ProcessionError when one cannot plan."""
@@ -120,7 +130,9 @@ class ValidationPool:
         self._fail_waiting(ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Server is shutting down"))
 
     async def _start_process(self) -> PlannerProcess:
+        changes = self._changes
         process = await PlannerProcess.start(self._factory, self._warm_up, _START_SECONDS)
+        process.changes = changes
         self._count(alive=1)
         return process
 
@@ -155,7 +167,7 @@ class ValidationPool:
 
     async def _run(self, process: PlannerProcess, job: _Job) -> bool:
         """Plan one statement; False when the process cannot be used again."""
-        answer = asyncio.ensure_future(process.plan(job.text, job.session))
+        answer = asyncio.ensure_future(self._planned(process, job))
         try:
             await asyncio.wait((answer, job.planned), timeout=self._timeout_seconds, return_when="FIRST_COMPLETED")
             if job.planned.done() and not answer.done():
@@ -173,6 +185,13 @@ class ValidationPool:
                 await process.kill()
             if job not in self._line:
                 _fail(job, ProcessionError(ErrorCode.SERVER_SHUTTING_DOWN, "Server is shutting down"))
+
+    async def _planned(self, process: PlannerProcess, job: _Job) -> PlannedStatement:
+        while process.changes != self._changes:
+            changes = self._changes
+            await process.change(self._changed)
+            process.changes = changes
+        return await process.plan(job.text, job.session)
 
     def _deliver(self, answer: asyncio.Future[PlannedStatement], job: _Job) -> bool:
         error = answer.exception()

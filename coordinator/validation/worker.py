@@ -19,7 +19,8 @@ import struct
 import sys
 from collections import ChainMap
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Protocol, cast
 
 import msgspec
 
@@ -30,6 +31,21 @@ from shared.plan.fragment import SubPlan
 from shared.spi.session import Session
 
 LENGTH = struct.Struct("<Q")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Told to a planner between two statements, by its method ``change``."""
+
+    value: object
+
+
+class ChangeablePlanner(Protocol):
+    """A planner that is told of changes."""
+
+    def change(self, value: object) -> None: ...
+
+
 Planner = Callable[[str, Session], PlannedStatement]
 """``plan(text, session)``: the pure line from parse to fragment."""
 PlannerFactory = Callable[[], Planner]
@@ -87,7 +103,12 @@ def _serve(reader: BinaryIO, writer: BinaryIO) -> None:
     os.nice(_NICENESS)  # not before: a busy machine would keep it from starting
     _write(writer, None)
     while (request := _read(reader)) is not None:
-        text, session = pickle.loads(request)  # noqa: S301
+        told = pickle.loads(request)  # noqa: S301
+        if isinstance(told, Change):
+            cast(ChangeablePlanner, planner).change(told.value)
+            _write(writer, None)
+            continue
+        text, session = told
         _write(writer, _answer(planner, text, session))
 
 

@@ -213,6 +213,26 @@ class ChangeCatalog:
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogDefinition:
+    """What a catalog is made of; ``properties`` as written, with references to the environment in them."""
+
+    connector: str
+    properties: tuple[tuple[str, str], ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ManageCatalog:
+    """Make the catalog as ``definition`` says, or drop it where there is none; then ``true`` as the result.
+
+    ``lenient``: IF [NOT] EXISTS was said.
+    """
+
+    catalog: str
+    definition: CatalogDefinition | None
+    lenient: bool
+
+
+@dataclass(frozen=True, slots=True)
 class WriteRows:
     """A write through the engine; ``inputs`` are what it reads beside tables of Spark's catalogs."""
 
@@ -240,6 +260,7 @@ Work = (
     | ExplainNative
     | ExplainAnalyze
     | ChangeCatalog
+    | ManageCatalog
     | WriteRows
     | AnalyzeTable
 )

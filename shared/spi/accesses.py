@@ -47,6 +47,18 @@ class RoutineName:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateCatalog:
+    """By statement, while the coordinator runs."""
+
+    catalog: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropCatalog:
+    catalog: str
+
+
+@dataclass(frozen=True, slots=True)
 class ShowSchemas:
     catalog: str
 
@@ -289,8 +301,10 @@ class SetViewAuthorization:
 
 RoleAccess = CreateRole | DropRole | GrantRoles | RevokeRoles | SetRole | ShowRoles
 PermissionManagement = RoleAccess | GrantTablePrivilege | RevokeTablePrivilege
+CatalogManagement = CreateCatalog | DropCatalog
 Access = (
-    ShowSchemas
+    CatalogManagement
+    | ShowSchemas
     | ShowTables
     | ShowColumns
     | ShowCreateTable
@@ -341,7 +355,7 @@ _OF_VIEWS = CreateView | DropView | RenameView | SetViewComment | SetViewAuthori
 
 def object_of(access: Access) -> str:
     """The name of what the access is to."""
-    if isinstance(access, ShowSchemas | ShowRoles):
+    if isinstance(access, CatalogManagement | ShowSchemas | ShowRoles):
         return access.catalog
     if isinstance(access, CreateRole | DropRole | SetRole):
         return access.role
@@ -356,7 +370,7 @@ def object_of(access: Access) -> str:
 
 def catalog_of(access: Access) -> str:
     """The catalog that the access is to."""
-    if isinstance(access, ShowSchemas | RoleAccess):
+    if isinstance(access, CatalogManagement | ShowSchemas | RoleAccess):
         return access.catalog
     if isinstance(access, _OF_SCHEMAS):
         return access.schema.catalog

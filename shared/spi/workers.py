@@ -18,6 +18,14 @@ class WorkerRuntime(Protocol):
         """How many tasks run at the same time over all executors."""
         ...
 
+    @property
+    def attempts_lost(self) -> bool:
+        """Whether tasks of this query ran again, or may have, because an executor was lost under them.
+
+        What the first attempt had written is still there, under names of its own.
+        """
+        ...
+
     def run_tasks(self, kernel: str, payloads: Sequence[bytes], *, description: str = "") -> Iterator[bytes]:
         """One task a payload; results arrive as tasks complete, in no order.
 

@@ -48,6 +48,7 @@ class LocalWorkers:
         self.parallelism = parallelism
         self.before: Callable[[str, int], None] = lambda _kernel, _number: None
         self.tasks = 0
+        self.attempts_lost = False
         self.statements: list[str] = []
 
     def run_tasks(self, kernel: str, payloads: Sequence[bytes], *, description: str = "") -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from coordinator.engine.spark.progress import ProgressRelay
 from coordinator.engine.spark.server import EmbeddedServer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Connection:
     """One session with one server; ``server`` is None when others run it. A restart makes a new connection.
 

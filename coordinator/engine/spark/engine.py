@@ -8,9 +8,11 @@ import os
 import re
 import threading
 import uuid
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql.connect.session import SparkSession
@@ -32,6 +34,7 @@ from coordinator.engine.spark.runner import Connecting, Fixed, Runner
 from coordinator.engine.spark.server import EmbeddedServer, SparkStartError, start_server
 from coordinator.engine.spark.sessions import drop_session, open_session
 from coordinator.engine.spark.settings import SparkSettings
+from coordinator.engine.spark.slots import executor_slots, starts_together
 from coordinator.engine.spark.views import views_over
 from coordinator.engine.spark.watchdog import SESSION_GONE, SparkStatus, Watchdog, gave_up
 from coordinator.engine.spark.workers import SparkWorkers
@@ -58,8 +61,9 @@ class SparkEngine:
         self._watcher: threading.Thread | None = None
         self._writers = WriterSessions(self._new_session)
         self._status = SparkStatus()
-        self._named = NamedWrites(partial(self._new_session, named=True))
+        self._named = NamedWrites(partial(self._new_session, named=True, kernels=False))
         self._names_files = settings.remote is None
+        self._kernels: Path | None = None
 
     def start(self) -> None:
         """Watch Spark in the background: it is started again when it dies or is of no use. Returns at once.
@@ -134,12 +138,12 @@ class SparkEngine:
 
     def workers(self, execution: Execution) -> SparkWorkers:
         """Where the kernels of one query run; their progress is the procedure's to report."""
-        return SparkWorkers(Runner(self, execution))
+        return SparkWorkers(Runner(self, execution), self._slots_together, elsewhere=not self.shares_disk)
 
     @property
     def shares_disk(self) -> bool:
-        """Only the embedded server is known to see this machine's files."""
-        return self._settings.remote is None
+        """Only the executors of this machine are known to see its files."""
+        return self._settings.remote is None and not self._settings.on_cluster
 
     @property
     def largest_page(self) -> int | None:
@@ -162,8 +166,31 @@ class SparkEngine:
 
     @property
     def parallelism(self) -> int:
-        """Tasks at once. A Spark of this machine tells without running: dry runs do not wait for its start."""
-        return _local_cores(self._settings) or self.connect().parallelism
+        """Tasks at once. A Spark of this machine tells without running: dry runs do not wait for its start.
+
+        Executors of a cluster come and go: it is asked each time.
+        """
+        local = _local_cores(self._settings)
+        if local is not None:
+            return local
+        connection = self.connect()
+        return self.slots(connection) or connection.parallelism
+
+    def slots(self, connection: Connection) -> int | None:
+        """Tasks at once on the executors that are there now; None where Spark cannot be asked. Blocks."""
+        catalogs = of_iceberg(self._catalog_conf)
+        if self._named_by_us(connection) and catalogs:
+            return executor_slots(connection.session, catalogs[0])
+        return None
+
+    def _slots_together(self) -> int | None:
+        if self.shares_disk:
+            return None
+        connection = self.connect()
+        return self.slots(connection) if starts_together(connection.session) else None
+
+    def _named_by_us(self, connection: Connection) -> bool:
+        return self._names_files if connection.server is None else self._settings.on_cluster
 
     def connect(self) -> Connection:
         """The live connection, made when there is none; raises ProcessionError when Spark cannot be had."""
@@ -176,6 +203,28 @@ class SparkEngine:
             if self._connection is None or not self._connection.alive:
                 self._connection = self._open(self._drop(keep_server=True))
             return self._connection
+
+    def change_catalogs(self, settings: SparkSettings, catalog_conf: Mapping[str, str]) -> None:
+        """Statements that begin from now on see these catalogs; others keep their session. Blocks.
+
+        Catalogs are settings of a session. Where ``settings`` name jars that the server lacks, a new server takes its
+        place, and the old one ends with its last statement.
+        """
+        with self._lock:
+            known = {*self._settings.packages, *self._settings.jars}
+            needs_jars = self._settings.remote is None and not known >= {*settings.packages, *settings.jars}
+            self._settings, self._catalog_conf = settings, dict(catalog_conf)
+            old = self._connection
+            if old is None or not old.alive:
+                return
+            self._connection = None
+            self._writers.close(release=True)
+            weakref.finalize(old, _end, old.session, old.server, server_too=needs_jars)
+            if not needs_jars:
+                try:
+                    self._connection = self._open(old.server)
+                except ProcessionError as error:
+                    _LOG.error("Spark is started anew with the changed catalogs: %s", error)
 
     @contextlib.contextmanager
     def _reader(self, execution: Execution) -> Iterator[Connecting]:
@@ -201,7 +250,6 @@ class SparkEngine:
             session = self._new_session(server, progress)
             if server is None:
                 self._names_files = any(self._named.understood(name) for name in of_iceberg(self._catalog_conf)[:1])
-                session.addArtifacts(str(zip_kernels(self._settings.work_dir / "kernels")), pyfile=True)
             connection = Connection(session, server, _parallelism(session, self._settings), progress)
         except _START_FAILURES as error:
             _LOG.error("Spark did not start: %s", error)
@@ -216,9 +264,17 @@ class SparkEngine:
         return connection
 
     def _new_session(
-        self, server: EmbeddedServer | None, progress: ProgressRelay, *, named: bool | None = None
+        self,
+        server: EmbeddedServer | None,
+        progress: ProgressRelay,
+        *,
+        named: bool | None = None,
+        kernels: bool = True,
     ) -> SparkSession:
-        """``named``: with our catalogs, on a server of others; None for as far as it is known to have them."""
+        """``named``: with our catalogs, on a server of others; None for as far as it is known to have them.
+
+        ``kernels``: for tasks too, whose executors are sent the kernels where they are not of this machine.
+        """
         url = self._settings.remote if server is None else server.url
         assert url is not None, "a server is started when there is no remote one"
         embedded = server is not None
@@ -229,13 +285,21 @@ class SparkEngine:
             trust_store=None if embedded else self._settings.trust_store,
         )
         try:
-            for name, value in {**({} if embedded else self._remote_conf(session, named)), **SESSION_CONF}.items():
+            conf = self._remote_conf(session, named) if server is None else self._newer_catalogs(session, server)
+            for name, value in {**conf, **SESSION_CONF}.items():
                 session.conf.set(name, value)
+            if kernels and (not embedded or self._settings.on_cluster):
+                session.addArtifacts(str(self._zipped_kernels()), pyfile=True)
         except BaseException:
             drop_session(session, release=False)
             raise
         session.registerProgressHandler(progress)
         return session
+
+    def _zipped_kernels(self) -> Path:
+        if self._kernels is None:
+            self._kernels = zip_kernels(self._settings.work_dir / "kernels")
+        return self._kernels
 
     def _remote_conf(self, session: SparkSession, named: bool | None) -> Mapping[str, str]:
         """What a server that others started is told: catalogs, and what is passed through and may change later."""
@@ -243,6 +307,13 @@ class SparkEngine:
         ours = self._names_files if named is None else named
         catalogs = with_our_catalogs(self._catalog_conf) if ours else self._catalog_conf
         return {**catalogs, **passed}
+
+    def _newer_catalogs(self, session: SparkSession, server: EmbeddedServer) -> Mapping[str, str]:
+        """What became of the catalogs since an embedded server was started."""
+        catalogs = with_our_catalogs(self._catalog_conf)
+        for name in server.catalog_conf.keys() - catalogs.keys():
+            session.conf.unset(name)
+        return {name: value for name, value in catalogs.items() if server.catalog_conf.get(name) != value}
 
     def _drop(self, *, keep_server: bool) -> EmbeddedServer | None:
         """Forget the connection; nothing here waits for an answer. Its server, when it lives and is kept."""
@@ -311,9 +382,16 @@ class SparkEngine:
                 _LOG.warning("Spark's warm-up failed: %s", map_failure(error, server_alive=connection.server_alive))
 
 
+def _end(session: SparkSession, server: EmbeddedServer | None, *, server_too: bool) -> None:
+    """After the last statement of a connection that another one has replaced; returns at once."""
+    drop_session(session, release=server is None or server.alive)
+    if server is not None and server_too:
+        threading.Thread(target=server.stop, name="spark-stop", daemon=True).start()
+
+
 def _local_cores(settings: SparkSettings) -> int | None:
     local = re.fullmatch(r"local\[(\d+|\*)\]", settings.master) if settings.remote is None else None
-    if local is None:
+    if local is None or settings.on_cluster:
         return None
     return (os.cpu_count() or 1) if local[1] == "*" else int(local[1])
 

@@ -21,7 +21,8 @@ _STOPPED = re.compile(
 )
 _LOST_TASK = re.compile(
     r"Python worker exited unexpectedly|Python worker failed to connect|ExecutorLostFailure|TaskResultLost|"
-    r"FetchFailed|Executor heartbeat timed out|\(executor .*? lost\)|Connection reset by peer"
+    r"FetchFailed|Executor heartbeat timed out|\(executor .*? lost\)|Connection reset by peer|"
+    r"barrier stage that requires more slots than"
 )
 """What befalls a task whatever its statement says."""
 _WORDS = {"add": "addition", "subtract": "subtraction", "multiply": "multiplication", "divide": "division"}

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -63,7 +64,7 @@ class Runner:
         self._report = report
         self._operators = operators
         self._tag = f"procession-{execution.query_id}"
-        self._registered: set[int] = set()
+        self._registered: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._streaming = threading.Event()
 
     @property
@@ -118,13 +119,17 @@ class Runner:
                 session.removeTag(self._tag)
 
     def _cancel_with_query(self, connection: Connection) -> None:
-        if id(connection) in self._registered:
+        if connection in self._registered:
             return
-        self._registered.add(id(connection))
-        self._execution.on_cancel(lambda: self._interrupt(connection))
+        self._registered.add(connection)
+        # Weak: a query is remembered for longer than its session may live.
+        held = weakref.ref(connection)
+        self._execution.on_cancel(lambda: self._interrupt(held()))
 
-    def _interrupt(self, connection: Connection) -> None:
+    def _interrupt(self, connection: Connection | None) -> None:
         """Again until the stream ends: an operation that the server has not registered yet is not interrupted."""
+        if connection is None:
+            return
         deadline = time.monotonic() + _INTERRUPT_SECONDS
         while self._streaming.is_set() and connection.server_alive and time.monotonic() < deadline:
             try:

@@ -64,9 +64,17 @@ class EmbeddedServer:
     """A running server. ``url`` holds the token; ``child`` ends with this process, however it ends."""
 
     def __init__(
-        self, child: GuardedChild, port: int, token: str, java: Java, archiver: Archiver | None = None
+        self,
+        child: GuardedChild,
+        port: int,
+        token: str,
+        java: Java,
+        archiver: Archiver | None = None,
+        catalog_conf: Mapping[str, str] = {},
     ) -> None:
         self.child = child
+        self.catalog_conf = catalog_conf
+        """What it was told of catalogs when it was started."""
         self._archiver = archiver
         self.port = port
         self.java = java
@@ -119,7 +127,7 @@ def start_server(
     command = [str(java.executable), f"@{_write_arguments(settings.work_dir, arguments)}", _MAIN]
     child = GuardedChild(command, env=environment, log_file=settings.log_file, cwd=settings.work_dir)
     archiver = Archiver(archive, settings.work_dir / "tmp" / "classes.lst", settings.work_dir)
-    server = EmbeddedServer(child, port, token, java, archiver)
+    server = EmbeddedServer(child, port, token, java, archiver, with_our_catalogs(catalog_conf))
     try:
         _await_port(server, settings, given_up)
     except BaseException:
@@ -170,21 +178,25 @@ def _spark_conf(
         "spark.sql.connect.serverStacktrace.enabled": "false",
         "spark.sql.pyspark.jvmStacktrace.enabled": "false",
         "spark.python.worker.reuse": "true",
-        "spark.python.daemon.module": "procession_spark_daemon",
         # The worker of a cancelled task holds its slot for this long.
         "spark.python.task.killTimeout": "100ms",
     }
-    if settings.conf.get("spark.master", settings.master).startswith("local"):
-        conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    else:
+    if settings.on_cluster:
         conf["spark.jars"] = ",".join(str(jar) for jar in jars)
+        # For the drivers of databases, as below.
+        given = settings.conf.get("spark.executor.extraJavaOptions", "")
+        executor_options = {"spark.executor.extraJavaOptions": f"-Duser.timezone=UTC {given}".rstrip()}
+    else:
+        conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        conf["spark.python.daemon.module"] = "procession_spark_daemon"
+        executor_options = {}
     if _WITH_OWN_SECRET.fullmatch(settings.conf.get("spark.master", settings.master)):
         # For its ports, to which other users of the machine can connect.
         conf["spark.authenticate"] = "true"
     if any("iceberg-spark-runtime" in jar.name for jar in jars):
         conf["spark.sql.extensions"] = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
     conf |= with_our_catalogs(catalog_conf)
-    return conf | with_our_extensions(conf.get("spark.sql.extensions", ""), settings.conf)
+    return conf | with_our_extensions(conf.get("spark.sql.extensions", ""), settings.conf) | executor_options
 
 
 def _java_arguments(settings: SparkSettings, conf: Mapping[str, str], class_path: Sequence[Path]) -> list[str]:
@@ -234,11 +246,14 @@ def _write_arguments(work_dir: Path, arguments: Sequence[str]) -> Path:
 
 def _environment(settings: SparkSettings, token: str, home: Path) -> dict[str, str]:
     path = [str(settings.work_dir / "kernels"), str(_BOOTSTRAP), os.environ.get("PYTHONPATH", "")]
+    # Executors elsewhere connect to the driver, and have their own Python; of this machine's it is the one that runs.
+    given = settings.conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    place = {} if settings.on_cluster else {"SPARK_LOCAL_IP": "127.0.0.1"}
     return child_environment(*JAVA, *STORES) | {
         "SPARK_HOME": str(home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
+        **place,
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": given if settings.on_cluster else sys.executable,
         "PYTHONPATH": os.pathsep.join(part for part in path if part),
     }
 

@@ -105,7 +105,12 @@ class SparkSettings(Settings):
         description="Settings of Spark that a session may change by the session property spark_settings; `*` stands for"
         " any text. What is listed here must not change what statements mean or may reach.",
     )
-    master: str = Field("local[*]", alias="spark.master", description="Spark master of the embedded Spark server.")
+    master: str = Field(
+        "local[*]",
+        alias="spark.master",
+        description="Spark master of the embedded Spark server. With anything but `local…` its executors run on a"
+        " cluster of your own, to which the kernels are shipped.",
+    )
     packages: Names = Field(
         DEFAULT_PACKAGES,
         alias="spark.packages",
@@ -140,6 +145,11 @@ class SparkSettings(Settings):
         if self.max_page is not None or self.remote is not None:
             return self.max_page
         return self.heap_size // 4
+
+    @property
+    def on_cluster(self) -> bool:
+        """Whether the embedded server only drives executors that a cluster's manager starts elsewhere."""
+        return self.remote is None and not self.conf.get("spark.master", self.master).startswith("local")
 
     @property
     def log_file(self) -> Path:

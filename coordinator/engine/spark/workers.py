@@ -11,10 +11,14 @@ from pyspark.sql import DataFrame, SparkSession
 from coordinator.engine.spark.functions import sql_frame
 from coordinator.engine.spark.kernel_package import PACKAGE
 
-_RESULT = "result binary"
+_RESULT = "result binary, attempt int"
 _MOST_IN_FUNCTION = 256 << 10
 """Bytes of payloads that travel with the function, to every task; more would grow with the square of their number."""
 MapInArrow = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+Slots = Callable[[], int | None]
+"""Tasks that executors of a cluster run side by side now; None where that cannot be had."""
 
 
 class FrameRunner(Protocol):
@@ -29,12 +33,21 @@ class FrameRunner(Protocol):
 class SparkWorkers:
     """Implements ``shared.spi.workers.WorkerRuntime`` for one query."""
 
-    def __init__(self, runner: FrameRunner) -> None:
+    def __init__(self, runner: FrameRunner, slots: Slots = lambda: None, *, elsewhere: bool = False) -> None:
+        """``elsewhere``: executors of a cluster, whose machines may be lost under a task."""
         self._runner = runner
+        self._slots = slots
+        self._elsewhere = elsewhere
+        self._attempts_lost = False
 
     @property
     def parallelism(self) -> int:
         return self._runner.parallelism
+
+    @property
+    def attempts_lost(self) -> bool:
+        """As the SPI says."""
+        return self._attempts_lost
 
     def run_tasks(self, kernel: str, payloads: Sequence[bytes], *, description: str = "") -> Iterator[bytes]:  # noqa: ARG002
         """As the SPI says. Small payloads travel with the function: a range has its partitions without a shuffle.
@@ -45,7 +58,10 @@ class SparkWorkers:
             return
         small = sum(map(len, payloads)) <= _MOST_IN_FUNCTION
         frame = _numbered(kernel, payloads) if small else _shuffled(kernel, payloads)
+        # When what was shuffled is lost, Spark counts attempts anew.
+        self._attempts_lost |= self._elsewhere and not small
         for batch in self._runner.batches(frame):
+            self._attempts_lost |= any(batch.column(1).to_pylist())
             yield from batch.column(0).to_pylist()
 
     def run_on_all_workers(
@@ -58,12 +74,18 @@ class SparkWorkers:
         """As the SPI says. As many tasks as slots, so that every Python process of an executor gets one.
 
         An executor answers once a process, under one name: its host and the process that forks its Python workers.
+        On a cluster the tasks start together, once all slots are free: one that starts late would find another executor
+        done with its own, and that one would get both.
         """
-        function = once_function(kernel, payload)
-        count = self._runner.parallelism
+        slots = self._slots()
+        together, count = slots is not None, self._runner.parallelism if slots is None else slots
+        function = once_function(kernel, payload, together=together)
+        answer = "worker string, process int, result binary"
         seen: set[tuple[str, int]] = set()
+        if count == 0:
+            return
         for batch in self._runner.batches(
-            lambda s: s.range(0, count, 1, count).mapInArrow(function, "worker string, process int, result binary")
+            lambda s: s.range(0, count, 1, count).mapInArrow(function, answer, barrier=together)
         ):
             for worker, process, result in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 if (worker, process) not in seen:
@@ -99,20 +121,23 @@ def kernel_function(kernel: str, payloads: tuple[bytes, ...] | None) -> MapInArr
         import importlib
 
         import pyarrow
+        from pyspark import TaskContext
 
         call = getattr(importlib.import_module(f"{package}.{module}"), function)
+        context = TaskContext.get()
+        attempt = pyarrow.array([0 if context is None else context.attemptNumber()], pyarrow.int32())
         for batch in batches:
             for value in batch.column(0).to_pylist():
                 answer = call(value if payloads is None else payloads[value])
                 for result in (answer,) if isinstance(answer, bytes) else answer:
                     column = pyarrow.array([result], pyarrow.binary())
-                    yield pyarrow.RecordBatch.from_arrays([column], ["result"])
+                    yield pyarrow.RecordBatch.from_arrays([column, attempt], ["result", "attempt"])
 
     return run
 
 
-def once_function(kernel: str, payload: bytes) -> MapInArrow:
-    """Runs the kernel in every task and names executor and process."""
+def once_function(kernel: str, payload: bytes, *, together: bool = False) -> MapInArrow:
+    """Runs the kernel in every task and names executor and process; ``together`` once all tasks have begun."""
     module, function = kernel.split(":")
     package = PACKAGE
 
@@ -127,6 +152,10 @@ def once_function(kernel: str, payload: bytes) -> MapInArrow:
         call = getattr(importlib.import_module(f"{package}.{module}"), function)
         for batch in batches:
             for _ in batch.column(0).to_pylist():
+                if together:
+                    from pyspark import BarrierTaskContext
+
+                    BarrierTaskContext.get().barrier()
                 result = call(payload)
                 # Long enough that no worker process takes two of the tasks while another has none.
                 time.sleep(0.05)

@@ -30,6 +30,7 @@ class WriterSessions:
         self._make = make
         self._idle: list[tuple[Connection, Connection]] = []
         self._used: list[Connection] = []
+        self._current: Connection | None = None
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
@@ -40,6 +41,7 @@ class WriterSessions:
 
         The names of the files that it writes hold ``write_id``.
         """
+        self._current = main
         writer = self._take(main)
         try:
             for name, value in {**settings, _COMMIT_PROPERTY: query_id, _WRITE_ID: write_id}.items():
@@ -52,7 +54,7 @@ class WriterSessions:
             raise
         self._given_back(writer)
         with self._lock:
-            if not settings and main.alive and len(self._idle) < _MOST_IDLE:
+            if not settings and main.alive and self._current is main and len(self._idle) < _MOST_IDLE:
                 self._idle.append((main, writer))
                 return
         drop_session(writer.session, release=main.server_alive)
@@ -61,6 +63,7 @@ class WriterSessions:
         """End the idle ones; with ``release`` their server is told."""
         with self._lock:
             idle, self._idle = self._idle, []
+            self._current = None
         for _, writer in idle:
             drop_session(writer.session, release=release)
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from coordinator.security.access_control.denials import denied, only_reads
 from shared.spi.access_control import AccessDeniedError, Identity, ViewExpression
-from shared.spi.accesses import Access, TableName, catalog_of
+from shared.spi.accesses import Access, CatalogManagement, TableName, catalog_of
 
 
 class AllowAll:
@@ -83,6 +83,11 @@ class OwnQueries(AllowAll):
 
     def check_can_write_system_information(self, identity: Identity) -> None:  # noqa: ARG002 - the SPI's
         raise AccessDeniedError("Cannot write system information")
+
+    def check_access(self, identity: Identity, access: Access) -> None:  # noqa: ARG002
+        """Who makes a catalog reads whatever the coordinator can read: nobody may unless rules say so."""
+        if isinstance(access, CatalogManagement):
+            raise denied(access, "no rules")
 
 
 class ReadOnly(OwnQueries):

@@ -13,7 +13,7 @@ from coordinator.security.access_control.built_in import AllowAll, OwnQueries
 from coordinator.security.access_control.combined import merged_masks
 from shared.properties import Property
 from shared.spi.access_control import Identity, SystemAccessControl, ViewExpression
-from shared.spi.accesses import Access, TableName, catalog_of
+from shared.spi.accesses import Access, CatalogManagement, TableName, catalog_of
 from shared.spi.grants import GrantStore
 
 CatalogControlFactory = Callable[[str, Mapping[str, Property]], SystemAccessControl | None]
@@ -42,6 +42,10 @@ class CatalogControls:
         self._lock = threading.Lock()
         for name in catalogs.properties():
             self._of(name)
+
+    def check_rules(self, catalog: str, properties: Mapping[str, Property]) -> None:
+        """Raises ConfigurationError where a catalog that is to be would have wrong rules."""
+        self._make(catalog, properties)
 
     @property
     def hides_objects(self) -> bool:
@@ -89,6 +93,9 @@ class CatalogControls:
         return self._system.filter_catalogs(identity, catalogs)
 
     def check_access(self, identity: Identity, access: Access) -> None:
+        if isinstance(access, CatalogManagement):
+            self._system.check_access(identity, access)
+            return
         for control in self._both(catalog_of(access)):
             control.check_access(identity, access)
 

@@ -34,6 +34,10 @@ def denied(access: of.Access, rule: str | None = None, owner: str | None = None)
 
 def _text(access: of.Access, owner: str | None) -> str:  # noqa: C901 - one case a kind of access
     match access:
+        case of.CreateCatalog():
+            return f"Cannot create catalog {access.catalog}"
+        case of.DropCatalog():
+            return f"Cannot drop catalog {access.catalog}"
         case of.SelectFromColumns():
             return _select(access.table, access.columns)
         case of.CreateViewWithSelectFromColumns():

@@ -12,12 +12,13 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
+from coordinator.security.access_control.denials import denied
 from coordinator.security.access_control.object_decisions import ObjectDecisions
 from coordinator.security.access_control.rules import CatalogAccess, PrincipalRule, Rules
 from coordinator.security.authentication.user_mapping import expanded
 from shared.errors import ProcessionError
 from shared.spi.access_control import AccessDeniedError, Identity, ViewExpression
-from shared.spi.accesses import Access, TableName, catalog_of
+from shared.spi.accesses import Access, CatalogManagement, TableName, catalog_of
 
 R = TypeVar("R")
 RolesOf = Callable[[Identity, str], frozenset[str]]
@@ -130,7 +131,17 @@ class FileRules:
         return frozenset(name for name in catalogs if self._shows(identity, name))
 
     def check_access(self, identity: Identity, access: Access) -> None:
+        if isinstance(access, CatalogManagement):
+            self._check_management(identity, access)
+            return
         self._objects(identity, catalog_of(access)).check(access)
+
+    def _check_management(self, identity: Identity, access: CatalogManagement) -> None:
+        """A catalog reaches whatever the coordinator does: beside the catalog itself, one must manage the node."""
+        if self._catalog_access(identity, access.catalog) != "all":
+            raise denied(access, "catalogs")
+        if not self._may_information(identity, "write"):
+            raise denied(access, "system_information")
 
     def filter_schemas(self, identity: Identity, catalog: str, schemas: Collection[str]) -> frozenset[str]:
         objects = self._objects(identity, catalog)

@@ -109,6 +109,8 @@ class ObjectDecisions:
     def _refusing(self, access: of.Access) -> str | None:  # noqa: C901 - one case a kind of access
         """What refuses the access; None when it is allowed."""
         match access:
+            case of.CreateCatalog() | of.DropCatalog():
+                return self._catalog(access.catalog, changes=True)
             case of.ShowSchemas():
                 return self._catalog(access.catalog, changes=False)
             case of.ShowTables():

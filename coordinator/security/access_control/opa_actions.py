@@ -45,7 +45,7 @@ def action_of(access: of.Access) -> Action:  # noqa: C901 - one case a kind of a
     """The operation has the name of the access, but where Trino has another."""
     operation = type(access).__name__
     match access:
-        case of.ShowSchemas():
+        case of.CreateCatalog() | of.DropCatalog() | of.ShowSchemas():
             return action(operation, catalog(access.catalog))
         case of.ShowTables() | of.ShowCreateSchema() | of.CreateSchema() | of.DropSchema():
             return action(operation, schema(access.schema))

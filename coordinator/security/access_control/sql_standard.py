@@ -139,7 +139,7 @@ class SqlStandard(AllowAll):
 
     def _allows(self, holder: Holder, access: of.Access) -> bool:  # noqa: C901 - one case a kind of access
         match access:
-            case of.ShowSchemas():
+            case of.CreateCatalog() | of.DropCatalog() | of.ShowSchemas():
                 return True
             case of.ShowTables():
                 return access.schema.schema == INFORMATION_SCHEMA or holder.sees_schema(access.schema.schema)

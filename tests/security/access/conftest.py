@@ -71,6 +71,7 @@ class Ruled:
         self.catalogs = Catalogs(
             [CatalogConfig("lab", "iceberg", properties, home), CatalogConfig("tpch", "tpch", {}, home)]
         )
+        self.catalogs.managed = True
         self.local = LocalEngine()
         self.executor = Executor(self.catalogs, self.local, NoSpark(), lambda _: "")  # type: ignore[arg-type]
         self._groups: Mapping[str, tuple[str, ...]] = {}

@@ -81,6 +81,8 @@ MERGE INTO people p USING others o ON p.id = o.id WHEN MATCHED THEN DELETE
 MERGE INTO people p USING others o ON p.id = o.id WHEN MATCHED THEN UPDATE SET name = o.name
 MERGE INTO people p USING others o ON p.id = o.id WHEN NOT MATCHED THEN INSERT (id) VALUES (o.id)
 TRUNCATE TABLE people
+CREATE CATALOG fresh USING tpch
+DROP CATALOG tpch
 CREATE SCHEMA made
 DROP SCHEMA hidden
 DROP SCHEMA db CASCADE

@@ -29,6 +29,8 @@ class JournaledCall:
     journal: Journal
     entry: JournalEntry
     stage: Stage = Stage.PLANNED
+    attempts_lost: bool = False
+    """Some of its tasks may have left files that no answer names."""
 
     def begin(self) -> None:
         """Make the intent durable, before the first task can write a file."""

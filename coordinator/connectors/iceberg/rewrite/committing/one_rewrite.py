@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from coordinator.connectors.iceberg.catalog import TableCatalog
 from coordinator.connectors.iceberg.failures import CommitOutcomeUnknownError, mapped
@@ -29,6 +29,7 @@ def write_rewrite(rewrite: Rewrite, context: ProcedureContext) -> list[Fragment]
     rewrite.call.stage = Stage.WRITING
     fragments = write_files(rewrite, context, write_packed if rewrite.ordering is None else write_sorted)
     rewrite.call.stage = Stage.WRITTEN
+    rewrite.call.attempts_lost = context.workers.attempts_lost
     return fragments
 
 
@@ -44,9 +45,13 @@ def finish_rewrite(catalog: TableCatalog, rewrite: Rewrite, fragments: Sequence[
         rewrite.call.stage = Stage.UNKNOWN
         raise
     rewrite.call.stage = Stage.COMMITTED
-    if landed.attempts > 1:
+    if landed.attempts > 1 or rewrite.call.attempts_lost:
         _remove_lost_attempts(catalog, rewrite)
-    journal.close(rewrite.call_id, "COMMITTED")
+    if rewrite.call.attempts_lost:
+        # An executor that is taken for lost may write on for a moment: the journal entry stays open as in undo_rewrite.
+        _later(_remove_late_files, catalog, rewrite)
+    else:
+        journal.close(rewrite.call_id, "COMMITTED")
     rows = sum(file.record_count for file in added)
     size = sum(file.size for file in rewrite.replaced)
     return [len(rewrite.replaced), len(added), size, 0, landed.removed_delete_files, rows]
@@ -66,11 +71,19 @@ def undo_rewrite(catalog: TableCatalog, rewrite: Rewrite) -> None:
             # A worker whose task was killed may go on for a moment and write after the sweep: the journal entry stays
             # open until a second one, which the next start's recovery makes if this process does not live to.
             _sweep(catalog, rewrite, close=False)
-            again = threading.Timer(_WORKERS_GONE_SECONDS, _sweep, (catalog, rewrite))
-            again.daemon = True
-            again.start()
+            _later(_sweep, catalog, rewrite)
         case Stage.PLANNED | Stage.COMMITTED | Stage.UNKNOWN | Stage.UNDONE:
             pass
+
+
+def _later(step: Callable[[TableCatalog, Rewrite], None], catalog: TableCatalog, rewrite: Rewrite) -> None:
+    again = threading.Timer(_WORKERS_GONE_SECONDS, step, (catalog, rewrite))
+    again.daemon = True
+    again.start()
+
+
+def _remove_late_files(catalog: TableCatalog, rewrite: Rewrite) -> None:
+    _remove_lost_attempts(catalog, rewrite, close=True)
 
 
 def _sweep(catalog: TableCatalog, rewrite: Rewrite, *, close: bool = True) -> None:
@@ -84,12 +97,14 @@ def _sweep(catalog: TableCatalog, rewrite: Rewrite, *, close: bool = True) -> No
         logger.warning("Files of call %s remain until the next start", rewrite.call_id, exc_info=True)
 
 
-def _remove_lost_attempts(catalog: TableCatalog, rewrite: Rewrite) -> None:
-    """After a commit that lost races, remove what its lost attempts wrote."""
+def _remove_lost_attempts(catalog: TableCatalog, rewrite: Rewrite, *, close: bool = False) -> None:
+    """After a commit that lost races, or whose tasks ran again, remove what lost attempts wrote."""
     try:
         table = catalog.open(rewrite.target.schema, rewrite.target.table)
         landed = landed_snapshot(table, rewrite.call_id)
         if landed is not None:
             sweep(table.io, rewrite.call.entry, table, landed)
+        if close:
+            rewrite.call.journal.close(rewrite.call_id, "COMMITTED")
     except Exception:
         logger.warning("Files of lost attempts of call %s remain", rewrite.call_id, exc_info=True)

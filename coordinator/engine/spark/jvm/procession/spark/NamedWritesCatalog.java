@@ -13,6 +13,7 @@ import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.io.LocationProvider;
 import org.apache.iceberg.spark.SparkCatalog;
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -28,6 +29,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 public final class NamedWritesCatalog extends SparkCatalog {
   static final String WRITE = "spark.procession.write-id";
   private static final String ENDED = "procession_ended_writes";
+  private static final String EXECUTORS = "procession_executors";
 
   private SparkSession session;
 
@@ -45,13 +47,25 @@ public final class NamedWritesCatalog extends SparkCatalog {
         });
   }
 
-  /** A table of the namespace {@link #ENDED} is no table: to ask for it ends the write of that name. */
+  /**
+   * A table of the namespace {@link #ENDED} is no table: to ask for it ends the write of that name. One of {@link
+   * #EXECUTORS} tells how many tasks run at once on the executors that are there now.
+   */
   @Override
   public Table loadTable(Identifier identifier) throws NoSuchTableException {
-    if (identifier.namespace().length == 1 && identifier.namespace()[0].equals(ENDED)) {
-      throw new IllegalStateException(Writes.end(identifier.name()) ? "procession: ended" : "procession: commits");
+    String namespace = identifier.namespace().length == 1 ? identifier.namespace()[0] : "";
+    switch (namespace) {
+      case ENDED:
+        throw new IllegalStateException(Writes.end(identifier.name()) ? "procession: ended" : "procession: commits");
+      case EXECUTORS:
+        throw new IllegalStateException("procession: " + slots(session.sparkContext()) + " slots");
+      default:
+        return super.loadTable(identifier);
     }
-    return super.loadTable(identifier);
+  }
+
+  private static int slots(SparkContext context) {
+    return context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile());
   }
 
   private Optional<String> write() {

@@ -1,0 +1,234 @@
+"""Catalogs that are made, changed and dropped while the coordinator runs (``catalog.management=dynamic``)."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import mkstemp
+from typing import Literal
+
+import structlog
+from pydantic import Field
+
+from coordinator.connectors.registry import CatalogConfig, Catalogs, catalog_of_properties, read_catalog
+from coordinator.security.redaction import secrets_of, without
+from coordinator.values.settings import Seconds, Settings
+from coordinator.vocabulary.planned_statement import CatalogDefinition, ManageCatalog
+from shared.errors import ErrorCode, ProcessionError
+from shared.properties import ConfigurationError, Property, parse_properties
+from shared.spi.connector import Connector
+
+_log = structlog.get_logger(__name__)
+_Stamps = Mapping[Path, tuple[int, int, int]]
+CheckRules = Callable[[str, Mapping[str, Property]], None]
+"""Raises ConfigurationError where the access rules of a catalog's file are wrong."""
+
+
+class CatalogSettings(Settings):
+    """Whether catalogs change while the coordinator runs, with Trino's names."""
+
+    management: Literal["static", "dynamic"] = Field(
+        "static",
+        alias="catalog.management",
+        description="`dynamic` allows CREATE CATALOG and DROP CATALOG, and follows changed files under `etc/catalog`.",
+    )
+    store: Literal["file", "memory"] = Field(
+        "file",
+        alias="catalog.store",
+        description="Where CREATE CATALOG keeps what it was told: in a file under `etc/catalog`, or in memory, until"
+        " the coordinator ends. With `memory` files are read at the start alone.",
+    )
+    read_only: bool = Field(
+        False,
+        alias="catalog.read-only",
+        description="With `catalog.store=file`: changed files are followed, and no statement changes catalogs.",
+    )
+    refresh_interval: Seconds = Field(
+        5.0,
+        alias="catalog.refresh-interval",
+        gt=0,
+        description="How often the files under `etc/catalog` are looked at.",
+    )
+
+    @property
+    def by_statements(self) -> bool:
+        """Whether statements may make and drop catalogs."""
+        return self.management == "dynamic" and not (self.store == "file" and self.read_only)
+
+    @property
+    def by_files(self) -> bool:
+        """Whether changed files are followed."""
+        return self.management == "dynamic" and self.store == "file"
+
+
+class CatalogManager:
+    """Thread-safe; its methods block. ``changed`` is called after each change, in the thread that made it."""
+
+    def __init__(
+        self, catalogs: Catalogs, folder: Path, data_dir: Path, settings: CatalogSettings, check_rules: CheckRules
+    ) -> None:
+        self._catalogs, self._folder, self._data_dir = catalogs, folder, data_dir
+        self._settings, self._check_rules = settings, check_rules
+        self.changed: Callable[[], None] = lambda: None
+        self._lock = threading.Lock()
+        self._seen = _stamps(folder)
+
+    def carry_out(self, work: ManageCatalog) -> None:
+        """Make or drop a catalog, and keep that; raises ProcessionError, and has changed nothing then."""
+        with self._lock:
+            if not self._settings.by_statements:
+                raise ProcessionError(ErrorCode.NOT_SUPPORTED, "Statements cannot change catalogs: they are read-only")
+            if work.definition is not None:
+                self._create(work.catalog, work.definition, lenient=work.lenient)
+            else:
+                self._drop(work.catalog, lenient=work.lenient)
+
+    def follow_files(self) -> None:
+        """Take over what changed under the folder; a file that is wrong is told, and its catalog stays as it was."""
+        with self._lock:
+            found = _stamps(self._folder)
+            if found == self._seen:
+                return
+            touched = [file for file, stamp in found.items() if self._seen.get(file) != stamp]
+            gone = {file.stem.lower() for file in self._seen.keys() - found.keys()}
+            gone -= {file.stem.lower() for file in found}
+            self._seen = found
+            configs = {config.name: config for config in self._catalogs.configs()}
+            made = self._taken_over(touched, configs)
+            for name in gone & configs.keys():
+                _log.info("catalog dropped, as its file is gone", catalog=name)
+                del configs[name]
+            if made or gone:
+                self._install(tuple(configs.values()), made)
+
+    def _taken_over(self, files: Sequence[Path], configs: dict[str, CatalogConfig]) -> dict[str, Connector]:
+        """New definitions go into ``configs``; their connectors."""
+        made = {}
+        for file in files:
+            try:
+                config = replace(read_catalog(file), data_dir=self._data_dir)
+                known = configs.get(config.name)
+                if known is not None and _said(known) == _said(config):
+                    continue
+                made[config.name] = self._connector(config)
+            except (ConfigurationError, ProcessionError) as error:
+                _log.error("the catalog stays as it was", file=str(file), reason=str(error))
+                continue
+            configs[config.name] = config
+            _log.info("catalog changed" if known is not None else "catalog added", catalog=config.name, file=str(file))
+        return made
+
+    def _create(self, name: str, definition: CatalogDefinition, *, lenient: bool) -> None:
+        if self._catalogs.has(name):
+            if lenient:
+                return
+            raise ProcessionError(ErrorCode.ALREADY_EXISTS, f"Catalog '{name}' already exists")
+        file = self._folder / f"{name}.properties"
+        lines = [("connector.name", definition.connector), *definition.properties]
+        text = "# Made by CREATE CATALOG\n" + "".join(f"{key}={value}\n" for key, value in lines)
+        config = self._defined(name, file, text, definition)
+        if self._settings.store == "file":
+            self._write(file, text)
+        self._install((*self._catalogs.configs(), config[0]), {name: config[1]})
+        _log.info("catalog created", catalog=name, connector=definition.connector)
+
+    def _defined(
+        self, name: str, file: Path, text: str, definition: CatalogDefinition
+    ) -> tuple[CatalogConfig, Connector]:
+        """The definition, checked as a file's is, with a connector that reached what it is to reach."""
+        secrets = secrets_of(definition.properties)
+        try:
+            properties = parse_properties(text, file)
+            secrets |= secrets_of((entry.name, entry.value) for entry in properties.values())
+            config = replace(catalog_of_properties(file, properties), data_dir=self._data_dir)
+            connector = self._connector(config)
+            connector.schemas()
+        except ConfigurationError as error:
+            told = without(_without_place(str(error), file), secrets)
+            raise ProcessionError(ErrorCode.INVALID_ARGUMENTS, f"Cannot create catalog '{name}': {told}") from None
+        except ProcessionError as error:
+            told = without(error.message, secrets)
+            raise ProcessionError(error.code, f"Cannot create catalog '{name}': {told}") from None
+        except Exception as error:
+            # Drivers of others say what they like of an address that is none.
+            told = without(f"{type(error).__name__}: {error}", secrets)
+            message = f"Cannot create catalog '{name}': {told}"
+            raise ProcessionError(ErrorCode.INVALID_ARGUMENTS, message) from None
+        return config, connector
+
+    def _connector(self, config: CatalogConfig) -> Connector:
+        self._check_rules(config.name, config.properties)
+        only = Catalogs([config])
+        only.spark_conf()
+        only.spark_drivers()
+        return only.connector(config.name)
+
+    def _write(self, file: Path, text: str) -> None:
+        """Whole or not at all, readable for its owner alone; never over a file that is there."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            descriptor, fresh = mkstemp(prefix=f".{file.stem}-", suffix=".new", dir=self._folder)
+            try:
+                with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+                    out.write(text)
+                    out.flush()
+                    os.fsync(out.fileno())
+                os.link(fresh, file)
+            finally:
+                Path(fresh).unlink()
+        except FileExistsError as error:
+            raise ProcessionError(ErrorCode.ALREADY_EXISTS, f"There is a file {file.name} already") from error
+        except OSError as error:
+            raise _unwritable(error) from error
+        self._seen = _stamps(self._folder)
+
+    def _drop(self, name: str, *, lenient: bool) -> None:
+        left = tuple(config for config in self._catalogs.configs() if config.name != name)
+        if len(left) == len(self._catalogs.configs()):
+            if lenient:
+                return
+            raise ProcessionError(ErrorCode.NOT_FOUND, f"Catalog '{name}' does not exist")
+        if self._settings.store == "file":
+            try:
+                for file in _stamps(self._folder):
+                    if file.stem.lower() == name:
+                        file.unlink()
+            except OSError as error:
+                raise _unwritable(error) from error
+            self._seen = _stamps(self._folder)
+        self._install(left, {})
+        _log.info("catalog dropped", catalog=name)
+
+    def _install(self, configs: Sequence[CatalogConfig], made: Mapping[str, Connector]) -> None:
+        self._catalogs.replace(configs, made)
+        self.changed()
+
+
+def _said(config: CatalogConfig) -> tuple[str, dict[str, str]]:
+    """What a definition says, wherever in its file."""
+    return config.connector_name, {name: entry.value for name, entry in config.properties.items()}
+
+
+def _stamps(folder: Path) -> _Stamps:
+    """Of the catalog files; one that goes meanwhile counts as gone."""
+    found = {}
+    for file in sorted(folder.glob("*.properties")):
+        try:
+            status = file.stat()
+        except OSError:
+            continue
+        found[file] = (status.st_mtime_ns, status.st_size, status.st_ino)
+    return found
+
+
+def _without_place(told: str, file: Path) -> str:
+    """Whoever sends a statement has no lines of a file."""
+    rest = told.removeprefix(str(file))
+    return rest.lstrip(":0123456789").strip() if rest != told else told
+
+
+def _unwritable(error: OSError) -> ProcessionError:
+    return ProcessionError(ErrorCode.NOT_SUPPORTED, f"The catalog files cannot be written: {error.strerror}")

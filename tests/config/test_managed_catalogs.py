@@ -1,0 +1,195 @@
+"""CatalogManager: what statements and files make of catalogs, and what is left when they are wrong."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator.config import read_config
+from coordinator.connectors.managed import CatalogManager, CatalogSettings
+from coordinator.connectors.registry import Catalogs, read_catalogs
+from coordinator.vocabulary.planned_statement import CatalogDefinition, ManageCatalog
+from shared.errors import ErrorCode, ProcessionError
+from shared.properties import ConfigurationError, Property
+
+
+class Managed:
+    """A folder with one catalog file, and a manager over it."""
+
+    def __init__(self, home: Path, **settings: str) -> None:
+        self.folder = home / "catalog"
+        self.folder.mkdir()
+        self.write("tpch", "connector.name=tpch\n")
+        self.catalogs = Catalogs(read_catalogs(self.folder))
+        self.changes = 0
+        self.rules: Callable[[str, Mapping[str, Property]], None] = lambda _name, _properties: None
+        given = CatalogSettings.model_validate({"catalog.management": "dynamic", **settings})
+        self.manager = CatalogManager(
+            self.catalogs, self.folder, home / "data", given, lambda name, properties: self.rules(name, properties)
+        )
+        self.manager.changed = self._count
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / f"{name}.properties").write_text(text)
+
+    def create(self, name: str, connector: str = "tpch", lenient: bool = False, **properties: str) -> None:
+        given = tuple((key.replace("__", ".").replace("_", "-"), value) for key, value in properties.items())
+        self.manager.carry_out(ManageCatalog(name, CatalogDefinition(connector, given), lenient))
+
+    def drop(self, name: str, lenient: bool = False) -> None:
+        self.manager.carry_out(ManageCatalog(name, None, lenient))
+
+    def refused(self, act: Callable[..., None], *arguments: Any, **more: Any) -> ProcessionError:
+        before = (self.files, self.catalogs.all_names(), self.changes)
+        with pytest.raises(ProcessionError) as raised:
+            act(*arguments, **more)
+        assert (self.files, self.catalogs.all_names(), self.changes) == before
+        return raised.value
+
+    @property
+    def files(self) -> list[str]:
+        return sorted(file.name for file in self.folder.iterdir())
+
+    def _count(self) -> None:
+        self.changes += 1
+
+
+@pytest.fixture
+def managed(tmp_path: Path) -> Managed:
+    return Managed(tmp_path)
+
+
+def test_a_catalog_is_made_kept_and_dropped(managed: Managed) -> None:
+    managed.create("fresh", tpch__column_naming="STANDARD")
+    assert managed.catalogs.all_names() == ("fresh", "system", "tpch")
+    assert managed.catalogs.schemas("fresh")
+    file = managed.folder / "fresh.properties"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    # As the next start reads it.
+    assert [config.name for config in read_catalogs(managed.folder)] == ["fresh", "tpch"]
+    assert read_catalogs(managed.folder)[0].properties["tpch.column-naming"].value == "STANDARD"
+    managed.manager.follow_files()
+    assert managed.changes == 1
+    managed.drop("fresh")
+    assert managed.catalogs.all_names() == ("system", "tpch")
+    assert managed.files == ["tpch.properties"]
+    assert managed.changes == 2
+
+
+def test_if_exists_and_if_not_exists(managed: Managed) -> None:
+    managed.create("tpch", lenient=True)
+    managed.drop("none", lenient=True)
+    assert managed.changes == 0
+    assert managed.refused(managed.create, "tpch").code is ErrorCode.ALREADY_EXISTS
+    assert managed.refused(managed.drop, "none").code is ErrorCode.NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("connector", "properties", "told"),
+    [
+        ("nope", {}, "no connector is named 'nope'"),
+        ("tpch", {"tpch__colum_naming": "STANDARD"}, "unknown property 'tpch.colum-naming'; did you mean"),
+        ("tpch", {"x": "${ENV:PROCESSION_NOT_SET}"}, "environment variable PROCESSION_NOT_SET is not set"),
+        ("iceberg", {"iceberg__catalog__uri": "nonsense://x"}, "nonsense"),
+        ("postgresql", {}, "connection-url"),
+    ],
+)
+def test_a_broken_one_leaves_nothing_and_says_why(
+    managed: Managed, connector: str, properties: dict[str, str], told: str
+) -> None:
+    error = managed.refused(managed.create, "broken", connector, **properties)
+    assert error.message.startswith("Cannot create catalog 'broken': ")
+    assert told in error.message
+    assert str(managed.folder) not in error.message
+
+
+def test_errors_hold_no_secret(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROCESSION_SECRET", "open-sesame-of-env")
+    for secret, shown in (("open-sesame-in-text", "open-sesame"), ("${ENV:PROCESSION_SECRET}", "open-sesame")):
+        given = {"connection_url": "jdbc:postgresql://127.0.0.1:1/x", "connection_user": "u"}
+        error = managed.refused(managed.create, "broken", "postgresql", connection_password=secret, **given)
+        assert shown not in error.message
+        error = managed.refused(managed.create, "broken", "tpch", s3__secret_access_key=secret)
+        assert shown not in error.message
+
+
+def test_a_reference_to_the_environment_is_written_as_it_is(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROCESSION_NAMING", "STANDARD")
+    managed.create("fresh", tpch__column_naming="${ENV:PROCESSION_NAMING}")
+    assert "tpch.column-naming=${ENV:PROCESSION_NAMING}\n" in (managed.folder / "fresh.properties").read_text()
+
+
+def test_wrong_access_rules_are_told_before(managed: Managed) -> None:
+    def wrong(_name: str, _properties: Mapping[str, Property]) -> None:
+        raise ConfigurationError("the rules are wrong")
+
+    managed.rules = wrong
+    assert "the rules are wrong" in managed.refused(managed.create, "fresh").message
+
+
+def test_nobody_elses_file_is_written_over(managed: Managed) -> None:
+    managed.write("late", "connector.name=nope\n")
+    assert "There is a file late.properties already" in managed.refused(managed.create, "late").message
+
+
+def test_in_memory_no_file_is_touched_or_followed(tmp_path: Path) -> None:
+    managed = Managed(tmp_path, **{"catalog.store": "memory"})
+    managed.create("fresh")
+    managed.drop("tpch")
+    assert managed.catalogs.all_names() == ("fresh", "system")
+    assert managed.files == ["tpch.properties"]
+
+
+def test_read_only_follows_files_alone(tmp_path: Path) -> None:
+    managed = Managed(tmp_path, **{"catalog.read-only": "true"})
+    assert managed.refused(managed.create, "fresh").code is ErrorCode.NOT_SUPPORTED
+    managed.write("fresh", "connector.name=tpch\n")
+    managed.manager.follow_files()
+    assert managed.catalogs.has("fresh")
+
+
+def test_files_are_followed_and_wrong_ones_change_nothing(managed: Managed) -> None:
+    managed.write("fresh", "connector.name=tpch\n")
+    managed.manager.follow_files()
+    assert managed.catalogs.has("fresh")
+    first = managed.catalogs.connector("fresh")
+    kept = managed.catalogs.connector("tpch")
+
+    managed.write("fresh", "connector.name=tpch\ntpch.wrong=1\n")
+    managed.manager.follow_files()
+    assert managed.catalogs.connector("fresh") is first
+    assert managed.changes == 1
+
+    managed.write("fresh", "connector.name=tpch\ntpch.column-naming=STANDARD\n")
+    managed.manager.follow_files()
+    assert managed.catalogs.connector("fresh") is not first
+    assert managed.catalogs.connector("tpch") is kept
+
+    (managed.folder / "fresh.properties").unlink()
+    managed.manager.follow_files()
+    assert not managed.catalogs.has("fresh")
+    assert managed.changes == 3
+
+
+def test_what_runs_keeps_the_catalog_that_it_began_with(managed: Managed) -> None:
+    managed.create("fresh")
+    connector = managed.catalogs.connector("fresh")
+    pinned = managed.catalogs.pinned()
+    managed.drop("fresh")
+    managed.create("fresh", tpch__column_naming="STANDARD")
+    assert pinned.connector("fresh") is connector
+    assert managed.catalogs.connector("fresh") is not connector
+
+
+def test_static_by_default(tmp_path: Path) -> None:
+    (tmp_path / "config.properties").write_text("catalog.management=sometimes\n")
+    with pytest.raises(ConfigurationError, match=r"config.properties:1: .*catalog.management"):
+        read_config(tmp_path)
+    (tmp_path / "config.properties").write_text("")
+    settings = read_config(tmp_path).catalog_management
+    assert not settings.by_statements
+    assert not settings.by_files
