@@ -25,7 +25,9 @@ from coordinator.server.query_access import QueryAccess
 from coordinator.server.resource_groups import ResourceGroupRoutes
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.server.statement import StatementRoutes
-from coordinator.server.ui import UiRoutes
+from coordinator.server.ui.activity import Activity
+from coordinator.server.ui.routes import UiSources, ui_router
+from coordinator.server.ui.user_names import UserNames
 
 
 def create_server(
@@ -38,18 +40,21 @@ def create_server(
     around: Callable[[], AbstractAsyncContextManager[None]] | None = None,
     metrics: CollectorRegistry | None = None,
     engines: Callable[[], Mapping[str, object]] = dict,
+    ui: UiSources | None = None,
 ) -> FastAPI:
     """The ASGI application over ``dispatcher``.
 
     ``parse_statement`` validates prepared statements that come in headers. ``stop`` is called when a graceful
     shutdown has drained the node. ``around`` is entered before the dispatcher runs and left after it: pools and
-    engines. ``metrics`` may hold collectors of other rooms; ``engines`` tells how they are, for ``/v1/status``.
+    engines. ``metrics`` may hold collectors of other rooms; ``engines`` tells how they are, for ``/v1/status``;
+    ``ui`` what pages show beside queries.
     """
     lifecycle = NodeLifecycle(dispatcher, settings.shutdown_grace_period, stop)
+    activity = Activity(dispatcher)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with around() if around is not None else nullcontext(), dispatcher.running():
+        async with around() if around is not None else nullcontext(), dispatcher.running(), activity.running():
             lifecycle.starting = False
             yield
 
@@ -68,8 +73,9 @@ def create_server(
     app.include_router(ResourceGroupRoutes(dispatcher, access).router())
     app.include_router(NodeRoutes(dispatcher, node, lifecycle, access, engines).router())
     app.include_router(metrics_router(dispatcher, metrics if metrics is not None else CollectorRegistry(), access))
-    app.include_router(UiRoutes(dispatcher, access).router())
+    app.include_router(ui_router(dispatcher, settings, node, lifecycle, activity, ui or UiSources()))
     app.state.process_forwarded = settings.process_forwarded
+    app.add_middleware(UserNames, principal_header=settings.principal_header)
     if settings.authentication is not None:
         for each in settings.authentication.authenticators:
             if isinstance(each, OAuth2Authenticator):

@@ -1,0 +1,127 @@
+"""What a list of queries is asked for, as the address of the page says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from coordinator.dispatch.query import Query
+from coordinator.dispatch.states import QueryState
+from coordinator.dispatch.stats import elapsed_seconds, queued_seconds
+from coordinator.history.reader import HistoryFilter
+from coordinator.server.ui.statements import SOURCE
+
+FIELDS = ("state", "user", "source", "group", "engine", "table", "text", "from", "to")
+_LONGEST = 500
+STATES = tuple(state.value for state in QueryState)
+Sorting = Callable[[Query], Any]
+SORTINGS: dict[str, Sorting] = {
+    "created": lambda query: query.created,
+    "elapsed": elapsed_seconds,
+    "queued": queued_seconds,
+    "rows": lambda query: query.output_rows,
+    "read": lambda query: query.progress.processed_rows,
+    "user": lambda query: query.session.user,
+    "state": lambda query: STATES.index(query.state.value),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """``values`` has the fields that were filled in; ``problems`` says which cannot be understood."""
+
+    values: Mapping[str, str]
+    since: datetime | None = None
+    before: datetime | None = None
+    sort: str = "created"
+    ascending: bool = False
+    page: str = ""
+    past: bool = False
+    problems: tuple[str, ...] = field(default=())
+
+    def address(self, **changed: str) -> str:
+        """Of the same list with some parameters changed; an empty one is left out."""
+        own = {"where": "history" if self.past else "", "sort": "" if self.sort == "created" else self.sort}
+        own |= {"order": "asc" if self.ascending else "", "page": self.page}
+        return "queries?" + urlencode({k: v for k, v in (dict(self.values) | own | changed).items() if v})
+
+    def history(self) -> HistoryFilter:
+        """The same as a question to the history."""
+        values = self.values
+        return HistoryFilter(
+            state=values.get("state"),
+            user=values.get("user"),
+            source=values.get("source"),
+            group=values.get("group"),
+            engine=values.get("engine"),
+            table=values.get("table"),
+            text=values.get("text"),
+            created_from=self.since,
+            created_before=self.before,
+        )
+
+    def takes(self, query: Query, engine: str | None) -> bool:
+        """Whether a query in memory is asked for; the pages' own are so only when their source is."""
+        session, values = query.session, self.values
+        group = ".".join(query.resource_group)
+        wanted = values.get("group", "")
+        if (session.source or "") != values.get("source", session.source or ""):
+            return False
+        if session.source == SOURCE and "source" not in values:
+            return False
+        return (
+            query.state.value == values.get("state", query.state.value).upper()
+            and session.user == values.get("user", session.user)
+            and (not wanted or group == wanted or group.startswith(wanted + "."))
+            and (engine or "") == values.get("engine", engine or "").lower()
+            and values.get("text", "").casefold() in query.shown_text.casefold()
+            and (self.since is None or query.created >= self.since)
+            and (self.before is None or query.created < self.before)
+            and ("table" not in values or _uses(query, values["table"]))
+        )
+
+
+def asked(parameters: Mapping[str, str]) -> Asked:
+    """Of the address; what cannot be understood is said and left out."""
+    values = {name: parameters[name].strip()[:_LONGEST] for name in FIELDS if parameters.get(name, "").strip()}
+    problems = []
+    times: dict[str, datetime | None] = {"from": None, "to": None}
+    for name in times:
+        if name in values:
+            times[name] = _timestamp(values[name])
+            if times[name] is None:
+                problems.append(f"{name}: {values[name]} is no time as 2026-11-23T06:00")
+    sort = parameters.get("sort", "created")
+    found = Asked(
+        values,
+        times["from"],
+        times["to"],
+        sort if sort in SORTINGS else "created",
+        parameters.get("order") == "asc",
+        parameters.get("page", "")[:_LONGEST],
+        parameters.get("where") == "history",
+    )
+    return replace(found, problems=tuple(problems))
+
+
+def _timestamp(text: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _uses(query: Query, table: str) -> bool:
+    """Named with or without schema and catalog."""
+    planned = query.planned
+    if planned is None or planned.facts is None:
+        return False
+    io, wanted = planned.facts.io, table.lower().split(".")
+    named = [(each.catalog_name, each.schema, each.table) for each in io.inputs]
+    if io.output is not None:
+        named.append((io.output.catalog_name, io.output.schema, io.output.table))
+    return any([part.lower() for part in name[-len(wanted) :]] == wanted for name in named)
