@@ -26,6 +26,7 @@ from coordinator.server.resource_groups import ResourceGroupRoutes
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.server.statement import StatementRoutes
 from coordinator.server.ui.activity import Activity
+from coordinator.server.ui.form_tokens import FormTokens
 from coordinator.server.ui.routes import UiSources, ui_router
 from coordinator.server.ui.user_names import UserNames
 
@@ -62,18 +63,19 @@ def create_server(
     app.add_exception_handler(ProblemError, answer_problem)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     access = QueryAccess(settings.access_control, settings.denied)
-    app.include_router(
-        StatementRoutes(
-            dispatcher, settings, None if parse_statement is None else PreparedTexts(parse_statement)
-        ).router()
-    )
+    prepared = None if parse_statement is None else PreparedTexts(parse_statement)
+    protocol = StatementRoutes(dispatcher, settings, prepared)
+    app.include_router(protocol.router())
     app.include_router(QueryRoutes(dispatcher, access).router())
     if settings.history is not None:
         app.include_router(HistoryRoutes(settings.history, access).router())
     app.include_router(ResourceGroupRoutes(dispatcher, access).router())
     app.include_router(NodeRoutes(dispatcher, node, lifecycle, access, engines).router())
     app.include_router(metrics_router(dispatcher, metrics if metrics is not None else CollectorRegistry(), access))
-    app.include_router(ui_router(dispatcher, settings, node, lifecycle, activity, ui or UiSources()))
+    shown = ui or UiSources()
+    tokens = FormTokens(shown.shared_secret)
+    app.include_router(ui_router(dispatcher, settings, node, lifecycle, activity, shown, protocol, tokens))
+    app.state.form_tokens = tokens
     app.state.process_forwarded = settings.process_forwarded
     app.add_middleware(UserNames, principal_header=settings.principal_header)
     if settings.authentication is not None:

@@ -67,10 +67,20 @@ class UserStatements:
             return await asyncio.to_thread(self.settings.admit, session)
         return self.settings.admit(session)
 
-    async def rows(self, request: Request, sql: str, limit: int = MOST_ROWS) -> Rows:
+    async def rows(
+        self,
+        request: Request,
+        sql: str,
+        limit: int = MOST_ROWS,
+        *,
+        catalog: str | None = None,
+        schema: str | None = None,
+    ) -> Rows:
         """The first rows, or why there are none; what takes too long is cancelled."""
         try:
             session = await self.session(request)
+            if catalog:
+                session = replace(session, catalog=catalog, schema=schema or None)
         except ProcessionError as error:
             return Rows(error=error.message)
         query = self.dispatcher.submit(Submission(sql, session, len(sql)))
