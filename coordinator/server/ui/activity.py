@@ -62,6 +62,14 @@ class Activity:
                 internal_error(error)
             await asyncio.sleep(INTERVAL)
 
+    def stamp(self) -> str:
+        """The same as long as no query begins, goes on or ends, up to ten seconds."""
+        counts = self._dispatcher.totals.counts
+        changes = [counts[name] for name in ("SubmittedQueries", "StartedQueries", "CompletedQueries")]
+        active = self._dispatcher.clock.monotonic() if running_and_queued(self._dispatcher) != (0, 0) else 0.0
+        newest = self._samples[-1].time if self._samples else None
+        return f"{changes} {active:.0f} {newest}"
+
     def sample(self) -> Sample:
         """Now."""
         running, queued = running_and_queued(self._dispatcher)

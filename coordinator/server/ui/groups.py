@@ -13,12 +13,11 @@ from fastapi import Request, Response
 from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.resource_groups.group import ResourceGroup
 from coordinator.server.lifecycle import NodeLifecycle
-from coordinator.server.problems import ProblemError
 from coordinator.server.query_access import QueryAccess
 from coordinator.server.settings import NodeInfo
 from coordinator.server.ui.activity import resident_memory
 from coordinator.server.ui.page import Pages
-from coordinator.server.ui.parts import Part, ShownSetting
+from coordinator.server.ui.parts import Part, ShownSetting, parts_for
 from coordinator.server.ui.words import size
 
 
@@ -76,11 +75,7 @@ class NodePage:
 
     async def show(self, request: Request) -> Response:
         """Settings are for those who may read system information."""
-        try:
-            await self.access.check_read_information(request)
-            allowed = True
-        except ProblemError:
-            allowed = False
+        allowed = await self.access.may_read_information(request)
 
         def make() -> dict[str, object]:
             return {
@@ -95,7 +90,7 @@ class NodePage:
                     "Memory of this process": size(resident_memory()),
                 },
                 "uptime": self.lifecycle.uptime,
-                "parts": self.parts(),
+                "parts": parts_for(self.parts(), allowed),
                 "settings": self.settings() if allowed else None,
             }
 

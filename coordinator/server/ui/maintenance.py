@@ -28,7 +28,9 @@ class MaintenancePage:
 
     async def show(self, request: Request) -> Response:
         found = await self.statements.several(request, _QUESTIONS)
-        return await self.pages.show(request, "maintenance.html", "maintenance", lambda: {"found": found})
+        active = any(each["state"] == "RUNNING" for each in found["jobs"].records())
+        made = {"found": found, "active": active}
+        return await self.pages.show(request, "maintenance.html", "maintenance", lambda: made)
 
     async def tell(self, request: Request) -> Response:
         """Pause or resume everything, a catalog, a schema or a table."""

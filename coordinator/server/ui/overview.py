@@ -15,7 +15,7 @@ from coordinator.server.query_access import QueryAccess
 from coordinator.server.ui.activity import INTERVAL, KEPT, Activity, running_and_queued
 from coordinator.server.ui.charts import Line, line
 from coordinator.server.ui.page import Context, Pages
-from coordinator.server.ui.parts import Part
+from coordinator.server.ui.parts import Part, parts_for
 from coordinator.server.ui.queries import listed
 from coordinator.server.ui.statements import SOURCE
 from coordinator.server.ui.visible import Visible
@@ -47,6 +47,7 @@ class OverviewPage:
     async def show(self, request: Request) -> Response:
         visible = Visible(self.access.control, identity_of(request))
         now = self.activity.sample()
+        allowed = await self.access.may_read_information(request)
 
         def make() -> Context:
             queries = [q for q in visible.of(list(self.dispatcher.registry)[::-1]) if q.session.source != SOURCE]
@@ -54,7 +55,7 @@ class OverviewPage:
             failed = [query for query in queries if query.error is not None]
             return {
                 "cards": self._cards(),
-                "parts": self.parts(),
+                "parts": parts_for(self.parts(), allowed),
                 "active": [listed(query) for query in active[:_LISTED]],
                 "failed": [listed(query) for query in failed[:_LISTED]],
                 "recent": [listed(query) for query in queries[:_LISTED]],
@@ -63,7 +64,7 @@ class OverviewPage:
                 "now": now,
             }
 
-        return await self.pages.show(request, "overview.html", "./", make)
+        return await self.pages.show(request, "overview.html", "./", make, stamp=self.activity.stamp())
 
     def _cards(self) -> list[Card]:
         now, past = self.activity.sample(), self.activity.samples

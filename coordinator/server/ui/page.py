@@ -83,18 +83,32 @@ class Pages:
         self.tokens = tokens
 
     async def show(
-        self, request: Request, template: str, section: str, make: Callable[[], Context], status: int = 200
+        self,
+        request: Request,
+        template: str,
+        section: str,
+        make: Callable[[], Context],
+        status: int = 200,
+        *,
+        stamp: str | None = None,
     ) -> Response:
-        """The page, or its part that changes; 304 where the browser has it already. ``make`` runs on a thread."""
+        """The page, or its part that changes; 304 where the browser has it already. ``make`` runs on a thread.
+
+        ``stamp``: while it is the same, so is the page, which is then not made.
+        """
         fragment = FRAGMENT in request.headers
+        user = identity_of(request).user
+        tag = "" if stamp is None else _tag(f"{user} {stamp}".encode())
+        if fragment and tag and request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=HEADERS | {"ETag": tag})
         common = self._common | {
             "layout": "fragment.html" if fragment else "layout.html",
             "section": section,
-            "user": identity_of(request).user,
+            "user": user,
             "form_token": self.tokens.of(request),
         }
         body = await asyncio.to_thread(self._render, template, common, make)
-        tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+        tag = tag or _tag(body)
         if fragment and request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=HEADERS | {"ETag": tag})
         return Response(body, status, media_type="text/html", headers=HEADERS | {"ETag": tag})
@@ -102,6 +116,10 @@ class Pages:
     def _render(self, template: str, common: Context, make: Callable[[], Context]) -> bytes:
         text = self._templates.get_template(template).render({**common, **make()})
         return text.encode("utf-8", "replace")
+
+
+def _tag(content: bytes) -> str:
+    return f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
 
 
 def see_other(where: str) -> Response:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Health = Literal["up", "idle", "down", "unknown"]
@@ -15,6 +16,11 @@ class Part:
     name: str
     health: Health
     detail: str = ""
+
+
+def parts_for(parts: Sequence[Part], allowed: bool) -> Sequence[Part]:
+    """Details are for those who may read system information."""
+    return parts if allowed else [replace(part, detail="") for part in parts]
 
 
 @dataclass(frozen=True, slots=True)

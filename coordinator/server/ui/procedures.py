@@ -40,7 +40,12 @@ class ProceduresPages:
                 name: [each for each in procedures if name == "system" or each.name not in own]
                 for name, procedures in by_catalog.items()
             }
-            return {"jobs": found["jobs"], "procedures": {name: each for name, each in shown.items() if each}}
+            active = any(each["state"] == "RUNNING" for each in found["jobs"].records())
+            return {
+                "jobs": found["jobs"],
+                "active": active,
+                "procedures": {name: each for name, each in shown.items() if each},
+            }
 
         return await self.pages.show(request, "procedures.html", "procedures", make)
 

@@ -17,6 +17,7 @@ from coordinator.history.reader import HistoryReader, WrongPageError
 from coordinator.history.rows import from_micros
 from coordinator.server.authentication import identity_of
 from coordinator.server.query_access import QueryAccess
+from coordinator.server.ui.activity import Activity
 from coordinator.server.ui.page import Context, Pages
 from coordinator.server.ui.query_filter import FIELDS, SORTINGS, STATES, Asked, asked
 from coordinator.server.ui.visible import Visible
@@ -49,6 +50,7 @@ class QueriesPage:
     dispatcher: Dispatcher
     access: QueryAccess
     history: HistoryReader | None
+    activity: Activity
     pages: Pages
 
     async def show(self, request: Request) -> Response:
@@ -65,7 +67,8 @@ class QueriesPage:
                 "has_history": self.history is not None,
             }
 
-        return await self.pages.show(request, "queries.html", "queries", make)
+        stamp = None if wanted.past else f"{self.activity.stamp()} {wanted}"
+        return await self.pages.show(request, "queries.html", "queries", make, stamp=stamp)
 
     def _present(self, wanted: Asked, visible: Visible) -> dict[str, Any]:
         found = [query for query in self._candidates(visible) if wanted.takes(query, _engine(query, wanted))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request, Response
@@ -23,7 +23,7 @@ from coordinator.server.authentication import identity_of
 from coordinator.server.node import json_response
 from coordinator.server.problems import ProblemError
 from coordinator.server.query_access import QueryAccess, owner_of
-from coordinator.server.ui.charts import Bar, stacked
+from coordinator.server.ui.charts import stacked
 from coordinator.server.ui.error_place import marked_lines
 from coordinator.server.ui.page import Context, Pages, see_other, wants_page
 from coordinator.server.ui.plan_tree import Drawing, distributed_drawing, logical_drawing, parsed
@@ -120,7 +120,7 @@ def _context(record: Record, drawing: Drawing | None) -> dict[str, Any]:
         "ended": from_micros(record["ended"]),
         "text": text,
         "marked": marked_lines(text, record.get("error_line"), record.get("error_column")),
-        "timeline": _timeline(verbs),
+        "timeline": stacked(list(verbs.items())),
         "verdicts": _of_json(record["verdicts"]) or [],
         "warnings": _of_json(record["warnings"]) or [],
         "session": _of_json(record["session_properties"]) or {},
@@ -128,10 +128,6 @@ def _context(record: Record, drawing: Drawing | None) -> dict[str, Any]:
         "tables": [dict(table) | {"names": _of_json(table["columns"]) or []} for table in record["tables"]],
         "drawing": drawing,
     }
-
-
-def _timeline(verbs: Mapping[str, float]) -> list[Bar]:
-    return [replace(bar, value=verbs[bar.label]) for bar in stacked(list(verbs.items()))]
 
 
 def _live_drawing(query: Query) -> Drawing | None:

@@ -92,7 +92,7 @@ def ui_router(
     entry = LoginPage(authentication, oauth2, pages)
     shown: dict[str, Handler] = {
         "/ui/": OverviewPage(dispatcher, lifecycle, access, activity, sources.parts, pages).show,
-        "/ui/queries": QueriesPage(dispatcher, access, settings.history, pages).show,
+        "/ui/queries": QueriesPage(dispatcher, access, settings.history, activity, pages).show,
         "/ui/query.html": one.show,
         "/ui/lake": lake.list,
         "/ui/table": lake.table,
