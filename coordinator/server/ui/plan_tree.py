@@ -117,7 +117,7 @@ def _box(raw: Mapping[str, Any], hide: Hide, fragment: str | None, verdicts: Map
     whole = "\n".join((identifier, *lines))
     return Node(
         name,
-        identifier.removeprefix("[").removesuffix("]"),
+        identifier.strip().removeprefix("[").removesuffix("]"),
         lines,
         _kind(name),
         fragment,
