@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
 
 from fastapi import Request, Response
 
 from coordinator.dispatch.dispatcher import Dispatcher
+from coordinator.dispatch.query import Query
+from coordinator.dispatch.totals import Window
 from coordinator.server.authentication import identity_of
 from coordinator.server.lifecycle import NodeLifecycle
 from coordinator.server.query_access import QueryAccess
-from coordinator.server.ui.activity import INTERVAL, KEPT, Activity, running_and_queued
+from coordinator.server.ui.activity import INTERVAL, KEPT, Activity, Sample
 from coordinator.server.ui.charts import Line, line
 from coordinator.server.ui.page import Context, Pages
 from coordinator.server.ui.parts import Part, parts_for
@@ -21,6 +24,7 @@ from coordinator.server.ui.statements import SOURCE
 from coordinator.server.ui.visible import Visible
 
 _LISTED = 10
+_LOOKED_AT = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,15 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
+class Numbers:
+    """Now, within the last minute, and since the start."""
+
+    now: Sample
+    minute: Window
+    ever: Counter[str]
+
+
+@dataclass(frozen=True, slots=True)
 class OverviewPage:
     dispatcher: Dispatcher
     lifecycle: NodeLifecycle
@@ -46,43 +59,52 @@ class OverviewPage:
 
     async def show(self, request: Request) -> Response:
         visible = Visible(self.access.control, identity_of(request))
-        now = self.activity.sample()
+        # On the event loop, to which these belong.
+        numbers = Numbers(
+            self.activity.sample(), self.dispatcher.totals.last(60.0), self.dispatcher.totals.counts.copy()
+        )
+        running = self._active()
         allowed = await self.access.may_read_information(request)
 
         def make() -> Context:
-            queries = [q for q in visible.of(list(self.dispatcher.registry)[::-1]) if q.session.source != SOURCE]
-            active = [query for query in queries if not query.state.done]
+            newest = islice(reversed(list(self.dispatcher.registry)), _LOOKED_AT)
+            queries = [query for query in visible.of(newest) if query.session.source != SOURCE]
             failed = [query for query in queries if query.error is not None]
+            active = [query for query in visible.of(running) if query.session.source != SOURCE]
             return {
-                "cards": self._cards(),
+                "cards": _cards(numbers, self.activity.samples),
                 "parts": parts_for(self.parts(), allowed),
                 "active": [listed(query) for query in active[:_LISTED]],
                 "failed": [listed(query) for query in failed[:_LISTED]],
                 "recent": [listed(query) for query in queries[:_LISTED]],
                 "state": self.lifecycle.state.value,
                 "uptime": self.lifecycle.uptime,
-                "now": now,
             }
 
         return await self.pages.show(request, "overview.html", "./", make, stamp=self.activity.stamp())
 
-    def _cards(self) -> list[Card]:
-        now, past = self.activity.sample(), self.activity.samples
-        running, queued = running_and_queued(self.dispatcher)
-        totals = self.dispatcher.totals
-        curves: dict[str, Any] = {
-            name: line([getattr(each, name) for each in past], KEPT)
-            for name in ("running", "queued", "rate", "failed", "median", "slow", "memory")
-        }
-        minute = totals.last(60.0)
-        failures = f"{minute.counts['FailedQueries']} within the last minute, {totals.counts['FailedQueries']} in all"
-        ended = f"{totals.counts['CompletedQueries']} ended since the start"
-        return [
-            Card("Running", running, "", curves["running"], "", "queries?state=RUNNING"),
-            Card("Queued", queued, "", curves["queued"], "", "queries?state=QUEUED"),
-            Card("Statements a second", minute.counts["CompletedQueries"] / 60, "rate", curves["rate"], ended),
-            Card("Failed a second", now.failed, "rate", curves["failed"], failures, "queries?state=FAILED"),
-            Card("Latency, median", now.median, "seconds", curves["median"], f"of the last {INTERVAL:.0f} s"),
-            Card("Latency, 95 %", now.slow, "seconds", curves["slow"], f"of the last {INTERVAL:.0f} s"),
-            Card("Memory of this process", now.memory, "size", curves["memory"]),
-        ]
+    def _active(self) -> list[Query]:
+        """The newest first; ids begin with their moment."""
+        groups = (group for root in self.dispatcher.groups.roots for group in root.walk())
+        ids = sorted({each for group in groups for each in (*group.running, *group.queued)}, reverse=True)
+        found = (self.dispatcher.registry.get(each) for each in ids[:_LOOKED_AT])
+        return [query for query in found if query is not None and not query.state.done]
+
+
+def _cards(numbers: Numbers, past: Sequence[Sample]) -> list[Card]:
+    now, minute, ever = numbers.now, numbers.minute.counts, numbers.ever
+    curves = {
+        name: line([getattr(each, name) for each in past], KEPT)
+        for name in ("running", "queued", "rate", "failed", "median", "slow", "memory")
+    }
+    failures = f"{minute['FailedQueries']} within the last minute, {ever['FailedQueries']} in all"
+    ended, recent = f"{ever['CompletedQueries']} ended since the start", f"of the last {INTERVAL:.0f} s"
+    return [
+        Card("Running", now.running, "", curves["running"], "", "queries?state=RUNNING"),
+        Card("Queued", now.queued, "", curves["queued"], "", "queries?state=QUEUED"),
+        Card("Statements a second", minute["CompletedQueries"] / 60, "rate", curves["rate"], ended),
+        Card("Failed a second", now.failed, "rate", curves["failed"], failures, "queries?state=FAILED"),
+        Card("Latency, median", now.median, "seconds", curves["median"], recent),
+        Card("Latency, 95 %", now.slow, "seconds", curves["slow"], recent),
+        Card("Memory of this process", now.memory, "size", curves["memory"]),
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -71,7 +70,8 @@ class QueriesPage:
         return await self.pages.show(request, "queries.html", "queries", make, stamp=stamp)
 
     def _present(self, wanted: Asked, visible: Visible) -> dict[str, Any]:
-        found = [query for query in self._candidates(visible) if wanted.takes(query, _engine(query, wanted))]
+        takes = wanted.takes()
+        found = [query for query in visible.of(list(self.dispatcher.registry)[::-1]) if takes(query)]
         if wanted.sort != "created":
             found.sort(key=SORTINGS[wanted.sort], reverse=not wanted.ascending)
         elif wanted.ascending:
@@ -87,9 +87,6 @@ class QueriesPage:
             "number": number,
             "problems": wanted.problems,
         }
-
-    def _candidates(self, visible: Visible) -> Iterator[Query]:
-        return visible.of(list(self.dispatcher.registry)[::-1])
 
     def _past(self, wanted: Asked, visible: Visible) -> dict[str, Any]:
         problems = list(wanted.problems)
@@ -111,10 +108,6 @@ class QueriesPage:
             "number": None,
             "problems": tuple(problems),
         }
-
-
-def _engine(query: Query, wanted: Asked) -> str | None:
-    return execution_info(query, query.planned).engine if "engine" in wanted.values else ""
 
 
 def listed(query: Query) -> Listed:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
+from coordinator.dispatch.events import execution_info
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.states import QueryState
 from coordinator.dispatch.stats import elapsed_seconds, queued_seconds
@@ -18,6 +20,7 @@ FIELDS = ("state", "user", "source", "group", "engine", "table", "text", "from",
 _LONGEST = 500
 STATES = tuple(state.value for state in QueryState)
 Sorting = Callable[[Query], Any]
+Test = Callable[[Query], bool]
 SORTINGS: dict[str, Sorting] = {
     "created": lambda query: query.created,
     "elapsed": elapsed_seconds,
@@ -63,25 +66,16 @@ class Asked:
             created_before=self.before,
         )
 
-    def takes(self, query: Query, engine: str | None) -> bool:
+    def takes(self) -> Callable[[Query], bool]:
         """Whether a query in memory is asked for; the pages' own are so only when their source is."""
-        session, values = query.session, self.values
-        group = ".".join(query.resource_group)
-        wanted = values.get("group", "")
-        if (session.source or "") != values.get("source", session.source or ""):
-            return False
-        if session.source == SOURCE and "source" not in values:
-            return False
-        return (
-            query.state.value == values.get("state", query.state.value).upper()
-            and session.user == values.get("user", session.user)
-            and (not wanted or group == wanted or group.startswith(wanted + "."))
-            and (engine or "") == values.get("engine", engine or "").lower()
-            and values.get("text", "").casefold() in query.shown_text.casefold()
-            and (self.since is None or query.created >= self.since)
-            and (self.before is None or query.created < self.before)
-            and ("table" not in values or _uses(query, values["table"]))
-        )
+        tests = [test(self.values[name]) for name, test in _TESTS.items() if name in self.values]
+        if self.since is not None:
+            tests.append(partial(_since, self.since))
+        if self.before is not None:
+            tests.append(partial(_before, self.before))
+        if "source" not in self.values:
+            return lambda query: query.session.source != SOURCE and all(test(query) for test in tests)
+        return lambda query: all(test(query) for test in tests)
 
 
 def asked(parameters: Mapping[str, str]) -> Asked:
@@ -105,6 +99,48 @@ def asked(parameters: Mapping[str, str]) -> Asked:
         parameters.get("where") == "history",
     )
     return replace(found, problems=tuple(problems))
+
+
+def _since(moment: datetime, query: Query) -> bool:
+    return query.created >= moment
+
+
+def _before(moment: datetime, query: Query) -> bool:
+    return query.created < moment
+
+
+def _in_group(wanted: str) -> Test:
+    def test(query: Query) -> bool:
+        group = ".".join(query.resource_group)
+        return group == wanted or group.startswith(wanted + ".")
+
+    return test
+
+
+def _in_state(wanted: str) -> Test:
+    state = wanted.upper()
+    return lambda query: query.state.value == state
+
+
+def _on_engine(wanted: str) -> Test:
+    engine = wanted.lower()
+    return lambda query: execution_info(query, query.planned).engine == engine
+
+
+def _with_text(wanted: str) -> Test:
+    text = wanted.casefold()
+    return lambda query: text in query.shown_text.casefold()
+
+
+_TESTS: dict[str, Callable[[str], Test]] = {
+    "state": _in_state,
+    "user": lambda wanted: lambda query: query.session.user == wanted,
+    "source": lambda wanted: lambda query: query.session.source == wanted,
+    "group": _in_group,
+    "engine": _on_engine,
+    "table": lambda wanted: lambda query: _uses(query, wanted),
+    "text": _with_text,
+}
 
 
 def _timestamp(text: str) -> datetime | None:
