@@ -93,11 +93,9 @@ def _procedures(catalogs: Catalogs, catalog: str) -> list[ProcedureDeclaration]:
 
 def _spark(spark: SparkEngine, redact: Redactor) -> Part:
     status = spark.status
-    detail = [status.state, *([f"started again {status.restarts} times"] if status.restarts else [])]
-    detail += [status.problem] if status.problem else []
-    return Part(
-        "Spark", _SPARK.get(status.state, "down"), redact(", ".join([*detail, *filter(None, [status.problem])]))
-    )
+    words = [status.state, *([f"started again {status.restarts} times"] if status.restarts else [])]
+    words += [status.problem] if status.problem else []
+    return Part("Spark", _SPARK.get(status.state, "down"), redact(", ".join(words)))
 
 
 def _sidecar(checkers: PlanCheckers) -> Iterator[Part]:
@@ -105,26 +103,26 @@ def _sidecar(checkers: PlanCheckers) -> Iterator[Part]:
         if isinstance(checker, NativePlanChecker):
             stats = checker.stats()
             asked = stats.sent + stats.cache_hits
-            told = f"{asked} fragments checked, {stats.refused} refused, {stats.unavailable} without an answer"
-            yield Part("Sidecar", _BREAKER.get(stats.breaker, "unknown") if stats.sent else "unknown", told)
+            detail = f"{asked} fragments checked, {stats.refused} refused, {stats.unavailable} without an answer"
+            yield Part("Sidecar", _BREAKER.get(stats.breaker, "unknown") if stats.sent else "unknown", detail)
 
 
 def _engine(name: str, stats: EngineStats) -> Part:
-    told = f"{stats.busy} busy of {stats.alive} processes, at most {stats.size}; {stats.answered} answered"
-    return Part(name, "up" if stats.alive else "idle", told + (f", {stats.died} died" if stats.died else ""))
+    detail = f"{stats.busy} busy of {stats.alive} processes, at most {stats.size}; {stats.answered} answered"
+    return Part(name, "up" if stats.alive else "idle", detail + (f", {stats.died} died" if stats.died else ""))
 
 
 def _planners(pool: ValidationPool) -> Part:
     stats = pool.stats()
-    told = f"{stats.busy} busy of {stats.alive}, {stats.waiting} statements wait; {stats.planned} planned"
-    return Part("Planners", "up" if stats.alive else "down", told)
+    detail = f"{stats.busy} busy of {stats.alive}, {stats.waiting} statements wait; {stats.planned} planned"
+    return Part("Planners", "up" if stats.alive else "down", detail)
 
 
 def _listeners(bus: EventBus) -> Iterator[Part]:
     for stats in bus.stats():
         lost = stats.dropped + stats.failed
-        told = f"{stats.delivered} events, {stats.waiting} wait" + (f", {lost} lost" if lost else "")
-        yield Part(f"Events to {stats.name}", "down" if lost and not stats.delivered else "up", told)
+        detail = f"{stats.delivered} events, {stats.waiting} wait" + (f", {lost} lost" if lost else "")
+        yield Part(f"Events to {stats.name}", "down" if lost and not stats.delivered else "up", detail)
 
 
 def _data(folder: Path) -> Part:

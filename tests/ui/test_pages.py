@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-HOSTILE = """<script>alert(1)</script><img src=x onerror="alert(1)">'"javascript:alert(1)//{{7*7}}{% raw %}"""
+HOSTILE = """<script>alert(1)</script><img src=x onerror="alert(1)">'"javascript:alert(1)//{{6007*7001}}{% raw %}"""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -33,7 +33,7 @@ def test_hostile_texts_stay_texts(server):
     last = server.pages(f"SELECT {HOSTILE}", headers)[-1].json()
     for path in ("/ui/", "/ui/queries", f"/ui/query.html?{last['id']}", f"/ui/queries?text={HOSTILE}&user=%22%3E%3Cb"):
         text = page(server, path).text
-        assert not re.search(r"<script>|<img|\sonerror=\"|<b\b|49", text.replace("&#", "")), path
+        assert not re.search(r"<script>|<img|\sonerror=\"|<b\b|42055007", text.replace("&#", "")), path
         assert 'href="javascript' not in text
     assert "&lt;script&gt;alert(1)" in page(server, f"/ui/query.html?{last['id']}").text
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from coordinator.server.statement import StatementRoutes
 from coordinator.server.ui.page import Pages
-from coordinator.server.ui.plan_tree import logical_drawing, parsed
+from coordinator.server.ui.plan_tree import logical_drawing, logical_plan
 from coordinator.server.ui.statements import UserStatements
 
 _LONGEST = 1_000_000
@@ -33,7 +33,7 @@ class EditorPage:
         rows = await self.statements.rows(request, sql, catalog=fields.get("catalog"), schema=fields.get("schema"))
 
         def make() -> dict[str, object]:
-            plan = parsed(str(rows.rows[0][0])) if rows.rows else None
+            plan = logical_plan(str(rows.rows[0][0])) if rows.rows else None
             return {"drawing": None if plan is None else logical_drawing(plan, str), "error": rows.error}
 
         return await self.pages.show(request, "plan_part.html", "editor", make)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import Template
-from typing import Any
 
 from fastapi import Request, Response
 
@@ -14,9 +13,9 @@ from coordinator.history.reader import HistoryFilter, HistoryReader
 from coordinator.server.authentication import identity_of
 from coordinator.server.problems import bad_request
 from coordinator.server.query_access import QueryAccess
-from coordinator.server.ui.charts import bars
+from coordinator.server.ui.charts import Bar, bars
 from coordinator.server.ui.page import Context, Pages
-from coordinator.server.ui.queries import of_record
+from coordinator.server.ui.queries import Listed, of_record
 from coordinator.server.ui.snapshot_graph import snapshot_graph
 from coordinator.server.ui.statements import Rows, UserStatements, identifier, qualified, text
 from coordinator.server.ui.visible import Visible
@@ -82,7 +81,7 @@ class LakePages:
         names = {"catalog": catalog, "schema": schema, "table": table}
 
         def make() -> Context:
-            made: dict[str, Any] = {"names": names, "tab": tab, "tabs": TABS, "found": found, "past": past}
+            made: dict[str, object] = {"names": names, "tab": tab, "tabs": TABS, "found": found, "past": past}
             made |= {"sizes": _sizes(found["sizes"]) if tab == "files" else []}
             is_graph = tab == "snapshots" and found["snapshots"].error is None
             made["graph"] = (
@@ -92,7 +91,7 @@ class LakePages:
 
         return await self.pages.show(request, "table.html", "lake", make)
 
-    async def _past(self, request: Request, table: str) -> Any:
+    async def _past(self, request: Request, table: str) -> Sequence[Listed]:
         if self.history is None:
             return []
         visible = Visible(self.access.control, identity_of(request))
@@ -110,13 +109,19 @@ def _statements(tab: str, catalog: str, schema: str, table: str) -> Mapping[str,
     return {name: Template(sql).substitute(names) for name, sql in _QUESTIONS.get(tab, {}).items()}
 
 
-def _sizes(found: Rows) -> list[Any]:
+def _sizes(found: Rows) -> list[Bar]:
     """A bar for each power of two, data files and delete files apart."""
     kinds = {0: "", 1: "position deletes ", 2: "equality deletes "}
     values = []
     for each in found.records():
-        low = 1 << min(62, int(each["bucket"]))
-        label = f"{kinds.get(each['content'], '')}{size(low)} to {size(2 * low)}"
-        note = f"{count(each['files'])} files, {size(each['bytes'])}, {count(each['records'])} rows"
-        values.append((label, float(each["files"]), note))
+        low = 1 << min(62, _number(each["bucket"]))
+        label = f"{kinds.get(_number(each['content']), '')}{size(low)} to {size(2 * low)}"
+        files = _number(each["files"])
+        note = f"{count(files)} files, {size(_number(each['bytes']))}, {count(_number(each['records']))} rows"
+        values.append((label, float(files), note))
     return bars(values)
+
+
+def _number(value: object) -> int:
+    """A count of a row; 0 for NULL."""
+    return value if isinstance(value, int) else 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from dataclasses import dataclass
-from typing import Any
 
 import jwt
 from fastapi import Request, Response
@@ -88,7 +87,7 @@ class LoginPage:
         self, request: Request, wanted: str, *, error: str = "", out: bool = False, status: int = 200
     ) -> Response:
         asks = self.authentication is not None and _is_secure(request, self.pages)
-        made: dict[str, Any] = {
+        made: dict[str, object] = {
             "next": wanted if _OWN_PAGE.fullmatch(wanted) else "",
             "error": error,
             "out": out,

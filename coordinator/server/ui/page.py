@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fastapi import Request, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -29,7 +28,7 @@ HEADERS = {
     "Vary": "X-Fragment, Cookie",
 }
 FRAGMENT = "x-fragment"
-Context = Mapping[str, Any]
+Context = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,12 @@ class Pages:
         """``login``: ``name``, ``session`` or nothing, as users may log in and out here."""
         self.process_forwarded = process_forwarded
         self._templates = make_environment()
-        self._common = {"version": version, "environment": environment, "sections": SECTIONS, "login": login}
+        self._common: dict[str, object] = {
+            "version": version,
+            "environment": environment,
+            "sections": SECTIONS,
+            "login": login,
+        }
         self.tokens = tokens
 
     async def show(
@@ -104,6 +108,7 @@ class Pages:
         common = self._common | {
             "layout": "fragment.html" if fragment else "layout.html",
             "section": section,
+            "sections": SECTIONS,
             "user": user,
             "form_token": self.tokens.of(request),
         }

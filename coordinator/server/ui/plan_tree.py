@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+import msgspec
 
 WIDTH, HEIGHT, GAP, LEVEL, MARGIN = 216, 62, 16, 92, 12
 _LABEL = 32
@@ -55,28 +55,50 @@ class Drawing:
     edges: Sequence[tuple[float, float, float, float]]
 
 
+class PlanNode(msgspec.Struct, frozen=True):
+    """A node of EXPLAIN (FORMAT JSON)."""
+
+    name: str = ""
+    identifier: str = ""
+    details: str = ""
+    children: tuple[PlanNode, ...] = ()
+    remoteSources: tuple[str, ...] = ()
+
+
+class PlanFragment(msgspec.Struct, frozen=True):
+    plan: PlanNode
+
+
 Hide = Callable[[str], str]
+Verdicts = Mapping[str, tuple[str, str]]
+"""Verdict and reason by fragment."""
 
 
-def logical_drawing(plan: Mapping[str, Any], hide: Hide) -> Drawing:
+def logical_drawing(plan: PlanNode, hide: Hide) -> Drawing:
     """Of EXPLAIN (FORMAT JSON)."""
     return _laid_out(_node(plan, hide, None, {}, {}))
 
 
-def distributed_drawing(fragments: Mapping[str, Any], verdicts: Mapping[str, tuple[str, str]], hide: Hide) -> Drawing:
+def distributed_drawing(fragments: Mapping[str, PlanFragment], verdicts: Verdicts, hide: Hide) -> Drawing:
     """Of EXPLAIN (TYPE DISTRIBUTED, FORMAT JSON): fragments hang below the exchanges that read them."""
-    roots = {name: fragment["plan"] for name, fragment in fragments.items()}
+    roots = {name: fragment.plan for name, fragment in fragments.items()}
     first = min(roots, key=int)
     return _laid_out(_node(roots[first], hide, first, roots, verdicts))
 
 
-def parsed(text: str | None) -> Any:
-    """None for what is no JSON, or too much."""
-    if not text:
-        return None
+def logical_plan(text: str | None) -> PlanNode | None:
+    """None for what is none, or too deep."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return msgspec.json.decode(text, type=PlanNode) if text else None
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def distributed_plan(text: str) -> dict[str, PlanFragment] | None:
+    """The same of the fragments."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, PlanFragment])
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 
@@ -89,11 +111,11 @@ def shortened(text: str, limit: int = _LABEL) -> str:
 
 
 def _node(
-    plan: Mapping[str, Any],
+    plan: PlanNode,
     hide: Hide,
     fragment: str | None,
-    roots: Mapping[str, Any],
-    verdicts: Mapping[str, tuple[str, str]],
+    roots: Mapping[str, PlanNode],
+    verdicts: Verdicts,
 ) -> Node:
     """Without recursion: plans may be deeper than Python's stack."""
     top = Node("", "", (), "other")
@@ -104,15 +126,15 @@ def _node(
         made += 1
         node = _box(raw, hide, of, verdicts)
         parent.children.append(node)
-        below = [(child, of, node) for child in raw.get("children", ())]
-        below += [(roots[name], name, node) for name in raw.get("remoteSources", ()) if name in roots]
+        below = [(child, of, node) for child in raw.children]
+        below += [(roots[name], name, node) for name in raw.remoteSources if name in roots]
         waiting += reversed(below)
     return top.children[0]
 
 
-def _box(raw: Mapping[str, Any], hide: Hide, fragment: str | None, verdicts: Mapping[str, tuple[str, str]]) -> Node:
-    name, identifier = str(raw.get("name", "")), hide(str(raw.get("identifier", "")))
-    lines = tuple(hide(line) for line in str(raw.get("details", "")).splitlines())
+def _box(raw: PlanNode, hide: Hide, fragment: str | None, verdicts: Verdicts) -> Node:
+    name, identifier = raw.name, hide(raw.identifier)
+    lines = tuple(hide(line) for line in raw.details.splitlines())
     verdict, reason = verdicts.get(fragment or "", (None, ""))
     whole = "\n".join((identifier, *lines))
     return Node(

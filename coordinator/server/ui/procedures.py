@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fastapi import Request, Response
 
@@ -33,7 +32,7 @@ class ProceduresPages:
         )
         catalogs = [str(row[0]) for row in found["catalogs"].rows]
 
-        def make() -> dict[str, Any]:
+        def make() -> dict[str, object]:
             by_catalog = {name: sorted(self._of(name), key=lambda each: each.name) for name in catalogs}
             own = {each.name for each in by_catalog.get("system", ())}
             shown = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from fastapi import Request, Response
 
@@ -12,7 +11,7 @@ from coordinator.dispatch.dispatcher import Dispatcher
 from coordinator.dispatch.events import execution_info
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.stats import elapsed_seconds, progress_percentage
-from coordinator.history.reader import HistoryReader, WrongPageError
+from coordinator.history.reader import HistoryReader, Record, WrongPageError
 from coordinator.history.rows import from_micros
 from coordinator.server.authentication import identity_of
 from coordinator.server.query_access import QueryAccess
@@ -69,7 +68,7 @@ class QueriesPage:
         stamp = None if wanted.past else f"{self.activity.stamp()} {wanted}"
         return await self.pages.show(request, "queries.html", "queries", make, stamp=stamp)
 
-    def _present(self, wanted: Asked, visible: Visible) -> dict[str, Any]:
+    def _present(self, wanted: Asked, visible: Visible) -> dict[str, object]:
         takes = wanted.takes()
         found = [query for query in visible.of(list(self.dispatcher.registry)[::-1]) if takes(query)]
         if wanted.sort != "created":
@@ -88,9 +87,9 @@ class QueriesPage:
             "problems": wanted.problems,
         }
 
-    def _past(self, wanted: Asked, visible: Visible) -> dict[str, Any]:
+    def _past(self, wanted: Asked, visible: Visible) -> dict[str, object]:
         problems = list(wanted.problems)
-        records: list[dict[str, Any]] = []
+        records: list[Record] = []
         after = None
         if self.history is None:
             problems.append("No history is kept (history.enabled=false)")
@@ -129,7 +128,7 @@ def listed(query: Query) -> Listed:
     )
 
 
-def of_record(record: dict[str, Any]) -> Listed:
+def of_record(record: Record) -> Listed:
     """A query of the history."""
     elapsed = record["elapsed_ms"]
     return Listed(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+import msgspec
 from fastapi import Request, Response
 
 from coordinator.dispatch.dispatcher import Dispatcher
@@ -16,7 +14,7 @@ from coordinator.dispatch.info import query_info
 from coordinator.dispatch.query import Query
 from coordinator.dispatch.stats import progress_percentage, statement_stats
 from coordinator.explain.json_format import distributed_json
-from coordinator.history.reader import HistoryReader
+from coordinator.history.reader import HistoryReader, Record
 from coordinator.history.rows import completed_row, from_micros, table_rows
 from coordinator.security.redaction import HIDDEN
 from coordinator.server.authentication import identity_of
@@ -26,7 +24,13 @@ from coordinator.server.query_access import QueryAccess, owner_of
 from coordinator.server.ui.charts import stacked
 from coordinator.server.ui.error_place import marked_lines
 from coordinator.server.ui.page import Context, Pages, see_other, wants_page
-from coordinator.server.ui.plan_tree import Drawing, distributed_drawing, logical_drawing, parsed
+from coordinator.server.ui.plan_tree import (
+    Drawing,
+    distributed_drawing,
+    distributed_plan,
+    logical_drawing,
+    logical_plan,
+)
 from coordinator.server.ui.visible import Visible
 from coordinator.server.uris import uris_of
 from coordinator.vocabulary.statement_facts import restored
@@ -34,7 +38,6 @@ from coordinator.vocabulary.statement_facts import restored
 _TEXT = 200_000
 _REASON = 1000
 _FORM = 16_000
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class QueryPage:
         kept = record
 
         def make() -> Context:
-            plan = parsed(kept["json_plan"])
+            plan = logical_plan(kept["json_plan"])
             drawing = None if plan is None else logical_drawing(plan, str)
             return _context(kept, drawing) | {
                 "progress": None,
@@ -110,9 +113,9 @@ class QueryPage:
         return see_other(f"query.html?{query.id}")
 
 
-def _context(record: Record, drawing: Drawing | None) -> dict[str, Any]:
+def _context(record: Record, drawing: Drawing | None) -> dict[str, object]:
     text = record["query"] or ""
-    verbs = _of_json(record["verbs"]) or {}
+    verbs = msgspec.json.decode(record["verbs"] or "{}", type=dict[str, float])
     return {
         "query": record,
         "created": from_micros(record["created"]),
@@ -137,12 +140,13 @@ def _live_drawing(query: Query) -> Drawing | None:
         return None
     if planned.subplan is not None:
         verdicts = {each.fragment_id: (each.verdict, each.reason or "") for each in tuple(query.verdicts)}
-        return distributed_drawing(json.loads(distributed_json(planned.subplan)), verdicts, query.redact)
+        fragments = distributed_plan(distributed_json(planned.subplan))
+        return None if fragments is None else distributed_drawing(fragments, verdicts, query.redact)
     if planned.facts is not None:
-        plan = parsed(restored(planned.facts.plan.json))
+        plan = logical_plan(restored(planned.facts.plan.json))
         return None if plan is None else logical_drawing(plan, query.redact)
     return None
 
 
-def _of_json(content: str | None) -> Any:
-    return None if content is None else json.loads(content)
+def _of_json(content: str | None) -> object:
+    return None if content is None else msgspec.json.decode(content)

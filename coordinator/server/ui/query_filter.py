@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 from urllib.parse import urlencode
 
 from coordinator.dispatch.events import execution_info
@@ -19,16 +18,16 @@ from coordinator.server.ui.statements import SOURCE
 FIELDS = ("state", "user", "source", "group", "engine", "table", "text", "from", "to")
 _LONGEST = 500
 STATES = tuple(state.value for state in QueryState)
-Sorting = Callable[[Query], Any]
+Sorting = Callable[[Query], tuple[float, str]]
 Test = Callable[[Query], bool]
 SORTINGS: dict[str, Sorting] = {
-    "created": lambda query: query.created,
-    "elapsed": elapsed_seconds,
-    "queued": queued_seconds,
-    "rows": lambda query: query.output_rows,
-    "read": lambda query: query.progress.processed_rows,
-    "user": lambda query: query.session.user,
-    "state": lambda query: STATES.index(query.state.value),
+    "created": lambda query: (query.created.timestamp(), ""),
+    "elapsed": lambda query: (elapsed_seconds(query), ""),
+    "queued": lambda query: (queued_seconds(query), ""),
+    "rows": lambda query: (query.output_rows, ""),
+    "read": lambda query: (query.progress.processed_rows, ""),
+    "user": lambda query: (0, query.session.user),
+    "state": lambda query: (STATES.index(query.state.value), ""),
 }
 
 
@@ -101,12 +100,12 @@ def asked(parameters: Mapping[str, str]) -> Asked:
     return replace(found, problems=tuple(problems))
 
 
-def _since(moment: datetime, query: Query) -> bool:
-    return query.created >= moment
+def _since(instant: datetime, query: Query) -> bool:
+    return query.created >= instant
 
 
-def _before(moment: datetime, query: Query) -> bool:
-    return query.created < moment
+def _before(instant: datetime, query: Query) -> bool:
+    return query.created < instant
 
 
 def _in_group(wanted: str) -> Test:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 ROW, LANE, MARGIN = 26, 18, 14
 _NUMBERS = (
@@ -37,7 +36,7 @@ class Graph:
     lines: Sequence[tuple[float, float, float, float]]
 
 
-def snapshot_graph(snapshots: Sequence[Mapping[str, Any]], references: Sequence[Mapping[str, Any]]) -> Graph:
+def snapshot_graph(snapshots: Sequence[Mapping[str, object]], references: Sequence[Mapping[str, object]]) -> Graph:
     """``snapshots``: the newest first, as in ``t$snapshots``; ``references`` as in ``t$refs``."""
     names: dict[str, list[str]] = {}
     for each in references:
@@ -48,11 +47,12 @@ def snapshot_graph(snapshots: Sequence[Mapping[str, Any]], references: Sequence[
     for each in snapshots:
         identity = str(each["snapshot_id"])
         x, y = _place(lanes[identity], rows[identity])
-        summary = each.get("summary") or {}
-        told = [text.format(summary[key]) for key, text in _NUMBERS if summary.get(key, "0") != "0"]
+        raw = each.get("summary")
+        summary = raw if isinstance(raw, dict) else {}
+        numbers = [text.format(summary[key]) for key, text in _NUMBERS if summary.get(key, "0") != "0"]
         found = tuple(names.get(identity, ()))
         operation = str(each.get("operation") or "")
-        points.append(Point(identity, x, y, str(each["committed_at"])[:19], operation, ", ".join(told), found))
+        points.append(Point(identity, x, y, str(each["committed_at"])[:19], operation, ", ".join(numbers), found))
         parent = str(each.get("parent_id"))
         if parent in rows:
             lines.append((x, y, *_place(lanes[parent], rows[parent])))
@@ -64,7 +64,7 @@ def _place(lane: int, row: int) -> tuple[float, float]:
     return MARGIN + lane * LANE, MARGIN + row * ROW
 
 
-def _lanes(snapshots: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def _lanes(snapshots: Sequence[Mapping[str, object]]) -> dict[str, int]:
     """A snapshot is in the lane of its newest child; further children, and heads, begin lanes of their own."""
     lanes: dict[str, int] = {}
     count = 0

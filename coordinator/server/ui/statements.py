@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 from fastapi import Request
@@ -23,6 +22,7 @@ from shared.spi.session import Session
 SOURCE = "procession-ui"
 """Of the statements that pages run by themselves."""
 MOST_ROWS = 1000
+_DECODER = msgspec.json.Decoder(list[list[object]])
 _PATIENCE = 20.0
 _TARGET_SIZE = 1 << 20
 _MOST_BYTES = 4 << 20
@@ -33,12 +33,12 @@ class Rows:
     """What a statement gave; ``error`` is for people, ``cut`` says that there are more rows than these."""
 
     columns: tuple[Column, ...] = ()
-    rows: Sequence[Sequence[Any]] = ()
+    rows: Sequence[Sequence[object]] = ()
     error: str | None = None
     cut: bool = False
     query_id: str = ""
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, object]]:
         """Rows by the names of their columns."""
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=False)) for row in self.rows]
@@ -102,7 +102,7 @@ class UserStatements:
     async def _read(self, query: Query, limit: int) -> Rows:
         delivery = self.dispatcher.delivery(query)
         self.dispatcher.start(query)
-        rows: list[list[Any]] = []
+        rows: list[list[object]] = []
         columns: tuple[Column, ...] = ()
         page: Page | None = await delivery.queued_page(1, 1.0, _TARGET_SIZE)
         size = 0
@@ -112,7 +112,7 @@ class UserStatements:
             columns = page.columns or columns
             if page.data is not None:
                 size += len(page.data)
-                rows += await asyncio.to_thread(msgspec.json.decode, page.data)
+                rows += await asyncio.to_thread(_DECODER.decode, page.data)
             more = page.next_token
             if len(rows) >= limit or size > _MOST_BYTES:
                 return Rows(columns, rows[:limit], cut=more is not None or len(rows) > limit, query_id=query.id)
