@@ -178,7 +178,8 @@ def _set(etc: Path, entry: Property, redact: Redactor) -> ShownSetting:
 
 
 def _shown(name: str, value: str, redact: Redactor) -> str:
-    return HIDDEN if value and is_secret_name(name) else redact(value)
+    is_secret = is_secret_name(name) or name.endswith((".key", "-key"))
+    return HIDDEN if value and is_secret else redact(value)
 
 
 def _text(default: object) -> str:

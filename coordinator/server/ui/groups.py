@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import inf
 
 from fastapi import Request, Response
@@ -19,6 +20,8 @@ from coordinator.server.ui.activity import resident_memory
 from coordinator.server.ui.page import Pages
 from coordinator.server.ui.parts import Part, ShownSetting, parts_for
 from coordinator.server.ui.words import size
+
+_MOST_CHILDREN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def _group(group: ResourceGroup) -> GroupNode:
         spec.max_queued,
         f"{size(group.memory_usage)}{limit}",
         spec.scheduling_policy,
-        tuple(_group(child) for child in group.children.values()),
+        tuple(_group(child) for child in islice(group.children.values(), _MOST_CHILDREN)),
     )
 
 

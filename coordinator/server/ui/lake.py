@@ -58,7 +58,8 @@ class LakePages:
 
     async def list(self, request: Request) -> Response:
         """Catalogs, or the schemas of one, or the tables of a schema."""
-        catalog, schema = _name(request, "catalog"), _name(request, "schema")
+        catalog = _name(request, "catalog")
+        schema = _name(request, "schema") if catalog else ""
         if not catalog:
             sql = "SHOW CATALOGS"
         elif not schema:

@@ -19,7 +19,7 @@ from coordinator.server.ui.page import Pages, see_other
 from coordinator.server.ui.user_names import COOKIE as NAME
 from coordinator.server.ui.user_names import cookie_value, readable
 
-_OWN_PAGE = re.compile(r"(?:[a-z]{1,20}(?:\.html)?)?(?:\?[\w=&%.+~-]{0,2000})?")
+_OWN_PAGE = re.compile(r"(?:[a-z]{1,20}(?:\.html)?)?(?:\?[\w=&%.+~-]{0,2000})?", re.ASCII)
 _FORM = 32_000
 _YEAR = 365 * 86_400
 
@@ -40,7 +40,10 @@ class LoginPage:
         fields = await read_form(request, _FORM)
         wanted = fields.get("next", "")
         if self.authentication is None or not _is_secure(request, self.pages):
-            return self._named(fields.get("user", ""), wanted)
+            user = fields.get("user", "").strip()
+            if readable(user) != user:
+                return await self._page(request, wanted, error="A name is of letters that a header takes", status=400)
+            return self._named(user, wanted)
         try:
             identity = await self.authentication.identify(_credentials(request, fields), None, secure=True)
         except RequestRefusedError as error:
@@ -68,11 +71,10 @@ class LoginPage:
 
     def _named(self, user: str, wanted: str) -> Response:
         response = see_other(_own(wanted))
-        name = readable(user)
-        if not name:
+        if not user:
             response.delete_cookie(NAME, path="/", httponly=True, samesite="strict")
             return response
-        response.set_cookie(NAME, cookie_value(name), path="/", httponly=True, samesite="strict", max_age=_YEAR)
+        response.set_cookie(NAME, cookie_value(user), path="/", httponly=True, samesite="strict", max_age=_YEAR)
         return response
 
     def _logged_in(self, who: Authenticated, where: str, expires: float | None) -> Response:

@@ -10,6 +10,7 @@ import msgspec
 
 WIDTH, HEIGHT, GAP, LEVEL, MARGIN = 216, 62, 16, 92, 12
 _LABEL = 32
+_TITLE = 4000
 _MOST_NODES = 2000
 _PUSHED = re.compile(r"fileSelection = |:: \[\[|constraint|LAYOUT: |pushed|limit = |filterPredicate = ", re.IGNORECASE)
 _LATE = re.compile(r"look-?up|late", re.IGNORECASE)
@@ -42,7 +43,7 @@ class Node:
         if self.fragment is not None:
             verdict = "" if self.verdict is None else f", native: {self.verdict} {self.reason}".rstrip()
             parts.append(f"Fragment {self.fragment}{verdict}")
-        return "\n".join(parts)
+        return shortened("\n".join(parts), _TITLE)
 
 
 @dataclass(frozen=True, slots=True)

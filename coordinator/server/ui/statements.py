@@ -77,6 +77,8 @@ class UserStatements:
         schema: str | None = None,
     ) -> Rows:
         """The first rows, or why there are none; what takes too long is cancelled."""
+        if _is_drawn_in(request):
+            return Rows(error="Pages of other sites may lead here, and run nothing")
         try:
             session = await self.session(request)
             if catalog:
@@ -123,6 +125,12 @@ class UserStatements:
             else:
                 page = await delivery.executing_page(more, 1.0, _TARGET_SIZE)
         return Rows(columns, rows, query_id=query.id)
+
+
+def _is_drawn_in(request: Request) -> bool:
+    """By a page of another site, as a picture or the like; a link that somebody follows is no such thing."""
+    across = request.headers.get("sec-fetch-site", "") in ("cross-site", "same-site")
+    return across and request.headers.get("sec-fetch-mode", "") != "navigate"
 
 
 def identifier(name: str) -> str:

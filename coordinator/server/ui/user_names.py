@@ -44,4 +44,4 @@ def readable(name: str) -> str:
 
 
 def cookie_value(name: str) -> str:
-    return quote(readable(name), safe="")
+    return quote(name, safe="")
