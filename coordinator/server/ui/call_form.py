@@ -10,8 +10,8 @@ from shared.plan.types import Type, parse_type
 from shared.spi.procedure import Argument, ProcedureDeclaration
 
 PREFIX = "arg."
-_INTEGER = re.compile(r"[+-]?\d{1,19}")
-_NUMBER = re.compile(r"[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
 _INTEGERS = frozenset({"tinyint", "smallint", "integer", "bigint"})
 
 

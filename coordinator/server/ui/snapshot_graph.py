@@ -65,7 +65,7 @@ def _place(lane: int, row: int) -> tuple[float, float]:
 
 
 def _lanes(snapshots: Sequence[Mapping[str, object]]) -> dict[str, int]:
-    """A snapshot is in the lane of its newest child; further children, and heads, begin lanes of their own."""
+    """A snapshot is in the first lane among its children's; what has none begins one."""
     lanes: dict[str, int] = {}
     count = 0
     for each in snapshots:
@@ -75,5 +75,5 @@ def _lanes(snapshots: Sequence[Mapping[str, object]]) -> dict[str, int]:
             count += 1
         parent = each.get("parent_id")
         if parent is not None:
-            lanes.setdefault(str(parent), lanes[identity])
+            lanes[str(parent)] = min(lanes[identity], lanes.get(str(parent), lanes[identity]))
     return lanes
