@@ -75,6 +75,7 @@ from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.sql.parse_statement import parse_statement
 from coordinator.telemetry.collectors import MaintenanceCollector
 from coordinator.telemetry.registry import metrics_of
+from coordinator.ui_sources import include_below_ui, spark_state, ui_sources
 from coordinator.validation.kept_plans import KeptPlans
 from coordinator.validation.metadata_versions import MetadataVersions
 from coordinator.validation.pool import ValidationPool
@@ -231,9 +232,10 @@ def create_app(
         stop=stop,
         metrics=metrics,
         engines=lambda: {
-            "spark": _spark_state(spark),
+            "spark": spark_state(spark),
             **({} if clustering is None else {"cluster": clustering.status()}),
         },
+        ui=ui_sources(config, catalogs, pool, checkers, spark, sql, delivery.bus, redact),
         around=lambda: _telling(
             _running(
                 *(catalogs, pool, checkers, spark, sql, explainer, partial(_follow, groups_file, groups), jobs),
@@ -245,20 +247,20 @@ def create_app(
             start_failed,
         ),
     )
-    app.include_router(
-        create_precheck_router(
-            StatementValidator(AuthorizedPlanner(pool, control), checkers, groups, lambda: dispatcher.refusal),
-            gateway_settings(config),
-            partial(
-                session_from_headers,
-                principal_header=settings.principal_header,
-                process_forwarded=settings.process_forwarded,
-                admit=admit,
-            ),
-            admit,
-            blocks=control.rules_version is None,
-        )
+    prechecks = create_precheck_router(
+        StatementValidator(AuthorizedPlanner(pool, control), checkers, groups, lambda: dispatcher.refusal),
+        gateway_settings(config),
+        partial(
+            session_from_headers,
+            principal_header=settings.principal_header,
+            process_forwarded=settings.process_forwarded,
+            admit=admit,
+        ),
+        admit,
+        blocks=control.rules_version is None,
     )
+    app.include_router(prechecks)
+    include_below_ui(app, prechecks)
     return app
 
 
@@ -283,7 +285,12 @@ def _server_settings(
         process_forwarded=settings.process_forwarded,
         allowed_hosts=_allowed_hosts(settings),
         authentication=load_authentication(
-            config.etc, config.authentication, config.oauth2, settings.principal_header, control
+            config.etc,
+            config.authentication,
+            config.oauth2,
+            settings.principal_header,
+            control,
+            config.internal.shared_secret,
         ),
         access_control=control,
         admit=admit,
@@ -310,16 +317,6 @@ def _maintaining(
     catalogs.maintenance = made.view
     metrics.register(MaintenanceCollector(made.service))
     return made.running
-
-
-def _spark_state(spark: SparkEngine) -> dict[str, object]:
-    status = spark.status
-    return {
-        "state": status.state.upper().replace(" ", "_"),
-        "restarts": status.restarts,
-        "givenUp": status.given_up,
-        "problem": status.problem,
-    }
 
 
 def _allowed_hosts(settings: CoordinatorSettings) -> tuple[str, ...] | None:

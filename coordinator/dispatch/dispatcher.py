@@ -99,7 +99,7 @@ class Dispatcher:
         self._redact = redact
         self._distributed = distributed_procedures
         self._executor = executor
-        self._events = events or QueryEvents()
+        self.events = events or QueryEvents()
         self.results = ResultSpace(
             self.settings.buffered_bytes(), self.settings.max_stored, results_folder, self.settings.keep_free
         )
@@ -207,7 +207,7 @@ class Dispatcher:
         self.registry.add(query)
         self._deliveries[query_id] = Delivery(query, self.results)
         query.on_done(self._ended)
-        self._events.created(query)
+        self.events.created(query)
         self.totals.submitted()
         error = self.refusal or submission.error or too_large or self._transactions.refusal(query.session)
         error = error or self._unpolled.refusal(query.session.user, len(query.text))
@@ -221,7 +221,7 @@ class Dispatcher:
         self.totals.add(query)
         for listener in self._listeners:
             listener(query)
-        self._events.ended(query)
+        self.events.ended(query)
         if query.planned is not None and query.error is None:
             self._transactions.ended(query.session, query.planned.session_change)
         _log.info(
@@ -302,7 +302,7 @@ class Dispatcher:
         query.warnings = planned.warnings
         with query.timeline.measure("check"):
             query.warnings += await self._checker.check(planned, query.session, query.verdicts.append)
-        self._events.planned(query, planned)
+        self.events.planned(query, planned)
         return planned
 
     async def _stale(self, query: Query, planned: PlannedStatement) -> bool:

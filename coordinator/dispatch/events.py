@@ -88,6 +88,10 @@ class QueryEvents:
         if planned.facts is not None and planned.facts.io.output is not None:
             self._publish(partial(_updated, query, planned, self._service))
 
+    def described(self, query: Query) -> QueryCompletedEvent:
+        """What would be told of it if it ended now; in any thread."""
+        return _completed(query, query.planned, self._service, self._hide)
+
     def ended(self, query: Query) -> None:
         """It has ended in any way."""
         # What the query forgets later is held here.
@@ -137,7 +141,7 @@ def _updated(query: Query, planned: PlannedStatement, service: ListenerContext) 
 
 def _completed(
     query: Query, planned: PlannedStatement | None, service: ListenerContext, hide: Callable[[str], str]
-) -> Event:
+) -> QueryCompletedEvent:
     started = None
     if query.entered(QueryState.DISPATCHING):
         waited = query.seconds_between(QueryState.WAITING_FOR_PREREQUISITES, (QueryState.DISPATCHING,))
@@ -152,7 +156,7 @@ def _completed(
         io_metadata=_io(planned),
         failure_info=_failure(query),
         warnings=tuple(EventWarning(code=w.code, name=w.name, message=query.redact(w.message)) for w in query.warnings),
-        execution=_execution(query, planned),
+        execution=execution_info(query, planned),
     )
 
 
@@ -260,7 +264,7 @@ def _failure(query: Query) -> QueryFailureInfo | None:
     )
 
 
-def _execution(query: Query, planned: PlannedStatement | None) -> ExecutionInfo:
+def execution_info(query: Query, planned: PlannedStatement | None) -> ExecutionInfo:
     engine, reason = (None, None) if planned is None else _engine_of(planned.work)
     if query.ran_on is not None:
         engine, reason = query.ran_on

@@ -13,7 +13,7 @@ VERBS: tuple[Verb, ...] = get_args(Verb)
 
 
 class Timeline:
-    """Grows with its query; ``seconds()`` may be read at any moment, a running verb counts up to now."""
+    """Grows with its query; ``seconds()`` may be read at any moment, a running verb counts up to now; in any thread."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -54,6 +54,6 @@ class Timeline:
     def seconds(self) -> dict[Verb, float]:
         """Verbs begun so far, in the order of the line."""
         now = self._clock.monotonic()
-        running = {verb: now - started for verb, started in self._running.items()}
+        running = {verb: now - started for verb, started in tuple(self._running.items())}
         known = self._seconds | running
         return {verb: known[verb] for verb in VERBS if verb in known}

@@ -27,7 +27,10 @@ from coordinator.server.query_access import QueryAccess
 from coordinator.server.resource_groups import ResourceGroupRoutes
 from coordinator.server.settings import NodeInfo, ServerSettings
 from coordinator.server.statement import StatementRoutes
-from coordinator.server.ui import UiRoutes
+from coordinator.server.ui.activity import Activity
+from coordinator.server.ui.form_tokens import FormTokens
+from coordinator.server.ui.routes import UiSources, ui_router
+from coordinator.server.ui.user_names import UserNames
 
 
 def create_server(
@@ -40,18 +43,21 @@ def create_server(
     around: Callable[[], AbstractAsyncContextManager[None]] | None = None,
     metrics: CollectorRegistry | None = None,
     engines: Callable[[], Mapping[str, object]] = dict,
+    ui: UiSources | None = None,
 ) -> FastAPI:
     """The ASGI application over ``dispatcher``.
 
     ``parse_statement`` validates prepared statements that come in headers. ``stop`` is called when a graceful
     shutdown has drained the node. ``around`` is entered before the dispatcher runs and left after it: pools and
-    engines. ``metrics`` may hold collectors of other rooms; ``engines`` tells how they are, for ``/v1/status``.
+    engines. ``metrics`` may hold collectors of other rooms; ``engines`` tells how they are, for ``/v1/status``;
+    ``ui`` what pages show beside queries.
     """
     lifecycle = NodeLifecycle(dispatcher, settings.shutdown_grace_period, stop)
+    activity = Activity(dispatcher)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with around() if around is not None else nullcontext(), dispatcher.running():
+        async with around() if around is not None else nullcontext(), dispatcher.running(), activity.running():
             lifecycle.starting = False
             try:
                 yield
@@ -63,23 +69,25 @@ def create_server(
     app.add_exception_handler(ProblemError, answer_problem)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     access = QueryAccess(settings.access_control, settings.denied)
-    app.include_router(
-        StatementRoutes(
-            dispatcher, settings, None if parse_statement is None else PreparedTexts(parse_statement)
-        ).router()
-    )
+    prepared = None if parse_statement is None else PreparedTexts(parse_statement)
+    protocol = StatementRoutes(dispatcher, settings, prepared)
+    app.include_router(protocol.router())
     app.include_router(QueryRoutes(dispatcher, access).router())
     if settings.history is not None:
         app.include_router(HistoryRoutes(settings.history, access).router())
     app.include_router(ResourceGroupRoutes(dispatcher, access).router())
     app.include_router(NodeRoutes(dispatcher, node, lifecycle, access, engines).router())
     app.include_router(metrics_router(dispatcher, metrics if metrics is not None else CollectorRegistry(), access))
-    app.include_router(UiRoutes(dispatcher, access).router())
+    shown = ui or UiSources()
+    tokens = FormTokens(shown.shared_secret)
+    app.include_router(ui_router(dispatcher, settings, node, lifecycle, activity, shown, protocol, tokens))
+    app.state.form_tokens = tokens
     app.state.process_forwarded = settings.process_forwarded
     if settings.cluster is not None:
         app.add_middleware(
             OwnerForwarding, owners=settings.cluster.owners, is_draining=lambda: dispatcher.refusal is not None
         )
+    app.add_middleware(UserNames, principal_header=settings.principal_header)
     if settings.authentication is not None:
         for each in settings.authentication.authenticators:
             if isinstance(each, OAuth2Authenticator):

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from coordinator.security.authentication.authentication import UNAUTHORIZED, Authentication, RequestRefusedError
 from coordinator.security.authentication.authenticator import Credentials
 from coordinator.security.authentication.oauth2.authenticator import PREFIX, OAuth2Authenticator
-from coordinator.server.browser_login import COOKIE, to_login
+from coordinator.server.browser_login import COOKIE, LOGIN_PAGE, SESSION, to_login, to_login_page
 from coordinator.server.problems import ProblemError, text_response
 from coordinator.server.session import RequestHeaders
 from coordinator.server.uris import uris_of
@@ -21,6 +21,8 @@ from shared.spi.access_control import Identity
 
 _log = structlog.get_logger(__name__)
 UNAUTHENTICATED = 401
+NEGOTIATE = "/ui/negotiate"
+"""A page that challenges browsers, where others send them to the form."""
 _READING = frozenset({"GET", "HEAD"})
 _OPEN = frozenset({"/v1/info", "/v1/info/state", "/v1/info/coordinator", "/v1/info/stats", "/v1/status"})
 
@@ -42,21 +44,30 @@ class AuthenticationGuard:
         if scope["type"] != "http" or self._is_open(scope) or scope.get("state", {}).get("peer"):
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
+        headers, request = Headers(scope=scope), Request(scope)
         secure = self._is_secure(scope, headers)
-        login = self._logins if secure and _is_page(scope) and "authorization" not in headers else None
-        cookie = None if login is None else Request(scope).cookies.get(COOKIE)
-        if login is not None and cookie is None and "text/html" in headers.get("accept", ""):
-            await (await to_login(Request(scope), login))(scope, receive, send)
+        by_cookie = secure and _takes_cookies(scope) and "authorization" not in headers
+        session = self._authentication.sessions.read(request.cookies.get(SESSION)) if by_cookie else None
+        login = self._logins if by_cookie and session is None else None
+        cookie = None if login is None else request.cookies.get(COOKIE)
+        is_page = by_cookie and scope["method"] in _READING and "text/html" in headers.get("accept", "")
+        if login is not None and cookie is None and is_page:
+            await (await to_login(request, login))(scope, receive, send)
             return
         try:
-            identity = await self._authentication.identify(
-                _credentials(scope, headers, cookie), _named_user(headers), secure=secure
-            )
+            if session is not None:
+                identity: Identity | None = await self._authentication.acting(session, _named_user(headers))
+            else:
+                identity = await self._authentication.identify(
+                    _credentials(scope, headers, cookie), _named_user(headers), secure=secure
+                )
         except RequestRefusedError as error:
             if error.text != UNAUTHORIZED:  # who brings nothing is being asked, and has not failed
                 client = scope.get("client")
                 _log.info("request refused", address=client and client[0], path=scope["path"], reason=error.text)
+            elif is_page and self._authentication.forms and scope["path"] != NEGOTIATE:
+                await to_login_page(request)(scope, receive, send)
+                return
             response = text_response(error.status, error.text)
             # Clients read one challenge from each line.
             response.raw_headers.extend((b"www-authenticate", each.encode("latin-1")) for each in error.challenges)
@@ -71,7 +82,9 @@ class AuthenticationGuard:
         if scope["path"] in _OPEN and scope["method"] in _READING:
             return True
         is_login = self._logins is not None and scope["path"].startswith(PREFIX)
-        return is_login and self._is_secure(scope, Headers(scope=scope))
+        if not is_login and not _is_login_page(scope["path"]):
+            return False
+        return self._is_secure(scope, Headers(scope=scope)) or (not is_login and self._authentication.allow_insecure)
 
     def _is_secure(self, scope: Scope, headers: Headers) -> bool:
         if scope.get("scheme") == "https":
@@ -84,10 +97,16 @@ def _named_user(headers: Headers) -> str | None:
     return RequestHeaders(headers).text(USER)
 
 
-def _is_page(scope: Scope) -> bool:
-    """What a browser may open with its cookie: it reads, and nothing else."""
+def _takes_cookies(scope: Scope) -> bool:
+    """What a browser may open with its cookie: the pages, whose forms carry tokens, and what reads queries."""
     path: str = scope["path"]
-    return scope["method"] in _READING and (path in ("/", "/v1/query") or path.startswith(("/ui/", "/v1/query/")))
+    reads = path in ("/", "/v1/query") or path.startswith(("/v1/query/", "/v1/history/"))
+    return path.startswith("/ui/") or (reads and scope["method"] in _READING)
+
+
+def _is_login_page(path: str) -> bool:
+    """What who is not logged in needs to do so."""
+    return path == LOGIN_PAGE or path.startswith("/ui/static/")
 
 
 def _credentials(scope: Scope, headers: Headers, cookie: str | None) -> Credentials:

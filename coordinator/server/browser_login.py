@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from html import escape
 from secrets import token_urlsafe
+from urllib.parse import urlencode
 
 from fastapi import Request, Response
 
@@ -15,6 +16,9 @@ from coordinator.server.uris import uris_of
 # Browsers take names with this prefix only over TLS, for the whole of this host, and for no other.
 COOKIE = "__Host-Procession-OAuth2-Token"
 NONCE = "__Host-Procession-OAuth2-Nonce"
+SESSION = "__Host-Procession-Session"
+"""Of those who have logged in by our own page."""
+LOGIN_PAGE = "/ui/login"
 _LONGEST_COOKIE = 3800
 
 SAFE_HEADERS = {
@@ -47,6 +51,14 @@ def logged_in(handed: Handed) -> Response:
     response.set_cookie(COOKIE, handed.token, path="/", secure=True, httponly=True, samesite="lax", max_age=lasting)
     response.delete_cookie(NONCE, path="/", secure=True, httponly=True, samesite="lax")
     return response
+
+
+def to_login_page(request: Request) -> Response:
+    """A browser that opens a page of the UI, on its way to our own form and back to the page."""
+    path = request.url.path.removeprefix("/ui/") if request.url.path.startswith("/ui/") else ""
+    wanted = path + (f"?{request.url.query}" if request.url.query else "")
+    where = "login" + (f"?{urlencode({'next': wanted})}" if wanted else "")
+    return Response(status_code=303, headers=SAFE_HEADERS | {"Location": where})
 
 
 def callback_address(request: Request) -> str:

@@ -36,6 +36,19 @@ class QueryAccess:
     async def check_write_information(self, request: Request) -> None:
         await self._check(request, self.control.check_can_write_system_information)
 
+    async def may_read_information(self, request: Request) -> bool:
+        """The same as an answer, for a page that shows less to others; nobody is told of it."""
+        identity = identity_of(request)
+
+        def allowed() -> bool:
+            try:
+                self.control.check_can_read_system_information(identity)
+            except ProcessionError:
+                return False
+            return True
+
+        return await asked(self.control, allowed)
+
     async def visible(self, request: Request, queries: Iterable[Query]) -> list[Query]:
         """Those that the user may see."""
         identity, found = identity_of(request), list(queries)

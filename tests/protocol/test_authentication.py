@@ -17,6 +17,9 @@ from shared.spi.access_control import AccessDeniedError
 HTTPS = {"X-Forwarded-Proto": "https"}
 OPEN = {"/v1/info", "/v1/info/state", "/v1/info/coordinator", "/v1/info/stats", "/v1/status"}
 
+LOGIN = {"/ui/login", "/ui/static/{name}"}
+"""What browsers need to log in; it tells nothing."""
+
 
 class Words:
     """Whoever has a password that is their name."""
@@ -64,10 +67,12 @@ def test_every_path_asks_who_it_is(guarded):
     assert len(asked) > 20
     for method, path in sorted(asked):
         for headers in (HTTPS, HTTPS | {"X-Presto-User": "alice"}, as_("alice", "wrong")):
-            url = path.format(query_id="x", kind="queued", token="0", group_id="x")
+            url = path.format(query_id="x", kind="queued", token="0", group_id="x", name="style.css")
             answer = guarded.client.request(method, url, headers=headers)
             if path in OPEN and method in ("GET", "HEAD"):
                 assert answer.status_code == 200, path
+            elif path in LOGIN:
+                assert answer.status_code == (200 if method == "GET" else 400), path
             else:
                 assert answer.status_code == 401, (method, path)
                 assert answer.headers["www-authenticate"] == 'Basic realm="Presto"'

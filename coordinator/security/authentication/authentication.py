@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from coordinator.security.access_control.audit import audit
 from coordinator.security.access_control.off_loop import asked
@@ -12,6 +13,7 @@ from coordinator.security.authentication.authenticator import (
     Authenticator,
     Credentials,
 )
+from coordinator.security.authentication.browser_sessions import BrowserSessions
 from coordinator.security.authentication.groups import GroupsOf, groups_off_loop, no_groups
 from shared.errors import ProcessionError
 from shared.spi.access_control import Identity, SystemAccessControl
@@ -31,12 +33,18 @@ class RequestRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """Who is let in. ``allow_insecure``: over plain HTTP clients say who they are, as without authentication."""
+    """Who is let in. ``allow_insecure``: over plain HTTP clients say who they are, as without authentication.
+
+    ``forms``: what the login page asks for, a password or a token. ``negotiates``: browsers may bring a ticket.
+    """
 
     authenticators: tuple[Authenticator, ...]
     access_control: SystemAccessControl
     groups: GroupsOf = field(default=no_groups)
     allow_insecure: bool = False
+    forms: frozenset[Literal["password", "token"]] = frozenset()
+    negotiates: bool = False
+    sessions: BrowserSessions = field(default_factory=BrowserSessions)
 
     async def identify(self, credentials: Credentials, user: str | None, *, secure: bool) -> Identity | None:
         """Whom the request is from, and as whom it acts: ``user``, if it says so and may.
@@ -45,7 +53,10 @@ class Authentication:
         """
         if not secure:
             return await self._insecure(credentials, user)
-        found = await self._authenticated(credentials)
+        return await self.acting(await self._authenticated(credentials), user)
+
+    async def acting(self, found: Authenticated, user: str | None) -> Identity:
+        """Whom somebody who was let in acts as. Raises RequestRefusedError."""
         # A client repeats the name that it has logged in with; the mapped user is meant, and nobody else.
         asking = await self._identity(found.user, found.principal)
         wanted = found.user if user is None or user == found.principal else user

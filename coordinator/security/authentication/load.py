@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import assert_never
+from typing import Literal, assert_never
 
 from coordinator.security.authentication.authentication import Authentication
 from coordinator.security.authentication.authenticator import Authenticator
+from coordinator.security.authentication.browser_sessions import BrowserSessions
 from coordinator.security.authentication.certificate_authenticator import CertificateAuthenticator
 from coordinator.security.authentication.file_settings import PasswordFileSettings
 from coordinator.security.authentication.groups import load_group_provider
@@ -37,6 +38,7 @@ from shared.properties import ConfigurationError, read_properties
 from shared.spi.access_control import SystemAccessControl
 
 _PREFIX = "http-server.authentication"
+_FORMS: dict[str, Literal["password", "token"]] = {"PASSWORD": "password", "JWT": "token"}
 
 
 def load_authentication(
@@ -45,8 +47,12 @@ def load_authentication(
     oauth2: OAuth2Settings,
     principal_header: str | None,
     access_control: SystemAccessControl,
+    shared_secret: str | None = None,
 ) -> Authentication | None:
-    """None when nobody has to say who they are. Raises ConfigurationError."""
+    """None when nobody has to say who they are. Raises ConfigurationError.
+
+    ``shared_secret``: of coordinators that take each other's browser sessions.
+    """
     if not settings.types:
         return None
     return Authentication(
@@ -54,6 +60,9 @@ def load_authentication(
         access_control,
         load_group_provider(etc),
         settings.allow_insecure_over_http,
+        frozenset(_FORMS[kind] for kind in settings.types if kind in _FORMS),
+        "KERBEROS" in settings.types,
+        BrowserSessions(shared_secret),
     )
 
 

@@ -1,0 +1,137 @@
+"""Templates to responses: rendered away from the event loop, everything escaped, under a strict policy."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fastapi import Request, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from coordinator.server.authentication import identity_of
+from coordinator.server.ui import words
+from coordinator.server.ui.form_tokens import FormTokens
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "Vary": "X-Fragment, Cookie",
+}
+FRAGMENT = "x-fragment"
+Context = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """An entry of the navigation."""
+
+    href: str
+    title: str
+
+
+SECTIONS = (
+    Section("./", "Overview"),
+    Section("queries", "Queries"),
+    Section("lake", "Lake"),
+    Section("procedures", "Procedures"),
+    Section("maintenance", "Maintenance"),
+    Section("groups", "Resource groups"),
+    Section("node", "Node"),
+    Section("editor", "Editor"),
+)
+
+
+def make_environment() -> Environment:
+    """Every template escapes; a name that is not there is an error."""
+    loader = FileSystemLoader(Path(__file__).parent / "templates")
+    made = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, auto_reload=False, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    made.filters |= {
+        "duration": words.duration,
+        "size": words.size,
+        "count": words.count,
+        "moment": words.moment,
+        "ago": words.ago,
+        "first_line": words.first_line,
+    }
+    return made
+
+
+class Pages:
+    """Renders for one server."""
+
+    def __init__(
+        self, version: str, environment: str, tokens: FormTokens, login: str, process_forwarded: bool = False
+    ) -> None:
+        """``login``: ``name``, ``session`` or nothing, as users may log in and out here."""
+        self.process_forwarded = process_forwarded
+        self._templates = make_environment()
+        self._common: dict[str, object] = {
+            "version": version,
+            "environment": environment,
+            "sections": SECTIONS,
+            "login": login,
+        }
+        self.tokens = tokens
+
+    async def show(
+        self,
+        request: Request,
+        template: str,
+        section: str,
+        make: Callable[[], Context],
+        status: int = 200,
+        *,
+        stamp: str | None = None,
+    ) -> Response:
+        """The page, or its part that changes; 304 where the browser has it already. ``make`` runs on a thread.
+
+        ``stamp``: while it is the same, so is the page, which is then not made.
+        """
+        fragment = FRAGMENT in request.headers
+        user = identity_of(request).user
+        tag = "" if stamp is None else _tag(f"{user} {stamp}".encode())
+        if fragment and tag and request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=HEADERS | {"ETag": tag})
+        common = self._common | {
+            "layout": "fragment.html" if fragment else "layout.html",
+            "section": section,
+            "sections": SECTIONS,
+            "user": user,
+            "form_token": self.tokens.of(request),
+        }
+        body = await asyncio.to_thread(self._render, template, common, make)
+        tag = tag or _tag(body)
+        if fragment and request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=HEADERS | {"ETag": tag})
+        return Response(body, status, media_type="text/html", headers=HEADERS | {"ETag": tag})
+
+    def _render(self, template: str, common: Context, make: Callable[[], Context]) -> bytes:
+        text = self._templates.get_template(template).render({**common, **make()})
+        return text.encode("utf-8", "replace")
+
+
+def _tag(content: bytes) -> str:
+    return f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
+
+
+def see_other(where: str) -> Response:
+    """After a form; ``where`` is one of our own pages, relative to ``/ui/``."""
+    return Response(status_code=303, headers=HEADERS | {"Location": where})
+
+
+def wants_page(request: Request) -> bool:
+    """A browser that opens a page, and no program."""
+    return "text/html" in request.headers.get("accept", "")

@@ -1,0 +1,73 @@
+"""Numbers, moments and statements as people read them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+_SKIPPED = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
+_SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
+_LOOKED_AT = 20_000
+
+
+def first_line(text: str, limit: int = 160) -> str:
+    """The first line of a statement that is not a comment, cut off.
+
+    >>> first_line("-- a report\\n\\n/* of\\nmine */ SELECT 1\\nFROM t")
+    'SELECT 1 FROM t'
+    """
+    head = text[:_LOOKED_AT]
+    found = _SKIPPED.match(head)
+    start = 0 if found is None else found.end()
+    line = " ".join(head[start : start + 3 * limit].split())
+    line = line or " ".join(head[: 3 * limit].split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def duration(seconds: float | None) -> str:
+    """Three figures at most.
+
+    >>> duration(0.0123), duration(75), duration(7322)
+    ('12 ms', '1 min 15 s', '2 h 2 min')
+    """
+    if seconds is None:
+        return ""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms" if seconds >= 0.001 or not seconds else f"{seconds * 1000:.1f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+    if seconds < 172_800:
+        return f"{seconds // 3600:.0f} h {seconds % 3600 // 60:.0f} min"
+    return f"{seconds / 86_400:.1f} d"
+
+
+def size(value: float | None) -> str:
+    """
+    >>> size(1536), size(12), size(None)
+    ('1.5 kB', '12 B', '')
+    """
+    if value is None:
+        return ""
+    found, unit = float(value), 0
+    while abs(found) >= 1024 and unit < len(_SIZES) - 1:
+        found, unit = found / 1024, unit + 1
+    return f"{found:.0f} {_SIZES[unit]}" if not unit or found >= 100 else f"{found:.1f} {_SIZES[unit]}"
+
+
+def count(value: float | None) -> str:
+    """Thousands apart by thin spaces."""
+    return "" if value is None else f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def moment(value: datetime | None) -> str:
+    """In UTC, to the second."""
+    return "" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def ago(value: datetime | None, now: datetime | None = None) -> str:
+    """How long it is past."""
+    if value is None:
+        return ""
+    return duration(max(0.0, ((now or datetime.now(UTC)) - value).total_seconds())) + " ago"

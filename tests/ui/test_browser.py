@@ -1,0 +1,173 @@
+"""Pages in a real browser, over a whole service and over the fakes of tests/protocol."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from coordinator.security.access_control.built_in import OwnQueries
+from coordinator.security.authentication.authentication import Authentication
+from coordinator.server.settings import ServerSettings
+from tests.protocol.test_authentication import Words, as_
+from tests.ui.chromium import chromium, watched
+
+HOSTILE = """<img src=x onerror=alert(1)>"'><script>alert(2)</script>"""
+TABLE = "catalog=iceberg&schema=db&table=shown"
+TABS = ("columns", "files", "partitions", "snapshots", "properties", "statistics", "statements")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def service(quiet_service):
+    part = pa.table({"id": pa.array(range(1000), pa.int64()), HOSTILE: pa.array(["x"] * 1000)})
+    quiet_service.create("shown", [part, part])
+    return quiet_service
+
+
+def pages(query_id):
+    lake = ("lake", "lake?catalog=iceberg", "lake?catalog=iceberg&schema=db")
+    others = ("", "queries", "queries?where=history", "procedures", "maintenance", "groups", "node", "login", "editor")
+    call = "call?catalog=iceberg&procedure=rewrite_data_files"
+    return (*others, *lake, call, f"query.html?{query_id}", *(f"table?{TABLE}&tab={tab}" for tab in TABS))
+
+
+def test_every_page(browser, service):
+    service.execute("SELECT count(*) FROM iceberg.db.shown s JOIN iceberg.db.shown t ON s.id = t.id WHERE s.id > 5")
+    query_id = service.get("/v1/query")[0]["queryId"]
+    dark = {"color_scheme": "dark", "viewport": {"width": 390, "height": 800}}
+    with watched(browser, service.url) as light, watched(browser, service.url, **dark) as phone:
+        for path in pages(query_id):
+            page = light.open(path)
+            assert page.locator("h1").count() == 1, path
+            assert page.locator(".bad[role=alert]").count() == 0, (path, page.locator(".bad").all_inner_texts())
+            light.check_accessible()
+            if path.endswith(("statements", "editor", "node", "maintenance")) or path.startswith(("query", "call")):
+                phone.open(path)
+                wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+                assert phone.page.evaluate(wide) <= 0, path
+        phone.open(f"query.html?{query_id}")
+        phone.check_accessible()
+        shown = light.open(f"query.html?{query_id}")
+        assert "accepted" in shown.locator(".plan").inner_text()
+        light.open(f"table?{TABLE}&tab=files")
+        assert "2 files" in light.page.locator(".bars").inner_text()
+        light.open(f"table?{TABLE}&tab=snapshots")
+        assert light.page.locator(".snapshots circle").count() == 2
+        light.page.keyboard.press("Tab")
+        assert light.page.evaluate("document.activeElement.className") == "skip"
+
+
+def test_the_editor(browser, service):
+    with watched(browser, service.url, accept_downloads=True) as editor:
+        page = editor.open("editor?catalog=iceberg&schema=db")
+        page.fill("#sql", "SELECT id, '<img src=x onerror=alert(1)>' AS t FROM shown ORDER BY id LIMIT 3")
+        page.locator("#verdict").get_by_text("SELECT").wait_for()
+        page.click("#run")
+        page.locator("#result tbody tr").nth(2).wait_for()
+        assert page.locator("#result tbody tr").first.locator("td").all_inner_texts() == [
+            "0",
+            "<img src=x onerror=alert(1)>",
+        ]
+        page.locator("#downloads").wait_for()
+        with page.expect_download() as download:
+            page.click("#json")
+        assert json.loads(download.value.path().read_text())[0] == {"id": 0, "t": "<img src=x onerror=alert(1)>"}
+        page.click("#graph")
+        page.locator("#plan .node").first.wait_for()
+        page.fill("#sql", "SELECT id,\n  nowhere\nFROM shown")
+        page.press("#sql", "Control+Enter")
+        assert page.locator("#problem mark").inner_text() == "nowhere"
+        page.fill("#sql", "SELECT a.id FROM shown a CROSS JOIN shown b")
+        page.click("#run")
+        page.locator("#status").get_by_text("The first 1000 rows").wait_for()
+        assert page.locator("#result tbody tr").count() == 1000
+
+
+def test_a_dry_run_by_a_form(browser, service):
+    with watched(browser, service.url) as form:
+        page = form.open("call?catalog=iceberg&procedure=expire_snapshots")
+        page.get_by_label("schema").fill("db")
+        page.get_by_label("table_name").fill("it's")
+        page.click("text=Dry run")
+        assert "it's" in page.locator(".bad").inner_text()
+        page.get_by_label("table_name").fill("shown")
+        page.get_by_label("older_than").fill("2020-01-01 00:00:00")
+        page.click("text=Dry run")
+        assert "\"table_name\" => 'shown'" in page.locator("pre.sql").inner_text()
+        assert page.locator(".bad").count() == 0
+
+
+@pytest.fixture
+def fakes(start_server):
+    with start_server() as running:
+        yield running
+
+
+def test_pages_live_and_kill(browser, fakes):
+    with watched(browser, fakes.url) as one, watched(browser, fakes.url) as all_of_them:
+        all_of_them.open("queries")
+        assert all_of_them.page.locator("tbody tr").count() == 0
+        first = fakes.until(fakes.post("SELECT slow", {"X-Presto-User": HOSTILE}), "RUNNING")
+        query_id = first.json()["id"]
+        page = one.open(f"query.html?{query_id}")
+        assert HOSTILE in page.locator("dl").first.inner_text()
+        page.click("summary")
+        page.fill("input[name=reason]", "enough of this")
+        page.wait_for_timeout(1500)
+        assert page.input_value("input[name=reason]") == "enough of this", "what is typed stays"
+        all_of_them.page.locator(f'a[href="query.html?{query_id}"]').wait_for()
+        page.click("text=Kill this query")
+        page.locator("text=ADMINISTRATIVELY_KILLED").wait_for()
+        assert "enough of this" in page.locator(".message").inner_text()
+        all_of_them.page.locator("text=ADMINISTRATIVELY_KILLED").wait_for()
+
+
+def test_a_server_that_goes_and_comes(browser, fakes):
+    with watched(browser, fakes.url) as lost:
+        page = lost.open("queries")
+        page.context.set_offline(True)
+        lost.expected = ("ERR_INTERNET_DISCONNECTED",)
+        page.locator("text=The server does not answer").wait_for()
+        page.context.set_offline(False)
+        page.locator("#fresh:empty").wait_for(state="attached")
+
+
+def test_logging_in_and_out(browser, start_server):
+    control = OwnQueries()
+    settings = ServerSettings(
+        shutdown_grace_period=0.0,
+        process_forwarded=True,
+        authentication=Authentication((Words(),), control, forms=frozenset({"password"})),
+        access_control=control,
+    )
+    proxied = {"X-Forwarded-Proto": "https"}
+    with start_server(server_settings=settings) as server:
+        mine, theirs = (server.post("SELECT 1", as_(user)).json()["id"] for user in ("alice", "bob"))
+        with watched(browser, server.url, extra_http_headers=proxied) as entry:
+            entry.expected = ("status of 401", "status of 403")
+            page = entry.open(f"query.html?{mine}")
+            entry.check_accessible()
+            page.fill("input[name=user]", "alice")
+            page.fill("input[name=password]", "wrong")
+            page.click("button.main")
+            assert "Invalid credentials" in page.locator("[role=alert]").inner_text()
+            entry.open(f"query.html?{mine}")
+            page.fill("input[name=user]", "alice")
+            page.fill("input[name=password]", "alice")
+            page.click("button.main")
+            assert page.locator("h1").inner_text() == mine
+            entry.open("queries")
+            assert page.locator(f'a[href="query.html?{theirs}"]').count() == 0
+            entry.open(f"query.html?{theirs}")
+            assert "Cannot view query" in page.locator("main").inner_text()
+            page.click("text=Log out")
+            assert "You are logged out" in page.locator("main").inner_text()
+            entry.open("queries")
+            assert page.url.endswith("/ui/login?next=queries")

@@ -1,0 +1,126 @@
+"""Pages over HTTP: what they show, whom they show it, and what never becomes markup."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+HOSTILE = """<script>alert(1)</script><img src=x onerror="alert(1)">'"javascript:alert(1)//{{6007*7001}}{% raw %}"""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+
+
+def page(server, path, **headers):
+    return server.client.get(path, headers={"Accept": "text/html"} | headers)
+
+
+def test_every_page_has_the_policy_and_landmarks(server):
+    for path in ("/ui/", "/ui/queries", "/ui/login"):
+        answer = page(server, path)
+        assert answer.status_code == 200, path
+        assert answer.headers["content-security-policy"] == POLICY
+        text = answer.text
+        for part in ('<html lang="en">', "<header>", '<main id="main"', "<nav aria-label", "<h1>", "<footer>"):
+            assert part in text, (path, part)
+        assert not re.search(r"<script(?! src=\"static/)|\sstyle=|\son\w+=|javascript:", text), path
+
+
+def test_hostile_texts_stay_texts(server):
+    headers = {"X-Presto-User": HOSTILE, "X-Presto-Source": HOSTILE, "X-Presto-Client-Info": HOSTILE}
+    last = server.pages(f"SELECT {HOSTILE}", headers)[-1].json()
+    for path in ("/ui/", "/ui/queries", f"/ui/query.html?{last['id']}", f"/ui/queries?text={HOSTILE}&user=%22%3E%3Cb"):
+        text = page(server, path).text
+        assert not re.search(r"<script>|<img|\sonerror=\"|<b\b|42055007", text.replace("&#", "")), path
+        assert 'href="javascript' not in text
+    assert "&lt;script&gt;alert(1)" in page(server, f"/ui/query.html?{last['id']}").text
+
+
+def test_a_query_shows_its_error_in_the_text(server):
+    last = server.pages("-- why\nSELEC 1")[-1].json()
+    text = page(server, f"/ui/query.html?{last['id']}").text
+    assert "SYNTAX_ERROR" in text
+    assert "<mark>" in text
+    assert "data-every" not in text, "it has ended"
+
+
+def test_fragments_are_not_sent_again(server):
+    query_id = server.pages("SELECT 1")[-1].json()["id"]
+    whole = page(server, f"/ui/query.html?{query_id}")
+    part = page(server, f"/ui/query.html?{query_id}", **{"X-Fragment": "1"})
+    assert part.text.startswith("<main")
+    assert part.text in whole.text
+    again = page(server, f"/ui/query.html?{query_id}", **{"X-Fragment": "1", "If-None-Match": part.headers["etag"]})
+    assert (again.status_code, again.text) == (304, "")
+
+
+def token(text):
+    return re.search(r'name="form_token" value="(\w+)"', text)[1]
+
+
+def test_a_query_is_killed_by_a_form_with_its_token(server):
+    first = server.post("SELECT slow")
+    server.until(first, "RUNNING")
+    query_id = first.json()["id"]
+    shown = page(server, f"/ui/query.html?{query_id}").text
+    assert 'data-every="1"' in shown
+    assert "25 %" in shown
+    fields = {"query": query_id, "reason": "too slow"}
+    for wrong in ({}, {"form_token": "x"}, {"form_token": "é"}):
+        assert server.client.post("/ui/kill", data=fields | wrong).status_code == 403
+    assert server.client.post("/ui/kill", content=b"{}", headers={"Content-Type": "text/plain"}).status_code == 400
+    assert not server.dispatcher.registry.get(query_id).state.done
+    kept = {"form_token": token(shown)}
+    across = server.client.post("/ui/kill", data=fields | kept, headers={"Origin": "https://evil.example"})
+    assert (across.status_code, across.text) == (403, "Request from another site")
+    answer = server.client.post("/ui/kill", data=fields | kept)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"query.html?{query_id}")
+    assert "too slow" in server.dispatcher.registry.get(query_id).error.message
+
+
+def test_names_that_browsers_choose(server):
+    answer = server.client.post("/ui/login", data={"user": "alice", "next": "query.html?20260101_a"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "query.html?20260101_a")
+    assert ">alice</a>" in page(server, "/ui/").text
+    for wanted in ("//evil.example", "https://evil.example", "javascript:alert(1)", "/\\evil", "a/../../x"):
+        answer = server.client.post("/ui/login", data={"user": "a\r\nSet-Cookie: x=1", "next": wanted})
+        assert answer.headers["location"] == "./", wanted
+        assert "x=1" not in answer.headers["set-cookie"].split("; ")
+    server.client.cookies.clear()
+
+
+@pytest.fixture(scope="module")
+def many():
+    from tests.protocol.conftest import running_server
+
+    with running_server() as running:
+        for number in range(120):
+            running.pages(f"-- a comment\n/* more */ SELECT 1 -- {number}", {"X-Presto-User": f"user{number % 3}"})
+        yield running
+
+
+def ids(text):
+    return re.findall(r'href="query\.html\?(\w+)"', text)
+
+
+def test_lists_are_filtered_sorted_and_paged(many):
+    everything = [query.id for query in many.dispatcher.registry][::-1]
+    first = page(many, "/ui/queries").text
+    assert ids(first) == everything[:50]
+    assert "120 queries" in first
+    assert ids(page(many, "/ui/queries?page=3").text) == everything[100:]
+    assert ids(page(many, "/ui/queries?page=99").text) == everything[100:]
+    assert ids(page(many, "/ui/queries?order=asc").text) == everything[::-1][:50]
+    of_one = [query.id for query in many.dispatcher.registry if query.session.user == "user1"][::-1]
+    assert ids(page(many, "/ui/queries?user=user1").text) == of_one
+    assert (
+        ids(page(many, "/ui/queries?text=select%201%20--%207&state=failed").text)
+        == [query.id for query in many.dispatcher.registry if "-- 7" in query.text][::-1]
+    )
+    slowest = sorted(many.dispatcher.registry, key=lambda query: -query._entered[query.state])
+    assert len(ids(page(many, "/ui/queries?sort=elapsed").text)) == min(50, len(slowest))
+    assert "is no time" in page(many, "/ui/queries?from=yesterday").text
+    assert ids(page(many, "/ui/queries?from=2099-01-01").text) == []
+    assert ids(page(many, "/ui/queries?sort=nonsense&page=-1&where=nowhere").text) == everything[:50]
