@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import httpx
+import prestodb
 import pytest
 import sqlalchemy as sa
 
@@ -187,6 +188,12 @@ def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
         two.url + "/v1/statement", content="SELECT count(*) FROM tpch.tiny.orders", headers={"X-Presto-User": "tester"}
     ).json()
     until_history(one, open_query["id"], "QUEUED")
+    doomed = httpx.post(two.url + "/v1/statement", content="SELECT 2", headers={"X-Presto-User": "tester"}).json()
+    assert one.execute(f"CALL system.runtime.kill_query('{doomed['id']}', 'enough')") == [[True]]
+    killed = httpx.get(one.url + httpx.URL(doomed["nextUri"]).raw_path.decode()).json()
+    assert killed["error"]["errorName"] == "ADMINISTRATIVELY_KILLED"
+    with pytest.raises(prestodb.exceptions.PrestoUserError, match="is not running"):
+        one.execute(f"CALL system.runtime.kill_query('{doomed['id']}', 'enough')")
     two.process.send_signal(signal.SIGKILL)
     two.process.wait(timeout=30)
     statuses = []
