@@ -27,7 +27,7 @@ from prometheus_client import CollectorRegistry
 from coordinator.checks.native_converter import native_converter
 from coordinator.checks.plan_checkers import PlanCheckers
 from coordinator.checks.providers import load_plan_checkers
-from coordinator.clustering import joined, load_clustering
+from coordinator.clustering import load_clustering
 from coordinator.config import CoordinatorConfig, CoordinatorSettings, read_config
 from coordinator.connectors.registry import Catalogs
 from coordinator.connectors.system.runtime import NodeState
@@ -222,7 +222,7 @@ def create_app(
         partial(_node, info, where, dispatcher),
         partial(may_view, control),
         partial(check_kill, control),
-        tuple if clustering is None else clustering.others,
+        clustering,
     )
     app = create_server(
         dispatcher,
@@ -242,7 +242,7 @@ def create_app(
                 maintaining,
                 managing.following,
                 delivery.bus,
-                partial(joined, clustering),
+                nullcontext if clustering is None else clustering.joined,
             ),
             start_failed,
         ),

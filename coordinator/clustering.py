@@ -7,10 +7,10 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+import aiohttp
 from sqlalchemy.exc import SQLAlchemyError
 
 from coordinator.cluster.membership import Membership
@@ -24,23 +24,56 @@ from coordinator.values.settings_files import find_file
 from shared.errors import ErrorCode, ProcessionError
 from shared.ids import new_suffix
 from shared.properties import ConfigurationError
+from shared.spi.access_control import AccessDeniedError, identity_of_session
+from shared.spi.session import Session
 
+_KILL_SECONDS = 20.0
 _TERMS = 3
 """Heartbeats that may be lost before a coordinator is taken for gone, at least."""
 
 
-@dataclass(frozen=True, slots=True)
 class Clustering:
     """``membership`` of this coordinator; ``tokens`` by which its requests are known."""
 
-    membership: Membership
-    tokens: PeerTokens
-    tls: ssl.SSLContext | None
+    def __init__(self, membership: Membership, tokens: PeerTokens, tls: ssl.SSLContext | None) -> None:
+        self.membership, self.tokens, self._tls = membership, tokens, tls
+        self._owners: QueryOwners | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def cluster(self, is_known: Callable[[str], bool]) -> Cluster:
         """What the server needs of it; ``is_known``: whether it has a query of an id."""
-        owners = QueryOwners(self.membership, self.tokens, is_known, self.tls)
-        return Cluster(self.tokens, owners, self._claim)
+        self._owners = QueryOwners(self.membership, self.tokens, is_known, self._tls)
+        return Cluster(self.tokens, self._owners, self._claim)
+
+    @asynccontextmanager
+    async def joined(self) -> AsyncIterator[None]:
+        """A member of the cluster meanwhile. Raises ConfigurationError."""
+        self._loop = asyncio.get_running_loop()
+        await asyncio.to_thread(self.membership.join)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(self.membership.leave)
+
+    def kill(self, session: Session, query_id: str, message: str) -> bool | None:
+        """End another coordinator's query, see ``RuntimeState.kill``; blocks, and not the event loop."""
+        if self._owners is None or self._loop is None:
+            return None
+        asked = self._owners.kill(query_id, message, identity_of_session(session))
+        try:
+            status = asyncio.run_coroutine_threadsafe(asked, self._loop).result(_KILL_SECONDS)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            problem = f"The coordinator of query {query_id} cannot be reached"
+            raise ProcessionError(ErrorCode.REMOTE_HOST_GONE, problem, retriable=True) from error
+        match status:
+            case 200:
+                return True
+            case 403:
+                raise AccessDeniedError("Cannot kill query")
+            case 409:
+                return False
+            case _:
+                return None
 
     def others(self) -> list[NodeState]:
         """The coordinators beside this one that live."""
@@ -87,19 +120,6 @@ def load_clustering(
         gone=lambda node: settle(node.node_id, node.suffix),
     )
     return Clustering(membership, PeerTokens(me.suffix, secret), _tls(config))
-
-
-@asynccontextmanager
-async def joined(clustering: Clustering | None) -> AsyncIterator[None]:
-    """A member of the cluster meanwhile. Raises ConfigurationError."""
-    if clustering is None:
-        yield
-        return
-    await asyncio.to_thread(clustering.membership.join)
-    try:
-        yield
-    finally:
-        await asyncio.to_thread(clustering.membership.leave)
 
 
 def _reached_at(address: str, internal: str | None) -> str:

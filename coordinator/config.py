@@ -140,6 +140,12 @@ class CoordinatorSettings(Settings):
         ge=0,
         description="How long running queries may take to finish after a shutdown was asked for.",
     )
+    drain_on_sigterm: bool = Field(
+        False,
+        alias="shutdown.drain-on-sigterm",
+        description="SIGTERM asks for a graceful shutdown, as `PUT /v1/info/state` with `SHUTTING_DOWN` does; a second"
+        " one stops at once. Otherwise running queries fail.",
+    )
     validation_pool_size: int = Field(
         2,
         alias="eager-plan-validation-thread-pool-size",

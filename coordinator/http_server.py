@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from traceback import format_exception
+from types import FrameType
 from typing import Protocol
 
 import structlog
@@ -27,6 +28,8 @@ from shared.properties import ConfigurationError
 _log = structlog.get_logger("coordinator")
 _BACKLOG = 2048
 _HANDSHAKE_SECONDS = 10.0
+_LINGER_SECONDS = 0.25
+"""A request may be on its way over a connection that would be closed without an answer."""
 
 
 class MakeApp(Protocol):
@@ -63,10 +66,31 @@ class HttpServer(uvicorn.Server):
             )
         )
         self._ready = ready
+        self._drains = settings.drain_on_sigterm
+        self._drain: Callable[[], None] = app.state.drain
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Of a signal: the first SIGTERM may only ask for an end."""
+        if sig == signal.SIGTERM and self._drains and self._loop is not None:
+            self._drains = False
+            self._loop.call_soon_threadsafe(self._drain)
+            return
+        super().handle_exit(sig, frame)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's, after a moment in which no connection is taken and those that are open may still ask."""
+        for listener in self.servers:
+            listener.close()
+        for each in sockets or []:
+            each.close()
+        if self.server_state.connections:
+            await asyncio.sleep(_LINGER_SECONDS)
+        await super().shutdown(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         for listener in self._secure:
             server = await loop.create_server(
                 self._protocol, sock=listener, ssl=self._tls, backlog=_BACKLOG, ssl_handshake_timeout=_HANDSHAKE_SECONDS

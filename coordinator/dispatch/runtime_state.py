@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from coordinator.connectors.system.runtime import NodeState, QueryState
 from coordinator.dispatch.dispatcher import Dispatcher
@@ -15,6 +16,16 @@ from coordinator.security.current_session import current_session
 from shared.spi.session import Session
 
 
+class OtherCoordinators(Protocol):
+    """Of the same cluster; may be called in any thread but the event loop's."""
+
+    def others(self) -> Sequence[NodeState]: ...
+
+    def kill(self, session: Session, query_id: str, message: str) -> bool | None:
+        """As ``RuntimeState.kill``, for a query of one of them."""
+        ...
+
+
 class DispatcherState:
     """Reads the registry; in any thread, since the registry hands out copies and a query's figures are plain values."""
 
@@ -24,11 +35,11 @@ class DispatcherState:
         node: Callable[[], NodeState],
         may_view: Callable[[Session | None, Session], bool] = lambda _session, _owner: True,
         check_kill: Callable[[Session, Session], None] = lambda _session, _owner: None,
-        others: Callable[[], Sequence[NodeState]] = tuple,
+        others: OtherCoordinators | None = None,
     ) -> None:
         """``may_view``: whether a session's statements may see a query of another session.
 
-        ``check_kill`` raises when they may not end it. ``others``: coordinators beside this one.
+        ``check_kill`` raises when they may not end it. ``others``: where there are several.
         """
         self._others = others
         self._check_kill = check_kill
@@ -40,7 +51,7 @@ class DispatcherState:
         return self._node()
 
     def nodes(self) -> Sequence[NodeState]:
-        return [self._node(), *self._others()]
+        return [self._node(), *(() if self._others is None else self._others.others())]
 
     def queries(self) -> Sequence[QueryState]:
         """Every remembered query that the statement at work may see, oldest first."""
@@ -50,7 +61,9 @@ class DispatcherState:
     def kill(self, session: Session, query_id: str, message: str) -> bool | None:
         """Implements ``RuntimeState.kill``."""
         query = self._dispatcher.registry.get(query_id)
-        if query is None or not self._may_view(session, query.session):
+        if query is None:
+            return None if self._others is None else self._others.kill(session, query_id, message)
+        if not self._may_view(session, query.session):
             return None
         self._check_kill(session, query.session)
         if query.state.done:

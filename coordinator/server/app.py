@@ -14,7 +14,7 @@ from coordinator.security.authentication.oauth2.authenticator import OAuth2Authe
 from coordinator.server.authentication import AuthenticationGuard
 from coordinator.server.browser_guard import BrowserGuard
 from coordinator.server.history import HistoryRoutes
-from coordinator.server.lifecycle import NodeLifecycle
+from coordinator.server.lifecycle import NodeLifecycle, NodeState
 from coordinator.server.metrics import metrics_router
 from coordinator.server.node import NodeRoutes
 from coordinator.server.oauth2 import OAuth2Routes
@@ -83,6 +83,7 @@ def create_server(
     app.include_router(ui_router(dispatcher, settings, node, lifecycle, activity, shown, protocol, tokens))
     app.state.form_tokens = tokens
     app.state.process_forwarded = settings.process_forwarded
+    app.state.drain = lambda: lifecycle.change(NodeState.SHUTTING_DOWN)
     if settings.cluster is not None:
         app.add_middleware(
             OwnerForwarding, owners=settings.cluster.owners, is_draining=lambda: dispatcher.refusal is not None

@@ -28,8 +28,10 @@ from coordinator.server.peers import PeerTokens, request_line
 from coordinator.server.problems import ProblemError, text_response
 from coordinator.server.uris import uris_of
 from shared.errors import ErrorCode, ProcessionError
+from shared.protocol.headers import USER, header_name
 from shared.protocol.internal_authentication import BEARER_HEADER
 from shared.protocol.statement import QueryResults, Stats, encode_results
+from shared.spi.access_control import Identity
 
 _log = structlog.get_logger(__name__)
 _PATHS = re.compile(
@@ -176,6 +178,22 @@ class QueryOwners:
                 raise
             _log.warning("another coordinator cannot be reached", node=peer.node_id, reason=repr(error))
         return False
+
+    async def kill(self, query_id: str, message: str, identity: Identity) -> int | None:
+        """The status with which the owner of a query answers to ending it; None where no other coordinator has it.
+
+        Raises aiohttp.ClientError, TimeoutError and OSError.
+        """
+        path = f"/v1/query/{query_id}/killed"
+        about = query_of(path, "")
+        owner = None if about is None else await self.owner(about)
+        if owner is None:
+            return None
+        scope = {"method": "PUT", "path": path, "raw_path": path.encode(), "query_string": b""}
+        headers = {BEARER_HEADER: self._tokens.sign(owner.suffix, scope, owner.address, identity)}
+        headers[header_name("Presto", USER)] = identity.user
+        async with self._connected().put(owner.address + path, data=message.encode(), headers=headers) as found:
+            return found.status
 
     async def aclose(self) -> None:
         client, self._client = self._client, None

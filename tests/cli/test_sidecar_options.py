@@ -10,6 +10,8 @@ from coordinator.app import Overrides
 from coordinator.cli.up import up
 from tests.e2e.service import write_etc
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("options", "said"),

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import httpx
+import prestodb
 import pytest
 import sqlalchemy as sa
 
@@ -45,7 +46,7 @@ def services(tmp_path_factory: pytest.TempPathFactory, state_url: str) -> Iterat
             with (etc / "config.properties").open("a") as config:
                 config.write(f"state.url={state_url}\ninternal-communication.shared-secret={SECRET}\n")
                 config.write("cluster.heartbeat-interval=300ms\ncluster.node-timeout=1500ms\n")
-                config.write("shutdown.grace-period=500ms\n")
+                config.write("shutdown.grace-period=500ms\nshutdown.drain-on-sigterm=true\n")
             service = start_service(etc, home / name / "data", home / name / "log")
             stack.callback(_stop, service)
             found.append(service)
@@ -129,6 +130,10 @@ class Load:
                 answer = httpx.request(method, url + path, content=body, headers={"X-Presto-User": "load"}, timeout=30)
             except httpx.ConnectError:
                 continue
+            except httpx.TransportError:
+                if method == "GET":  # which may be repeated
+                    continue
+                raise
             if answer.status_code != 503:
                 found: dict[str, Any] = answer.raise_for_status().json()
                 return found
@@ -145,7 +150,10 @@ def test_a_rolling_restart_under_load_is_seen_by_nobody(services: list[Service])
                 before = load.done
                 while load.done < before + 10:
                     time.sleep(0.05)
-                httpx.put(service.url + "/v1/info/state", content='"SHUTTING_DOWN"').raise_for_status()
+                if number == 0:
+                    httpx.put(service.url + "/v1/info/state", content='"SHUTTING_DOWN"').raise_for_status()
+                else:  # as systemd and Kubernetes ask
+                    service.process.send_signal(signal.SIGTERM)
                 assert service.process.wait(timeout=60) == 0
             name = service.etc.parent.name
             home = service.etc.parent
@@ -187,6 +195,12 @@ def test_two_coordinators_and_the_end_of_one(services: list[Service]) -> None:
         two.url + "/v1/statement", content="SELECT count(*) FROM tpch.tiny.orders", headers={"X-Presto-User": "tester"}
     ).json()
     until_history(one, open_query["id"], "QUEUED")
+    doomed = httpx.post(two.url + "/v1/statement", content="SELECT 2", headers={"X-Presto-User": "tester"}).json()
+    assert one.execute(f"CALL system.runtime.kill_query('{doomed['id']}', 'enough')") == [[True]]
+    killed = httpx.get(one.url + httpx.URL(doomed["nextUri"]).raw_path.decode()).json()
+    assert killed["error"]["errorName"] == "ADMINISTRATIVELY_KILLED"
+    with pytest.raises(prestodb.exceptions.PrestoUserError, match="is not running"):
+        one.execute(f"CALL system.runtime.kill_query('{doomed['id']}', 'enough')")
     two.process.send_signal(signal.SIGKILL)
     two.process.wait(timeout=30)
     statuses = []

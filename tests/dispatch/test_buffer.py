@@ -7,6 +7,8 @@ from coordinator.dispatch.buffer import PageBuffer
 from coordinator.dispatch.pages import Chunk
 from coordinator.dispatch.result_space import ResultSpace
 
+pytestmark = pytest.mark.slow
+
 
 def chunk(size, rows=1):
     return Chunk(b"x" * size, rows)

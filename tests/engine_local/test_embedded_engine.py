@@ -25,6 +25,8 @@ from coordinator.kernels.tasks import Input, Output, WriteTask
 from shared.errors import ErrorCode, ProcessionError
 from tests.execution import FakeExecution
 
+pytestmark = pytest.mark.slow
+
 FIELDS = [
     {"id": 1, "name": "k", "required": False, "type": "long"},
     {"id": 2, "name": "v", "required": False, "type": "string"},

@@ -24,6 +24,8 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.spi.session import Session
 from tests.execution import FakeExecution
 
+pytestmark = pytest.mark.slow
+
 SLOW = "SELECT sum(sin(range)) AS n FROM range(1000000000000)"
 HEAVY = "SELECT max(length(repeat('abcdefghij' || range, 100000))) AS n FROM range(1000000)"
 """A vector of it takes 2 GB, which DuckDB's own limit does not count."""

@@ -17,6 +17,8 @@ from coordinator.connectors.iceberg.maintenance import unreachable
 from coordinator.connectors.iceberg.procedures import expire_snapshots
 from shared.errors import ErrorCode, ProcessionError
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = ("data", "position deletes", "equality deletes", "manifest", "manifest list", "statistics")
 
 

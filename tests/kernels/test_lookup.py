@@ -18,6 +18,8 @@ from coordinator.kernels.tasks import LookUpTask
 from coordinator.kernels.thrift import Reader, encode
 from tests.kernels.object_store import bucket
 
+pytestmark = pytest.mark.slow
+
 ROWS = 9_000
 NEW = {"id": 99, "name": "new", "type": "int", "required": False, "initial-default": 5}
 LIST = {"type": "list", "element-id": 10, "element": "long", "element-required": False}

@@ -8,7 +8,11 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from coordinator.engine.spark.kernel_package import unpack_kernels, zip_kernels
+
+pytestmark = pytest.mark.slow
 
 _RUN = """
 import importlib, json, pkgutil, sys

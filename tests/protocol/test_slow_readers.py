@@ -10,6 +10,8 @@ from coordinator.dispatch.result_space import ResultFile
 from coordinator.dispatch.settings import DispatchSettings
 from coordinator.resource_groups.specification import global_group
 
+pytestmark = pytest.mark.slow
+
 ONE_SLOT = global_group(hard_concurrency_limit=1, max_queued=20)
 
 

@@ -28,6 +28,8 @@ from sidecar.settings import SidecarSettings
 from tests.certificates import authority
 from tests.e2e.service import Service
 
+pytestmark = pytest.mark.slow
+
 SECRET = "known to two"
 PATHS = [
     ("POST", "/v1/velox/plan"),

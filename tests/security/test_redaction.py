@@ -88,6 +88,7 @@ def test_values_of_the_configuration_are_hidden_wherever_they_stand() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

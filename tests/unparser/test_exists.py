@@ -19,6 +19,8 @@ from shared.plan.nodes import OutputNode
 from shared.spi.session import Session
 from tests.execution import FakeExecution
 
+pytestmark = pytest.mark.slow
+
 TABLES = (
     "WITH o(k, v) AS (VALUES (1, 10), (1, 10), (2, 20), (3, NULL), (NULL, 40), (4, 15)), "
     "i(k, v, w) AS (VALUES (1, 10, 1), (1, 11, 2), (2, 20, 3), (3, NULL, 4), (NULL, 40, 5), (5, 15, NULL)) "

@@ -15,7 +15,7 @@ from shared.errors import ErrorCode, ProcessionError
 from shared.plan.traversal import sources
 from shared.spi.session import Session
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 _T, _S = "(VALUES (1, 2)) t(x, y)", "(VALUES (1, 2)) s(a, b)"
 
 

@@ -21,7 +21,7 @@ from coordinator.vocabulary.planned_statement import PlannedStatement, ReturnRow
 from shared.errors import ErrorCode, ErrorLocation, ProcessionError, WireErrorCode
 from shared.spi.session import Session
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 MakePool = Callable[..., AbstractAsyncContextManager[ValidationPool]]
 

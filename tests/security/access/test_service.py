@@ -14,6 +14,8 @@ import pytest
 from tests.e2e.service import Service, start_service, write_etc
 from tests.security.authentication.secured import until
 
+pytestmark = pytest.mark.slow
+
 DENIED = "Access Denied: Cannot select from columns [nationkey, name, regionkey, comment] in table or view "
 USERS = ("alice", "bob")
 QUERIES = "SELECT query_id, query FROM system.runtime.queries"

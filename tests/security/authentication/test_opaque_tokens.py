@@ -170,4 +170,4 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
