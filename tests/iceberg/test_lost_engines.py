@@ -1,0 +1,58 @@
+"""The engine is lost during a write: told as failed only when it did not land, and as retriable only when it cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+
+from coordinator.connectors.iceberg.tables import writing
+from coordinator.connectors.iceberg.tables.writing import QUERY_ID, write
+from coordinator.engine.spark.failures import spark_gone
+from shared.errors import ErrorCode, ProcessionError
+from shared.spi.table_writes import TableWrite, WriteContext
+
+ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64())})
+INSERT = TableWrite("lab", "db", "t", "INSERT", "INSERT INTO", "SELECT 1")
+
+
+def inserted(lake: Any, *, lands: bool, ends: bool = True, named: bool = True) -> int:
+    """An INSERT of three rows whose engine ends before it answers."""
+    context = lake.context()
+
+    def run(_sql: str, _write_id: str | None = None) -> Any:
+        if lands:
+            lake.table("t").append(ROWS, snapshot_properties={QUERY_ID: context.session.query_id})
+        raise spark_gone("connection lost")
+
+    new_id = (lambda: str(uuid4())) if named else (lambda: None)
+    return write(lake.connector.tables_of, INSERT, WriteContext(context, run, new_id, lambda _id: ends))
+
+
+@pytest.fixture(autouse=True)
+def table(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "_ASK_AGAIN_SECONDS", (0.0,))
+    lake.create("t", [ROWS])
+
+
+@pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.parametrize("named", [True, False])
+def test_a_write_that_landed_is_done(lake: Any, ends: bool, named: bool) -> None:
+    assert inserted(lake, lands=True, ends=ends, named=named) == 3
+    assert lake.connector.tables_of.late_writes.recover() == []
+
+
+def test_one_that_cannot_land_any_more_may_be_sent_again(lake: Any) -> None:
+    with pytest.raises(ProcessionError) as lost:
+        inserted(lake, lands=False)
+    assert (lost.value.code, lost.value.retriable) == (ErrorCode.REMOTE_HOST_GONE, True)
+
+
+@pytest.mark.parametrize(("ends", "named"), [(False, True), (True, False)])
+def test_one_that_may_still_land_is_not_sent_again_by_itself(lake: Any, ends: bool, named: bool) -> None:
+    """The server may live on: a gateway that ran it elsewhere would write the rows twice."""
+    with pytest.raises(ProcessionError, match="may still land") as lost:
+        inserted(lake, lands=False, ends=ends, named=named)
+    assert (lost.value.code, lost.value.retriable) == (ErrorCode.REMOTE_HOST_GONE, False)
