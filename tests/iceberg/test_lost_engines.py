@@ -56,3 +56,21 @@ def test_one_that_may_still_land_is_not_sent_again_by_itself(lake: Any, ends: bo
     with pytest.raises(ProcessionError, match="may still land") as lost:
         inserted(lake, lands=False, ends=ends, named=named)
     assert (lost.value.code, lost.value.retriable) == (ErrorCode.REMOTE_HOST_GONE, False)
+
+
+@pytest.mark.parametrize(("kind", "retriable"), [("DELETE", True), ("UPDATE", False)])
+def test_rows_that_moved_meanwhile_are_not_changed_twice(lake: Any, kind: Any, retriable: bool) -> None:
+    """Both committed; to delete again what is deleted does no harm."""
+    properties = {"write.merge.mode": "merge-on-read", "format-version": "2"}
+    table, context = lake.create("moved", [ROWS, ROWS], properties=properties), lake.context()
+
+    def run(_sql: str, _write_id: str | None = None) -> Any:
+        lake.table("moved").overwrite(ROWS)
+        lake.table("moved").append(ROWS, snapshot_properties={QUERY_ID: context.session.query_id})
+        return []
+
+    head = table.current_snapshot().snapshot_id
+    change = TableWrite("lab", "db", "moved", kind, kind, "x", snapshot_id=head, by_position=True)
+    with pytest.raises(ProcessionError, match="was committed") as told:
+        write(lake.connector.tables_of, change, WriteContext(context, run))
+    assert (told.value.code, told.value.retriable) == (ErrorCode.TRANSACTION_CONFLICT, retriable)

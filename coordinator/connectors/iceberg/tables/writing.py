@@ -36,6 +36,7 @@ _CONFLICT = re.compile(r"CommitFailedException|ValidationException|Found conflic
 _UNKNOWN = re.compile(r"CommitStateUnknownException|Cannot determine whether the commit was successful")
 _ASK_AGAIN_SECONDS = (0.0, 0.3, 1.0)
 """Whether a write is over for good: a server that was killed has not quite ended when its connection breaks."""
+_AFTER_A_MOVE = {"DELETE": "send it again", "UPDATE": "look at the rows before it is sent again"}
 _NULL = re.compile(r"NOT_NULL_ASSERT_VIOLATION.*?field:\s*([^\s.]+)", re.DOTALL)
 
 
@@ -126,9 +127,10 @@ def _check_positions(table: Table, write: TableWrite, context: WriteContext) -> 
         if between is None or between.summary is None or between.summary.operation is not Operation.APPEND:
             message = (
                 f"{write.kind} of {write.schema}.{write.table} was committed (snapshot {own.snapshot_id}), but another "
-                "commit moved rows at the same moment: some may be left; send it again"
+                f"commit moved rows at the same moment: some may be left; {_AFTER_A_MOVE[write.kind]}"
             )
-            raise ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=True)
+            # What was changed already would be changed twice.
+            raise ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=write.kind == "DELETE")
         parent = between.parent_snapshot_id
 
 
