@@ -34,6 +34,7 @@ def inserted(lake: Any, *, lands: bool, ends: bool = True, named: bool = True) -
 @pytest.fixture(autouse=True)
 def table(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "_ASK_AGAIN_SECONDS", (0.0,))
+    monkeypatch.setattr(writing, "_LOOK_AGAIN_SECONDS", (0.0, 0.1))
     lake.create("t", [ROWS])
 
 
@@ -48,6 +49,17 @@ def test_one_that_cannot_land_any_more_may_be_sent_again(lake: Any) -> None:
     with pytest.raises(ProcessionError) as lost:
         inserted(lake, lands=False)
     assert (lost.value.code, lost.value.retriable) == (ErrorCode.REMOTE_HOST_GONE, True)
+
+
+def test_what_its_catalog_carries_out_late_is_seen(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a REST server or a database that has the request of an engine that ended right after."""
+
+    def late(_seconds: float) -> None:
+        if _seconds:
+            lake.table("t").append(ROWS, snapshot_properties={QUERY_ID: lake.context().session.query_id})
+
+    monkeypatch.setattr(writing.time, "sleep", late)
+    assert inserted(lake, lands=False) == 3
 
 
 @pytest.mark.parametrize(("ends", "named"), [(False, True), (True, False)])

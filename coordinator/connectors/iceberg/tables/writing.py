@@ -36,6 +36,8 @@ _CONFLICT = re.compile(r"CommitFailedException|ValidationException|Found conflic
 _UNKNOWN = re.compile(r"CommitStateUnknownException|Cannot determine whether the commit was successful")
 _ASK_AGAIN_SECONDS = (0.0, 0.3, 1.0)
 """Whether a write is over for good: a server that was killed has not quite ended when its connection breaks."""
+_LOOK_AGAIN_SECONDS = (0.0, 2.0)
+"""A catalog may still carry out what an engine asked it for in its last moment."""
 _AFTER_A_MOVE = {"DELETE": "send it again", "UPDATE": "look at the rows before it is sent again"}
 _NULL = re.compile(r"NOT_NULL_ASSERT_VIOLATION.*?field:\s*([^\s.]+)", re.DOTALL)
 
@@ -177,12 +179,14 @@ def _landed(
     Raises ProcessionError, not retriable, while nobody can tell: run again, it might write its rows twice.
     """
     ended = write_id is not None and _ended(context, write_id)
-    with suppress(ProcessionError):
-        table = catalog.open(write.schema, target_of(catalog, write.schema, write.table)[0].name()[-1])
-        if any(_property(snapshot, QUERY_ID) == context.query_id for snapshot in table.metadata.snapshots):
-            return True
-        if ended:
-            return False
+    for pause in _LOOK_AGAIN_SECONDS:
+        time.sleep(pause)
+        with suppress(ProcessionError):
+            table, _ = target_of(catalog, write.schema, write.table)
+            if any(_property(snapshot, QUERY_ID) == context.query_id for snapshot in table.metadata.snapshots):
+                return True
+            if ended and pause:
+                return False
     message = f"{lost.message}; the write to {write.schema}.{write.table} may still land: look before it is sent again"
     raise ProcessionError(lost.code, message, retriable=False) from lost
 
