@@ -13,6 +13,7 @@ from dataclasses import replace
 from pyspark.sql.connect.session import SparkSession
 
 from coordinator.engine.spark.connection import Connection
+from coordinator.engine.spark.failures import map_failure
 from coordinator.engine.spark.progress import ProgressRelay
 from coordinator.engine.spark.server import EmbeddedServer
 from coordinator.engine.spark.sessions import drop_session
@@ -39,13 +40,15 @@ class WriterSessions:
     ) -> Iterator[Connection]:
         """A connection to the server of ``main``, whose commits carry ``query_id``; with the statement's settings.
 
-        The names of the files that it writes hold ``write_id``.
+        The names of the files that it writes hold ``write_id``. Raises ProcessionError where the server has none.
         """
         self._current = main
-        writer = self._take(main)
+        with _mapped(main):
+            writer = self._take(main)
         try:
-            for name, value in {**settings, _COMMIT_PROPERTY: query_id, _WRITE_ID: write_id}.items():
-                writer.session.conf.set(name, value)
+            with _mapped(main):
+                for name, value in {**settings, _COMMIT_PROPERTY: query_id, _WRITE_ID: write_id}.items():
+                    writer.session.conf.set(name, value)
             yield writer
         except BaseException:
             # What went wrong may be the session itself.
@@ -91,3 +94,12 @@ class WriterSessions:
         with self._lock:
             self._used.append(made)
         return made
+
+
+@contextlib.contextmanager
+def _mapped(main: Connection) -> Iterator[None]:
+    """The server may have ended since ``main`` was made."""
+    try:
+        yield
+    except Exception as error:
+        raise map_failure(error, server_alive=main.server_alive) from error

@@ -27,6 +27,8 @@ _LONGEST_PAUSE_AFTER_A_FAILURE = 600.0
 """Metadata that cannot be read may stay so."""
 _PAUSE_PER_LOOK = 10
 """A pause is at least so many times as long as the look before it: a large table is not listed all the time."""
+LOST_AFTER_SECONDS = 10.0
+"""A catalog may still carry out what an engine asked it for in its last moment."""
 DEAD_AFTER_SECONDS = 12.0
 """The Spark of a coordinator that was killed is ended by its guard, which gives it five seconds."""
 
@@ -76,8 +78,9 @@ class LateWrites:
         self._records.begin(write)
         try:
             yield
-        except BaseException:
-            self._watch([_Failed(write, end, time.monotonic())])
+        except BaseException as error:
+            lost = isinstance(error, ProcessionError) and error.code is ErrorCode.REMOTE_HOST_GONE
+            self._watch([_Failed(write, end, time.monotonic() + (LOST_AFTER_SECONDS if lost else 0.0))])
             raise
         try:
             self._records.close(write.id)

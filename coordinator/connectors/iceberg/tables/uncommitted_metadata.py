@@ -74,7 +74,8 @@ def with_manifests(table: Table, location: str, base: str) -> list[str]:
 
 
 def _known(table: Table) -> set[str]:
-    return {normalize(table.metadata_location), *(normalize(e.metadata_file) for e in table.metadata.metadata_log)}
+    named = [table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)]
+    return {normalize(location) for location in named if location}  # a REST server may keep its own to itself
 
 
 def _directory(table: Table) -> str:

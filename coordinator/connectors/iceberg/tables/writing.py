@@ -7,8 +7,9 @@ number of rows, is found whatever else was committed meanwhile.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
@@ -33,6 +34,11 @@ QUERY_ID = "procession.query-id"
 _MERGED = "spark.merge-into.num-target-rows-"
 _CONFLICT = re.compile(r"CommitFailedException|ValidationException|Found conflicting files|conflict", re.IGNORECASE)
 _UNKNOWN = re.compile(r"CommitStateUnknownException|Cannot determine whether the commit was successful")
+_ASK_AGAIN_SECONDS = (0.0, 0.3, 1.0)
+"""Whether a write is over for good: a server that was killed has not quite ended when its connection breaks."""
+_LOOK_AGAIN_SECONDS = (0.0, 2.0)
+"""A catalog may still carry out what an engine asked it for in its last moment."""
+_AFTER_A_MOVE = {"DELETE": "send it again", "UPDATE": "look at the rows before it is sent again"}
 _NULL = re.compile(r"NOT_NULL_ASSERT_VIOLATION.*?field:\s*([^\s.]+)", re.DOTALL)
 
 
@@ -50,7 +56,11 @@ def write(catalog: TableCatalog, write: TableWrite, context: WriteContext) -> in
     counted = _count_ahead(table, write, head, context)
     name = table.name()[-1]
     with _recorded(catalog, table, write, context) as write_id:
-        _run(write, path_of(table, branch), context, write_id)
+        try:
+            _run(write, path_of(table, branch), context, write_id)
+        except ProcessionError as error:
+            if error.code is not ErrorCode.REMOTE_HOST_GONE or not _landed(catalog, write, context, write_id, error):
+                raise
     after = catalog.open(write.schema, name)
     _check_positions(after, write, context)
     return _rows(after, write, context) if counted is None else counted
@@ -119,9 +129,10 @@ def _check_positions(table: Table, write: TableWrite, context: WriteContext) -> 
         if between is None or between.summary is None or between.summary.operation is not Operation.APPEND:
             message = (
                 f"{write.kind} of {write.schema}.{write.table} was committed (snapshot {own.snapshot_id}), but another "
-                "commit moved rows at the same moment: some may be left; send it again"
+                f"commit moved rows at the same moment: some may be left; {_AFTER_A_MOVE[write.kind]}"
             )
-            raise ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=True)
+            # What was changed already would be changed twice.
+            raise ProcessionError(ErrorCode.TRANSACTION_CONFLICT, message, retriable=write.kind == "DELETE")
         parent = between.parent_snapshot_id
 
 
@@ -158,6 +169,34 @@ def _run(write: TableWrite, name: Sequence[str], context: WriteContext, write_id
         context.run(f"{write.before} {target} {write.after}", write_id)
     except ProcessionError as error:
         raise _presto_error(error, write) from error
+
+
+def _landed(
+    catalog: TableCatalog, write: TableWrite, context: WriteContext, write_id: str | None, lost: ProcessionError
+) -> bool:
+    """Whether a write was committed before its engine was lost.
+
+    Raises ProcessionError, not retriable, while nobody can tell: run again, it might write its rows twice.
+    """
+    ended = write_id is not None and _ended(context, write_id)
+    for pause in _LOOK_AGAIN_SECONDS:
+        time.sleep(pause)
+        with suppress(ProcessionError):
+            table, _ = target_of(catalog, write.schema, write.table)
+            if any(_property(snapshot, QUERY_ID) == context.query_id for snapshot in table.metadata.snapshots):
+                return True
+            if ended and pause:
+                return False
+    message = f"{lost.message}; the write to {write.schema}.{write.table} may still land: look before it is sent again"
+    raise ProcessionError(lost.code, message, retriable=False) from lost
+
+
+def _ended(context: WriteContext, write_id: str) -> bool:
+    for pause in _ASK_AGAIN_SECONDS:
+        time.sleep(pause)
+        if context.end_write(write_id):
+            return True
+    return False
 
 
 def _presto_error(error: ProcessionError, write: TableWrite) -> ProcessionError:
