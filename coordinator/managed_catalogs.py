@@ -65,8 +65,8 @@ class ManagedCatalogs:
         self._redact.learn(secrets_of_catalogs(configs))
         loop = self._loop
         if loop is not None:
-            told = asyncio.run_coroutine_threadsafe(self._tell_planners(replace(self._factory, catalogs=configs)), loop)
-            told.result()
+            done = asyncio.run_coroutine_threadsafe(self._tell_planners(replace(self._factory, catalogs=configs)), loop)
+            done.result()
         self._spark.change_catalogs(
             spark_settings(self._config, self._catalogs.spark_drivers()), self._catalogs.spark_conf()
         )

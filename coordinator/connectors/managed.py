@@ -147,15 +147,15 @@ class CatalogManager:
             connector = self._connector(config)
             connector.schemas()
         except ConfigurationError as error:
-            told = without(_without_place(str(error), file), secrets)
-            raise ProcessionError(ErrorCode.INVALID_ARGUMENTS, f"Cannot create catalog '{name}': {told}") from None
+            reason = without(_without_place(str(error), file), secrets)
+            raise ProcessionError(ErrorCode.INVALID_ARGUMENTS, f"Cannot create catalog '{name}': {reason}") from None
         except ProcessionError as error:
-            told = without(error.message, secrets)
-            raise ProcessionError(error.code, f"Cannot create catalog '{name}': {told}") from None
+            reason = without(error.message, secrets)
+            raise ProcessionError(error.code, f"Cannot create catalog '{name}': {reason}") from None
         except Exception as error:
             # Drivers of others say what they like of an address that is none.
-            told = without(f"{type(error).__name__}: {error}", secrets)
-            message = f"Cannot create catalog '{name}': {told}"
+            reason = without(f"{type(error).__name__}: {error}", secrets)
+            message = f"Cannot create catalog '{name}': {reason}"
             raise ProcessionError(ErrorCode.INVALID_ARGUMENTS, message) from None
         return config, connector
 
@@ -224,10 +224,10 @@ def _stamps(folder: Path) -> _Stamps:
     return found
 
 
-def _without_place(told: str, file: Path) -> str:
+def _without_place(text: str, file: Path) -> str:
     """Whoever sends a statement has no lines of a file."""
-    rest = told.removeprefix(str(file))
-    return rest.lstrip(":0123456789").strip() if rest != told else told
+    rest = text.removeprefix(str(file))
+    return rest.lstrip(":0123456789").strip() if rest != text else text
 
 
 def _unwritable(error: OSError) -> ProcessionError:

@@ -98,12 +98,12 @@ def _serve(reader: BinaryIO, writer: BinaryIO) -> None:
     os.nice(_NICENESS)  # not before: a busy machine would keep it from starting
     _write(writer, None)
     while (request := _read(reader)) is not None:
-        told = pickle.loads(request)  # noqa: S301
-        if isinstance(told, Change):
-            cast(ChangeablePlanner, planner).change(told.value)
+        asked = pickle.loads(request)  # noqa: S301
+        if isinstance(asked, Change):
+            cast(ChangeablePlanner, planner).change(asked.value)
             _write(writer, None)
             continue
-        text, session = told
+        text, session = asked
         _write(writer, _answer(planner, text, session))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import secrets
@@ -25,6 +26,7 @@ from coordinator.engine.spark.passed_settings import with_our_extensions
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.security.child_environment import JAVA, STORES, child_environment
 
+_LOG = logging.getLogger(__name__)
 _MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _OPENS = [
     "java.base/java.lang",
@@ -193,6 +195,8 @@ def _spark_conf(
     if _WITH_OWN_SECRET.fullmatch(settings.conf.get("spark.master", settings.master)):
         # For its ports, to which other users of the machine can connect.
         conf["spark.authenticate"] = "true"
+    elif settings.conf.get("spark.authenticate") != "true":
+        _LOG.warning("Spark's connections to the cluster are not authenticated (docs/clusters.md)")
     if any("iceberg-spark-runtime" in jar.name for jar in jars):
         conf["spark.sql.extensions"] = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
     conf |= with_our_catalogs(catalog_conf)
