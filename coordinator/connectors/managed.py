@@ -14,6 +14,7 @@ import structlog
 from pydantic import Field
 
 from coordinator.connectors.registry import CatalogConfig, Catalogs, catalog_of_properties, read_catalog
+from coordinator.security.current_session import acting_for_itself
 from coordinator.security.redaction import secrets_of, without
 from coordinator.values.settings import Seconds, Settings
 from coordinator.vocabulary.planned_statement import CatalogDefinition, ManageCatalog
@@ -78,7 +79,8 @@ class CatalogManager:
 
     def carry_out(self, work: ManageCatalog) -> None:
         """Make or drop a catalog, and keep that; raises ProcessionError, and has changed nothing then."""
-        with self._lock:
+        # A catalog that is new is among those that nobody may name yet.
+        with self._lock, acting_for_itself():
             if not self._settings.by_statements:
                 raise ProcessionError(ErrorCode.NOT_SUPPORTED, "Statements cannot change catalogs: they are read-only")
             if work.definition is not None:
