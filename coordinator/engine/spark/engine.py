@@ -140,7 +140,8 @@ class SparkEngine:
 
     def workers(self, execution: Execution) -> SparkWorkers:
         """Where the kernels of one query run; their progress is the procedure's to report."""
-        return SparkWorkers(Runner(self, execution), self._slots_together, elsewhere=not self.shares_disk)
+        elsewhere, twice = not self.shares_disk, self._settings.speculative
+        return SparkWorkers(Runner(self, execution), self._slots_together, elsewhere=elsewhere, speculative=twice)
 
     @property
     def shares_disk(self) -> bool:
