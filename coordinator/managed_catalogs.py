@@ -18,6 +18,9 @@ from coordinator.security.access_control.catalog_controls import CatalogControls
 from coordinator.security.redaction import Redactor
 from coordinator.validation.pool import ValidationPool
 
+_PLANNERS_SECONDS = 30.0
+"""A loop that is about to end may never answer."""
+
 
 class ManagedCatalogs:
     """The manager of catalogs, with those who have to hear of a change."""
@@ -65,10 +68,8 @@ class ManagedCatalogs:
         self._redact.learn(secrets_of_catalogs(configs))
         loop = self._loop
         if loop is not None:
-            answer = asyncio.run_coroutine_threadsafe(
-                self._tell_planners(replace(self._factory, catalogs=configs)), loop
-            )
-            answer.result()
+            done = asyncio.run_coroutine_threadsafe(self._tell_planners(replace(self._factory, catalogs=configs)), loop)
+            done.result(_PLANNERS_SECONDS)
         self._spark.change_catalogs(
             spark_settings(self._config, self._catalogs.spark_drivers()), self._catalogs.spark_conf()
         )

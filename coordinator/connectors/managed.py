@@ -14,6 +14,7 @@ import structlog
 from pydantic import Field
 
 from coordinator.connectors.registry import CatalogConfig, Catalogs, catalog_of_properties, read_catalog
+from coordinator.security.current_session import acting_for_itself
 from coordinator.security.redaction import secrets_of, without
 from coordinator.values.settings import Seconds, Settings
 from coordinator.vocabulary.planned_statement import CatalogDefinition, ManageCatalog
@@ -78,7 +79,8 @@ class CatalogManager:
 
     def carry_out(self, work: ManageCatalog) -> None:
         """Make or drop a catalog, and keep that; raises ProcessionError, and has changed nothing then."""
-        with self._lock:
+        # A catalog that is new is among those that nobody may name yet.
+        with self._lock, acting_for_itself():
             if not self._settings.by_statements:
                 raise ProcessionError(ErrorCode.NOT_SUPPORTED, "Statements cannot change catalogs: they are read-only")
             if work.definition is not None:
@@ -224,10 +226,10 @@ def _stamps(folder: Path) -> _Stamps:
     return found
 
 
-def _without_place(problem: str, file: Path) -> str:
+def _without_place(text: str, file: Path) -> str:
     """Whoever sends a statement has no lines of a file."""
-    rest = problem.removeprefix(str(file))
-    return rest.lstrip(":0123456789").strip() if rest != problem else problem
+    rest = text.removeprefix(str(file))
+    return rest.lstrip(":0123456789").strip() if rest != text else text
 
 
 def _unwritable(error: OSError) -> ProcessionError:

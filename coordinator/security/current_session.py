@@ -21,6 +21,16 @@ def acting_for(session: Session) -> Iterator[None]:
         _CURRENT.reset(token)
 
 
+@contextmanager
+def acting_for_itself() -> Iterator[None]:
+    """What runs inside is the coordinator's own, whoever asked for it: it sees every catalog."""
+    token = _CURRENT.set(None)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
 def current_session() -> Session | None:
     """None for what the coordinator does for itself."""
     return _CURRENT.get()

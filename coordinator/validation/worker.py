@@ -103,12 +103,12 @@ def _serve(reader: BinaryIO, writer: BinaryIO) -> None:
     os.nice(_NICENESS)  # not before: a busy machine would keep it from starting
     _write(writer, None)
     while (request := _read(reader)) is not None:
-        message = pickle.loads(request)  # noqa: S301
-        if isinstance(message, Change):
-            cast(ChangeablePlanner, planner).change(message.value)
+        asked = pickle.loads(request)  # noqa: S301
+        if isinstance(asked, Change):
+            cast(ChangeablePlanner, planner).change(asked.value)
             _write(writer, None)
             continue
-        text, session = message
+        text, session = asked
         _write(writer, _answer(planner, text, session))
 
 

@@ -12,9 +12,11 @@ import pytest
 from coordinator.config import read_config
 from coordinator.connectors.managed import CatalogManager, CatalogSettings
 from coordinator.connectors.registry import Catalogs, read_catalogs
+from coordinator.security.current_session import acting_for
 from coordinator.vocabulary.planned_statement import CatalogDefinition, ManageCatalog
 from shared.errors import ErrorCode, ProcessionError
 from shared.properties import ConfigurationError, Property
+from shared.spi.session import Session
 
 
 class Managed:
@@ -183,6 +185,13 @@ def test_what_runs_keeps_the_catalog_that_it_began_with(managed: Managed) -> Non
     managed.create("fresh", tpch__column_naming="STANDARD")
     assert pinned.connector("fresh") is connector
     assert managed.catalogs.connector("fresh") is not connector
+
+
+def test_who_may_name_other_catalogs_alone_can_make_one(managed: Managed) -> None:
+    """Nobody's list of catalogs has the new one yet; whether they may is asked before."""
+    with acting_for(Session(user="u", accessible_catalogs=("system",))):
+        managed.create("fresh")
+    assert managed.catalogs.has("fresh")
 
 
 def test_static_by_default(tmp_path: Path) -> None:

@@ -107,9 +107,8 @@ def _await_workers(cluster: Cluster, workers: int) -> None:
 def _inside(place: Path) -> list[int]:
     """Processes whose working directory is below ``place``."""
     found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError):
-                if (entry / "cwd").resolve().is_relative_to(place):
-                    found.append(int(entry.name))
+    for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - asked a hundred times a second
+        with suppress(OSError):
+            if os.readlink(f"/proc/{name}/cwd").startswith(f"{place}/"):  # noqa: PTH115
+                found.append(int(name))
     return found

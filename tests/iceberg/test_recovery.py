@@ -164,6 +164,33 @@ def test_worker_that_outlives_its_cancelled_call_leaves_nothing(lake: Any, table
     assert lake.connector.journal.open_entries("lab") == []
 
 
+def test_what_lost_attempts_of_a_rewrite_that_lands_wrote_is_removed(lake: Any, table: str, monkeypatch: Any) -> None:
+    """An executor is lost with a file half written: its task runs elsewhere, and it may write on for a moment."""
+    from coordinator.connectors.iceberg.rewrite.committing import one_rewrite
+
+    before, lost = lake.rows(table), []
+
+    def lose(_kernel: str, _number: int) -> None:
+        (entry,) = lake.connector.journal.open_entries("lab")
+        data = lake.home / "wh/db/t/data"
+        lost.extend(data / f"00000-0-{entry.call_id}-{when}.parquet" for when in ("half", "late"))
+        lost[0].write_bytes(b"half")
+        lake.workers.attempts_lost = True
+
+    monkeypatch.setattr(one_rewrite, "_WORKERS_GONE_SECONDS", 0.3)
+    lake.workers.before = lose
+    assert lake.rewrite(table)["rewritten_rows_count"] == 300
+    assert not lost[0].exists()
+    lost[1].write_bytes(b"late")
+    deadline = time.monotonic() + 10
+    while lake.connector.journal.open_entries("lab") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not lost[1].exists()
+    assert lake.connector.journal.open_entries("lab") == []
+    assert lake.rows(table) == before
+    assert lake.orphans(table) == set()
+
+
 def test_missing_file_is_named_and_nothing_is_written(lake: Any, table: str) -> None:
     victim = sorted((lake.home / "wh/db/t/data").glob("*.parquet"))[3]
     victim.unlink()

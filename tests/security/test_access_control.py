@@ -20,6 +20,7 @@ from coordinator.security.current_session import acting_for
 from shared.errors import ErrorCode
 from shared.properties import ConfigurationError
 from shared.spi.access_control import AccessDeniedError, Identity
+from shared.spi.accesses import CreateCatalog, DropCatalog
 from shared.spi.jobs import Job
 from shared.spi.session import Session
 
@@ -214,6 +215,21 @@ def test_read_only_and_own_queries() -> None:
     assert denied(control.check_can_impersonate_user, ALICE, "bob") == "Principal alice@lake cannot become user bob"
     assert denied(control.check_can_view_query_owned_by, BOB, ALICE) == "Cannot view query"
     assert denied(control.check_can_view_query_owned_by, BOB, Identity("bob")) == ""
+
+
+def test_who_may_make_and_drop_catalogs(rules: Callable[..., FileRules]) -> None:
+    """Who makes one reads what the coordinator reads: the catalog alone is not enough, nor is to manage the node."""
+    node = [{"user": "alice|carol", "allow": ["read", "write"]}, {"user": "bob", "allow": ["read"]}]
+    catalogs = [{"user": "alice|bob", "allow": "all"}, {"user": "carol", "allow": "read-only"}]
+    control = rules(catalogs=catalogs, system_information=node)
+    for access, verb in ((CreateCatalog("lake"), "create"), (DropCatalog("lake"), "drop")):
+        assert denied(control.check_access, ALICE, access) == ""
+        for user in (BOB, Identity("carol"), Identity("dave")):
+            assert denied(control.check_access, user, access) == f"Cannot {verb} catalog lake"
+        assert denied(rules(catalogs=catalogs).check_access, ALICE, access) == f"Cannot {verb} catalog lake"
+        assert denied(OwnQueries().check_access, ALICE, access) == f"Cannot {verb} catalog lake"
+        assert denied(ReadOnly().check_access, ALICE, access) == f"Cannot {verb} catalog lake"
+        assert denied(AllowAll().check_access, BOB, access) == ""
 
 
 def test_a_session_knows_its_catalogs(rules: Callable[..., FileRules]) -> None:

@@ -148,3 +148,36 @@ def test_of_long_statements_with_secrets_the_beginning_is_shown() -> None:
     assert len(shown) < 70_000
     plan = "".join(f"- Filter[x = 'a{i}' AND token = 'hunter2']\n" for i in range(1000))
     assert redacted_lines(plan).count("token = '***'") == 1000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE CATALOG c USING x WITH (\"odd\" = 'hunter2')",
+        "create /* why */ catalog if not exists c -- so\n using x with (a = U&'hunter2', b = 'x')",
+        "EXPLAIN (TYPE LOGICAL) CREATE CATALOG \"c(\" USING x WITH (odd = 'hunter2')",
+        "EXECUTE IMMEDIATE 'CREATE CATALOG c USING x WITH (odd = ''hunter2'')'",
+        "PREPARE p FROM CREATE CATALOG c USING x WITH (odd = 'hunter2')",
+    ],
+)
+def test_of_a_catalog_nothing_is_shown(text: str) -> None:
+    assert "hunter2" not in redacted(text)
+    assert "hunter2" not in shown_statement(text)
+
+
+def test_of_a_long_text_about_catalogs_all_is_shown() -> None:
+    text = f"SELECT 'create catalog', {'1, ' * 10_000} 2"
+    assert shown_statement(text) == text
+
+
+def test_looking_for_catalogs_takes_no_time() -> None:
+    hostile = "CREATE CATALOG USING " * 20_000
+    begun = time.process_time()
+    redacted(hostile)
+    assert time.process_time() - begun < 5
+
+
+def test_a_redactor_learns() -> None:
+    redact = Redactor(["first-one"])
+    redact.learn(["second"])
+    assert redact("first-one second third") == "*** *** third"

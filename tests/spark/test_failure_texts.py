@@ -91,3 +91,20 @@ def test_a_real_statement_that_raises_such_words(words: str, engine: SparkEngine
     assert caught.value.code is ErrorCode.GENERIC_USER_ERROR
     assert not caught.value.retriable
     assert engine.alive
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12 than that in driver: 3.11, PySpark",
+            "run Python 3.12 and the coordinator 3.11",
+        ),
+        ('java.io.IOException: Cannot run program "/opt/python": error=2, No such file', "no Python at /opt/python"),
+        ("ModuleNotFoundError: No module named 'pyarrow'", "The Python of Spark's executors has no pyarrow"),
+    ],
+)
+def test_an_unfit_python_of_executors_is_named(text: str, expected: str) -> None:
+    failure = map_failure(SparkConnectGrpcException(f"Job aborted: {text}"), server_alive=True)
+    assert expected in failure.message
+    assert not failure.retriable

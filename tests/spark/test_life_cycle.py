@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 from pyspark.sql.connect.session import SparkSession
 
 from coordinator.engine.spark.engine import SparkEngine
+from coordinator.engine.spark.our_classes import OUR_JAR
 from coordinator.engine.spark.settings import SparkSettings
 from shared.errors import ErrorCode, ProcessionError
 from tests.spark_packages import PACKAGES
@@ -61,6 +63,38 @@ def test_a_killed_server_is_a_retriable_error_and_comes_back(
     assert [(f.code, f.retriable) for f in failures] == [(ErrorCode.REMOTE_HOST_GONE, True)]
     assert pa.Table.from_batches(own_engine.run("SELECT 7 AS n", executions())).to_pylist() == [{"n": 7}]
     assert jvm_of(own_engine) != first
+
+
+@pytest.mark.skipif(os.environ.get("PROCESSION_TEST_FULL") != "1", reason="two starts of Spark, one without archive")
+def test_catalogs_that_need_jars_get_a_server_with_them_and_statements_keep_theirs(
+    own_engine: SparkEngine, executions: Any, probing: Callable[[Path], None], tmp_path: Path
+) -> None:
+    first = own_engine.connect().server
+    assert first is not None
+    probing(tmp_path / "spark")
+    answers: list[bytes] = []
+    running = threading.Thread(
+        target=lambda: answers.extend(own_engine.workers(executions("long")).run_tasks("probe:where", [b"15"]))
+    )
+    running.start()
+    time.sleep(4)
+    jar = shutil.copy(OUR_JAR, tmp_path / "more.jar")
+    more = SparkSettings(
+        work_dir=tmp_path / "spark", driver_memory="512m", packages=PACKAGES, jars=(jar,), class_archive=False
+    )
+    own_engine.change_catalogs(more, {"spark.sql.catalog.x.y": "z"})
+    rows = pa.Table.from_batches(own_engine.run("SET spark.sql.catalog.x.y", executions("next"))).to_pylist()
+    assert [row["value"] for row in rows] == ["z"]
+    second = own_engine.connect().server
+    assert second is not None
+    assert second is not first
+    running.join(60)
+    assert len(answers) == 1
+    deadline = time.monotonic() + 30
+    while not first.gone and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert first.gone
+    assert second.alive
 
 
 def test_stop_leaves_no_process_and_refuses_what_comes_later(

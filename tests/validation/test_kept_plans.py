@@ -89,3 +89,15 @@ async def test_the_oldest_plan_goes_first(planner: Planner) -> None:
     assert planner.planned == 3
     await kept.plan(second, SESSION)
     assert planner.planned == 4
+
+
+async def test_other_catalogs_are_other_plans(planner: Planner) -> None:
+    version = 0
+    plans = KeptPlans(planner, catalogs=lambda: version)
+    sql = "SELECT * FROM system.metadata.catalogs"
+    for _ in range(2):
+        await plans.plan(sql, SESSION)
+    assert planner.planned == 1
+    version = 1
+    await plans.plan(sql, SESSION)
+    assert planner.planned == 2

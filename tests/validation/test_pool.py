@@ -310,3 +310,20 @@ async def test_those_who_were_held_go_on(make_pool: MakePool, session: Session) 
         async with asyncio.timeout(30):
             await asyncio.gather(*tasks)
         assert pool.stats().planned == 4
+
+
+async def test_every_process_hears_of_a_change_before_its_next_statement(make_pool: MakePool) -> None:
+    """Also one that takes the place of another."""
+    from planner_factories import Changeable
+
+    session = Session(user="u")
+    async with make_pool(factory=Changeable("old"), size=2) as pool:
+        assert row(await pool.plan("x", session)) == ("old",)
+        for value in ("new", "newer"):
+            pool.change(Changeable(value), value)
+            plans = await asyncio.gather(*(pool.plan("x", session) for _ in range(6)))
+            assert {row(planned) for planned in plans} == {(value,)}
+        with pytest.raises(ProcessionError):
+            await pool.plan("exit", session)
+        plans = await asyncio.gather(*(pool.plan("x", session) for _ in range(6)))
+        assert {row(planned) for planned in plans} == {("newer",)}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
-import re
 import threading
 import uuid
 import weakref
@@ -34,7 +32,7 @@ from coordinator.engine.spark.runner import Connecting, Fixed, Runner
 from coordinator.engine.spark.server import EmbeddedServer, SparkStartError, start_server
 from coordinator.engine.spark.sessions import drop_session, open_session
 from coordinator.engine.spark.settings import SparkSettings
-from coordinator.engine.spark.slots import executor_slots, starts_together
+from coordinator.engine.spark.slots import configured_parallelism, executor_slots, local_cores, starts_together
 from coordinator.engine.spark.views import views_over
 from coordinator.engine.spark.watchdog import SESSION_GONE, SparkStatus, Watchdog, gave_up
 from coordinator.engine.spark.workers import SparkWorkers
@@ -64,6 +62,8 @@ class SparkEngine:
         self._named = NamedWrites(partial(self._new_session, named=True, kernels=False))
         self._names_files = settings.remote is None
         self._kernels: Path | None = None
+        self._leaving: list[EmbeddedServer] = []
+        """Servers that end with the last statement of theirs."""
 
     def start(self) -> None:
         """Watch Spark in the background: it is started again when it dies or is of no use. Returns at once.
@@ -78,6 +78,8 @@ class SparkEngine:
         self._stopping.set()
         with self._lock:
             self._drop(keep_server=False)
+            for server in self._leaving:
+                server.stop()
         if self._watcher is not None:
             self._watcher.join(timeout=10)
 
@@ -138,7 +140,8 @@ class SparkEngine:
 
     def workers(self, execution: Execution) -> SparkWorkers:
         """Where the kernels of one query run; their progress is the procedure's to report."""
-        return SparkWorkers(Runner(self, execution), self._slots_together, elsewhere=not self.shares_disk)
+        elsewhere, twice = not self.shares_disk, self._settings.speculative
+        return SparkWorkers(Runner(self, execution), self._slots_together, elsewhere=elsewhere, speculative=twice)
 
     @property
     def shares_disk(self) -> bool:
@@ -170,7 +173,7 @@ class SparkEngine:
 
         Executors of a cluster come and go: it is asked each time.
         """
-        local = _local_cores(self._settings)
+        local = local_cores(self._settings)
         if local is not None:
             return local
         connection = self.connect()
@@ -220,7 +223,9 @@ class SparkEngine:
             self._connection = None
             self._writers.close(release=True)
             weakref.finalize(old, _end, old.session, old.server, server_too=needs_jars)
-            if not needs_jars:
+            if needs_jars:
+                self._leaving.extend(filter(None, [old.server]))
+            else:
                 try:
                     self._connection = self._open(old.server)
                 except ProcessionError as error:
@@ -245,12 +250,15 @@ class SparkEngine:
         try:
             if self._settings.remote is None and server is None:
                 self._status = replace(self._status, state="starting")
-                server = start_server(self._settings, self._catalog_conf, self._stopping.is_set)
+                self._leaving = [each for each in self._leaving if not each.gone]
+                server = start_server(
+                    self._settings, self._catalog_conf, self._stopping.is_set, beside=bool(self._leaving)
+                )
             progress = ProgressRelay()
             session = self._new_session(server, progress)
             if server is None:
                 self._names_files = any(self._named.understood(name) for name in of_iceberg(self._catalog_conf)[:1])
-            connection = Connection(session, server, _parallelism(session, self._settings), progress)
+            connection = Connection(session, server, configured_parallelism(session, self._settings), progress)
         except _START_FAILURES as error:
             _LOG.error("Spark did not start: %s", error)
             self._status = replace(self._status, state="down", problem=str(error))
@@ -387,24 +395,6 @@ def _end(session: SparkSession, server: EmbeddedServer | None, *, server_too: bo
     drop_session(session, release=server is None or server.alive)
     if server is not None and server_too:
         threading.Thread(target=server.stop, name="spark-stop", daemon=True).start()
-
-
-def _local_cores(settings: SparkSettings) -> int | None:
-    local = re.fullmatch(r"local\[(\d+|\*)\]", settings.master) if settings.remote is None else None
-    if local is None or settings.on_cluster:
-        return None
-    return (os.cpu_count() or 1) if local[1] == "*" else int(local[1])
-
-
-def _parallelism(session: SparkSession, settings: SparkSettings) -> int:
-    local = _local_cores(settings)
-    if local is not None:
-        return local
-    value = session.conf.get("spark.default.parallelism", None)
-    if value is not None:
-        return int(value)
-    cores = int(session.conf.get("spark.executor.cores", None) or 1)
-    return max(1, cores * int(session.conf.get("spark.executor.instances", None) or 2))
 
 
 def _identity() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -25,6 +25,10 @@ _LOST_TASK = re.compile(
     r"barrier stage that requires more slots than"
 )
 """What befalls a task whatever its statement says."""
+_OTHER_PYTHON = re.compile(r"different version: ([\d.]+) than that in driver: ([\d.]+)")
+_NO_PYTHON = re.compile(r'Cannot run program "([^"]+)"')
+_LACKING = re.compile(r"No module named '(pyarrow|numpy|pyspark|py4j|pandas|google|grpc)\b")
+"""What an executor's Python is missing."""
 _WORDS = {"add": "addition", "subtract": "subtraction", "multiply": "multiplication", "divide": "division"}
 _TYPES = {"INT": "integer", "LONG": "bigint", "BYTE": "tinyint", "SHORT": "smallint", "FLOAT": "real"}
 _RAISED = {
@@ -88,9 +92,26 @@ def map_failure(error: Exception, *, server_alive: bool) -> ProcessionError:
         return spark_gone("it no longer knows this session")
     if isinstance(error, grpc.RpcError) and getattr(error, "code", lambda: None)() in _GONE:
         return spark_gone(_first_line(getattr(error, "details", lambda: "")() or "connection lost"))
+    unfit = _unfit_python(str(error))
+    if unfit is not None:
+        return ProcessionError(ErrorCode.REMOTE_TASK_ERROR, unfit, retriable=False)
     if "No space left on device" in text:
         return ProcessionError(ErrorCode.GENERIC_INSUFFICIENT_RESOURCES, "No space left on an executor's disk")
     return _lost(error, text) or (None if condition else unreadable_file(text)) or _failed(error, text)
+
+
+def _unfit_python(text: str) -> str | None:
+    """What is wrong with the Python of executors that others set up; None for any other failure."""
+    remedy = "docs/clusters.md says what executors need, and spark.conf.spark.pyspark.python names their Python"
+    if (found := _OTHER_PYTHON.search(text)) is not None:
+        return (
+            f"Spark's executors run Python {found[1]} and the coordinator {found[2]}: both must be the same. {remedy}"
+        )
+    if (found := _NO_PYTHON.search(text)) is not None:
+        return f"Spark's executors have no Python at {found[1]}: {remedy}"
+    if (found := _LACKING.search(text)) is not None:
+        return f"The Python of Spark's executors has no {found[1]}: {remedy}"
+    return None
 
 
 def _lost(error: Exception, text: str) -> ProcessionError | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import secrets
@@ -25,6 +26,7 @@ from coordinator.engine.spark.passed_settings import with_our_extensions
 from coordinator.engine.spark.settings import SparkSettings
 from coordinator.security.child_environment import JAVA, STORES, child_environment
 
+_LOG = logging.getLogger(__name__)
 _MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _OPENS = [
     "java.base/java.lang",
@@ -107,21 +109,27 @@ class EmbeddedServer:
 
 
 def start_server(
-    settings: SparkSettings, catalog_conf: Mapping[str, str], given_up: Callable[[], bool] = lambda: False
+    settings: SparkSettings,
+    catalog_conf: Mapping[str, str],
+    given_up: Callable[[], bool] = lambda: False,
+    *,
+    beside: bool = False,
 ) -> EmbeddedServer:
-    """Start the server and wait until it takes connections.
+    """Start the server and wait until it takes connections; ``beside`` another one, whose files stay.
 
     Raises SparkStartError, JavaNotFoundError or JarsUnavailableError. ``given_up`` is polled while waiting.
     """
     java = find_java(os.environ)
     home = pyspark_home()
     jars = [*resolve_jars(settings.packages, settings.jar_cache, java, home), *settings.jars, OUR_JAR]
-    _prepare(settings.work_dir)
+    _prepare(settings.work_dir, beside=beside)
     port, token = _free_port(), secrets.token_hex(16)
     conf = _spark_conf(settings, catalog_conf, port, jars)
     class_path = jars_of([*jars, home / "jars" / "*"])
     archive = ClassArchive(java, class_path, settings.jar_cache / "class-archives")
-    archiving = flags(archive, settings.work_dir / "tmp" / "classes.lst") if settings.class_archive else []
+    archiving = (
+        flags(archive, settings.work_dir / "tmp" / "classes.lst") if settings.class_archive and not beside else []
+    )
     arguments = [*archiving, *_java_arguments(settings, conf, class_path)]
     environment = _environment(settings, token, home)
     command = [str(java.executable), f"@{_write_arguments(settings.work_dir, arguments)}", _MAIN]
@@ -146,7 +154,9 @@ def pyspark_home() -> Path:
     return Path(spec.origin).parent
 
 
-def _prepare(work_dir: Path) -> None:
+def _prepare(work_dir: Path, *, beside: bool) -> None:
+    if beside:
+        return
     shutil.rmtree(work_dir / "tmp", ignore_errors=True)
     for name in ("tmp", "logs", "kernels"):
         (work_dir / name).mkdir(parents=True, exist_ok=True)
@@ -193,6 +203,8 @@ def _spark_conf(
     if _WITH_OWN_SECRET.fullmatch(settings.conf.get("spark.master", settings.master)):
         # For its ports, to which other users of the machine can connect.
         conf["spark.authenticate"] = "true"
+    elif settings.conf.get("spark.authenticate") != "true":
+        _LOG.warning("Spark's connections to the cluster are not authenticated (docs/clusters.md)")
     if any("iceberg-spark-runtime" in jar.name for jar in jars):
         conf["spark.sql.extensions"] = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
     conf |= with_our_catalogs(catalog_conf)

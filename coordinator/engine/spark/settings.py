@@ -152,5 +152,10 @@ class SparkSettings(Settings):
         return self.remote is None and not self.conf.get("spark.master", self.master).startswith("local")
 
     @property
+    def speculative(self) -> bool:
+        """Whether Spark runs slow tasks twice."""
+        return self.conf.get("spark.speculation", "false").lower() == "true"
+
+    @property
     def log_file(self) -> Path:
         return self.work_dir / "logs" / "spark.log"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from pyspark.sql.connect.session import SparkSession
+
+from coordinator.engine.spark.settings import SparkSettings
 
 _SLOTS = re.compile(r"procession: (\d+) slots")
 _DYNAMIC = "spark.dynamicAllocation.enabled"
@@ -24,3 +27,23 @@ def executor_slots(session: SparkSession, catalog: str) -> int | None:
 def starts_together(session: SparkSession) -> bool:
     """Whether tasks can be made to run side by side: not where executors come as they are needed."""
     return str(session.conf.get(_DYNAMIC, "false")).lower() != "true"
+
+
+def local_cores(settings: SparkSettings) -> int | None:
+    """Tasks at once of an embedded Spark without executors elsewhere; None for any other."""
+    local = re.fullmatch(r"local\[(\d+|\*)\]", settings.master) if settings.remote is None else None
+    if local is None or settings.on_cluster:
+        return None
+    return (os.cpu_count() or 1) if local[1] == "*" else int(local[1])
+
+
+def configured_parallelism(session: SparkSession, settings: SparkSettings) -> int:
+    """Tasks at once as far as settings tell."""
+    local = local_cores(settings)
+    if local is not None:
+        return local
+    value = session.conf.get("spark.default.parallelism", None)
+    if value is not None:
+        return int(value)
+    cores = int(session.conf.get("spark.executor.cores", None) or 1)
+    return max(1, cores * int(session.conf.get("spark.executor.instances", None) or 2))

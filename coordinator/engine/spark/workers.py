@@ -33,11 +33,17 @@ class FrameRunner(Protocol):
 class SparkWorkers:
     """Implements ``shared.spi.workers.WorkerRuntime`` for one query."""
 
-    def __init__(self, runner: FrameRunner, slots: Slots = lambda: None, *, elsewhere: bool = False) -> None:
-        """``elsewhere``: executors of a cluster, whose machines may be lost under a task."""
+    def __init__(
+        self, runner: FrameRunner, slots: Slots = lambda: None, *, elsewhere: bool = False, speculative: bool = False
+    ) -> None:
+        """``elsewhere``: executors of a cluster, whose machines may be lost under a task.
+
+        ``speculative``: Spark runs slow tasks twice, and ends the later attempt wherever it is.
+        """
         self._runner = runner
         self._slots = slots
         self._elsewhere = elsewhere
+        self._speculative = speculative
         self._attempts_lost = False
 
     @property
@@ -59,7 +65,7 @@ class SparkWorkers:
         small = sum(map(len, payloads)) <= _MOST_IN_FUNCTION
         frame = _numbered(kernel, payloads) if small else _shuffled(kernel, payloads)
         # When what was shuffled is lost, Spark counts attempts anew.
-        self._attempts_lost |= self._elsewhere and not small
+        self._attempts_lost |= self._elsewhere and (self._speculative or not small)
         for batch in self._runner.batches(frame):
             self._attempts_lost |= any(batch.column(1).to_pylist())
             yield from batch.column(0).to_pylist()

@@ -64,3 +64,28 @@ class Obedient:
             if self.fail_after is not None and count > self.fail_after:
                 raise ProcessionError(ErrorCode.GENERIC_INTERNAL_ERROR, "no more planners")
         return obey
+
+
+class _Told:
+    """Answers with what it was told last."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def change(self, value: object) -> None:
+        self._value = value
+
+    def __call__(self, text: str, session: Session) -> PlannedStatement:
+        if text == "exit":
+            os._exit(1)
+        return PlannedStatement("SELECT", (), ReturnRows(((self._value,),)))
+
+
+@dataclass(frozen=True)
+class Changeable:
+    """A planner that is told of changes; ``value`` is what it knows from the start."""
+
+    value: object = None
+
+    def __call__(self) -> Planner:
+        return _Told(self.value)
