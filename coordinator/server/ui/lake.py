@@ -82,7 +82,14 @@ class LakePages:
         names = {"catalog": catalog, "schema": schema, "table": table}
 
         def make() -> Context:
-            made: dict[str, object] = {"names": names, "tab": tab, "tabs": TABS, "found": found, "past": past}
+            made: dict[str, object] = {
+                "names": names,
+                "quoted": qualified(*names.values()),
+                "tab": tab,
+                "tabs": TABS,
+                "found": found,
+                "past": past,
+            }
             made |= {"sizes": _sizes(found["sizes"]) if tab == "files" else []}
             is_graph = tab == "snapshots" and found["snapshots"].error is None
             made["graph"] = (

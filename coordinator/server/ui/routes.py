@@ -102,6 +102,7 @@ def ui_router(
         "/ui/groups": GroupsPage(dispatcher, pages).show,
         "/ui/node": NodePage(node, lifecycle, access, sources.parts, sources.settings, pages).show,
         "/ui/editor": editor.show,
+        "/ui/names": editor.names,
         "/ui/login": entry.show,
         "/ui/negotiate": entry.negotiated,
     }

@@ -246,7 +246,7 @@ def test_a_browser_that_opens_a_page_logs_in_and_out(secured: Secured) -> None:
         client.headers.update(PAGE)
         page = client.get(f"{secured.url}/ui/")
         assert (page.status_code, page.url.path) == (200, "/ui/")
-        assert "<h1>Queries</h1>" in page.text
+        assert "<h1>Overview</h1>" in page.text
         [cookie] = [c for c in client.cookies.jar if c.name == "__Host-Procession-OAuth2-Token"]
         assert (cookie.secure, cookie.path, cookie.has_nonstandard_attr("HttpOnly")) == (True, "/", True)
         assert 0 < (cookie.expires or 0) - time.time() <= 60
