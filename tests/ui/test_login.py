@@ -46,6 +46,9 @@ def test_the_way_in_and_out(guarded):
     sent = get("/ui/query.html?20260101_000000_00000_aaaaa", headers=PAGE)
     assert sent.status_code == 303
     assert sent.headers["location"] == "login?next=query.html%3F20260101_000000_00000_aaaaa"
+    for path, where in (("/", "ui/login"), ("/v1/query", "../ui/login"), ("/v1/query/x", "../../ui/login")):
+        assert get(path, headers=PAGE).headers["location"] == where
+        assert get(path, headers=HTTPS).status_code == 401, "programs are challenged"
     assert 'type="password"' in get("/ui/login", headers=PAGE).text
     refused = login(guarded, "alice", "<b>wrong")
     assert refused.status_code == 401

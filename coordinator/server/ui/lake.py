@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from string import Template
 
 from fastapi import Request, Response
@@ -103,7 +103,7 @@ class LakePages:
         if self.history is None:
             return []
         visible = Visible(self.access.control, identity_of(request))
-        page = await asyncio.to_thread(self.history.page, HistoryFilter(table=table), visible.may_see, _LISTED)
+        page = await self.pages.aside(partial(self.history.page, HistoryFilter(table=table), visible.may_see, _LISTED))
         return [of_record(record) for record in page.records]
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from fastapi import Request, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -27,6 +29,7 @@ HEADERS = {
     "Cache-Control": "no-store",
     "Vary": "X-Fragment, Cookie",
 }
+T = TypeVar("T")
 FRAGMENT = "x-fragment"
 Context = Mapping[str, object]
 
@@ -73,9 +76,19 @@ class Pages:
     """Renders for one server."""
 
     def __init__(
-        self, version: str, environment: str, tokens: FormTokens, login: str, process_forwarded: bool = False
+        self,
+        version: str,
+        environment: str,
+        tokens: FormTokens,
+        login: str,
+        threads: Executor,
+        process_forwarded: bool = False,
     ) -> None:
-        """``login``: ``name``, ``session`` or nothing, as users may log in and out here."""
+        """``login``: ``name``, ``session`` or nothing, as users may log in and out here.
+
+        ``threads`` are for pages alone: who asks for many keeps no statement waiting.
+        """
+        self._threads = threads
         self.process_forwarded = process_forwarded
         self._templates = make_environment()
         self._common: dict[str, object] = {
@@ -112,11 +125,15 @@ class Pages:
             "user": user,
             "form_token": self.tokens.of(request),
         }
-        body = await asyncio.to_thread(self._render, template, common, make)
+        body = await self.aside(lambda: self._render(template, common, make))
         tag = tag or _tag(body)
         if fragment and request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=HEADERS | {"ETag": tag})
         return Response(body, status, media_type="text/html", headers=HEADERS | {"ETag": tag})
+
+    async def aside(self, make: Callable[[], T]) -> T:
+        """What ``make`` gives on a thread of the pages."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, make)
 
     def _render(self, template: str, common: Context, make: Callable[[], Context]) -> bytes:
         text = self._templates.get_template(template).render({**common, **make()})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 from fastapi import Request, Response
@@ -79,7 +79,7 @@ class QueryPage:
         record = None
         if self.history is not None and query_id:
             visible = Visible(self.access.control, identity_of(request))
-            record = await asyncio.to_thread(self.history.one, query_id, visible.may_see)
+            record = await self.pages.aside(partial(self.history.one, query_id, visible.may_see))
         if record is None:
             if not wants_page(request):
                 raise ProblemError(404, "Query not found")
